@@ -31,7 +31,7 @@ test:
 	@scripts/check test
 test-unit:
 	@scripts/setup
-	@scripts/build build-asan --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined
+	@scripts/check unit
 	@build-asan/tests/unit $(T)
 check-ci:
 	@scripts/setup build clang node python

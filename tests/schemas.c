@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "dialects/envelope/envelope.h"
+#include "support/envelope_schema.h"
 
 static int save(const char *folder, const char *name, const struct wb_buf *text)
 {

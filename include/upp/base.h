@@ -1,4 +1,4 @@
-/* upp/base.h — what every other header stands on: text, results, errors, options, version.
+/* upp/base.h — used by every other header: strings, results, errors, options, version.
  *
  * Plain C11, also C++ (UPP_OPTS and UPP_CLEANUP are C only). Nothing here allocates.
  */
@@ -29,19 +29,19 @@ extern "C" {
 #define UPP_VERSION_PATCH 0
 #define UPP_VERSION       "0.1.0"
 
-/* The version of the library that is running, "MAJOR.MINOR.PATCH". */
+/* The version of the library at run time, "MAJOR.MINOR.PATCH". */
 UPP_API const char *upp_version(void);
 
-/* ---- Text ---------------------------------------------------------------------------------- */
+/* ---- Strings ------------------------------------------------------------------------------- */
 
-/* Bytes with a length. UTF-8 (WTF-8 inside the model), may hold NUL, never assumed terminated.
- * {NULL, 0} means "no text"; {"", 0} is the empty text. */
+/* A string: pointer and length. UTF-8 (WTF-8 inside the model), may contain NUL, need not be NUL-terminated.
+ * {NULL, 0} is the null string: no value ("NULL" in comments). {"", 0} is the empty string. */
 struct upp_str {
     const char *p;
     size_t      n;
 };
 
-/* A literal as text; its length is known when compiling. */
+/* A string literal as struct upp_str; its length is a compile-time constant. */
 #ifdef __cplusplus
 #define UPP_STR(lit) (upp_str{("" lit), sizeof("" lit) - 1})
 #else
@@ -54,14 +54,14 @@ struct upp_str {
         ("" lit), sizeof("" lit) - 1                                                                                   \
     }
 
-/* For printf's "%.*s"; text longer than INT_MAX is cut. */
+/* Arguments for printf's "%.*s"; cuts a string longer than INT_MAX. */
 #define UPP_FMT(s) ((s).n > 0x7fffffff ? 0x7fffffff : (int)(s).n), ((s).p ? (s).p : "")
 
 /* ---- Results and errors ---------------------------------------------------------------------- */
 
 /* Every function that can fail returns an int: >= 0 is success, < 0 is -enum upp_code.
- * The list is closed: a code exists because a caller does something different for it.
- * Rows: suffix, value, spelling in UPP JSON, sentence used when nothing better is known. */
+ * The list is closed: a code exists because a caller acts differently on it.
+ * Rows: suffix, value, spelling in UPP JSON, default message. */
 #define UPP_CODES(X)                                                                                                   \
     X(AUTH, 1, "AUTHENTICATION_FAILED", "authentication failed")                                                       \
     X(RATE, 2, "RATE_LIMITED", "rate limited")                                                                         \
@@ -90,36 +90,36 @@ enum upp_code {
 #undef UPP_CODE_ENUM_
 };
 
-/* What went wrong, as a plain value on the caller's stack: no allocation, no free, no thread state.
- * All zero means no error. The return value decides whether a call failed; this says why. */
+/* Details of an error: a plain value on the caller's stack. No allocation, no free, no thread-local state.
+ * All zero means no error. The return value tells whether a call failed, this struct tells why. */
 struct upp_err {
-    int      code; /* the positive enum upp_code; the call returned its negative */
-    int      http; /* 0 when not from HTTP */
-    uint64_t retry_after_ms;
+    int      code;           /* the positive enum upp_code; the call returned its negative */
+    int      http;           /* HTTP status; 0: not from HTTP */
+    uint64_t retry_after_ms; /* as the server asks; UINT64_MAX: it forbids a retry */
     char     provider[24];
     uint8_t  modality;
-    char     where[128]; /* JSON pointer, file, or request id; the front is cut when too long */
-    char     cause[128]; /* what the layer below said */
-    char     msg[256];   /* one sentence, lower case, no newline; always UTF-8 */
+    char     where[128]; /* JSON pointer, file or request id; if too long, only its end */
+    char     cause[128]; /* original text of the layer below */
+    char     msg[256];   /* one sentence, lower case, no newline; always valid UTF-8 */
 };
 
-/* "RATE_LIMITED" for UPP_ERATE or -UPP_ERATE; "UNKNOWN" for what is no code. Never NULL. */
+/* "RATE_LIMITED" for UPP_ERATE or -UPP_ERATE; "UNKNOWN" for any other number. Never NULL. */
 UPP_API const char *upp_code_name(int code);
 
-/* The sentence of a code: "rate limited". Never NULL. */
+/* The default message of a code: "rate limited". Never NULL. */
 UPP_API const char *upp_code_text(int code);
 
-/* Fills *err (which may be NULL) and returns -code, so that `return upp_fail(err, ...)` reads well. Arguments may be
- * any bytes: control characters become blanks and what is no UTF-8 is replaced. A long message is cut at a character
- * and ends in "...". */
+/* Fills *err (err may be NULL) and returns -code, for `return upp_fail(err, ...)`. Arguments may contain any bytes:
+ * control characters become blanks, invalid UTF-8 is replaced. A message that is too long is cut at a character
+ * boundary and ends with "...". */
 UPP_API int upp_fail(struct upp_err *err, enum upp_code code, const char *fmt, ...) UPP_PRINTF(3, 4);
 
-/* Puts "context: " before the message on the way up and returns r. */
+/* Prepends "context: " to the message and returns r. */
 UPP_API int upp_wrap(struct upp_err *err, int r, const char *fmt, ...) UPP_PRINTF(3, 4);
 
 /* ---- Options ---------------------------------------------------------------------------------- */
 
-/* An options struct begins with `uint32_t size`; zero is always the default; new members go to its end. */
+/* An options struct begins with `uint32_t size`; zero is always the default; new members are added at the end. */
 #define UPP_OPTS(type, ...) (&(struct type){.size = sizeof(struct type), __VA_ARGS__})
 
 #ifdef __cplusplus

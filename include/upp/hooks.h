@@ -1,8 +1,8 @@
-/* upp/hooks.h — the one place where the libraries touch the outside world.
+/* upp/hooks.h — the hook table: the libraries' only access to the operating system.
  *
- * Memory, clocks, randomness, files, sockets and processes are reached through this table and nothing
- * else, so that a program can bring its own and a test can make the Nth call fail. A member left NULL
- * means the operating system's. Calls that can fail return >= 0, or a negative errno.
+ * The libraries reach memory, clocks, randomness, files, sockets and processes only through this table,
+ * so a program can supply its own functions and a test can make the Nth call fail. A NULL member means
+ * the operating system's function. Functions that can fail return >= 0, or a negative errno.
  *
  * The table is process-wide and belongs to the program: the libraries never install one.
  */
@@ -17,36 +17,36 @@ extern "C" {
 
 struct sockaddr;
 
-/* A program to start. Descriptors not named are closed in the child (all of ours are close-on-exec). */
+/* A program to start. The child gets only the descriptors named here (all of the libraries' are close-on-exec). */
 struct upp_spawn {
-    const char  *file;           /* looked up in PATH when it holds no slash */
+    const char  *file;           /* looked up in PATH if it contains no slash */
     char *const *argv;           /* NULL-terminated */
     char *const *envp;           /* NULL-terminated; NULL: an empty environment */
-    const char  *dir;            /* NULL: ours */
-    int          in, out, error; /* become 0, 1, 2; each its own number already, or above 2; -1: /dev/null */
-    bool         own_session;    /* setsid, so that one kill reaches its whole group */
+    const char  *dir;            /* working directory; NULL: the parent's */
+    int          in, out, error; /* the child's 0, 1, 2: above 2, or already that number; -1: /dev/null */
+    bool         own_session;    /* setsid, so that one kill reaches the whole process group */
 };
 
 struct upp_hooks {
     uint32_t size;
 
-    /* Memory: as malloc, realloc, free. n is never 0. */
+    /* Memory: like malloc, realloc, free; all three or none. n is never 0. */
     void *(*alloc)(size_t n);
     void *(*resize)(void *p, size_t n);
     void (*release)(void *p);
 
-    /* Pages: n bytes, cleared, above `guard` bytes that nobody can touch; NULL when there are none. */
+    /* Pages: n zeroed bytes above `guard` inaccessible bytes; NULL on failure. Both or neither. */
     void *(*map)(size_t n, size_t guard);
     void (*unmap)(void *p, size_t n, size_t guard);
 
-    /* Time in nanoseconds: since some fixed moment, and since 1970. */
+    /* Time in nanoseconds: since an arbitrary fixed point (monotonic), and since 1970. */
     uint64_t (*mono_ns)(void);
     int64_t (*wall_ns)(void);
 
-    /* Random bytes fit for ids and keys: how many were written (0 < r <= n), or a negative errno. */
+    /* Random bytes for ids and keys: returns how many were written (0 < r <= n), or a negative errno. */
     int64_t (*random)(void *p, size_t n);
 
-    /* Files. Reads and writes may be short. */
+    /* Files. Reads and writes may be partial. */
     int (*open)(const char *path, int flags, unsigned mode);
     int (*close)(int fd);
     int64_t (*read)(int fd, void *p, size_t n);
@@ -68,16 +68,16 @@ struct upp_hooks {
     int64_t (*recv)(int fd, void *p, size_t n);
     int64_t (*send)(int fd, const void *p, size_t n);
 
-    /* Processes: the child's pid, or a negative errno. */
+    /* Processes: returns the child's pid, or a negative errno. */
     int (*spawn)(const struct upp_spawn *what);
 
-    /* A pipe for one of them: fds[0] to read, fds[1] to write; above 2 and close-on-exec. The end `ours` (0 or 1) is
-     * non-blocking, the other is not: it is for the child. */
+    /* A pipe to a child: fds[0] reads, fds[1] writes; both above 2 and close-on-exec. The end `ours` (0 or 1) is
+     * non-blocking; the other end is for the child and blocks. */
     int (*pipe)(int fds[2], int ours);
 };
 
-/* Installs a table (copied; NULL members are filled with the system's), or with NULL the system's own.
- * Call it before any other function of the libraries, from one thread, while nothing of theirs lives. */
+/* Installs a table (copied; the system's functions replace NULL members); NULL installs the system's own table. Call
+ * it before any other function of the libraries, from one thread, while no object of theirs exists. */
 UPP_API int upp_global_init(const struct upp_hooks *hooks, struct upp_err *err) UPP_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* upp/schema.h — does a JSON value fit a JSON Schema, and if not, why?
+/* upp/schema.h — validates a JSON value against a JSON Schema and reports the violations.
  *
  *     struct upp_schema *s;
  *     struct upp_schema_report report;
@@ -8,11 +8,10 @@
  *     if (r > 0)
  *         puts(report.text);               "/city: missing"
  *
- * For the arguments of tools and for structured answers: JSON Schema 2020-12 and draft 7, the part that says what a
- * value looks like. docs/schema.md has the list of what is checked, what is ignored and what is refused, and the
- * limits.
+ * For the arguments of tools and for structured responses: the structural part of JSON Schema 2020-12 and draft 7.
+ * docs/schema.md lists the supported, ignored and rejected keywords, and the limits.
  *
- * A schema never changes once it is made: any number of threads may check with it at once.
+ * A schema is immutable: any number of threads may use it at once.
  */
 #ifndef UPP_SCHEMA_H
 #define UPP_SCHEMA_H
@@ -25,11 +24,11 @@ extern "C" {
 
 struct upp_schema;
 
-/* Makes one from its JSON, which is copied. -UPP_EINVALID: it is no JSON, or no schema, or one that cannot be checked
- * here; err.where is the pointer of what is wrong. -UPP_ELIMIT: larger than a schema may be. -UPP_ENOMEM. */
+/* Compiles a schema from JSON, which is copied. -UPP_EINVALID: not JSON, not a schema, or an unsupported one; err.where
+ * is the JSON pointer of the error. -UPP_ELIMIT: the schema exceeds a limit. -UPP_ENOMEM. */
 UPP_API int upp_schema_new(struct upp_str json, struct upp_schema **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* NULL is fine. */
+/* Accepts NULL. */
 UPP_API void upp_schema_free(struct upp_schema *s);
 
 static inline void upp_schema_freep(struct upp_schema **s)
@@ -37,27 +36,27 @@ static inline void upp_schema_freep(struct upp_schema **s)
     upp_schema_free(*s);
 }
 
-/* So many violations are told one by one; of the others there is the number. */
+/* The report lists at most this many violations and counts the others. */
 enum { UPP_SCHEMA_SHOWN = 16 };
 
-/* What does not fit, in words that a model can read. A plain value: nothing to free. */
+/* The violations, as text for people and models. A plain value: nothing to free. */
 struct upp_schema_report {
-    uint32_t violations; /* how many there are; 0: the value fits */
-    uint32_t shown;      /* how many have a line in the text */
-    char     text[3064]; /* "/days: 3.5 is not an integer", a line each, and "and 3 more"; UTF-8, ends in NUL */
+    uint32_t violations; /* their number; 0: the value is valid */
+    uint32_t shown;      /* how many of them the text lists */
+    char     text[3064]; /* "/days: 3.5 is not an integer", one per line, then "and 3 more"; UTF-8, NUL-terminated */
 };
 
 struct upp_schema_opts {
     uint32_t size;
-    /* Called for each violation, up to UPP_SCHEMA_SHOWN: its JSON pointer ("" is the whole value; of a long one the
-     * end) and its reason; UTF-8, for the time of the call. NULL: not called. */
+    /* Called for each of the first UPP_SCHEMA_SHOWN violations, with its JSON pointer ("": the whole value; of a long
+     * pointer, only the end) and the reason; UTF-8, valid during the call. NULL: not called. */
     void (*violation)(void *arg, const char *pointer, const char *reason);
     void *arg;
 };
 
-/* >= 0: how many violations there are; 0: the value fits. opts and report may be NULL; the report is set whenever the
- * result is >= 0. -UPP_EINVALID: not JSON. -UPP_ELIMIT: too long, too deep, or too much work to find out (the message
- * says which). -UPP_ENOMEM. A value that could not be checked does not fit. */
+/* Returns the number of violations; 0: the value is valid. opts and report may be NULL; the report is set if the result
+ * is >= 0. -UPP_EINVALID: not JSON. -UPP_ELIMIT: too long, too deep, or too much work (the message says which).
+ * -UPP_ENOMEM. Treat a value that could not be checked as invalid. */
 UPP_API int upp_schema_check(const struct upp_schema *s, struct upp_str json, const struct upp_schema_opts *opts,
                              struct upp_schema_report *report, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* weft/agent.h — agents: a model with a system text, tools and a way to work (UAP 4, 8, 9, 12).
+/* weft/agent.h — agents: a model with a system prompt, tools and an execution strategy (UAP 4, 8, 9, 12).
  *
  *     const struct weft_tools tools = WEFT_TOOLS(UPP_TOOL(get_weather, "The weather of a city", "{city: string}"));
  *     struct weft_agent *weather;
@@ -13,7 +13,7 @@
  *     upp_turn_free(turn);
  *
  * Messages, turns, threads and tools are libupp's. Calls block: on a fiber of the runtime's loop the fiber, elsewhere
- * the thread, which drives the loop meanwhile. Nothing that the caller gave is changed.
+ * the thread, which drives the loop meanwhile. The caller's arguments are never modified.
  */
 #ifndef WEFT_AGENT_H
 #define WEFT_AGENT_H
@@ -30,50 +30,50 @@ struct weft_middleware;
 
 /* ---- Tools ---------------------------------------------------------------------------------------------- */
 
-/* What may happen to a call whose outcome a crash made unknown. */
+/* What to do after a crash with a call that had started and has no result. */
 enum weft_delivery {
-    WEFT_AT_MOST_ONCE = 0, /* never run again: the model is told that nobody knows */
-    WEFT_IDEMPOTENT,       /* run again with the same key */
-    WEFT_PURE,             /* run again; need not even wait for its start to be on disk */
+    WEFT_AT_MOST_ONCE = 0, /* never run again: the model receives "outcome unknown" */
+    WEFT_IDEMPOTENT,       /* run again with the same key (weft_call_key) */
+    WEFT_PURE,             /* run again; may run before its start is on disk */
 };
 
-/* What a tool's or the run's approval may answer besides yes (1) and no (0): a person will say, perhaps in days. The
- * run waits without a fiber until then. */
+/* Third result of an approval function, besides yes (1) and no (0): a person will decide, perhaps in days. Until then
+ * the run waits without a fiber. */
 enum { WEFT_PENDING = 2 };
 
-/* Limits of a run and all below it. 0: none. */
+/* Limits of a run and all its sub-agents. 0: no limit. */
 struct weft_budget {
     uint64_t max_tokens, max_time_ms;
     uint32_t max_steps;
-    double   max_cost; /* by the prices of a million tokens */
+    double   max_cost; /* computed from the prices, which are per million tokens */
     double   input_price, output_price;
-    double   cache_read_price, cache_write_price; /* of the input's tokens that were cached; 0: input_price */
+    double   cache_read_price, cache_write_price; /* of cached input tokens; 0: input_price */
 };
 
-/* What a run and all below it may do. A child cannot widen what its parents may. */
+/* What a run and all its sub-agents may do. A child cannot extend the rights of its parents. */
 struct weft_rights {
-    const char *const *allow; /* names of tools, NULL after the last; NULL: all */
+    const char *const *allow; /* tool names, NULL-terminated; NULL: all */
     const char *const *deny;
-    uint32_t           max_depth; /* of agents below this one; 0: as the runtime says; UINT32_MAX: none */
+    uint32_t           max_depth; /* of sub-agents; 0: the runtime's limit; UINT32_MAX: no sub-agents */
     struct weft_budget budget;
-    /* Asked before each call, after the tool's own approval: 1, 0, WEFT_PENDING, or <0. */
+    /* Called before each tool call, after the tool's own approval. Returns 1, 0, WEFT_PENDING, or <0. NULL: 1. */
     WEFT_SUSPENDS int (*approval)(void *arg, struct upp_call *call, struct upp_err *err);
     void *arg;
 };
 
-/* What only a run can do with a tool: `extra` of a struct upp_tool. */
+/* Options of a tool that only runs support: `extra` of a struct upp_tool. */
 struct weft_tool_opts {
     uint32_t                  size;
     uint8_t                   delivery;   /* enum weft_delivery */
-    bool                      client;     /* the client runs it: the run waits for its result */
-    bool                      approval;   /* a person must say yes before each call */
-    bool                      sequential; /* nothing else of its round runs at the same time */
-    bool                      unchecked;  /* arguments are not checked against the parameters */
+    bool                      client;     /* executed by the client: the run waits for its result */
+    bool                      approval;   /* a person must approve each call */
+    bool                      sequential; /* no other call of its round runs at the same time */
+    bool                      unchecked;  /* arguments are not validated against the parameters */
     bool                      withheld;   /* not offered until a system event tool.grant names it */
-    const char *const        *after;      /* tools whose calls of the same round come first; NULL after the last */
-    uint64_t                  timeout_ms; /* 0: 600000 */
-    size_t                    max_result; /* 0: 1 MiB; a longer text is cut and says so */
-    const struct weft_agent  *agent;      /* it is this agent */
+    const char *const        *after;      /* tools whose calls of the same round finish first; NULL-terminated */
+    uint64_t                  timeout_ms; /* 0: 600000, or none if the tool is an agent */
+    size_t                    max_result; /* 0: 1 MiB; a longer text is cut and marked as cut */
+    const struct weft_agent  *agent;      /* the tool is this agent */
     const struct weft_rights *rights;     /* of the agent's runs as this tool */
 };
 
@@ -82,28 +82,29 @@ struct weft_tools {
     size_t                 n;
 };
 
-/* An agent to which another may pass the thread: a tool handoff_to_NAME, or, with on_mention, an answer that names it.
- */
+/* An agent that may take over the thread: by a call of the tool handoff_to_NAME or, with on_mention, by a response that
+ * contains its name. */
 struct weft_handoff {
     const struct weft_agent *to;
-    const char              *prompt; /* what it is asked, where the call says nothing; NULL: it sees the history */
+    const char              *prompt; /* its input if the call has no message; NULL: only the history */
     bool                     on_mention;
 };
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
-/* All but the model has a default. Tools, parameters and the agents below are looked at when the agent first runs: what
- * is wrong with them is said then. An agent may stand below itself: the depth of runs has a limit.
+/* Everything has a default; without a model, the agent can only be a sub-agent. Tools, parameters and sub-agents are
+ * checked when the agent first runs, which fails if they are invalid. An agent may be its own sub-agent: the depth of
+ * runs is limited.
  *
- * What must live how long:
- *  - For the call of weft_agent_new alone: this struct (UPP_OPTS is always right), `model` and its options, `id`.
- *  - Until the agent, and all that were derived from it, are freed: everything else that it points to. The texts; the
- *    tools, their texts and `extra`; `execution.opts`; middleware with its options and rules; hooks, tool_strategy,
- *    rights, handoff; the model of `use`.
+ * Lifetimes:
+ *  - During the call of weft_agent_new: this struct (so UPP_OPTS is always right), `model` and its options, `id`.
+ *  - Until the agent and all agents derived from it are freed: everything else that the struct points to. These are
+ *    strings; tools, their strings and `extra`; `execution.opts`; middleware with its options and rules; hooks,
+ *    tool_strategy, rights, handoff; the model of `use`.
  *
- * WEFT_TOOLS(...), weft_react(...), weft_logging(...) and their like are literals, and live until the end of the block
- * that they are written in: the body of an `if` or a loop, the whole `if` statement where they stand in its condition.
- * An agent that is used beyond that block has them as `static const` data:
+ * WEFT_TOOLS(...), weft_react(...), weft_logging(...) and the like are compound literals, which live until the end of
+ * the enclosing block: the body of an `if` or a loop, or the whole `if` statement if they are in its condition.
+ * An agent that is used after that block needs `static const` data:
  *
  *     static const struct upp_tool                 tools[] = {UPP_TOOL(get_weather, "The weather", "{city: string}")};
  *     static const struct weft_strategy_react_opts five    = {.size = sizeof five, .max_steps = 5};
@@ -112,40 +113,40 @@ struct weft_handoff {
  */
 struct weft_agent_opts {
     uint32_t                        size;
-    struct upp_model_ref            model; /* or `use`; neither: that of whoever asks it */
+    struct upp_model_ref            model; /* or `use`; neither: the model of the calling agent */
     const struct upp_model         *use;
     const char                     *params;    /* JSON object */
-    struct weft_strategy            execution; /* none: loop */
+    struct weft_strategy            execution; /* default: loop */
     struct weft_tools               tools;     /* WEFT_TOOLS(...) */
     const char                     *system;
-    const char                     *structure; /* JSON Schema of the answer */
+    const char                     *structure; /* JSON Schema of the response */
     const struct weft_middleware   *middleware;
     size_t                          n_middleware;
     const struct weft_hooks        *hooks; /* UAP: strategy */
     const struct upp_tool_strategy *tool_strategy;
 
-    const char                *id, *name, *description; /* UUID, made where absent; by which others call it */
+    const char                *id, *name, *description; /* id: UUID; NULL: a new one. name: how other agents call it */
     const struct weft_rights  *rights;
-    const struct weft_handoff *handoff; /* to whom it may pass the thread */
+    const struct weft_handoff *handoff; /* agents to which it may hand over the thread */
     size_t                     n_handoff;
 };
 
 UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* All of an agent's options but its name, with those that `changes` (NULL: none) sets, and an id of its own. */
+/* A new agent with a new id and the options of `from`, except its name; options set in `changes` (may be NULL) win. */
 UPP_API int weft_agent_derive(const struct weft_agent *from, const struct weft_agent_opts *changes,
                               struct weft_agent **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Before the runtime closes, which frees those that are left. No run of it works. NULL is fine. */
+/* Call it before the runtime is closed, which frees the remaining agents; no run of it may be active. Accepts NULL. */
 UPP_API void weft_agent_free(struct weft_agent *a);
 
 UPP_API struct upp_str          weft_agent_id(const struct weft_agent *a);
-UPP_API const struct upp_model *weft_agent_model(const struct weft_agent *a); /* NULL: none of its own */
+UPP_API const struct upp_model *weft_agent_model(const struct weft_agent *a); /* NULL: it has none of its own */
 UPP_API struct weft_tools       weft_agent_tools(const struct weft_agent *a); /* as given */
 UPP_API const char             *weft_agent_system(const struct weft_agent *a);
 
-/* An agent as a tool of another; what is absent follows from the agent. Good as long as the agent. */
+/* An agent as a tool of another; absent members are derived from the agent. *ret is valid as long as the agent. */
 struct weft_to_tool {
     uint32_t                  size;
     const char               *name, *description, *parameters;
@@ -155,11 +156,11 @@ UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *
                                struct upp_err *err) UPP_MUST_CHECK;
 
 #ifndef __cplusplus
-/* These live until the end of the block that they are written in: see struct weft_agent_opts. */
+/* These live until the end of the enclosing block: see struct weft_agent_opts. */
 #define WEFT_TOOLS(...)                                                                                                \
     ((struct weft_tools){(const struct upp_tool[]){__VA_ARGS__},                                                       \
                          sizeof((const struct upp_tool[]){__VA_ARGS__}) / sizeof(struct upp_tool)})
-/* An agent among the tools; a tool with options of weft_tool_opts. */
+/* An agent as a tool; a tool with options of struct weft_tool_opts. */
 #define WEFT_TOOL_AGENT(a_)                                                                                            \
     {                                                                                                                  \
         .extra = &(const struct weft_tool_opts)                                                                        \
@@ -179,34 +180,33 @@ UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *
 
 /* ---- Running -------------------------------------------------------------------------------------------- */
 
-/* The turn is the caller's (upp_turn_free). On failure it is the turn so far where something was said, else NULL; also
- * when the run comes to wait for a client or a person (-UPP_EWAIT): nobody can answer it here, and its open calls are
- * in the turn. Of several new messages the last one is the input where it is a user's, and what stands before it is
- * history: it is not in the turn. When the caller is cancelled (its fiber, or by in->wait) so is the run; nothing is
- * left of it when the call returns. */
+/* The caller frees the turn (upp_turn_free). On failure *ret is the turn so far if there is output, else NULL; also if
+ * the run waits for a client or a person (-UPP_EWAIT): it cannot be answered here, and its open calls are in the turn.
+ * Of several new messages the last is the input if it is a user message; those before it are history and not in the
+ * turn. Cancelling the caller (its fiber, or through in->wait) cancels the run, which has ended when this returns. */
 UPP_API WEFT_SUSPENDS int weft_agent_run(struct weft_agent *a, struct upp_str text, struct upp_turn **ret,
                                          struct upp_err *err) UPP_MUST_CHECK;
 UPP_API WEFT_SUSPENDS int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret,
                                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. On
- * failure nothing is appended. -UPP_EBUSY: the thread is being answered, by this or another agent. */
+/* UAP 9.1: runs with the history of *thread and appends the turn to it; *thread NULL: creates one for the caller. On
+ * failure nothing is appended. -UPP_EBUSY: this or another agent is responding on the thread. */
 UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread,
                                    struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* UAP 9.2 (QueryResult): on a thread of its own, which can be gone on with. */
+/* UAP 9.2 (QueryResult): a run on a new thread, which weft_query_continue can continue. */
 struct weft_query_result {
-    struct upp_turn   *turn; /* the newest */
+    struct upp_turn   *turn; /* the newest; belongs to the result */
     struct upp_thread *thread;
     struct weft_agent *agent;
 };
 UPP_API WEFT_SUSPENDS int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
-/* A new result at the end of the same thread; the older ones stay good. The thread lives as long as any of them.
- * -UPP_EBUSY: it is being answered. */
+/* Continues the same thread with a new result; older results stay valid. The thread lives as long as any of them.
+ * -UPP_EBUSY: another call on the thread is in progress. */
 UPP_API WEFT_SUSPENDS int weft_query_continue(struct weft_query_result *q, struct upp_str text,
                                               struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void              weft_query_free(struct weft_query_result *q); /* NULL is fine */
+UPP_API void              weft_query_free(struct weft_query_result *q); /* accepts NULL */
 UPP_API void              weft_query_freep(struct weft_query_result **q);
 
 /* ---- Streams -------------------------------------------------------------------------------------------- */
@@ -215,14 +215,14 @@ enum weft_event_type {
     WEFT_STEP_START = 1,
     WEFT_STEP_END,    /* usage */
     WEFT_REASONING,   /* text */
-    WEFT_ACTION,      /* message: its calls */
-    WEFT_OBSERVATION, /* message: its results */
+    WEFT_ACTION,      /* message: with the calls */
+    WEFT_OBSERVATION, /* message: with the results */
     WEFT_CHECKPOINT,  /* id */
     /* Beyond UAP: */
-    WEFT_SYSTEM_EVENT,   /* name = its type, text = its data as JSON, from, to; id = the step of a plan it belongs to */
-    WEFT_ATTEMPT_VOID,   /* what was said since the last record (text: its number) is void and comes again */
-    WEFT_SUBAGENT_START, /* with opts.children, as the two below: text = what it is asked */
-    WEFT_SUBAGENT_END,   /* text = its last words or error; is_error, usage */
+    WEFT_SYSTEM_EVENT,   /* name: type, text: data as JSON, from, to; id: the plan step it belongs to */
+    WEFT_ATTEMPT_VOID,   /* the output since the last record (text: its number) is void and will be repeated */
+    WEFT_SUBAGENT_START, /* only with opts.children, like the next; text: its input */
+    WEFT_SUBAGENT_END,   /* text: its last message or error; is_error, usage */
 };
 
 enum { WEFT_SOURCE_UAP = 1, WEFT_SOURCE_UPP = 2 };
@@ -231,43 +231,43 @@ enum { WEFT_SOURCE_UAP = 1, WEFT_SOURCE_UPP = 2 };
 struct weft_event {
     uint8_t                   source; /* WEFT_SOURCE_* */
     uint8_t                   type;   /* UAP: enum weft_event_type */
-    uint16_t                  depth;  /* 0: the agent itself */
+    uint16_t                  depth;  /* 0: the agent itself; else a sub-agent */
     uint32_t                  step;
     struct upp_str            agent_id, run_id;
-    struct upp_str            id, name, text; /* name of an event of a step: which step of a plan it is (planStepId) */
+    struct upp_str            id, name, text; /* name in events of a step: the plan step (planStepId) */
     bool                      is_error;
     const struct upp_message *message;
     struct upp_usage          usage;
-    struct upp_event          upp;      /* UPP: as the provider layer tells it */
-    struct upp_str            from, to; /* system events: its source; its targets, a JSON list. No text: none */
-    struct upp_str            parent_agent_id, parent_run_id; /* of an agent below: who called it. No text: nobody */
+    struct upp_event          upp;      /* UPP: the event of the provider layer */
+    struct upp_str            from, to; /* system events: source; targets, a JSON list. NULL: none */
+    struct upp_str            parent_agent_id, parent_run_id; /* of a sub-agent: its caller. NULL: none */
 };
 
 struct weft_stream_opts {
     uint32_t size;
     uint8_t  only;     /* WEFT_SOURCE_UAP or _UPP; 0: both */
-    bool     children; /* events of agents below it too */
+    bool     children; /* events of sub-agents too */
 };
 
-/* Nothing happens before the first pull, with which the run starts; `in` is borrowed until close. The turn is the one
- * that a run would give. */
+/* The first weft_stream_next starts the run; `in` is borrowed until close. The turn is the same as that of
+ * weft_agent_run_with. */
 struct weft_stream;
 UPP_API int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
                               struct weft_stream **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: *ret. 0: it is over. <0: it failed, and is over; after an abort that is -UPP_ECANCELED. */
+/* 1: *ret. 0: end of the stream. <0: the run failed and has ended; after an abort -UPP_ECANCELED. */
 UPP_API WEFT_SUSPENDS int weft_stream_next(struct weft_stream *s, struct weft_event *ret,
                                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* Reads what is left and gives the turn, again at each call; it belongs to the stream. After an abort: what was said
- * until then, or -UPP_ECANCELED where nothing had begun. */
+/* Reads the remaining events and returns the turn, on every call the same; it belongs to the stream. After an abort:
+ * the turn so far, or -UPP_ECANCELED if nothing had begun. */
 UPP_API WEFT_SUSPENDS int  weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret,
                                             struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void               weft_stream_abort(struct weft_stream *s); /* from any thread */
-UPP_API WEFT_SUSPENDS void weft_stream_close(struct weft_stream *s); /* NULL is fine; in the middle it aborts */
+UPP_API WEFT_SUSPENDS void weft_stream_close(struct weft_stream *s); /* accepts NULL; aborts an active run */
 UPP_API WEFT_SUSPENDS void weft_stream_closep(struct weft_stream **s);
 
-/* "step_start" ...; AgentStreamEvent JSON as docs/dialects/uap.md has it, freed by upp_text_free. */
+/* "step_start" ...; the event as AgentStreamEvent JSON (docs/dialects/uap.md), to be freed with upp_text_free. */
 UPP_API const char *weft_event_name(uint8_t type);
 UPP_API int weft_event_to_json(const struct weft_event *ev, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* weft/runtime.h — starting up. */
+/* weft/runtime.h — process-wide initialisation, and the runtime that agents live in. */
 #ifndef WEFT_RUNTIME_H
 #define WEFT_RUNTIME_H
 
@@ -9,32 +9,32 @@
 extern "C" {
 #endif
 
-/* For programs that own the process: upp_global_init, and the same memory (and for SQLite the same file calls) for
- * libuv, SQLite and libcurl. Once, before any of them is used. A library or plug-in must not call it. */
+/* For programs that own the process: upp_global_init, and also gives the allocator to libuv, SQLite and libcurl and the
+ * file functions to SQLite. Call it once, before any of them is used. A library or plug-in must not call it. */
 UPP_API int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Where agents live and run. It belongs to one thread (and the fibers of its loop). */
+/* Agents live and run in a runtime. It belongs to one thread (and the fibers of its loop). */
 struct weft_runtime;
 
 struct weft_runtime_opts {
     uint32_t          size;
-    uint32_t          max_depth; /* of agents below agents; 0: 8 */
-    struct weft_loop *loop;      /* instead of one of its own; it must outlive the runtime */
-    const char       *store;     /* where sessions are kept: "memory:" (NULL), or "sqlite:PATH" */
-    const char *encryption_key; /* of a file that is encrypted: 64 hex digits, or base64 of 32 bytes. NULL: it is not */
-    const char *search; /* what is kept of messages so that they are found: "words", "substrings", or "off"; another than
-                         * the store has is made anew. NULL: what it has; a new one has "words" */
+    uint32_t          max_depth; /* of sub-agents; 0: 8 */
+    struct weft_loop *loop;      /* must outlive the runtime; NULL: one of its own */
+    const char       *store;     /* of sessions: "memory:" (default) or "sqlite:PATH" */
+    const char *encryption_key; /* of an encrypted file: 64 hex digits, or base64 of 32 bytes. NULL: not encrypted */
+    const char *search; /* search index over messages: "words", "substrings" or "off"; rebuilt if the store has another.
+                         * NULL: keep the store's; a new store gets "words" */
 };
 
-/* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. On a fiber of the loop a
- * call blocks that fiber; on a fiber of another loop, or while another thread drives this one, it is refused. */
+/* opts NULL: the defaults. Starts no thread: the caller's thread drives the loop during calls. On a fiber of the loop a
+ * call blocks that fiber; on a fiber of another loop, or while another thread drives this one, it is -UPP_EINVALID. */
 UPP_API int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* Lets what runs on its loop (streams that are open, say) go on as far as it can without waiting. */
+/* Lets fibers on its loop (such as those of open streams) run as far as they can without waiting. */
 UPP_API WEFT_SUSPENDS int weft_runtime_poll(struct weft_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Frees its agents too. No call of it is under way, and its streams are closed. NULL is fine. */
+/* Also frees its agents. No call may be in progress, and its streams must be closed. Accepts NULL. */
 UPP_API WEFT_SUSPENDS void weft_runtime_close(struct weft_runtime *rt);
 UPP_API WEFT_SUSPENDS void weft_runtime_closep(struct weft_runtime **rt);
 

@@ -29,20 +29,17 @@ struct out {
 
 static void put_str(struct out *o, const char *name, struct upp_str s)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_str(&o->w, s.p ? s : UPP_STR(""));
+    wj_put_str_or_empty(&o->w, name, s);
 }
 
 static void put_u64(struct out *o, const char *name, uint64_t v)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_u64(&o->w, v);
+    wj_put_u64(&o->w, name, v);
 }
 
 static void put_bool(struct out *o, const char *name, bool v)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_bool(&o->w, v);
+    wj_put_bool(&o->w, name, v);
 }
 
 static void put_usage(struct out *o, const struct weft_event *ev)
@@ -88,8 +85,7 @@ static void put_call(struct out *o, const struct upp_part *p)
 
 static void put_calls(struct out *o, const struct upp_message *m)
 {
-    wj_write_name(&o->w, UPP_STR("toolCalls"));
-    wj_write_open(&o->w, '[');
+    wj_put_open(&o->w, "toolCalls", '[');
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         if (!p->cut)
             put_call(o, p);
@@ -98,8 +94,7 @@ static void put_calls(struct out *o, const struct upp_message *m)
 
 static void put_results(struct out *o, const struct upp_message *m)
 {
-    wj_write_name(&o->w, UPP_STR("results"));
-    wj_write_open(&o->w, '[');
+    wj_put_open(&o->w, "results", '[');
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_RESULTS));) {
         wj_write_open(&o->w, '{');
         put_str(o, "toolCallId", p->id);
@@ -146,8 +141,7 @@ static void put_data(struct out *o, const struct weft_event *ev)
         put_str(o, "checkpointId", ev->id);
         break;
     case WEFT_ATTEMPT_VOID:
-        wj_write_name(&o->w, UPP_STR("last"));
-        wj_write_num(&o->w, ev->text);
+        wj_put_num(&o->w, "last", ev->text);
         break;
     case WEFT_SYSTEM_EVENT:
         put_str(o, "eventType", ev->name);
@@ -182,13 +176,11 @@ static void put_child(struct out *o, const struct weft_event *ev)
 
 static void put_uap(struct out *o, const struct weft_event *ev)
 {
-    wj_write_name(&o->w, UPP_STR("uap"));
-    wj_write_open(&o->w, '{');
+    wj_put_open(&o->w, "uap", '{');
     put_str(o, "type", wb_cstr(weft_event_name(ev->type)));
     put_u64(o, "step", ev->step);
     put_str(o, "agentId", ev->agent_id);
-    wj_write_name(&o->w, UPP_STR("data"));
-    wj_write_open(&o->w, '{');
+    wj_put_open(&o->w, "data", '{');
     if (ev->depth)
         put_child(o, ev);
     struct upp_str planned = ev->type == WEFT_SYSTEM_EVENT ? ev->id : ev->name;
@@ -209,8 +201,7 @@ static int put_upp(struct out *o, const struct weft_event *ev, struct upp_err *e
         put_str(o, "agentId", ev->agent_id);
         put_child(o, ev);
     }
-    wj_write_name(&o->w, UPP_STR("upp"));
-    wj_write_raw(&o->w, json.p, json.n);
+    wj_put_raw(&o->w, "upp", json.p, json.n);
     upp_text_free(json);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* cli/args.c — see args.h. */
-#include "cli/args.h"
+/* cli/args.c — options and words of a command. See cli.h. */
+#include "cli/cli.h"
 
 #include <string.h>
 
@@ -24,7 +24,15 @@ static int unknown(const struct cli_command *self, const char *arg, const struct
 }
 
 int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
-              const char **words, size_t max, size_t *n_words)
+              const char **words, size_t n_words, const char *wants)
+{
+    size_t got;
+    int    bad = cli_parse_some(self, argc, argv, options, n, words, n_words, &got);
+    return bad || got == n_words ? bad : cli_misuse(self, "wants %s", wants);
+}
+
+int cli_parse_some(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
+                   const char **words, size_t max, size_t *n_words)
 {
     bool all_words = false;
     *n_words       = 0;

@@ -26,13 +26,10 @@ int cli_post_store(const struct cli_command *self, const char *file, const char 
     struct cli_posting p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
     struct wrt_place   place;
     struct upp_err     err = {0};
-    int                r   = cli_config_load(file, true, &config, &err);
-    if (r >= 0)
-        r = wrt_place_of(config, store, &place, &err);
+    int                r   = cli_store_find(file, store, &config, &place, &err);
     if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {
-        (void)cli_log_setup(config, NULL, WB_WARN);
         p.door = (struct cli_door){.config = config, .place = &place};
         r      = cli_on_loop(command, &p, &err);
     }
@@ -57,16 +54,23 @@ WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, con
     struct wj_writer                      w;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
-    if (value) {
-        wj_write_name(&w, wb_cstr(member));
-        wj_write_str(&w, wb_cstr(value));
-    }
+    if (value)
+        wj_put_str(&w, member, wb_cstr(value));
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&body)};
     return cli_door_call(&p->door, &q, &p->arena, ret, err);
+}
+
+int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
+{
+    struct upp_str id = {0};
+    int            r  = cli_answer_text(answer, "id", &id, err);
+    if (r >= 0) /* digits and letters: nothing to escape */
+        (void)printf(json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
+    return r;
 }
 
 int cli_answer_text(yyjson_val *answer, const char *name, struct upp_str *ret, struct upp_err *err)

@@ -29,4 +29,7 @@ WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, con
 /* A text member of an answer; -UPP_EPROTO: it has none. */
 int cli_answer_text(yyjson_val *answer, const char *name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Prints the id of the thread that an answer is. */
+int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

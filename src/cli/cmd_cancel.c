@@ -5,73 +5,50 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/args.h"
-#include "cli/store_owner.h"
-#include "cli/setup.h"
+#include "cli/change.h"
 #include "cli/run_view.h"
 #include "json/value.h"
 
 struct canceling {
-    struct cli_door door;
-    const char     *run;
-    bool            json;
-    struct wb_arena arena;
+    const char *word;
+    char        run[64];
+    bool        json;
 };
 
-WEFT_SUSPENDS static int cancel(struct canceling *c, struct upp_err *err)
+WEFT_SUSPENDS static int cancel(struct cli_posting *p, struct upp_err *err)
 {
-    yyjson_val    *v, *status;
-    struct wb_uuid id;
-    char           text[64];
-    if (!wl_id_parse(wb_cstr(c->run), UPP_STR("run_"), &id))
-        return upp_fail(err, UPP_EINVALID, "'%s' is no id of a run", c->run);
-    struct upp_str path = wb_arena_printf(&c->arena, "/v1/runs/%s/cancel", cli_id("run_", id, text));
-    int            r    = wb_arena_check(&c->arena, err);
+    struct canceling *c = p->arg;
+    yyjson_val       *v, *status;
+    wb_buf_addf(&p->path, "/v1/runs/%s/cancel", c->run);
+    struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path)};
+    int                r = wb_buf_check(&p->path, err);
     if (r >= 0)
-        r = cli_door_open(&c->door, false, err);
-    if (r >= 0)
-        r = cli_door_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &c->arena, &v, err);
+        r = cli_door_call(&p->door, &q, &p->arena, &v, err);
     if (r < 0)
         return r;
     status              = yyjson_obj_get(v, "status");
     struct upp_str word = status && yyjson_is_str(status) ? wj_text(status) : UPP_STR("cancelling");
-    (void)printf(c->json ? "{\"run\":\"%s\",\"status\":\"%.*s\"}\n" : "%s %.*s\n", text, UPP_FMT(word));
+    (void)printf(c->json ? "{\"run\":\"%s\",\"status\":\"%.*s\"}\n" : "%s %.*s\n", c->run, UPP_FMT(word));
     return 0;
-}
-
-WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
-{
-    struct canceling *c = arg;
-    int               r = cancel(c, err);
-    cli_door_close(&c->door);
-    return r;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct canceling                              c      = {.arena = WB_ARENA(64u << 20)};
-    struct wrt_place                              place;
-    struct upp_err                                err  = {0};
-    const char                                   *file = NULL, *store = NULL;
-    size_t                                        n;
-    const struct cli_option                       options[] = {
-                              {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &c.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &c.run, 1, &n);
+    struct canceling        c    = {0};
+    struct upp_err          err  = {0};
+    const char             *file = NULL, *store = NULL;
+    struct wb_uuid          id;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &c.json}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &c.word, 1, "the id of a run");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a run");
-    int r = cli_config_load(file, true, &config, &err);
-    if (r >= 0)
-        r = wrt_place_of(config, store, &place, &err);
-    if (r >= 0) {
-        (void)cli_log_setup(config, NULL, WB_WARN);
-        c.door = (struct cli_door){.config = config, .place = &place};
-        r      = cli_on_loop(command, &c, &err);
+    if (!wl_id_parse(wb_cstr(c.word), UPP_STR("run_"), &id)) {
+        (void)upp_fail(&err, UPP_EINVALID, "'%s' is no id of a run", c.word);
+        return cli_fail(self, &err);
     }
-    wb_arena_done(&c.arena);
-    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+    (void)cli_id("run_", id, c.run);
+    return cli_post_store(self, file, store, false, cancel, &c);
 }
 
 const struct cli_command cli_cancel = {

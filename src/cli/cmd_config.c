@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/setup.h"
 
 static int check(const struct cli_command *self, const char *path)
@@ -26,7 +26,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *words[2];
     size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
     if (n < 1 || strcmp(words[0], "check") != 0)

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "base/iso8601.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/conversion.h"
 #include "cli/input.h"
 #include "cli/setup.h"
@@ -278,17 +278,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--log", NULL, NULL, &c.log},
                                          {"--out", "a folder", &q.out, NULL}};
     size_t                  n;
-    const char            **files = wb_calloc((size_t)argc, sizeof *files);
-    struct upp_err          err   = {0};
-    if (!files) {
-        (void)upp_fail(&err, UPP_ENOMEM, "no memory for the names of %d files", argc);
-        return cli_fail(self, &err);
-    }
-    int code = cli_parse(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
-    if (!code)
-        code = go(&c, &q, files, n);
-    wb_free(files);
-    return code;
+    const char            **files = (void *)argv; /* the words move to its front */
+    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    return code ? code : go(&c, &q, files, n);
 }
 
 const struct cli_command cli_convert = {

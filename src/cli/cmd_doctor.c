@@ -23,10 +23,7 @@
 #include "base/library.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
-#include "cli/args.h"
-#include "cli/doctor_export.h"
-#include "cli/doctor_search.h"
-#include "cli/doctor_store.h"
+#include "cli/doctor.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -271,12 +268,6 @@ static void print_text(const struct report *r)
         (void)printf("%-4s  %-9s %.*s\n", state_names[r->rows[i].state], r->rows[i].name, UPP_FMT(r->rows[i].text));
 }
 
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
@@ -284,15 +275,14 @@ static int print_json(const struct cli_command *self, const struct report *r, en
     struct wj_writer                      w;
     wj_writer_init(&w, &b, &err);
     wj_write_open(&w, '{');
-    member(&w, "version", wb_cstr(upp_version()));
-    member(&w, "state", wb_cstr(state_names[worst]));
-    wj_write_name(&w, UPP_STR("checks"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "version", wb_cstr(upp_version()));
+    wj_put_str(&w, "state", wb_cstr(state_names[worst]));
+    wj_put_open(&w, "checks", '[');
     for (size_t i = 0; i < r->n; i++) {
         wj_write_open(&w, '{');
-        member(&w, "name", wb_cstr(r->rows[i].name));
-        member(&w, "state", wb_cstr(state_names[r->rows[i].state]));
-        member(&w, "text", r->rows[i].text);
+        wj_put_str(&w, "name", wb_cstr(r->rows[i].name));
+        wj_put_str(&w, "state", wb_cstr(state_names[r->rows[i].state]));
+        wj_put_str(&w, "text", r->rows[i].text);
         wj_write_close(&w, '}');
     }
     wj_write_close(&w, ']');
@@ -308,13 +298,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
     const char                           *folder = NULL, *to = NULL, *config = NULL;
     bool                                  json = false, search = false;
-    size_t                                n;
     const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
                                                        {"--config", "a file", &config, NULL}};
-    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     if (search && (to || json))

@@ -6,7 +6,7 @@
 #include "thread/doc.h"
 #include "base/defs.h"
 #include "base/file.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/log_view.h"
 #include "cli/store_reader.h"
 #include "dialects/core/convert.h"
@@ -32,7 +32,7 @@ WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
         char                       text[WB_UUID_TEXT + 1];
-        int r = id.n ? 0 : rd->store->ops->alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
+        int r = id.n ? 0 : wl_get_alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it has never run */
         if (r < 0)
@@ -131,17 +131,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct exporting        x    = {0};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--as", "a dialect", &x.as, NULL},
                                          {"--view", "an agent", &x.view, NULL},
                                          {"-o", "a file", &x.to, NULL}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a thread");
     bool uap  = x.as && strcmp(x.as, "uap") == 0;
     x.log     = x.as && strcmp(x.as, "log") == 0;
     x.dialect = x.as && !uap && !x.log ? wd_document_find(wb_cstr(x.as)) : NULL;

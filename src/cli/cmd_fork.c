@@ -1,8 +1,6 @@
 /* cli/cmd_fork.c — weft fork THREAD: a second thread that shares what was said so far. */
-#include <stdio.h>
-
 #include "base/defs.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/change.h"
 
 struct forking {
@@ -13,32 +11,24 @@ struct forking {
 WEFT_SUSPENDS static int fork_it(struct cli_posting *p, struct upp_err *err)
 {
     struct forking *f = p->arg;
-    struct upp_str  id;
     yyjson_val     *v;
     int             r = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
         r = cli_post_member(p, "at", f->at, &v, err);
-    if (r >= 0)
-        r = cli_answer_text(v, "id", &id, err);
-    if (r >= 0) /* digits and letters: nothing to escape */
-        (void)printf(f->json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
-    return r;
+    return r < 0 ? r : cli_print_thread(v, f->json, err);
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct forking          f    = {0};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--at", "a message or a checkpoint", &f.at, NULL},
                                          {"--json", NULL, NULL, &f.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a thread");
     return cli_post_store(self, file, store, true, fork_it, &f);
 }
 

@@ -1,11 +1,10 @@
 /* cli/cmd_import.c — weft import FILE: a document as a thread. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/change.h"
 #include "dialects/core/document.h"
 #include "server/doors/v1/routes.h"
@@ -34,7 +33,6 @@ static int read_input(struct wb_buf *to, struct upp_err *err)
 WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
-    struct upp_str    id;
     yyjson_val       *v;
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
     cli_path_add(&p->path, wb_cstr(x->as));
@@ -51,11 +49,7 @@ WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&x->document)};
     r                    = cli_door_call(&p->door, &q, &p->arena, &v, err);
-    if (r >= 0)
-        r = cli_answer_text(v, "id", &id, err);
-    if (r >= 0) /* digits and letters: nothing to escape */
-        (void)printf(x->json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
-    return r;
+    return r < 0 ? r : cli_print_thread(v, x->json, err);
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
@@ -63,18 +57,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     const char             *file = NULL, *store = NULL;
     struct upp_err          err = {0};
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--as", "a dialect", &x.as, NULL},
                                          {"--agent", "an agent", &x.agent, NULL},
                                          {"--on-conflict", "the word copy", &x.conflict, NULL},
                                          {"--json", NULL, NULL, &x.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants a file, or - for standard input");
     if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
         return cli_misuse(self, "--as names a dialect, or is auto: `weft convert --help` lists them");
     if (x.conflict && strcmp(x.conflict, "copy") != 0)

@@ -6,7 +6,6 @@
 #include "base/defs.h"
 #include "base/random.h"
 #include "base/secret.h"
-#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "runtime/runtime.h"
@@ -56,14 +55,9 @@ WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
 static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    int                                           r      = cli_config_load(file, true, &config, err);
-    if (r >= 0)
-        r = wrt_place_of(config, store, &x->place, err);
-    if (r < 0)
-        return r;
-    (void)cli_log_setup(config, NULL, WB_WARN);
-    x->config = config;
-    return cli_on_loop(open_and_change, x, err);
+    int                                           r      = cli_store_find(file, store, &config, &x->place, err);
+    x->config                                            = config;
+    return r < 0 ? r : cli_on_loop(open_and_change, x, err);
 }
 
 /* ---- rotate ---------------------------------------------------------------------------------------- */
@@ -102,7 +96,7 @@ WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, s
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
     struct upp_str                            after = {0}, *list;
     for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
-        int r = s->ops->tenants(s, after, PAGE, &a, &list, &n, err);
+        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             if (wb_str_eq(list[i], tenant))
                 return 1;
@@ -137,7 +131,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     size_t                  n;
     const struct cli_option options[] = {
         {"--to", "a file", &to, NULL}, {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
     const char *what = n ? words[0] : "";

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/change.h"
 #include "json/write.h"
 
@@ -46,14 +46,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct restoring        x    = {0};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &x.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), x.words, WB_LEN(x.words), &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), x.words, WB_LEN(x.words),
+                        "a thread and a checkpoint of it");
     if (bad)
         return bad;
-    if (n < WB_LEN(x.words))
-        return cli_misuse(self, "wants a thread and a checkpoint of it");
     return cli_post_store(self, file, store, true, restore, &x);
 }
 

@@ -13,7 +13,7 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "base/hooks.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/store_owner.h"
 #include "cli/setup.h"
 #include "cli/run_view.h"
@@ -101,10 +101,8 @@ WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
     struct wj_writer                      w;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
-    if (c->title.n) {
-        wj_write_name(&w, UPP_STR("title"));
-        wj_write_str(&w, c->title);
-    }
+    if (c->title.n)
+        wj_put_str(&w, "title", c->title);
     wj_write_close(&w, '}');
     int                r = wj_writer_check(&w);
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
@@ -123,15 +121,11 @@ static int write_request(struct running *c, struct wb_buf *out, struct upp_err *
     struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("assistant_id"));
-    wj_write_str(&w, c->agent);
-    wj_write_name(&w, UPP_STR("additional_messages"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "assistant_id", c->agent);
+    wj_put_open(&w, "additional_messages", '[');
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("role"));
-    wj_write_str(&w, UPP_STR("user"));
-    wj_write_name(&w, UPP_STR("content"));
-    wj_write_str(&w, c->text);
+    wj_put_str(&w, "role", UPP_STR("user"));
+    wj_put_str(&w, "content", c->text);
     wj_write_close(&w, '}');
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
@@ -325,7 +319,6 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct running          c    = {.arena = WB_ARENA(16u << 20), .thread_path = WB_BUF(4096), .signal_fd = -1};
     const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
     bool                    events = false, json = false;
-    size_t                  n;
     struct upp_err          err       = {0};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "memory: or sqlite:PATH", &store, NULL},
@@ -334,11 +327,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--events", NULL, NULL, &events},
                                          {"--json", NULL, NULL, &json}};
     cli_shown_init(&c.shown, CLI_SHOW_TEXT);
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
     if (bad)
         return bad;
-    if (n < 2)
-        return cli_misuse(self, "wants an agent and a text");
     c.shown.how   = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
     c.agent       = wb_cstr(words[0]);
     c.thread_text = wb_cstr(thread);

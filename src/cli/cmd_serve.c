@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/defs.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/setup.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
@@ -93,13 +93,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct upp_err                                err    = {0};
     const char                                   *file = NULL, *listen = NULL, *store = NULL, *level = NULL;
     bool                                          accept = false;
-    size_t                                        n;
     const struct cli_option                       options[] = {{"--config", "a file", &file, NULL},
                                                                {"--listen", "ADDR:PORT", &listen, NULL},
                                                                {"--store", "memory: or sqlite:PATH", &store, NULL},
                                                                {"--accept-loss", NULL, NULL, &accept},
                                                                {"--log-level", "a level", &level, NULL}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};

@@ -3,8 +3,8 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "cli/args.h"
-#include "cli/print.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
 #include "cli/store_reader.h"
 #include "cli/run_view.h"
 #include "json/read.h"
@@ -135,12 +135,6 @@ static void print_head(const struct showing *s)
 
 /* ---- For programs ------------------------------------------------------------------------------------------- */
 
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static int write_line(const struct wl_line *line, struct upp_err *err)
 {
     static const struct wb_uuid           none;
@@ -153,14 +147,13 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
         m.id = wb_cstr(cli_id("msg_", line->id, id));
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    member(&w, "id", wb_cstr(cli_id("msg_", line->id, id)));
-    member(&w, "kind", wb_cstr(kind_name(e->kind)));
-    member(&w, "origin", wb_cstr(origin_name(e->origin)));
-    member(&w, "who", e->who);
-    member(&w, "run",
-           wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
-    wj_write_name(&w, UPP_STR("step"));
-    wj_write_u64(&w, e->step);
+    wj_put_str(&w, "id", wb_cstr(cli_id("msg_", line->id, id)));
+    wj_put_str(&w, "kind", wb_cstr(kind_name(e->kind)));
+    wj_put_str(&w, "origin", wb_cstr(origin_name(e->origin)));
+    wj_put_str(&w, "who", e->who);
+    wj_put_str(&w, "run",
+               wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
+    wj_put_u64(&w, "step", e->step);
     wj_write_name(&w, UPP_STR("message"));
     if (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR)
         wm_message_write(&w, &m);
@@ -221,16 +214,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct showing          s    = {.limit = LIMIT};
     const char             *file = NULL, *store = NULL, *limit = NULL;
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a thread");
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
         return cli_misuse(self, "--limit is 1 to %d", LIMIT_MAX);
     return cli_read_store(self, file, store, false, show, &s);

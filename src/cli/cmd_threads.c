@@ -3,8 +3,8 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "cli/args.h"
-#include "cli/print.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
 #include "cli/store_reader.h"
 #include "cli/run_view.h"
 #include "json/write.h"
@@ -25,16 +25,13 @@ static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_e
     char                                  id[64];
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("id"));
-    wj_write_str(&w, wb_cstr(cli_id("thread_", t->id, id)));
+    wj_put_str(&w, "id", wb_cstr(cli_id("thread_", t->id, id)));
     wj_write_name(&w, UPP_STR("created"));
     wm_time_write(&w, t->created_ms);
     wj_write_name(&w, UPP_STR("updated"));
     wm_time_write(&w, t->updated_ms);
-    wj_write_name(&w, UPP_STR("entries"));
-    wj_write_u64(&w, length);
-    wj_write_name(&w, UPP_STR("title"));
-    wj_write_str(&w, t->title);
+    wj_put_u64(&w, "entries", length);
+    wj_put_str(&w, "title", t->title);
     wj_write_name(&w, UPP_STR("metadata"));
     struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
     wj_write_raw(&w, metadata.p, metadata.n);
@@ -70,7 +67,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reading *rd, struct upp_err *err)
     for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
-        int r = rd->store->ops->threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
+        int r = wl_list_threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
         if (r < 0)
             return r;
         if (n)
@@ -89,10 +86,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     int r = cli_read_store(self, file, store, true, list_all, &l);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/tree_view.h"
 #include "cli/store_reader.h"
 #include "server/doors/v1/tree.h"
@@ -44,16 +44,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct looking          x    = {.how = {.utf8 = cli_draws_utf8(stdout)}};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a thread");
     return cli_read_store(self, file, store, false, look, &x);
 }
 

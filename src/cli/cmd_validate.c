@@ -1,7 +1,5 @@
 /* cli/cmd_validate.c — weft validate: every problem of a document. */
-#include "base/err.h"
-#include "base/hooks.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/conversion.h"
 #include "cli/input.h"
 
@@ -117,20 +115,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--json", NULL, NULL, &v.json},
                                          {"--lines", NULL, NULL, &v.lines}};
     size_t                  n;
-    const char            **files = wb_calloc((size_t)argc, sizeof *files);
-    struct upp_err          err   = {0};
-    if (!files) {
-        (void)upp_fail(&err, UPP_ENOMEM, "no memory for the names of %d files", argc);
-        return cli_fail(self, &err);
-    }
-    int code = cli_parse(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    const char            **files = (void *)argv; /* the words move to its front */
+    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");
     if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as)))
         code = CLI_USAGE;
     for (size_t i = 0; !code && i < n && !ferror(stdout); i++)
         validate_file(&v, files[i]);
-    wb_free(files);
     return code ? code : v.errors || (v.strict && v.warnings) ? CLI_FAILED : CLI_GOOD;
 }
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
-#include "cli/print.h"
+#include "cli/terminal.h"
 #include "json/compare.h"
 #include "json/read.h"
 
@@ -21,12 +21,10 @@ void cli_place_print(FILE *out, const struct cli_place *at)
 
 void cli_place_write(struct wj_writer *w, const struct cli_place *at)
 {
-    wj_write_name(w, UPP_STR("file"));
-    wj_write_str(w, wb_cstr(at->file));
+    wj_put_str(w, "file", wb_cstr(at->file));
     if (!at->line)
         return;
-    wj_write_name(w, UPP_STR("line"));
-    wj_write_u64(w, at->line);
+    wj_put_u64(w, "line", at->line);
 }
 
 void cli_tell(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err)
@@ -36,18 +34,12 @@ void cli_tell(const struct cli_command *self, const struct cli_place *at, const 
     (void)fprintf(stderr, ": %s%s%s\n", err->where, err->where[0] ? ": " : "", err->msg);
 }
 
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 void cli_problem_write(struct wj_writer *w, const struct wd_problem *p)
 {
-    member(w, "pointer", p->pointer);
-    member(w, "rule", wb_cstr(p->rule));
-    member(w, "severity", wb_cstr(p->severity == WD_ERROR ? "error" : "warning"));
-    member(w, "sentence", p->sentence);
+    wj_put_str(w, "pointer", p->pointer);
+    wj_put_str(w, "rule", wb_cstr(p->rule));
+    wj_put_str(w, "severity", wb_cstr(p->severity == WD_ERROR ? "error" : "warning"));
+    wj_put_str(w, "sentence", p->sentence);
 }
 
 void cli_problem_print(FILE *out, const struct cli_place *at, const struct wd_problem *p)
@@ -111,16 +103,15 @@ static int report(const struct cli_conversion *c, const struct cli_place *at, co
     }
     for (size_t i = 0; r >= 0 && i < losses->list.n; i++) {
         begin_line(c, at, &w, &out, err);
-        member(&w, "pointer", losses->list.p[i].pointer);
-        member(&w, "what", losses->list.p[i].what);
-        member(&w, "why", losses->list.p[i].why);
+        wj_put_str(&w, "pointer", losses->list.p[i].pointer);
+        wj_put_str(&w, "what", losses->list.p[i].what);
+        wj_put_str(&w, "why", losses->list.p[i].why);
         wj_write_close(&w, '}');
         r = cli_line_out(stderr, &w);
     }
     if (r >= 0 && losses->more) {
         begin_line(c, at, &w, &out, err);
-        wj_write_name(&w, UPP_STR("more"));
-        wj_write_u64(&w, losses->more);
+        wj_put_u64(&w, "more", losses->more);
         wj_write_close(&w, '}');
         r = cli_line_out(stderr, &w);
     }
@@ -222,8 +213,7 @@ static int tell_written(const struct cli_conversion *c, const struct cli_place *
     if (c->report) {
         begin_line(c, at, &w, &out, err);
         cli_problem_write(&w, p);
-        wj_write_name(&w, UPP_STR("written"));
-        wj_write_bool(&w, true);
+        wj_put_bool(&w, "written", true);
         wj_write_close(&w, '}');
         return cli_line_out(stderr, &w);
     }

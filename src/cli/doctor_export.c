@@ -1,9 +1,9 @@
-/* cli/doctor_export.c — see doctor_export.h.
+/* cli/doctor_export.c — see doctor.h.
  *
  * What can be read goes into a database of its own (stores/sqlite/salvage.h). Rows that can be read and make no sense are cut
  * off there, with all behind them; then every thread is written as SessionJSON, and report.json says what is missing.
  */
-#include "cli/doctor_export.h"
+#include "cli/doctor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,12 +35,6 @@ struct exporting {
     struct wj_writer        w;
     size_t                  whole, cut, lost;
 };
-
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
 
 /* ---- Rows that make no sense ------------------------------------------------------------------------------- */
 
@@ -107,10 +101,9 @@ static void write_loss(struct exporting *x, const struct ws_salvage_item *hole)
     char text[48];
     (void)snprintf(text, sizeof text, "%016llx", (unsigned long long)hole->node);
     wj_write_open(&x->w, '{');
-    member(&x->w, "node", wb_cstr(text));
-    wj_write_name(&x->w, UPP_STR("position"));
-    wj_write_u64(&x->w, wl_pos_index(hole->pos));
-    member(&x->w, "reason", hole->why);
+    wj_put_str(&x->w, "node", wb_cstr(text));
+    wj_put_u64(&x->w, "position", wl_pos_index(hole->pos));
+    wj_put_str(&x->w, "reason", hole->why);
     wj_write_close(&x->w, '}');
 }
 
@@ -160,7 +153,7 @@ WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage
     struct upp_err    why = {0}, without = {0};
     char              id[64], name[80];
     size_t            holes = 0;
-    int               r     = x->store->ops->thread(x->store, &item->owner, item->thread, a, &t, &why);
+    int               r     = wl_get_thread(x->store, &item->owner, item->thread, a, &t, &why);
     int               read  = r < 0 ? r : read_doc(x, &item->owner, &t, a, &doc, &without, &why);
     if (read == -UPP_ENOMEM)
         return upp_wrap(err, read, "a thread");
@@ -169,18 +162,17 @@ WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage
     if (r < 0)
         return r;
     wj_write_open(&x->w, '{');
-    member(&x->w, "id", wb_cstr(id));
-    member(&x->w, "tenant", item->owner.tenant);
-    member(&x->w, "user", item->owner.user);
-    member(&x->w, "file", read < 0 ? (struct upp_str){0} : wb_cstr(name));
-    wj_write_name(&x->w, UPP_STR("losses"));
-    wj_write_open(&x->w, '[');
+    wj_put_str(&x->w, "id", wb_cstr(id));
+    wj_put_str(&x->w, "tenant", item->owner.tenant);
+    wj_put_str(&x->w, "user", item->owner.user);
+    wj_put_str(&x->w, "file", read < 0 ? (struct upp_str){0} : wb_cstr(name));
+    wj_put_open(&x->w, "losses", '[');
     r = write_holes(x, item, a, &holes, err);
     if (read != 0) {
         holes++;
         wj_write_open(&x->w, '{');
-        member(&x->w, read < 0 ? "thread" : "checkpoints", UPP_STR("all"));
-        member(&x->w, "reason", wb_cstr(read < 0 ? why.msg : without.msg));
+        wj_put_str(&x->w, read < 0 ? "thread" : "checkpoints", UPP_STR("all"));
+        wj_put_str(&x->w, "reason", wb_cstr(read < 0 ? why.msg : without.msg));
         wj_write_close(&x->w, '}');
     }
     wj_write_close(&x->w, ']');
@@ -202,15 +194,14 @@ WEFT_SUSPENDS static int write_lost(struct exporting *x, struct upp_err *err)
             return r;
         x->lost++;
         wj_write_open(&x->w, '{');
-        member(&x->w, "id", wb_cstr(cli_id("thread_", item.thread, id)));
-        member(&x->w, "tenant", item.owner.tenant);
-        member(&x->w, "user", item.owner.user);
-        member(&x->w, "file", (struct upp_str){0});
-        wj_write_name(&x->w, UPP_STR("losses"));
-        wj_write_open(&x->w, '[');
+        wj_put_str(&x->w, "id", wb_cstr(cli_id("thread_", item.thread, id)));
+        wj_put_str(&x->w, "tenant", item.owner.tenant);
+        wj_put_str(&x->w, "user", item.owner.user);
+        wj_put_str(&x->w, "file", (struct upp_str){0});
+        wj_put_open(&x->w, "losses", '[');
         wj_write_open(&x->w, '{');
-        member(&x->w, "thread", UPP_STR("all"));
-        member(&x->w, "reason", UPP_STR("its row is lost"));
+        wj_put_str(&x->w, "thread", UPP_STR("all"));
+        wj_put_str(&x->w, "reason", UPP_STR("its row is lost"));
         wj_write_close(&x->w, '}');
         wj_write_close(&x->w, ']');
         wj_write_close(&x->w, '}');
@@ -238,22 +229,15 @@ static size_t write_tables(struct exporting *x)
 {
     const struct ws_salvage_loss *l;
     size_t                        n = 0;
-    wj_write_name(&x->w, UPP_STR("tables"));
-    wj_write_open(&x->w, '[');
+    wj_put_open(&x->w, "tables", '[');
     for (; (l = ws_salvage_loss(x->from, n)); n++) {
         wj_write_open(&x->w, '{');
-        member(&x->w, "table", wb_cstr(l->table));
-        member(&x->w, "reason", wb_cstr(l->why));
+        wj_put_str(&x->w, "table", wb_cstr(l->table));
+        wj_put_str(&x->w, "reason", wb_cstr(l->why));
         wj_write_close(&x->w, '}');
     }
     wj_write_close(&x->w, ']');
     return n;
-}
-
-static void write_count(struct exporting *x, const char *name, size_t n)
-{
-    wj_write_name(&x->w, wb_cstr(name));
-    wj_write_u64(&x->w, n);
 }
 
 WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
@@ -271,18 +255,17 @@ WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
     if (r < 0)
         return r;
     wj_write_open(&x->w, '{');
-    member(&x->w, "store", wb_cstr(x->place.path));
-    wj_write_name(&x->w, UPP_STR("threads"));
-    wj_write_open(&x->w, '[');
+    wj_put_str(&x->w, "store", wb_cstr(x->place.path));
+    wj_put_open(&x->w, "threads", '[');
     r = cut_bad_rows(x, err);
     if (r >= 0)
         r = export_threads(x, err);
     x->store->ops->close(x->store);
     wj_write_close(&x->w, ']');
     size_t tables = write_tables(x);
-    write_count(x, "whole", x->whole);
-    write_count(x, "cut", x->cut);
-    write_count(x, "lost", x->lost);
+    wj_put_u64(&x->w, "whole", x->whole);
+    wj_put_u64(&x->w, "cut", x->cut);
+    wj_put_u64(&x->w, "lost", x->lost);
     wj_write_close(&x->w, '}');
     if (r >= 0)
         r = wj_writer_check(&x->w);

@@ -7,18 +7,6 @@
 
 enum { PAGE = 256 };
 
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
-static void number(struct wj_writer *w, const char *name, uint64_t n)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_u64(w, n);
-}
-
 static struct upp_str word(const char *const *words, size_t n, uint8_t i)
 {
     return wb_cstr(i < n && words[i] ? words[i] : "unknown");
@@ -34,9 +22,9 @@ static void put_words(struct wj_writer *w, const struct wm_entry *e)
         [WM_ORIGIN_RUN] = "run", [WM_ORIGIN_CLIENT] = "client", [WM_ORIGIN_IMPORT] = "import"};
     static const char *const audiences[] = {
         [WM_AUDIENCE_ALL] = "all", [WM_AUDIENCE_RUN] = "run", [WM_AUDIENCE_MODEL] = "model"};
-    member(w, "kind", word(kinds, WB_LEN(kinds), e->kind));
-    member(w, "origin", word(origins, WB_LEN(origins), e->origin));
-    member(w, "audience", word(audiences, WB_LEN(audiences), e->audience));
+    wj_put_str(w, "kind", word(kinds, WB_LEN(kinds), e->kind));
+    wj_put_str(w, "origin", word(origins, WB_LEN(origins), e->origin));
+    wj_put_str(w, "audience", word(audiences, WB_LEN(audiences), e->audience));
 }
 
 static void put_erased(struct wj_writer *w, const struct wm_erased *erased)
@@ -49,7 +37,7 @@ static void put_erased(struct wj_writer *w, const struct wm_erased *erased)
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("time"));
     wm_time_write(w, erased->time_ms);
-    member(w, "why", erased->why);
+    wj_put_str(w, "why", erased->why);
     wj_write_close(w, '}');
 }
 
@@ -79,16 +67,16 @@ static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out,
     struct upp_str              own = wb_cstr(cli_id("msg_", line->id, id));
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    number(&w, "at", at);
-    member(&w, "id", own);
+    wj_put_u64(&w, "at", at);
+    wj_put_str(&w, "id", own);
     wj_write_name(&w, UPP_STR("time"));
     wm_time_write(&w, e->message.time_ms);
-    member(&w, "who", e->who);
+    wj_put_str(&w, "who", e->who);
     put_words(&w, e);
-    member(&w, "run",
-           wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
-    number(&w, "step", e->step);
-    member(&w, "phase", e->phase);
+    wj_put_str(&w, "run",
+               wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
+    wj_put_u64(&w, "step", e->step);
+    wj_put_str(&w, "phase", e->phase);
     put_erased(&w, &e->erased);
     put_said(&w, e, own);
     wj_write_close(&w, '}');

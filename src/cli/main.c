@@ -17,9 +17,28 @@
 #include "runtime/config_read.h"
 #include "runtime/global.h"
 
+static int print_version(const struct cli_command *self, int argc, char **argv)
+{
+    if (argc == 1)
+        (void)printf("weft %s\n", upp_version());
+    else if (argc == 2 && strcmp(argv[1], "--json") == 0) /* digits and dots: nothing to escape */
+        (void)printf("{\"name\":\"weft\",\"version\":\"%s\"}\n", upp_version());
+    else
+        return cli_misuse(self, "does not take '%s'", argv[argc - 1]);
+    return CLI_GOOD;
+}
+
+static const struct cli_command version = {
+    .name    = "version",
+    .usage   = "[--json]",
+    .summary = "the version",
+    .help    = "Prints the version, as text or as a JSON object.",
+    .run     = print_version,
+};
+
 static const struct cli_command *const commands[] = {
     &cli_serve,  &cli_run,     &cli_threads,  &cli_show,   &cli_tree,   &cli_fork, &cli_restore, &cli_export,
-    &cli_import, &cli_convert, &cli_validate, &cli_cancel, &cli_config, &cli_keys, &cli_doctor,  &cli_version,
+    &cli_import, &cli_convert, &cli_validate, &cli_cancel, &cli_config, &cli_keys, &cli_doctor,  &version,
 };
 
 static void usage(FILE *out)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/defs.h"
-#include "cli/print.h"
+#include "cli/terminal.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -243,14 +243,10 @@ static int print_object(struct cli_shown *s, struct wb_uuid thread, struct upp_e
     char                                  id[64];
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("run"));
-    wj_write_str(&w, wb_cstr(cli_id("run_", s->run, id)));
-    wj_write_name(&w, UPP_STR("thread"));
-    wj_write_str(&w, wb_cstr(cli_id("thread_", thread, id)));
-    wj_write_name(&w, UPP_STR("status"));
-    wj_write_str(&w, wb_buf_str(&s->status));
-    wj_write_name(&w, UPP_STR("text"));
-    wj_write_str(&w, wb_buf_str(&s->text));
+    wj_put_str(&w, "run", wb_cstr(cli_id("run_", s->run, id)));
+    wj_put_str(&w, "thread", wb_cstr(cli_id("thread_", thread, id)));
+    wj_put_str(&w, "status", wb_buf_str(&s->status));
+    wj_put_str(&w, "text", wb_buf_str(&s->text));
     raw_member(&w, "incomplete", &s->cut);
     raw_member(&w, "usage", &s->usage);
     raw_member(&w, "error", &s->error);

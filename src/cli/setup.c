@@ -44,6 +44,17 @@ int cli_config_report(const char *given, bool text_only, struct wc_report *repor
     return r;
 }
 
+int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_place *place,
+                   struct upp_err *err)
+{
+    int r = cli_config_load(given, true, ret, err);
+    if (r >= 0)
+        r = wrt_place_of(*ret, store, place, err);
+    if (r >= 0)
+        (void)cli_log_setup(*ret, NULL, WB_WARN);
+    return r;
+}
+
 void cli_log_warnings(const struct wc_report *report)
 {
     for (size_t i = 0; i < report->n; i++)

@@ -19,6 +19,11 @@ int cli_config_load(const char *given, bool text_only, struct wc_config **ret, s
 int cli_config_report(const char *given, bool text_only, struct wc_report *report, struct wc_config **ret,
                       struct upp_err *err) UPP_MUST_CHECK;
 
+/* The configuration, and the store that `store` names (NULL: the configuration's); turns the log on, for warnings. For
+ * commands that need nothing but the store. */
+int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_place *place,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
 /* "FILE:LINE:COLUMN: sentence" each. */
 void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report);
 

@@ -8,7 +8,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "base/utf8.h"
-#include "cli/print.h"
+#include "cli/terminal.h"
 #include "cli/run_view.h"
 
 enum {

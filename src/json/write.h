@@ -168,4 +168,79 @@ static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or '
     w->comma = true;
 }
 
+/* ---- Members of the object that is open: one call each -------------------------------------------------------- */
+
+static inline void wj_put_str(struct wj_writer *w, const char *name, struct upp_str s) /* no text is written as null */
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, s);
+}
+
+static inline void wj_put_text(struct wj_writer *w, const char *name, struct upp_str s) /* no text is left out */
+{
+    if (s.p)
+        wj_put_str(w, name, s);
+}
+
+static inline void wj_put_str_or_empty(struct wj_writer *w, const char *name, struct upp_str s)
+{
+    wj_put_str(w, name, s.p ? s : UPP_STR(""));
+}
+
+static inline void wj_put_u64(struct wj_writer *w, const char *name, uint64_t v)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_u64(w, v);
+}
+
+static inline void wj_put_i64(struct wj_writer *w, const char *name, int64_t v)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_i64(w, v);
+}
+
+static inline void wj_put_num(struct wj_writer *w, const char *name, struct upp_str number)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_num(w, number);
+}
+
+static inline void wj_put_bool(struct wj_writer *w, const char *name, bool v)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_bool(w, v);
+}
+
+static inline void wj_put_null(struct wj_writer *w, const char *name)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_null(w);
+}
+
+static inline void wj_put_raw(struct wj_writer *w, const char *name, const char *p, size_t n) /* known to be right */
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_raw(w, p, n);
+}
+
+static inline void wj_put_value(struct wj_writer *w, const char *name, yyjson_val *v) /* NULL is left out */
+{
+    if (v) {
+        wj_write_name(w, wb_cstr(name));
+        wj_write_value(w, v);
+    }
+}
+
+static inline void wj_put_open(struct wj_writer *w, const char *name, char bracket) /* ended with wj_write_close */
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_open(w, bracket);
+}
+
+static inline void wj_put_member(struct wj_writer *w, yyjson_val *key) /* of an object that was read, as it is there */
+{
+    wj_write_name(w, (struct upp_str){unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)});
+    wj_write_value(w, key + 1);
+}
+
 #endif

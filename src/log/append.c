@@ -59,7 +59,7 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
 {
     struct wl_node head;
     struct wb_uuid busy;
-    int            r = p->store->ops->node(p->store, p->owner, t->head, &head, err);
+    int            r = wl_get_node(p->store, p->owner, t->head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(p->store, t, &head, &busy, err);
     if (r >= 0 && !wb_uuid_eq(busy, (struct wb_uuid){{0}}))
@@ -83,7 +83,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     struct wl_row    row;
     struct wl_node   branch = {0};
     wb_arena_reset(&p->scratch);
-    int r = s->ops->thread(s, p->owner, thread->id, &p->scratch, &t, err);
+    int r = wl_get_thread(s, p->owner, thread->id, &p->scratch, &t, err);
     if (r >= 0)
         r = wl_node_end(s, p->owner, t.head, &end, err);
     if (r >= 0 && t.at)

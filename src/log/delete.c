@@ -39,7 +39,7 @@ static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *
     struct wb_uuid after = {{0}};
     for (size_t n = PAGE; n == PAGE;) {
         struct wl_thread *list;
-        int               r = s->ops->family_threads(s, o, wl_family(t->tree), after, PAGE, a, &list, &n, err);
+        int               r = wl_list_family_threads(s, o, wl_family(t->tree), after, PAGE, a, &list, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -131,14 +131,10 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
     char                                  id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("tree"));
-    wj_write_str(&w, wb_uuid_text(t->tree, id));
-    wj_write_name(&w, UPP_STR("head"));
-    wj_write_u64(&w, t->head);
-    wj_write_name(&w, UPP_STR("time"));
-    wj_write_i64(&w, time_ms);
-    wj_write_name(&w, UPP_STR("user"));
-    wj_write_str(&w, o->user);
+    wj_put_str(&w, "tree", wb_uuid_text(t->tree, id));
+    wj_put_u64(&w, "head", t->head);
+    wj_put_i64(&w, "time", time_ms);
+    wj_put_str(&w, "user", o->user);
     wj_write_close(&w, '}');
     int r      = wj_writer_check(&w);
     ret->space = UPP_STR(WL_DELETED);
@@ -164,7 +160,7 @@ static WEFT_SUSPENDS int check_idle(struct deleting *x, const struct wl_thread *
 {
     struct wm_run *run;
     size_t         n;
-    int            r = x->s->ops->runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
+    int            r = wl_list_runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
     return r >= 0 && n ? upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread") : r;
 }
 

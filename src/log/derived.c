@@ -54,7 +54,7 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_node                           *list;
-        int r = x->s->ops->family_nodes(x->s, x->o, wl_family(tree), after, PAGE, &a, &list, &n, x->err);
+        int r = wl_list_family_nodes(x->s, x->o, wl_family(tree), after, PAGE, &a, &list, &n, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -156,54 +156,32 @@ static bool may_have(const struct erasing *x, const struct wl_row *row)
 /* 1: there was something, and *row is without it. */
 static int erase_row(struct erasing *x, struct wl_row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    const bool                            own  = is_own(x, row->run);
-    const struct wm_erasing               what = {.mark      = x->d->mark,
-                                                  .entry     = SIZE_MAX,
-                                                  .rewritten = true,
-                                                  .summed    = true,
-                                                  .place     = x->d->place,
-                                                  .prompts   = own,
-                                                  .plans     = own};
-    struct wm_row                         parsed;
-    int                                   r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
+    const bool              own  = is_own(x, row->run);
+    const struct wm_erasing what = {.mark      = x->d->mark,
+                                    .entry     = SIZE_MAX,
+                                    .rewritten = true,
+                                    .summed    = true,
+                                    .place     = x->d->place,
+                                    .prompts   = own,
+                                    .plans     = own};
+    struct wm_row           parsed;
+    int                     r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
     if (r >= 0 && own)
         r = add_branches(x, &parsed);
-    int n = r < 0 ? r : wm_row_erase(&x->a, &parsed, &what, x->err);
-    if (n <= 0)
-        return n;
-    r           = wm_row_write(&parsed, &body, x->err);
-    row->format = WM_FORMAT;
-    row->body   = wb_arena_dup(&x->a, wb_buf_str(&body));
-    row->tape   = parsed.tape;
     if (r >= 0)
-        r = wb_arena_check(&x->a, x->err);
-    return r < 0 ? r : 1;
+        r = wm_row_erase(&x->a, &parsed, &what, x->err);
+    return r <= 0 ? r : wl__row_write(&x->a, &parsed, row, x->err);
 }
 
 /* {"type": "derived.erased", "data": {"entry": ID}} */
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, struct wl_row *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
-    char                                  id[WB_UUID_TEXT + 1];
+    char            id[WB_UUID_TEXT + 1];
+    struct wm_entry e = {0};
     (void)wb_uuid_text(wm_id_uuid(x->d->at), id);
-    struct wm_entry e   = {.kind     = WM_ENTRY_EVENT,
-                           .origin   = WM_ORIGIN_CLIENT,
-                           .audience = WM_AUDIENCE_ALL,
-                           .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
-                           .data =
-                               wb_arena_printf(&x->a, "{\"type\":\"derived.erased\",\"data\":{\"entry\":\"%s\"}}", id)};
-    struct wm_row   row = {.time_ms = WB_MAX(x->d->mark.time_ms, end->time_ms), .entries = &e, .n_entries = 1};
-    e.message.time_ms   = row.time_ms;
-    int r               = wb_arena_check(&x->a, x->err);
-    if (r >= 0)
-        r = wm_row_write(&row, &b, x->err);
-    *ret = (struct wl_row){.node      = node,
-                           .pos       = end->pos,
-                           .n_entries = 1,
-                           .format    = WM_FORMAT,
-                           .body      = wb_arena_dup(&x->a, wb_buf_str(&b))};
-    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+    e.data = wb_arena_printf(&x->a, "{\"type\":\"derived.erased\",\"data\":{\"entry\":\"%s\"}}", id);
+    int r  = wb_arena_check(&x->a, x->err);
+    return r < 0 ? r : wl__event_row(&x->a, x->o, &e, node, end, x->d->mark.time_ms, ret, x->err);
 }
 
 /* The runs of these rows, each once. */
@@ -218,7 +196,7 @@ static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows,
             k++;
         if (k < *n_runs || wb_uuid_eq(rows[i].run, none))
             continue;
-        int r = x->s->ops->run(x->s, x->o, rows[i].run, &x->a, &runs[k], x->err);
+        int r = wl_get_run(x->s, x->o, rows[i].run, &x->a, &runs[k], x->err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         *n_runs += r >= 0;

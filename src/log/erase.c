@@ -41,39 +41,18 @@ static bool is_meant(const struct erasing *x, struct wb_uuid tree)
 
 static int erase_row(struct erasing *x, const struct wm_erasing *what, struct wl_row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    struct wm_row                         parsed;
-    int                                   r = wm_row_read(&x->page, row->format, row->body, row->tape, &parsed, x->err);
-    int                                   n = r < 0 ? 0 : wm_row_erase(&x->page, &parsed, what, x->err);
-    if (r < 0 || n <= 0)
-        return r < 0 ? r : n;
-    r           = wm_row_write(&parsed, &body, x->err);
-    row->format = WM_FORMAT;
-    row->body   = wb_arena_dup(&x->page, wb_buf_str(&body));
-    row->tape   = parsed.tape;
+    struct wm_row parsed;
+    int           r = wm_row_read(&x->page, row->format, row->body, row->tape, &parsed, x->err);
     if (r >= 0)
-        r = wb_arena_check(&x->page, x->err);
-    return r < 0 ? r : 1;
+        r = wm_row_erase(&x->page, &parsed, what, x->err);
+    return r <= 0 ? r : wl__row_write(&x->page, &parsed, row, x->err);
 }
 
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096);
-    struct wm_entry                       e    = {.kind     = WM_ENTRY_EVENT,
-                                                  .origin   = WM_ORIGIN_CLIENT,
-                                                  .audience = WM_AUDIENCE_ALL,
-                                                  .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
-                                                  .data     = UPP_STR("{\"type\":\"tree.erased\"}"),
-                                                                  .erased = {.time_ms = now, .why = UPP_STR("tree")}};
-    struct wm_row                         row  = {.time_ms = WB_MAX(now, end->time_ms), .entries = &e, .n_entries = 1};
-    e.message.time_ms                          = row.time_ms;
-    int r                                      = wm_row_write(&row, &body, x->err);
-    *ret                                       = (struct wl_row){.node      = node,
-                                                                 .pos       = end->pos,
-                                                                 .n_entries = 1,
-                                                                 .format    = WM_FORMAT,
-                                                                 .body      = wb_arena_dup(&x->page, wb_buf_str(&body))};
-    return r < 0 ? r : wb_arena_check(&x->page, x->err);
+    struct wm_entry e = {.data   = UPP_STR("{\"type\":\"tree.erased\"}"),
+                         .erased = {.time_ms = now, .why = UPP_STR("tree")}};
+    return wl__event_row(&x->page, x->o, &e, node, end, now, ret, x->err);
 }
 
 static WEFT_SUSPENDS int commit(struct erasing *x, const struct wl_change *list, size_t n)
@@ -149,7 +128,7 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         static const struct wb_uuid               none;
         struct wl_node                           *list;
-        int r = x->s->ops->family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
+        int r = wl_list_family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
             if (!is_meant(x, list[i].tree))
@@ -173,7 +152,7 @@ static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = x->s->ops->runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
+    int r = wl_list_runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
     if (r >= 0 && n == WL_RUNS)
         return upp_fail(x->err, UPP_ELIMIT, "a thread with %d runs", WL_RUNS);
     for (size_t i = 0; r >= 0 && i < n; i++) {

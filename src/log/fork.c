@@ -12,7 +12,7 @@ WEFT_SUSPENDS static int check_place(struct wl_store *s, const struct wl_thread 
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
     struct wl_row                             row;
-    int                                       r = s->ops->node(s, &from->owner, key, ret, err);
+    int                                       r = wl_get_node(s, &from->owner, key, ret, err);
     if (r < 0)
         return r;
     if (!wb_uuid_eq(ret->tree, from->tree))

@@ -78,7 +78,7 @@ int wl_half_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, 
     do {
         int r = wb_arena_check(a, err);
         if (r >= 0)
-            r = s->ops->values(s, o, UPP_STR(WL_HALF), after, PAGE, a, &page, &n, err);
+            r = wl_list_values(s, o, UPP_STR(WL_HALF), after, PAGE, a, &page, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -130,7 +130,7 @@ static WEFT_SUSPENDS int drop(struct clearing *x, const uint64_t *keys, size_t n
 {
     for (size_t i = n; i-- > 0;) {
         struct wl_node *node = &x->nodes[x->n];
-        int             r    = x->store->ops->node(x->store, x->owner, keys[i], node, err);
+        int             r    = wl_get_node(x->store, x->owner, keys[i], node, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it never came, or is gone already */
         if (r < 0)
@@ -149,7 +149,7 @@ int wl_half_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thread
     struct wl_value                           value = {.space = UPP_STR(WL_HALF), .name = wb_uuid_text(t->id, name)};
     uint64_t                                 *keys;
     size_t                                    n;
-    int                                       r = s->ops->value(s, o, value.space, value.name, &a, &value.bytes, err);
+    int                                       r = wl_get_value(s, o, value.space, value.name, &a, &value.bytes, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     if (r >= 0)

@@ -27,7 +27,7 @@ WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, u
         struct wl_node taken;
         int            r = wl_id_new(family, ret, err);
         if (r >= 0)
-            r = s->ops->node(s, o, wm_key(*ret), &taken, err);
+            r = wl_get_node(s, o, wm_key(*ret), &taken, err);
         if (r < 0)
             return r == -UPP_ENOTFOUND ? 0 : r;
     }

@@ -233,3 +233,29 @@ WEFT_SUSPENDS int wl__last_row(struct wl_store *s, const struct wl_owner *o, uin
     *ret = rows.p[0];
     return 1;
 }
+
+int wl__row_write(struct wb_arena *a, const struct wm_row *from, struct wl_row *row, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
+    int                                   r    = wm_row_write(from, &body, err);
+    row->format                                = WM_FORMAT;
+    row->body                                  = wb_arena_dup(a, wb_buf_str(&body));
+    row->tape                                  = from->tape;
+    if (r >= 0)
+        r = wb_arena_check(a, err);
+    return r < 0 ? r : 1;
+}
+
+int wl__event_row(struct wb_arena *a, const struct wl_owner *o, struct wm_entry *e, uint64_t node,
+                  const struct wl_end *end, int64_t now, struct wl_row *ret, struct upp_err *err)
+{
+    const struct wm_row row = {.time_ms = WB_MAX(now, end->time_ms), .entries = e, .n_entries = 1};
+    e->kind                 = WM_ENTRY_EVENT;
+    e->origin               = WM_ORIGIN_CLIENT;
+    e->audience             = WM_AUDIENCE_ALL;
+    e->who                  = o->user.n ? o->user : (struct upp_str){0};
+    e->message.time_ms      = row.time_ms;
+    *ret                    = (struct wl_row){.node = node, .pos = end->pos, .n_entries = 1};
+    int r                   = wl__row_write(a, &row, ret, err);
+    return r < 0 ? r : 0;
+}

@@ -1,4 +1,5 @@
-/* log/lines.h — reading a stretch of one node's entries, with the results of its tool messages. */
+/* log/lines.h — reading a stretch of one node's entries, with the results of its tool messages; rows that take the
+ * place of others, and events that say why. */
 #ifndef WL_LINES_H
 #define WL_LINES_H
 
@@ -23,6 +24,13 @@ static inline uint64_t wl__pos_end(uint32_t end)
 {
     return wl_pos(end, 0);
 }
+
+/* A row that was changed, as it is stored from now on: in the arena. 1. */
+int wl__row_write(struct wb_arena *a, const struct wm_row *from, struct wl_row *row, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The row of a system event that the owner brings about, behind the last one of a node: *e has its data. */
+int wl__event_row(struct wb_arena *a, const struct wl_owner *o, struct wm_entry *e, uint64_t node,
+                  const struct wl_end *end, int64_t now, struct wl_row *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Room for a batch of rows, or for one at its largest; and for one together with what is read from it. */
 enum { WL__SCRATCH = 80 << 20, WL__LARGE = 1 << 30 };

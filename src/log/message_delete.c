@@ -84,29 +84,22 @@ static int note_children(struct deleting *x, const struct wm_row *row)
 /* Erases what is wanted of one row, and keeps it for the commit if that was anything. */
 static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *row, size_t entry)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    struct wm_erasing                     what = x->what;
-    struct wl_row                         done = *stored;
-    bool                                  tape = row->tape.n > 0;
-    what.entry                                 = entry;
-    int r                                      = note_children(x, row);
+    struct wm_erasing what = x->what;
+    struct wl_row     done = *stored;
+    bool              tape = row->tape.n > 0;
+    what.entry             = entry;
+    int r                  = note_children(x, row);
     if (r >= 0)
         r = wm_row_erase(&x->a, row, &what, x->err);
     if (r <= 0)
         return r;
-    r = wm_row_write(row, &body, x->err);
-    if (r < 0)
-        return r;
-    done.format = WM_FORMAT;
-    done.body   = wb_arena_dup(&x->a, wb_buf_str(&body));
-    done.tape   = row->tape;
-    x->untold |= tape && !row->tape.n;
-    r = wb_arena_check(&x->a, x->err);
+    r = wl__row_write(&x->a, row, &done, x->err);
+    x->untold |= r >= 0 && tape && !row->tape.n;
     if (r >= 0 && x->edits.n == EDITS)
         return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand in more than %d rows", EDITS);
     if (r >= 0 && !wb_vec_push(&x->edits, done, EDITS))
         return upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
-    return r;
+    return r < 0 ? r : 0;
 }
 
 static bool has_call(const struct deleting *x, const struct wm_entry *e)
@@ -260,38 +253,20 @@ static int write_event(struct deleting *x, struct wl_row *ret)
     char                                  id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, x->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, UPP_STR("message.deleted"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("entry"));
-    wj_write_str(&w, wb_uuid_text(x->message, id));
-    wj_write_name(&w, UPP_STR("why"));
-    wj_write_str(&w, x->why);
-    if (x->o->user.n) {
-        wj_write_name(&w, UPP_STR("by"));
-        wj_write_str(&w, x->o->user);
-    }
+    wj_put_str(&w, "type", UPP_STR("message.deleted"));
+    wj_put_open(&w, "data", '{');
+    wj_put_str(&w, "entry", wb_uuid_text(x->message, id));
+    wj_put_str(&w, "why", x->why);
+    if (x->o->user.n)
+        wj_put_str(&w, "by", x->o->user);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
-    struct wm_entry e   = {.kind     = WM_ENTRY_EVENT,
-                           .origin   = WM_ORIGIN_CLIENT,
-                           .audience = WM_AUDIENCE_ALL,
-                           .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
-                           .data     = wb_arena_dup(&x->a, wb_buf_str(&b))};
-    struct wm_row   row = {.time_ms = WB_MAX(x->what.mark.time_ms, x->end.time_ms), .entries = &e, .n_entries = 1};
-    e.message.time_ms   = row.time_ms;
-    wb_buf_clear(&b);
-    r    = wm_row_write(&row, &b, x->err);
-    *ret = (struct wl_row){.node      = x->at.node,
-                           .pos       = x->end.pos,
-                           .n_entries = 1,
-                           .format    = WM_FORMAT,
-                           .body      = wb_arena_dup(&x->a, wb_buf_str(&b))};
-    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+    struct wm_entry e = {.data = wb_arena_dup(&x->a, wb_buf_str(&b))};
+    r                 = wb_arena_check(&x->a, x->err);
+    return r < 0 ? r : wl__event_row(&x->a, x->o, &e, x->at.node, &x->end, x->what.mark.time_ms, ret, x->err);
 }
 
 /* The run that wrote it, as it is before its rows are read: the sweep changes rows too, and counts it up. */
@@ -303,7 +278,7 @@ static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t
     int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
     if (r <= 0 || wb_uuid_eq(stored.run, none))
         return r < 0 ? r : 0;
-    r  = x->s->ops->run(x->s, x->o, stored.run, &x->a, ret, x->err);
+    r  = wl_get_run(x->s, x->o, stored.run, &x->a, ret, x->err);
     *n = r >= 0;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -315,7 +290,7 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
     if (!x->untold || !*n)
         return 0;
     if (!wb_uuid_eq(runs[0].root, runs[0].id)) {
-        r = x->s->ops->run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
+        r = wl_get_run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
         *n += r >= 0;
     }
     runs[*n - 1].swept = true;
@@ -374,9 +349,9 @@ static WEFT_SUSPENDS int silence_children(struct deleting *x)
     for (size_t i = 0; r >= 0 && i < x->children.n; i++) {
         struct wm_run    run;
         struct wl_thread t;
-        r = x->s->ops->run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
+        r = wl_get_run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
         if (r >= 0)
-            r = x->s->ops->thread(x->s, x->o, run.thread, &x->a, &t, x->err);
+            r = wl_get_thread(x->s, x->o, run.thread, &x->a, &t, x->err);
         if (r >= 0 && t.kind == WL_SUB)
             r = wl__tree_silence(x->s, x->o, &t, x->err);
         if (r == -UPP_ENOTFOUND)

@@ -20,7 +20,7 @@ WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *
     for (unsigned i = 0; i < WL_PATH_NODES; i++) {
         struct wl_node node;
         struct wl_row  row;
-        int            r = s->ops->node(s, o, key, &node, err);
+        int            r = wl_get_node(s, o, key, &node, err);
         if (r < 0)
             return r;
         if (!node.parent)

@@ -40,7 +40,7 @@ WEFT_SUSPENDS static int climb(struct wl_store *s, const struct wl_owner *o, uin
     struct wb_uuid tree = {0};
     for (;;) {
         struct wl_node n;
-        int            r = s->ops->node(s, o, node, &n, err);
+        int            r = wl_get_node(s, o, node, &n, err);
         if (r == -UPP_ENOTFOUND && w->spans.n)
             return upp_fail(err, UPP_ESTORE, "node %016llx has no parent %016llx",
                             (unsigned long long)w->spans.p[w->spans.n - 1].node, (unsigned long long)node);

@@ -176,7 +176,7 @@ WEFT_SUSPENDS static int read_family(struct searching *x, struct wb_uuid tree, s
     if (!f->p)
         return wb_arena_check(&x->own, x->err);
     while (r >= 0 && n && f->n < THREADS) {
-        r = x->s->ops->family_threads(x->s, x->o, wl_family(tree), after, PAGE, &x->own, &p, &n, x->err);
+        r = wl_list_family_threads(x->s, x->o, wl_family(tree), after, PAGE, &x->own, &p, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n && f->n < THREADS; i++)
             if (wb_uuid_eq(p[i].tree, tree) && wb_str_eq(p[i].owner.user, x->o->user))
                 r = add_member(x, f, &p[i]);
@@ -189,7 +189,7 @@ WEFT_SUSPENDS static int read_family(struct searching *x, struct wb_uuid tree, s
 WEFT_SUSPENDS static int family_of(struct searching *x, uint64_t node, struct family **ret)
 {
     struct wl_node n;
-    int            r = x->s->ops->node(x->s, x->o, node, &n, x->err);
+    int            r = wl_get_node(x->s, x->o, node, &n, x->err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < x->n_families; i++)
@@ -227,7 +227,7 @@ WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *li
         run = rows.p[i].run;
     if (r < 0 || wb_uuid_eq(run, none))
         return r;
-    r = x->s->ops->run(x->s, x->o, run, &x->line, &row, x->err);
+    r = wl_get_run(x->s, x->o, run, &x->line, &row, x->err);
     if (r >= 0)
         *ret = row.thread;
     return r == -UPP_ENOTFOUND ? 0 : r;
@@ -455,7 +455,7 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     if (r >= 0)
         r = check(x);
     if (r >= 0 && x->in_thread)
-        r = x->s->ops->thread(x->s, x->o, x->q->thread, &x->own, &x->thread, x->err);
+        r = wl_get_thread(x->s, x->o, x->q->thread, &x->own, &x->thread, x->err);
     if (r >= 0 && x->in_thread && !wb_str_eq(x->thread.owner.user, x->o->user))
         r = upp_fail(x->err, UPP_ENOTFOUND, "there is no such thread");
     if (r < 0)
@@ -463,7 +463,7 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     ret->p = wb_new_n(x->a, struct wl_found, max);
     if (!ret->p)
         return wb_arena_check(x->a, x->err);
-    r = x->s->ops->learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is learned meanwhile may not be found */
+    r = wl_get_learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is learned meanwhile may not be found */
     if (r >= 0)
         r = by_words(x, max, ret);
     return r == -UPP_EREFUSED ? by_reading(x, max, ret) : r;

@@ -87,7 +87,7 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
     struct wl_followed *p;
     uint64_t            upto, end;
     size_t              n;
-    int                 r = x->s->ops->learned(x->s, &upto, &end, err);
+    int                 r = wl_get_learned(x->s, &upto, &end, err);
     if (r >= 0)
         r = x->s->ops->follow(x->s, upto, ROWS, BYTES, &x->a, &p, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -127,7 +127,7 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
     size_t              n;
     if (!lines)
         return wb_arena_check(&x->a, err);
-    int r = x->s->ops->learned(x->s, &upto, &newest, err);
+    int r = wl_get_learned(x->s, &upto, &newest, err);
     if (r >= 0)
         r = x->s->ops->follow(x->s, newest ? newest - 1 : 0, 1, 1, &x->a, &last, &n, err);
     if (r < 0 || !n)

@@ -60,7 +60,7 @@ WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, s
         struct wl_value                          *list;
         struct wl_change                          drop[PAGE];
         size_t                                    learned = 0;
-        int r = s->ops->values(s, o, UPP_STR(WL_UNLEARNED), after, PAGE, &a, &list, &n, err);
+        int r = wl_list_values(s, o, UPP_STR(WL_UNLEARNED), after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             int one = learn(s, o, &list[i], failed < 0 ? NULL : err);
             if (one >= 0)
@@ -85,7 +85,7 @@ WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err)
     for (size_t n = TENANTS; n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         struct upp_str                           *list;
-        int                                       r = s->ops->tenants(s, after, TENANTS, &a, &list, &n, err);
+        int                                       r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = wl_learn_noted(s, &(struct wl_owner){.tenant = list[i]}, err);
         if (r < 0)

@@ -20,6 +20,7 @@
 #define WL_STORE_H
 
 #include <stdatomic.h>
+#include <string.h>
 #include <weft/fiber.h>
 
 #include "base/arena.h"
@@ -47,7 +48,7 @@ struct wl_node {
     uint32_t       parent_length;
     struct wb_uuid holder; /* the run that holds it; all zero: none */
     int64_t        created_ms;
-    /* Texts: read by family_nodes alone. */
+    /* Texts: read by WL_LIST_FAMILY_NODES alone. */
     struct upp_str name, metadata; /* of a branch; metadata: JSON object; no text: none */
     struct upp_str origin;         /* JSON: what an import said of it that has no other place; no text: none */
 };
@@ -294,81 +295,76 @@ struct wl_store;
 /* What is read together: from a store that does not wait. */
 typedef int wl_reading_fn(struct wl_store *s, void *arg, struct upp_err *err);
 
-/* All functions may wait; none can be cancelled. What is read is put into the arena. Those that
- * look one thing up: -UPP_ENOTFOUND. All but at_once are mandatory. */
+/* ---- Reading: what get and list are asked for (typed: wl_get_* and wl_list_* below) ---- */
+
+enum wl_what {
+    /* One thing by its key: get. What is not there: -UPP_ENOTFOUND. */
+    WL_GET_NODE,    /* number: its key. A struct wl_node without its texts; needs no arena */
+    WL_GET_THREAD,  /* id */
+    WL_GET_RUN,     /* id */
+    WL_GET_ALIAS,   /* number: its kind; name. A struct wl_alias of which only the object is set; needs no arena */
+    WL_GET_KEY,     /* space: the route; name: the key. Needs no arena */
+    WL_GET_VALUE,   /* space, name */
+    WL_GET_PIECE,   /* blob, number: one piece of a blob that is whole */
+    WL_GET_LEARNED, /* a struct wl_progress: of all tenants, and always there; needs no arena */
+    /* Several, at most max: list. */
+    WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, behind the one with this id */
+    WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, in the order of their ids, behind id */
+    WL_LIST_FAMILY_NODES,   /* the same of nodes, with their texts */
+    WL_LIST_RUNS,           /* id: of this thread, newest first */
+    WL_LIST_RUNS_LIVE,      /* id: of this thread those that have not ended, in the order of their coming */
+    WL_LIST_LIVE,           /* runs of all tenants that have not ended, with their owners: by id, behind this one */
+    WL_LIST_OLD_RUNS,       /* runs of a tenant that came before a time, by age, with numbers: behind this number */
+    WL_LIST_VALUES,         /* of a space, by name, behind this name (no text: from the beginning) */
+    WL_LIST_TENANTS,        /* struct upp_str: by name, behind this name */
+    WL_LIST_LOOSE_BLOBS,    /* struct wl_blob_key: blobs that nothing has referred to since a time, whole or not */
+    WL_WHATS,
+};
+
+struct wl_ask {
+    enum wl_what              what;
+    const struct wl_owner    *owner; /* NULL: of all tenants */
+    struct wb_uuid            id;    /* in lists all zero: from the beginning */
+    uint64_t                  number;
+    struct upp_str            space, name;
+    const struct wl_blob_key *blob;
+    int64_t                   before_ms;
+    size_t                    max;
+};
+
+struct wl_list {
+    void            *p; /* things of the kind that was asked for, one after the other */
+    size_t           n;
+    struct wl_owner *owners;  /* of WL_LIST_LIVE */
+    uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
+};
+
+/* How far WL_LEARN has come, and how far the log. */
+struct wl_progress {
+    uint64_t upto, end;
+};
+
+/* All functions may wait; none can be cancelled. What is read is put into the arena, and the answer set only on
+ * success. All but at_once are mandatory. */
 struct wl_store_ops {
     uint32_t    size;
     const char *name;
 
     WEFT_SUSPENDS int (*commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
-
     WEFT_SUSPENDS int (*rows)(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r,
                               struct wb_arena *a, struct wl_rows *ret, struct upp_err *err);
-    WEFT_SUSPENDS int (*node)(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
+    WEFT_SUSPENDS int (*get)(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                             struct upp_err *err);
+    WEFT_SUSPENDS int (*list)(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
                               struct upp_err *err);
-    WEFT_SUSPENDS int (*thread)(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                                struct wl_thread *ret, struct upp_err *err);
-    WEFT_SUSPENDS int (*run)(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                             struct wm_run *ret, struct upp_err *err);
-    WEFT_SUSPENDS int (*alias)(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
-                               struct wb_uuid *ret, struct upp_err *err);
-    WEFT_SUSPENDS int (*key)(struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str key,
-                             struct wl_key *ret, struct upp_err *err);
-
-    /* Threads of an owner, newest (by update, then id) first, after the one with id `after` (all zero: from the
-     * beginning), at most max. */
-    WEFT_SUSPENDS int (*threads)(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
-                                 struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err);
-    /* Runs of a thread, newest first; with live_only those that have not ended, in the order of their coming. */
-    WEFT_SUSPENDS int (*runs)(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, bool live_only,
-                              size_t max, struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err);
-    /* Runs of all tenants that have not ended, with their owners: for recovery. In the order of their ids, after
-     * `after`. */
-    WEFT_SUSPENDS int (*live)(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
-                              struct wm_run **runs, struct wl_owner **owners, size_t *n, struct upp_err *err);
-
-    /* Nodes and threads of a family, in the order of their ids; of threads those of any user of the tenant. After the
-     * one with the id `after` (all zero: from the beginning). */
-    WEFT_SUSPENDS int (*family_nodes)(struct wl_store *s, const struct wl_owner *o, uint32_t family,
-                                      struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_node **ret,
-                                      size_t *n, struct upp_err *err);
-    WEFT_SUSPENDS int (*family_threads)(struct wl_store *s, const struct wl_owner *o, uint32_t family,
-                                        struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_thread **ret,
-                                        size_t *n, struct upp_err *err);
-
-    WEFT_SUSPENDS int (*value)(struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str name,
-                               struct wb_arena *a, struct upp_str *ret, struct upp_err *err);
-    /* Of a space, by name, behind `after` (no text: from the beginning). */
-    WEFT_SUSPENDS int (*values)(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
-                                struct upp_str after, size_t max, struct wb_arena *a, struct wl_value **ret, size_t *n,
-                                struct upp_err *err);
-    WEFT_SUSPENDS int (*tenants)(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a,
-                                 struct upp_str **ret, size_t *n, struct upp_err *err);
-
-    /* One piece of a blob that is whole. */
-    WEFT_SUSPENDS int (*piece)(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *key,
-                               uint32_t number, struct wb_arena *a, struct wl_piece *ret, struct upp_err *err);
-    /* Blobs that nothing has referred to since `before_ms` (whole or not), for the sweep. */
-    WEFT_SUSPENDS int (*loose_blobs)(struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max,
-                                     struct wb_arena *a, struct wl_blob_key **ret, size_t *n, struct upp_err *err);
-
-    /* Runs of a tenant that came before a time, by age, after the one with the number `after`: for retention. */
-    WEFT_SUSPENDS int (*old_runs)(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms,
-                                  size_t max, struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n,
-                                  struct upp_err *err);
-
     WEFT_SUSPENDS int (*follow)(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                 struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err);
-    /* How far WL_LEARN has come, and how far the log. */
-    WEFT_SUSPENDS int (*learned)(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err);
     /* -UPP_EREFUSED: this store keeps no words; whoever asks reads the log itself. */
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
-
-    /* Calls fn once, on a worker, with a store that answers there: of it rows, node, thread(s), alias, piece alone can
-     * be used, and no fiber. So several reads cost one way to a worker and back. NULL: it cannot. */
+    /* Calls fn once, on a worker, with a store that answers there: of it rows, get and list alone can be used, and no
+     * fiber. So several reads cost one way to a worker and back. NULL: it cannot. */
     WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
-
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
 };
 
@@ -406,6 +402,168 @@ static inline enum wl_index wl_store_index(const struct wl_store *s)
     while (s->inner)
         s = s->inner;
     return (enum wl_index)s->index;
+}
+
+/* ---- get and list by type ---- */
+
+WEFT_SUSPENDS static inline int wl_get_node(struct wl_store *s, const struct wl_owner *o, uint64_t key,
+                                            struct wl_node *ret, struct upp_err *err)
+{
+    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_NODE, .owner = o, .number = key}, NULL, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_get_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id,
+                                              struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_THREAD, .owner = o, .id = id}, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_get_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id,
+                                           struct wb_arena *a, struct wm_run *ret, struct upp_err *err)
+{
+    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_RUN, .owner = o, .id = id}, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_get_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind,
+                                             struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_ask   ask = {.what = WL_GET_ALIAS, .owner = o, .number = kind, .name = text};
+    struct wl_alias alias;
+    int             r = s->ops->get(s, &ask, NULL, &alias, err);
+    if (r >= 0)
+        *ret = alias.object;
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_get_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route,
+                                           struct upp_str key, struct wl_key *ret, struct upp_err *err)
+{
+    return s->ops->get(s, &(struct wl_ask){.what = WL_GET_KEY, .owner = o, .space = route, .name = key}, NULL, ret,
+                       err);
+}
+
+WEFT_SUSPENDS static inline int wl_get_value(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
+                                             struct upp_str name, struct wb_arena *a, struct upp_str *ret,
+                                             struct upp_err *err)
+{
+    struct wl_ask   ask = {.what = WL_GET_VALUE, .owner = o, .space = space, .name = name};
+    struct wl_value value;
+    int             r = s->ops->get(s, &ask, a, &value, err);
+    if (r >= 0)
+        *ret = value.bytes;
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_get_piece(struct wl_store *s, const struct wl_owner *o,
+                                             const struct wl_blob_key *key, uint32_t number, struct wb_arena *a,
+                                             struct wl_piece *ret, struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_GET_PIECE, .owner = o, .blob = key, .number = number};
+    return s->ops->get(s, &ask, a, ret, err);
+}
+
+WEFT_SUSPENDS static inline int wl_get_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err)
+{
+    struct wl_progress x;
+    int                r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_LEARNED}, NULL, &x, err);
+    if (r >= 0) {
+        *upto = x.upto;
+        *end  = x.end;
+    }
+    return r;
+}
+
+/* ret: where the address of the first one goes. Where it fails there are none. */
+WEFT_SUSPENDS static inline int wl_list_into(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,
+                                             void *ret, size_t *n, struct upp_err *err)
+{
+    struct wl_list list = {0};
+    int            r    = s->ops->list(s, ask, a, &list, err);
+    memcpy(ret, &list.p, sizeof list.p);
+    *n = list.n;
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_list_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after,
+                                                size_t max, struct wb_arena *a, struct wl_thread **ret, size_t *n,
+                                                struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_LIST_THREADS, .owner = o, .id = after, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread,
+                                             bool live_only, size_t max, struct wb_arena *a, struct wm_run **ret,
+                                             size_t *n, struct upp_err *err)
+{
+    enum wl_what  what = live_only ? WL_LIST_RUNS_LIVE : WL_LIST_RUNS;
+    struct wl_ask ask  = {.what = what, .owner = o, .id = thread, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
+                                             struct wm_run **runs, struct wl_owner **owners, size_t *n,
+                                             struct upp_err *err)
+{
+    struct wl_list list = {0};
+    int r   = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
+    *runs   = (struct wm_run *)list.p;
+    *owners = list.owners;
+    *n      = list.n;
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_list_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after,
+                                                 int64_t before_ms, size_t max, struct wb_arena *a,
+                                                 struct wm_run **ret, uint64_t **numbers, size_t *n,
+                                                 struct upp_err *err)
+{
+    struct wl_ask  ask  = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
+    struct wl_list list = {0};
+    int            r    = s->ops->list(s, &ask, a, &list, err);
+    *ret                = (struct wm_run *)list.p;
+    *numbers            = list.numbers;
+    *n                  = list.n;
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_list_family_nodes(struct wl_store *s, const struct wl_owner *o, uint32_t family,
+                                                     struct wb_uuid after, size_t max, struct wb_arena *a,
+                                                     struct wl_node **ret, size_t *n, struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_LIST_FAMILY_NODES, .owner = o, .number = family, .id = after, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_family_threads(struct wl_store *s, const struct wl_owner *o, uint32_t family,
+                                                       struct wb_uuid after, size_t max, struct wb_arena *a,
+                                                       struct wl_thread **ret, size_t *n, struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_LIST_FAMILY_THREADS, .owner = o, .number = family, .id = after, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_values(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
+                                               struct upp_str after, size_t max, struct wb_arena *a,
+                                               struct wl_value **ret, size_t *n, struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_LIST_VALUES, .owner = o, .space = space, .name = after, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_tenants(struct wl_store *s, struct upp_str after, size_t max,
+                                                struct wb_arena *a, struct upp_str **ret, size_t *n,
+                                                struct upp_err *err)
+{
+    return wl_list_into(s, &(struct wl_ask){.what = WL_LIST_TENANTS, .name = after, .max = max}, a, ret, n, err);
+}
+
+WEFT_SUSPENDS static inline int wl_list_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms,
+                                                    size_t max, struct wb_arena *a, struct wl_blob_key **ret,
+                                                    size_t *n, struct upp_err *err)
+{
+    struct wl_ask ask = {.what = WL_LIST_LOOSE_BLOBS, .owner = o, .before_ms = before_ms, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
 }
 
 #endif

@@ -46,7 +46,7 @@ WEFT_SUSPENDS int wl__gone_list(struct wl__sweeping *x, struct upp_str after, si
 {
     struct wl_value *list;
     size_t           got, kept = 0;
-    int              r = x->s->ops->values(x->s, x->o, UPP_STR(WL_DELETED), after, max, a, &list, &got, x->err);
+    int              r = wl_list_values(x->s, x->o, UPP_STR(WL_DELETED), after, max, a, &list, &got, x->err);
     if (r < 0)
         return r;
     struct wl__gone *gone = wb_new_n(a, struct wl__gone, got + 1);
@@ -96,20 +96,14 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
 
 static int sweep_row(struct wl__sweeping *x, struct wb_arena *a, struct wl_row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    struct wm_row                         parsed;
-    int                                   r = wm_row_read(a, row->format, row->body, row->tape, &parsed, x->err);
+    struct wm_row parsed;
+    int           r = wm_row_read(a, row->format, row->body, row->tape, &parsed, x->err);
     if (r < 0)
         return upp_wrap(x->err, r, "node %016llx", (unsigned long long)row->node);
     if (!wm_row_sweep(&parsed))
         return 0;
-    r           = wm_row_write(&parsed, &body, x->err);
-    row->format = WM_FORMAT;
-    row->body   = wb_arena_dup(a, wb_buf_str(&body));
-    row->tape   = (struct upp_str){0};
-    if (r >= 0)
-        r = wb_arena_check(a, x->err);
-    return r < 0 ? r : 1;
+    parsed.tape = (struct upp_str){0};
+    return wl__row_write(a, &parsed, row, x->err);
 }
 
 /* The search has forgotten what stands in rows that were set: also where an earlier sweep died before this. */
@@ -202,14 +196,14 @@ static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
     for (size_t n = PAGE; n == PAGE && *done < WL_SWEEP_BATCH;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_value                          *list;
-        int r = x->s->ops->values(x->s, x->o, LATER, after, PAGE, &a, &list, &n, x->err);
+        int r = wl_list_values(x->s, x->o, LATER, after, PAGE, &a, &list, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n && *done < WL_SWEEP_BATCH; i++) {
             struct wm_run  run = {0};
             struct wb_uuid id;
             if (list[i].name.n > WB_UUID_TEXT)
                 return 0; /* no name of ours, nor are those behind it */
             after     = wb_str(memcpy(name, list[i].name.p, list[i].name.n), list[i].name.n);
-            r         = wb_uuid_parse(after, &id) ? x->s->ops->run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
+            r         = wb_uuid_parse(after, &id) ? wl_get_run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
             bool gone = r == -UPP_ENOTFOUND;
             if (r < 0 && !gone)
                 return r;
@@ -233,7 +227,7 @@ static WEFT_SUSPENDS int read_place(struct wl__sweeping *x, struct wb_arena *a, 
 {
     struct upp_str text;
     *ret  = 0;
-    int r = x->s->ops->value(x->s, x->o, JOURNALS, AT, a, &text, x->err);
+    int r = wl_get_value(x->s, x->o, JOURNALS, AT, a, &text, x->err);
     if (r >= 0 && !wb_str_u64(text, ret))
         *ret = 0; /* it is found again, run by run */
     return r == -UPP_ENOTFOUND ? 0 : r;
@@ -268,15 +262,15 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
     struct wm_run                            *runs;
     uint64_t                                 *numbers, after;
-    size_t                                    n, done = 0;
+    size_t                                    n = 0, done = 0;
     if (x->keep.journal_ms < 0)
         return 0;
     int r = sweep_later(x, &done);
     if (r >= 0)
         r = read_place(x, &a, &after);
     if (r >= 0)
-        r = x->s->ops->old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers,
-                                &n, x->err);
+        r = wl_list_old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers,
+                             &n, x->err);
     for (size_t i = 0; r >= 0 && i < n && done < WL_SWEEP_BATCH; i++)
         r = pass(x, &runs[i], numbers[i], &done);
     if (r >= 0 && (n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH))
@@ -292,7 +286,7 @@ static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_blob_key                       *keys;
     size_t                                    n, dropped = 0;
-    int r = x->s->ops->loose_blobs(x->s, x->o, x->now_ms - x->keep.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
+    int r = wl_list_loose_blobs(x->s, x->o, x->now_ms - x->keep.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_BLOB, .blob = &keys[i]};
         r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is wanted again, or gone */

@@ -87,7 +87,7 @@ static WEFT_SUSPENDS int read_nodes(struct tree *t)
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_node                           *list;
-        int r = t->x->s->ops->family_nodes(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
+        int r = wl_list_family_nodes(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
             if (wb_uuid_eq(list[i].tree, t->gone->tree))
@@ -119,7 +119,7 @@ static WEFT_SUSPENDS int mark_runs(struct tree *t, struct wb_uuid thread, bool s
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = t->x->s->ops->runs(t->x->s, t->x->o, thread, false, WL_RUNS, &a, &runs, &n, t->x->err);
+    int r = wl_list_runs(t->x->s, t->x->o, thread, false, WL_RUNS, &a, &runs, &n, t->x->err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         mark(t, runs[i].node, stays);
     return r;
@@ -139,7 +139,7 @@ static WEFT_SUSPENDS int mark_living(struct tree *t)
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_thread                         *list;
-        int r = t->x->s->ops->family_threads(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
+        int r = wl_list_family_threads(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
             if (wb_uuid_eq(list[i].tree, t->gone->tree))
@@ -232,7 +232,7 @@ static WEFT_SUSPENDS int drop_runs(struct tree *t)
         struct wl_change                          list[WL_SWEEP_BATCH];
         struct wm_run                            *runs;
         size_t                                    n;
-        int r = t->x->s->ops->runs(t->x->s, t->x->o, t->gone->thread, false, WL_SWEEP_BATCH, &a, &runs, &n, t->x->err);
+        int r = wl_list_runs(t->x->s, t->x->o, t->gone->thread, false, WL_SWEEP_BATCH, &a, &runs, &n, t->x->err);
         if (r < 0 || !n)
             return r < 0 ? r : 0;
         for (size_t i = 0; i < n; i++)
@@ -258,7 +258,7 @@ WEFT_SUSPENDS int wl__sweep_thread(struct wl__sweeping *x, const struct wl__gone
 {
     WB_CLEANUP(tree_done) struct tree t = {.x = x, .gone = gone, .a = WB_ARENA(WL__LARGE)};
     struct wl_thread                  back;
-    int                               r = x->s->ops->thread(x->s, x->o, gone->thread, &t.a, &back, x->err);
+    int                               r = wl_get_thread(x->s, x->o, gone->thread, &t.a, &back, x->err);
     if (r >= 0)
         return drop_note(&t); /* somebody has brought it back */
     if (r == -UPP_ENOTFOUND)

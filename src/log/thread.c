@@ -97,7 +97,7 @@ WEFT_SUSPENDS static int get(struct wl_store *s, const struct wl_owner *o, struc
                              struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_thread t;
-    int              r = s->ops->thread(s, o, id, a, &t, err);
+    int              r = wl_get_thread(s, o, id, a, &t, err);
     if (r < 0)
         return r;
     if (!wb_str_eq(t.owner.user, o->user))
@@ -114,7 +114,7 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     if (wl_id_parse(id, UPP_STR("thread_"), &u))
         r = get(s, o, u, a, ret, err);
     if (r == -UPP_ENOTFOUND) {
-        r = s->ops->alias(s, o, WL_ALIAS_THREAD, id, &u, err);
+        r = wl_get_alias(s, o, WL_ALIAS_THREAD, id, &u, err);
         if (r >= 0)
             r = get(s, o, u, a, ret, err);
     }
@@ -131,7 +131,7 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
     *ret = head->holder;
     if (!t->at || wb_uuid_eq(head->holder, none)) /* what is added would go to the head: any run there is in the way */
         return 0;
-    int r = s->ops->run(s, &t->owner, head->holder, &a, &run, err);
+    int r = wl_get_run(s, &t->owner, head->holder, &a, &run, err);
     if (r >= 0 && !wb_uuid_eq(run.thread, t->id))
         *ret = none;
     return r;

@@ -11,25 +11,10 @@
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-static void say(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    if (!text.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
-static void say_number(struct wj_writer *w, const char *name, uint64_t n)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_u64(w, n);
-}
-
 static void say_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
 {
     const uint64_t counts[] = {u->input, u->output, u->cache_read, u->cache_write, reasoning};
-    wj_write_name(w, UPP_STR("usage"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "usage", '[');
     for (size_t i = 0; i < WB_LEN(counts); i++)
         wj_write_u64(w, counts[i]);
     wj_write_close(w, ']');
@@ -41,26 +26,25 @@ int wm_beside_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_bu
     struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    say(&w, "thread", wb_uuid_text(thread, id));
-    say(&w, "dialect", d->dialect);
-    say(&w, "id", d->id);
-    say(&w, "created", d->created);
-    say(&w, "updated", d->updated);
-    say(&w, "parent", d->parent);
+    wj_put_text(&w, "thread", wb_uuid_text(thread, id));
+    wj_put_text(&w, "dialect", d->dialect);
+    wj_put_text(&w, "id", d->id);
+    wj_put_text(&w, "created", d->created);
+    wj_put_text(&w, "updated", d->updated);
+    wj_put_text(&w, "parent", d->parent);
     if (d->parent_at)
-        say_number(&w, "parentAt", d->parent_at);
-    wj_write_name(&w, UPP_STR("agents"));
-    wj_write_open(&w, '[');
+        wj_put_u64(&w, "parentAt", d->parent_at);
+    wj_put_open(&w, "agents", '[');
     for (size_t i = 0; i < d->agents.n; i++) {
         const struct wm_doc_agent *agent = &d->agents.p[i];
         wj_write_open(&w, '{');
-        say(&w, "id", agent->id);
-        say(&w, "name", agent->name);
-        say(&w, "model", agent->model);
-        say(&w, "provider", agent->provider);
-        say(&w, "config", agent->config);
-        say(&w, "created", agent->created);
-        say(&w, "prompt", agent->prompt);
+        wj_put_text(&w, "id", agent->id);
+        wj_put_text(&w, "name", agent->name);
+        wj_put_text(&w, "model", agent->model);
+        wj_put_text(&w, "provider", agent->provider);
+        wj_put_text(&w, "config", agent->config);
+        wj_put_text(&w, "created", agent->created);
+        wj_put_text(&w, "prompt", agent->prompt);
         wj_write_close(&w, '}');
     }
     wj_write_close(&w, ']');
@@ -74,15 +58,13 @@ int wm_beside_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_e
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     if (t->agent != WM_NO_AGENT)
-        say_number(&w, "agent", t->agent);
-    say(&w, "id", t->id);
-    say(&w, "run", t->run);
-    say(&w, "started", t->started);
-    say(&w, "ended", t->ended);
-    if (t->partial) {
-        wj_write_name(&w, UPP_STR("partial"));
-        wj_write_bool(&w, true);
-    }
+        wj_put_u64(&w, "agent", t->agent);
+    wj_put_text(&w, "id", t->id);
+    wj_put_text(&w, "run", t->run);
+    wj_put_text(&w, "started", t->started);
+    wj_put_text(&w, "ended", t->ended);
+    if (t->partial)
+        wj_put_bool(&w, "partial", true);
     if (t->has_usage)
         say_usage(&w, &t->usage, t->reasoning);
     wj_write_close(&w, '}');
@@ -98,14 +80,14 @@ int wm_beside_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct w
         return 0;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    say(&w, "id", e->id);
+    wj_put_text(&w, "id", e->id);
     if (e->agent != turns_agent)
-        say_number(&w, "agent", e->agent);
-    say(&w, "model", said->model);
-    say(&w, "provider", said->provider);
-    say(&w, "response", said->response);
+        wj_put_u64(&w, "agent", e->agent);
+    wj_put_text(&w, "model", said->model);
+    wj_put_text(&w, "provider", said->provider);
+    wj_put_text(&w, "response", said->response);
     if (said->stop)
-        say_number(&w, "stop", said->stop);
+        wj_put_u64(&w, "stop", said->stop);
     if (said->has_usage)
         say_usage(&w, &said->usage, said->reasoning);
     wj_write_close(&w, '}');

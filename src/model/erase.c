@@ -211,8 +211,7 @@ static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct
         gone += drops;
         if (drops)
             continue;
-        wj_write_name(&w, wj_text(name));
-        wj_write_value(&w, name + 1);
+        wj_put_member(&w, name);
     }
     wj_write_close(&w, '}');
     r = wj_writer_check(&w);

@@ -150,10 +150,8 @@ static struct upp_str without(struct wm_getting *d, yyjson_val *map, const struc
     wj_write_open(&w, '{');
     yyjson_val *key = unsafe_yyjson_get_first(map);
     for (size_t k = unsafe_yyjson_get_len(map); k; k--, key = unsafe_yyjson_get_next(key + 1))
-        if (key_of(key, keys, n) == n) {
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, key + 1);
-        }
+        if (key_of(key, keys, n) == n)
+            wj_put_member(&w, key);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)

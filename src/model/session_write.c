@@ -3,18 +3,6 @@
 #include "json/syntax.h"
 #include "model/session.h"
 
-static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
-{
-    wj_write_name(w, name);
-    wj_write_str(w, s.p ? s : UPP_STR(""));
-}
-
-static void put_u32(struct wj_writer *w, struct upp_str name, uint32_t n)
-{
-    wj_write_name(w, name);
-    wj_write_u64(w, n);
-}
-
 /* JSON goes out as it is once it was looked at: what was not would break all around it. No text: false. */
 static bool sound(struct wj_writer *w, struct upp_str name, struct upp_str *json, char first)
 {
@@ -68,23 +56,21 @@ static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const str
     if (node->untimed)
         thread.created = thread.updated = (struct upp_str){0};
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("id"), node->id);
-    wj_write_name(w, UPP_STR("parentId"));
-    wj_write_str(w, node->parent == UINT32_MAX ? (struct upp_str){0} : t->nodes[node->parent].id);
+    wj_put_str_or_empty(w, "id", node->id);
+    wj_put_str(w, "parentId", node->parent == UINT32_MAX ? (struct upp_str){0} : t->nodes[node->parent].id);
     if (node->name.p)
-        put_str(w, UPP_STR("name"), node->name);
+        wj_put_str_or_empty(w, "name", node->name);
     wj_write_name(w, UPP_STR("thread"));
     wm_thread_write(w, &thread);
-    wj_write_name(w, UPP_STR("children"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "children", '[');
     for (size_t i = 0; i < node->n_children; i++)
         wj_write_str(w, t->nodes[node->children[i]].id);
     wj_write_close(w, ']');
     open_map(w, node->metadata);
     if (node->parent != UINT32_MAX && node->branch != WM_ALL_MESSAGES)
-        put_u32(w, UPP_STR("uap.branchPoint"), node->branch);
+        wj_put_u64(w, "uap.branchPoint", node->branch);
     if (node->parent != UINT32_MAX && node->branch_events != WM_ALL_MESSAGES)
-        put_u32(w, UPP_STR("uap.branchEvents"), node->branch_events);
+        wj_put_u64(w, "uap.branchEvents", node->branch_events);
     wj_write_close(w, '}');
     wj_write_close(w, '}');
 }
@@ -92,10 +78,9 @@ static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const str
 void wm_tree_write(struct wj_writer *w, const struct wm_tree_doc *t)
 {
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("rootId"), t->nodes[t->root].id);
-    put_str(w, UPP_STR("currentId"), t->nodes[t->current].id);
-    wj_write_name(w, UPP_STR("nodes"));
-    wj_write_open(w, '[');
+    wj_put_str_or_empty(w, "rootId", t->nodes[t->root].id);
+    wj_put_str_or_empty(w, "currentId", t->nodes[t->current].id);
+    wj_put_open(w, "nodes", '[');
     for (size_t i = 0; i < t->n && !w->out->failed; i++)
         put_node(w, t, &t->nodes[i]);
     wj_write_close(w, ']');
@@ -106,18 +91,15 @@ void wm_tree_write(struct wj_writer *w, const struct wm_tree_doc *t)
 
 static void put_state(struct wj_writer *w, const struct wm_checkpoint *c)
 {
-    wj_write_name(w, UPP_STR("state"));
-    wj_write_open(w, '{');
-    put_u32(w, UPP_STR("step"), c->state_step);
-    wj_write_name(w, UPP_STR("messages"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "state", '{');
+    wj_put_u64(w, "step", c->state_step);
+    wj_put_open(w, "messages", '[');
     for (size_t i = 0; i < c->n_messages && !w->out->failed; i++)
         wm_message_write(w, &c->messages[i]);
     wj_write_close(w, ']');
     put_map(w, c->state_metadata);
     if (c->has_reasoning) {
-        wj_write_name(w, UPP_STR("reasoning"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "reasoning", '[');
         for (size_t i = 0; i < c->n_reasoning; i++)
             wj_write_str(w, c->reasoning[i].p ? c->reasoning[i] : UPP_STR(""));
         wj_write_close(w, ']');
@@ -132,14 +114,13 @@ static void put_checkpoint(struct wj_writer *w, const struct wm_session *s, cons
                            unsigned nested)
 {
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("id"), c->id);
-    put_str(w, UPP_STR("sessionId"), s->id);
-    put_str(w, UPP_STR("timestamp"), c->time);
-    put_u32(w, UPP_STR("step"), c->step);
-    put_str(w, UPP_STR("threadId"), s->tree.nodes[c->node].id);
+    wj_put_str_or_empty(w, "id", c->id);
+    wj_put_str_or_empty(w, "sessionId", s->id);
+    wj_put_str_or_empty(w, "timestamp", c->time);
+    wj_put_u64(w, "step", c->step);
+    wj_put_str_or_empty(w, "threadId", s->tree.nodes[c->node].id);
     put_state(w, c);
-    wj_write_name(w, UPP_STR("subAgentStates"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "subAgentStates", '{');
     for (size_t i = 0; i < c->n_subs && !w->out->failed; i++) {
         wj_write_name(w, c->subs[i].call);
         put_session(w, c->subs[i].session, nested + 1);
@@ -147,7 +128,7 @@ static void put_checkpoint(struct wj_writer *w, const struct wm_session *s, cons
     wj_write_close(w, '}');
     open_map(w, c->metadata);
     if (c->length != WM_ALL_MESSAGES)
-        put_u32(w, UPP_STR("uap.threadLength"), c->length);
+        wj_put_u64(w, "uap.threadLength", c->length);
     put_json(w, UPP_STR("uap.own"), c->own, 0);
     wj_write_close(w, '}');
     wj_write_close(w, '}');
@@ -162,15 +143,14 @@ static void put_session(struct wj_writer *w, const struct wm_session *s, unsigne
         return;
     }
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("version"), UPP_STR(WM_SESSION_VERSION));
-    put_str(w, UPP_STR("id"), s->id);
-    put_str(w, UPP_STR("agentId"), s->agent_id);
-    put_str(w, UPP_STR("createdAt"), s->created);
-    put_str(w, UPP_STR("updatedAt"), s->updated);
+    wj_put_str_or_empty(w, "version", UPP_STR(WM_SESSION_VERSION));
+    wj_put_str_or_empty(w, "id", s->id);
+    wj_put_str_or_empty(w, "agentId", s->agent_id);
+    wj_put_str_or_empty(w, "createdAt", s->created);
+    wj_put_str_or_empty(w, "updatedAt", s->updated);
     wj_write_name(w, UPP_STR("threadTree"));
     wm_tree_write(w, &s->tree);
-    wj_write_name(w, UPP_STR("checkpoints"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "checkpoints", '[');
     for (size_t i = 0; i < s->n_checkpoints && !w->out->failed; i++)
         put_checkpoint(w, s, &s->checkpoints[i], nested);
     wj_write_close(w, ']');

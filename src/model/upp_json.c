@@ -318,8 +318,7 @@ static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_me
             put_weft(w, key + 1, m, needs);
             merged = true;
         } else {
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, key + 1);
+            wj_put_member(w, key);
         }
     if (!merged)
         put_weft(w, NULL, m, needs);

@@ -45,10 +45,8 @@ static inline void wm_weft_put_others(struct wj_writer *w, yyjson_val *weft)
 {
     yyjson_val *key = unsafe_yyjson_get_first(weft);
     for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wm_weft_is_ours(wj_text(key))) {
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, key + 1);
-        }
+        if (!wm_weft_is_ours(wj_text(key)))
+            wj_put_member(w, key);
 }
 
 static inline bool wm_weft_has_others(yyjson_val *weft)

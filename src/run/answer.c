@@ -2,7 +2,8 @@
 #include "base/crash.h"
 #include "json/read.h"
 #include "json/syntax.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/journal.h"
 
 /* The answers of one request, and what is left open. */
 struct answering {
@@ -23,9 +24,9 @@ static int check_answers(const struct answering *a, struct upp_err *err)
 {
     for (size_t i = 0; i < a->n; i++) {
         const struct wm_pending *found = NULL;
-        for (size_t k = 0; k < a->root->pending.n; k++)
-            if (wb_str_eq(a->root->pending.p[k].call, a->answers[i].call))
-                found = &a->root->pending.p[k];
+        for (size_t k = 0; k < a->root->journal.pending.n; k++)
+            if (wb_str_eq(a->root->journal.pending.p[k].call, a->answers[i].call))
+                found = &a->root->journal.pending.p[k];
         if (!found)
             return upp_fail(err, UPP_EINVALID, "call '%.*s' is not open", UPP_FMT(a->answers[i].call));
         struct wj_syntax syntax;
@@ -51,7 +52,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
         return 0;
     if (p->approval && answer->approved) {
         run->draft.state = true;
-        if (!wb_vec_push(&run->approved, p->call, WR_CALLS))
+        if (!wb_vec_push(&run->journal.approved, p->call, WR_CALLS))
             return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
         return 0;
     }
@@ -67,7 +68,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     c->state   = WR_CALL_ENDED;
     c->outcome = ev->outcome;
     c->result  = ev->text;
-    c->order   = run->n_ended++;
+    c->order   = run->step.n_ended++;
     return wb_arena_check(&run->memory, err);
 }
 
@@ -77,19 +78,19 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
     struct wr_run   *root = a->root;
     struct wl_store *s    = root->engine->store;
     struct wm_run    row;
-    int              r = s->ops->run(s, &root->tree->owner, id, &root->memory, &row, err);
+    int              r = wl_get_run(s, &root->tree->owner, id, &root->memory, &row, err);
     if (r < 0)
         return r;
     if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
         return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
     WB_CLEANUP(wr_run_freep) struct wr_run *run    = NULL;
-    struct wr_below                         counts = root->below; /* it is counted when it goes on */
+    struct wr_below                         counts = root->budget.below; /* it is counted when it goes on */
     r                                              = wr_run_new(root->engine, root->tree, root, &row, &run, err);
     if (r >= 0)
         r = wr_load(run, err);
-    root->below = counts;
-    for (size_t i = 0; r >= 0 && i < root->pending.n; i++) {
-        const struct wm_pending *p      = &root->pending.p[i];
+    root->budget.below = counts;
+    for (size_t i = 0; r >= 0 && i < root->journal.pending.n; i++) {
+        const struct wm_pending *p      = &root->journal.pending.p[i];
         const struct wr_answer  *answer = wb_uuid_eq(p->run, id) ? answer_for(a, p) : NULL;
         if (answer)
             r = put_answer(run, p, answer, err);
@@ -100,11 +101,11 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
 static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *err)
 {
     struct wr_run *root = a->root;
-    for (size_t i = 0; i < root->pending.n; i++) {
-        const struct wm_pending *p     = &root->pending.p[i];
+    for (size_t i = 0; i < root->journal.pending.n; i++) {
+        const struct wm_pending *p     = &root->journal.pending.p[i];
         bool                     first = !wb_uuid_eq(p->run, root->row.id) && answer_for(a, p);
         for (size_t k = 0; first && k < i; k++)
-            first = !wb_uuid_eq(root->pending.p[k].run, p->run) || !answer_for(a, &root->pending.p[k]);
+            first = !wb_uuid_eq(root->journal.pending.p[k].run, p->run) || !answer_for(a, &root->journal.pending.p[k]);
         if (!first)
             continue;
         int r = answer_child(a, p->run, err);
@@ -120,19 +121,19 @@ static int answer_root(struct answering *a, struct upp_err *err)
 {
     struct wr_run *run = a->root;
     size_t         n   = 0;
-    for (size_t i = 0; i < run->pending.n; i++) {
-        struct wm_pending      *p      = &run->pending.p[i];
+    for (size_t i = 0; i < run->journal.pending.n; i++) {
+        struct wm_pending      *p      = &run->journal.pending.p[i];
         const struct wr_answer *answer = answer_for(a, p);
         if (!answer)
-            run->pending.p[n++] = *p;
+            run->journal.pending.p[n++] = *p;
         else if (wb_uuid_eq(p->run, run->row.id)) {
             int r = put_answer(run, p, answer, err);
             if (r < 0)
                 return r;
         }
     }
-    run->pending.n      = n;
-    struct wm_event *ev = wr_draft_record(run, WM_RUN, err);
+    run->journal.pending.n = n;
+    struct wm_event *ev    = wr_draft_record(run, WM_RUN, err);
     if (!ev)
         return -UPP_ENOMEM;
     ev->status    = n ? WM_WAITING : WM_RUNNING;
@@ -142,7 +143,7 @@ static int answer_root(struct answering *a, struct upp_err *err)
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n);
     if (!copy)
         return wb_arena_check(&run->memory, err);
-    memcpy(copy, run->pending.p, n * sizeof *copy);
+    memcpy(copy, run->journal.pending.p, n * sizeof *copy);
     ev->pending = copy;
     return 0;
 }
@@ -151,7 +152,7 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
 {
     struct wr_run *run = a->root;
     struct wm_run  row = run->row;
-    if (!run->pending.n) {
+    if (!run->journal.pending.n) {
         int r = wr_launch(run, err);
         if (r < 0)
             return r;
@@ -192,7 +193,7 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
         return r;
     bool launched     = false;
     an.root->changing = true; /* a cancel waits until it goes on, or waits again */
-    r = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    r = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
     if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)

@@ -11,8 +11,13 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/child.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/middleware.h"
+#include "run/step.h"
 #include "run/strategy.h"
+#include "run/turn.h"
 
 /* ---- Beginning ------------------------------------------------------------------------------------------------ */
 
@@ -36,7 +41,7 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
         def->around     = around;
     }
     child->branch    = true;
-    child->handoffs  = parent->handoffs;
+    child->handoff.n = parent->handoff.n;
     child->def       = def;
     child->model     = parent->model;
     child->params    = parent->params;
@@ -103,7 +108,7 @@ static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, str
 {
     struct wl_store *s = parent->engine->store;
     struct wl_node   node;
-    int              r = s ? s->ops->node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
+    int              r = s ? wl_get_node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
     *ret               = s && r >= 0 ? node.tree : parent->row.thread;
     return r;
 }
@@ -152,7 +157,7 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
 {
     struct wl_store *s = parent->engine->store;
     struct wm_run    row;
-    int              r = s ? s->ops->run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
+    int              r = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
     bool             made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
@@ -213,7 +218,7 @@ static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_store                          *s = run->engine->store;
     struct wm_run                             row;
-    int r = s ? s->ops->run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
+    int r = s ? wl_get_run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
     return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
 }
 
@@ -289,8 +294,8 @@ static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *e
 /* What all of them came to. */
 static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n, struct upp_err *err)
 {
-    bool waits     = false;
-    run->pending.n = 0;
+    bool waits             = false;
+    run->journal.pending.n = 0;
     for (size_t i = 0; i < n; i++) {
         bool stops = b[i].result == -UPP_ECANCELED || b[i].result == -UPP_ESTORE || !b[i].run;
         if (stops && b[i].result < 0) {
@@ -367,8 +372,8 @@ void wr_branches_done(struct wr_branch *b, size_t n)
 
 static bool was_said(const struct wr_run *run, const char *phase)
 {
-    for (size_t i = 0; i < run->said.n; i++)
-        if (wb_str_eq(run->said.p[i]->phase, wb_cstr(phase)))
+    for (size_t i = 0; i < run->journal.said.n; i++)
+        if (wb_str_eq(run->journal.said.p[i]->phase, wb_cstr(phase)))
             return true;
     return false;
 }
@@ -413,14 +418,14 @@ static void take_off(struct adopting *a, const struct upp_usage *u, size_t n)
 
 void wr_branch_left(const struct wr_run *run, struct wr_call *c)
 {
-    if (!c->cycles || !run->step_dirty)
+    if (!c->cycles || !run->step.dirty)
         return;
     for (size_t i = 1; i < c->n_cycles; i++) {
         wr_usage_add(&c->cycles[0], &c->cycles[i]);
         c->cycles[i] = (struct upp_usage){0};
     }
-    take_usage(&c->cycles[0], &run->step_usage);
-    c->n_cycles -= WB_MIN(c->n_cycles - 1, run->said.n + run->step_below);
+    take_usage(&c->cycles[0], &run->step.usage);
+    c->n_cycles -= WB_MIN(c->n_cycles - 1, run->journal.said.n + run->step.below);
 }
 
 /* It was adopted before the run was taken up: its state has it, and so has the branch that was taken up too. */
@@ -435,7 +440,7 @@ static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message
 {
     struct wr_run        *run   = a->run;
     const struct wr_run  *child = a->branch->run;
-    const struct wr_said *said  = a->cycle < child->said.n ? child->said.p[a->cycle] : NULL;
+    const struct wr_said *said  = a->cycle < child->journal.said.n ? child->journal.said.p[a->cycle] : NULL;
     const char           *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
     struct upp_str        data  = {0};
     if (!phase)
@@ -464,9 +469,9 @@ static const struct upp_execution *execution_of(const struct wr_run *child, stru
 
 static const struct wr_call *call_in(const struct wr_run *child, struct upp_str id)
 {
-    for (size_t i = 0; i < child->calls.n; i++)
-        if (wb_str_eq(child->calls.p[i]->id, id))
-            return child->calls.p[i];
+    for (size_t i = 0; i < child->journal.calls.n; i++)
+        if (wb_str_eq(child->journal.calls.p[i]->id, id))
+            return child->journal.calls.p[i];
     return NULL;
 }
 
@@ -578,7 +583,7 @@ static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, st
     if (r < 0)
         return r;
     run->draft.entries.p[run->draft.entries.n - 1].phase = wb_cstr(a->branch->name);
-    run->n_adopted++;
+    run->step.n_adopted++;
     return wr_grant_note(run, copy, run->pub.state.step + 1, err);
 }
 
@@ -601,9 +606,9 @@ static const struct upp_message *prompt_of(const struct wr_run *child)
 /* The thread is the run's: it is passed on when the step has ended that wished for it. The first wish counts. */
 static int adopt_wish(struct wr_run *run, const struct wr_passing *wish, struct upp_err *err)
 {
-    if (!wish->to.n || run->passing.to.n)
+    if (!wish->to.n || run->handoff.passing.to.n)
         return 0;
-    run->passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, wish->to),
+    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, wish->to),
                                        .reason  = wb_arena_dup(&run->memory, wish->reason),
                                        .message = wb_arena_dup(&run->memory, wish->message)};
     return wb_arena_check(&run->memory, err);
@@ -626,7 +631,8 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     struct wr_run            *run    = wr_of(pub);
     const struct wr_run      *child  = b->run;
     const struct upp_message *prompt = prompt_of(child);
-    struct adopting a = {.run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->n_adopted};
+    struct adopting a = {
+        .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->step.n_adopted};
     if (!a.call)
         return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
     a.left = &a.call->cycles[0];
@@ -644,6 +650,6 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     if (r >= 0)
         r = adopt_events(&a, child->mine.n, err);
     if (r >= 0)
-        r = adopt_wish(run, &child->passing, err);
+        r = adopt_wish(run, &child->handoff.passing, err);
     return r < 0 ? r : end_branch(&a, err);
 }

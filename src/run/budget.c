@@ -5,14 +5,16 @@
  * above it ends with what it has reached: it is completed, and its metadata says which limit it was.
  */
 #include "fiber/loop.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/step.h"
 #include "run/strategy.h"
+#include "run/turn.h"
 
 void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {
     for (struct wr_run *up = run->parent; up; up = up->parent) {
-        wr_usage_add(&up->below.usage, u);
-        up->below.steps += steps;
+        wr_usage_add(&up->budget.below.usage, u);
+        up->budget.below.steps += steps;
     }
 }
 
@@ -23,7 +25,7 @@ static void take(uint64_t *from, uint64_t n)
 
 void wr_used_up(struct wr_run *run, const struct upp_usage *u)
 {
-    struct upp_usage *below = &run->below.usage;
+    struct upp_usage *below = &run->budget.below.usage;
     take(&below->input, u->input);
     take(&below->output, u->output);
     take(&below->cache_read, u->cache_read);
@@ -34,7 +36,8 @@ void wr_used_up(struct wr_run *run, const struct upp_usage *u)
 static uint64_t worked_ms(const struct wr_run *run)
 {
     uint64_t now = weft__loop_clock(run->engine->loop);
-    return run->worked_ms + (run->began_ns && now > run->began_ns ? (now - run->began_ns) / 1000000 : 0);
+    uint64_t began = run->budget.began_ns;
+    return run->budget.worked_ms + (began && now > began ? (now - began) / 1000000 : 0);
 }
 
 uint64_t wr_worked_ms(const struct wr_run *run)
@@ -57,8 +60,8 @@ static double cost(const struct weft_budget *b, const struct upp_usage *u)
 static const char *over(const struct wr_run *run, const struct weft_budget *b, bool goes_on)
 {
     struct upp_usage u     = run->pub.state.usage;
-    uint64_t         steps = (uint64_t)run->pub.state.step + run->below.steps;
-    wr_usage_add(&u, &run->below.usage);
+    uint64_t         steps = (uint64_t)run->pub.state.step + run->budget.below.steps;
+    wr_usage_add(&u, &run->budget.below.usage);
     if (b->max_tokens && u.input + u.output > b->max_tokens)
         return "max_tokens";
     if (b->max_cost > 0 && cost(b, &u) > b->max_cost)
@@ -92,24 +95,24 @@ static bool limited(const struct wr_run *run)
 static __attribute__((noinline)) int look(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_budget *b;
-    const char               *which = run->over;
+    const char               *which = run->budget.over;
     for (const struct wr_run *up = run; up && !which; up = up->parent)
         for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
             which = over(up, b, goes_on);
-    if (!which || run->over)
+    if (!which || run->budget.over)
         return which != NULL;
     struct upp_str json = wr_json_text(run, wb_cstr(which));
     int            r    = json.p ? weft_run_set_metadata(&run->pub, UPP_STR("budgetExceeded"), json, err) : -UPP_ENOMEM;
     if (r < 0)
         return r;
-    run->over        = which;
+    run->budget.over = which;
     run->draft.state = true;
     return 1;
 }
 
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
-    return limited(run) ? look(run, goes_on, err) : run->over != NULL;
+    return limited(run) ? look(run, goes_on, err) : run->budget.over != NULL;
 }
 
 uint64_t wr_budget_ms(const struct wr_run *run)
@@ -134,7 +137,7 @@ uint32_t wr_steps_left(struct weft_run *pub)
     for (const struct wr_run *up = wr_of(pub); up; up = up->parent)
         for (size_t i = 0; (b = budget_of(up, i)); i++)
             if (b->max_steps) {
-                uint64_t had = (uint64_t)up->pub.state.step + up->below.steps;
+                uint64_t had = (uint64_t)up->pub.state.step + up->budget.below.steps;
                 least        = WB_MIN(least, had < b->max_steps ? b->max_steps - had : 0);
             }
     return (uint32_t)least;
@@ -143,7 +146,7 @@ uint32_t wr_steps_left(struct weft_run *pub)
 /* Did the strategy fail because there is nothing left? */
 int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
 {
-    if (result == -UPP_ELIMIT && run->over)
+    if (result == -UPP_ELIMIT && run->budget.over)
         return 1;
     struct upp_err why = {0};
     int            r   = result == -UPP_ETIMEOUT ? wr_budget(run, false, &why) : 0;
@@ -155,6 +158,6 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
 /* A run that was taken up: what it and its children that have ended used, for those above it. */
 void wr_used_restore(struct wr_run *run)
 {
-    run->below = run->below_before;
-    wr_used(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->below.steps);
+    run->budget.below = run->budget.below_before;
+    wr_used(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->budget.below.steps);
 }

@@ -9,7 +9,9 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/child.h"
+#include "run/engine_state.h"
+#include "run/turn.h"
 
 /* Of the family of its parent. It is announced in the same row as others, so nothing waits here: that its key is taken
  * shows when it is made. */
@@ -168,7 +170,7 @@ static int had_ended(struct wr_run *child, struct upp_err *why)
 }
 
 /* What it used, for the record of the call's end. */
-int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
+static int child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
 {
     if (call->cycles || !child->cycles.n || !wm_status_ended(child->row.status))
         return 0;
@@ -183,12 +185,12 @@ int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_
 
 int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
 {
-    for (size_t i = 0; i < child->pending.n; i++) {
-        struct wm_pending p = child->pending.p[i];
+    for (size_t i = 0; i < child->journal.pending.n; i++) {
+        struct wm_pending p = child->journal.pending.p[i];
         p.call              = wb_arena_dup(&parent->memory, p.call);
         p.name              = wb_arena_dup(&parent->memory, p.name);
         p.arguments         = wb_arena_dup(&parent->memory, p.arguments);
-        if (!wb_vec_push(&parent->pending, p, 8 * WR_CALLS))
+        if (!wb_vec_push(&parent->journal.pending, p, 8 * WR_CALLS))
             return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
     }
     return wb_arena_check(&parent->memory, err);
@@ -228,7 +230,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
 static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, struct wm_run *ret, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
-    return s ? s->ops->run(s, &parent->tree->owner, call->child, &parent->memory, ret, err)
+    return s ? wl_get_run(s, &parent->tree->owner, call->child, &parent->memory, ret, err)
              : upp_fail(err, UPP_ENOTFOUND, "there is no store");
 }
 
@@ -261,7 +263,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
         r = work(parent, child, tool, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),
            WB_LU("input", child->pub.state.usage.input), WB_LU("output", child->pub.state.usage.output));
-    int kept = wr_child_spent(parent, call, child, err);
+    int kept = child_spent(parent, call, child, err);
     return r >= 0 && kept < 0 ? kept : left_behind(child, r, err);
 }
 
@@ -301,14 +303,14 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
         r = wr_load(child, err);
     if (r >= 0 && !wm_status_ended(row.status))
         r = wr_end(child, result, why, err);
-    return r < 0 ? r : wr_child_spent(parent, call, child, err);
+    return r < 0 ? r : child_spent(parent, call, child, err);
 }
 
 int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
     size_t branches = 0;
-    for (size_t i = 0; i < run->calls.n; i++) {
-        struct wr_call *c = run->calls.p[i];
+    for (size_t i = 0; i < run->journal.calls.n; i++) {
+        struct wr_call *c = run->journal.calls.p[i];
         if (c->state != WR_CALL_STARTED || !c->child_node)
             continue;
         bool adopting = !c->cycles && wr_is_open_branch(c) && !branches++; /* the first one, if any */

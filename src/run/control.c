@@ -1,7 +1,10 @@
-/* run/control.c — from outside into a run: look, cancel, wait. */
+/* run/control.c — from outside into a run: look, cancel, wait; and the end of all runs of a thread that is deleted. */
 #include "base/clock.h"
 #include "base/crash.h"
-#include "run/internal.h"
+#include "log/change.h"
+#include "run/engine_state.h"
+#include "run/journal.h"
+#include "run/start.h"
 
 /* ---- Looking ------------------------------------------------------------------------------------------------ */
 
@@ -37,16 +40,16 @@ int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, str
         return 0;
     }
     *ret  = (struct wr_look){0};
-    int r = e->store->ops->run(e->store, o, id, a, &ret->run, err);
+    int r = wl_get_run(e->store, o, id, a, &ret->run, err);
     return r < 0 || ret->run.status != WM_WAITING ? r : read_pending(e, o, &ret->run, a, ret, err);
 }
 
 int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                 struct wm_run *ret, struct upp_err *err)
 {
-    int r = e->store->ops->run(e->store, o, id, a, ret, err);
+    int r = wl_get_run(e->store, o, id, a, ret, err);
     if (r >= 0 && !wb_uuid_eq(ret->root, id))
-        r = e->store->ops->run(e->store, o, ret->root, a, ret, err);
+        r = wl_get_run(e->store, o, ret->root, a, ret, err);
     return r;
 }
 
@@ -67,8 +70,8 @@ static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, 
 static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_err *err)
 {
     bool children = false;
-    for (size_t i = 0; i < run->calls.n; i++)
-        children |= run->calls.p[i]->state == WR_CALL_STARTED && run->calls.p[i]->child_node;
+    for (size_t i = 0; i < run->journal.calls.n; i++)
+        children |= run->journal.calls.p[i]->state == WR_CALL_STARTED && run->journal.calls.p[i]->child_node;
     if (!run->row.cancel || noted || !children)
         return 0;
     int r = set_row(run->engine, &run->tree->owner, &run->row, err);
@@ -86,7 +89,7 @@ int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const s
     struct wb_uuid    thread = run->row.thread;
     struct wm_run     now;
     run->changing = true;
-    r             = e->store->ops->run(e->store, &t->owner, row->id, &run->memory, &now, err);
+    r             = wl_get_run(e->store, &t->owner, row->id, &run->memory, &now, err);
     if (r >= 0 && now.version != row->version)
         r = upp_fail(err, UPP_EBUSY, "somebody else was first");
     if (r >= 0)
@@ -251,7 +254,7 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
             return upp_fail(err, UPP_ENOTFOUND, "no such run works");
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                             row;
-        r = e->store->ops->run(e->store, o, id, &a, &row, err);
+        r = wl_get_run(e->store, o, id, &a, &row, err);
         if (r < 0)
             return r;
         t = wr_tree_find(e, row.root);
@@ -263,4 +266,58 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
         if (r < 0)
             return r;
     }
+}
+
+/* ---- Deleting a thread: what runs on it is cancelled first, and waited for --------------------------------------- */
+
+enum { LIVE = 64 }; /* runs of a thread that are ended at a time */
+
+/* Those that wait in the queue first: else each would begin when the one before it ends. 1: there was one. */
+static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
+                                  struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    uint8_t                                   status;
+    int r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
+    for (size_t i = n; r >= 0 && i-- > 0;) {
+        r = wr_cancel(e, o, runs[i].root, err);
+        if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */
+            r = wr_wait(e, o, runs[i].root, &status, err);
+        if (r == -UPP_ENOTFOUND)
+            r = 0;
+    }
+    return r < 0 ? r : n > 0;
+}
+
+/* Of the thread and all below it. */
+static WEFT_SUSPENDS int end_all(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
+                                 struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WR_RUN_MEMORY);
+    struct wl_thread                         *list;
+    size_t                                    n, others;
+    int                                       r = wl_thread_family(e->store, o, t, &a, &list, &n, &others, err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = end_runs(e, o, &list[i], err);
+    return r;
+}
+
+int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t, struct wr_erase *erase,
+                     struct upp_err *err)
+{
+    int r = -UPP_EBUSY;
+    if (!e->store)
+        return upp_fail(err, UPP_ENOTFOUND, "there is no store");
+    for (unsigned tries = 0; r == -UPP_EBUSY && tries < WR_RETRIES; tries++) {
+        r = end_all(e, o, t, err);
+        if (r >= 0 && erase)
+            r = wl_tree_erase(e->store, o, t, erase->memory, &erase->lost, &erase->n, err);
+        else if (r >= 0)
+            r = wl_thread_delete(e->store, o, t, err);
+        if (r == -UPP_EBUSY && erase)
+            break; /* another thread's, perhaps: it is not ours to end */
+    }
+    return r;
 }

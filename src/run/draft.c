@@ -6,7 +6,10 @@
 #include "base/crash.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/middleware.h"
+#include "run/open_message.h"
+#include "run/run.h"
 
 enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
 

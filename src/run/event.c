@@ -2,7 +2,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "run/internal.h"
+#include "run/event.h"
 
 enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64, NOTED = 65536 };
 
@@ -10,8 +10,7 @@ static void write_targets(struct wj_writer *w, const struct weft_system_event *e
 {
     if (!ev->n_targets)
         return;
-    wj_write_name(w, UPP_STR("targets"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "targets", '[');
     for (size_t i = 0; i < ev->n_targets; i++)
         wj_write_str(w, ev->targets[i]);
     wj_write_close(w, ']');
@@ -28,18 +27,15 @@ int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struc
         return upp_wrap(err, r, "the data of the event");
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, ev->type);
+    wj_put_str(&w, "type", ev->type);
     wj_write_name(&w, UPP_STR("data"));
     if (data)
         wj_write_value(&w, data);
     else
         wj_write_raw(&w, "{}", 2);
     w.comma = true;
-    if (ev->source.n) {
-        wj_write_name(&w, UPP_STR("source"));
-        wj_write_str(&w, ev->source);
-    }
+    if (ev->source.n)
+        wj_put_str(&w, "source", ev->source);
     write_targets(&w, ev);
     wj_write_close(&w, '}');
     r = wj_writer_check(&w);

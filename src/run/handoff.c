@@ -10,7 +10,10 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "run/internal.h"
+#include "run/event.h"
+#include "run/step.h"
+#include "run/tools.h"
+#include "run/turn.h"
 
 enum { HANDOFFS = 8 };
 
@@ -28,11 +31,11 @@ struct upp_str wr_agent_now(const struct wr_run *run)
 static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, struct upp_str message,
                 struct upp_err *err)
 {
-    if (run->handoffs >= HANDOFFS)
+    if (run->handoff.n >= HANDOFFS)
         return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
     if (!wr_agent(run->engine, to))
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
-    run->passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
+    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
                                        .reason  = wb_arena_dup(&run->memory, reason),
                                        .message = wb_arena_dup(&run->memory, message)};
     run->draft.state = true; /* its step may say more before it ends */
@@ -105,7 +108,7 @@ static bool may_pass(const struct wr_run *run, struct upp_str to)
 static int by_mention(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_message *m = run->mine.n ? run->mine.p[run->mine.n - 1] : NULL;
-    if (!m || m->role != UPP_ROLE_ASSISTANT || run->handoffs >= HANDOFFS)
+    if (!m || m->role != UPP_ROLE_ASSISTANT || run->handoff.n >= HANDOFFS)
         return 0;
     for (size_t i = 0; i < run->def->n_handoffs; i++) {
         const struct wr_handoff *h = &run->def->handoffs[i];
@@ -124,12 +127,9 @@ static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("from"));
-    wj_write_str(&w, run->def->name);
-    wj_write_name(&w, UPP_STR("to"));
-    wj_write_str(&w, p->to);
-    wj_write_name(&w, UPP_STR("reason"));
-    wj_write_str(&w, p->reason);
+    wj_put_str(&w, "from", run->def->name);
+    wj_put_str(&w, "to", p->to);
+    wj_put_str(&w, "reason", p->reason);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
@@ -180,7 +180,7 @@ static int draft_message(struct wr_run *run, const struct wr_passing *p, struct 
 
 static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
 {
-    struct wr_passing p       = run->passing;
+    struct wr_passing p       = run->handoff.passing;
     struct wr_speaker speaker = {.until = run->mine.n, .who = run->def->name};
     int               r       = draft_event(run, &p, err);
     if (r >= 0)
@@ -191,19 +191,19 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
     if (r < 0)
         return r;
-    run->passing        = (struct wr_passing){0};
-    run->pub.state.own  = (struct upp_str){0};
-    run->pub.state.plan = (struct upp_str){0};
-    run->request        = (struct upp_str){0}; /* the other agent has middleware of its own */
-    run->slot           = NULL;
-    run->becomes        = p.to; /* in the state of this row, though the row is still the first agent's */
-    run->handoffs++;
+    run->handoff.passing    = (struct wr_passing){0};
+    run->pub.state.own      = (struct upp_str){0};
+    run->pub.state.plan     = (struct upp_str){0};
+    run->middleware.request = (struct upp_str){0}; /* the other agent has middleware of its own */
+    run->middleware.slot    = NULL;
+    run->handoff.becomes    = p.to; /* in the state of this row, though the row is still the first agent's */
+    run->handoff.n++;
     run->draft.state = true;
     wb_crashpoint("handoff.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("handoff.after");
-    run->becomes     = (struct upp_str){0};
-    run->turn_begins = true;
+    run->handoff.becomes     = (struct upp_str){0};
+    run->handoff.turn_begins = true;
     if (r >= 0)
         r = wr_become(run, p.to, err);
     return r < 0 ? r : wr_path_anew(run, err);
@@ -213,17 +213,17 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
 {
     if (run->branch) /* it has no thread to pass on: its run does, when the branch is adopted */
         return 0;
-    int r = run->passing.to.n ? 0 : by_mention(run, err);
-    if (r < 0 || !run->passing.to.n)
+    int r = run->handoff.passing.to.n ? 0 : by_mention(run, err);
+    if (r < 0 || !run->handoff.passing.to.n)
         return r;
-    if (run->step_dirty) {
+    if (run->step.dirty) {
         r = wr_last_step(run, err);
         if (r >= 0)
             r = wr_flush(run, NULL, err);
     }
     if (r >= 0)
         r = pass_on(run, err);
-    run->done = false;
+    run->budget.done = false;
     return r < 0 ? r : 1;
 }
 

@@ -1,9 +1,10 @@
-/* run/queue.c — runs that wait until their thread is free: into the queue, and out of it. */
+/* run/queue.c — inputs for a thread that a run holds: refused, queued, or in the place of that run; and the queue. */
 #include "base/clock.h"
 #include "base/crash.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "model/upp_json.h"
+#include "run/engine_state.h"
 #include "run/start.h"
 
 /* The input of a queued run waits in its row: the node belongs to another one. */
@@ -18,24 +19,22 @@ static int queued_options(struct wr_starting *s, struct wb_buf *out, struct upp_
         wm_message_write(&j, w->input);
     else
         wj_write_null(&j);
-    wj_write_name(&j, UPP_STR("who"));
-    wj_write_str(&j, w->who);
+    wj_put_str(&j, "who", w->who);
     if (w->options.p) {
-        wj_write_name(&j, UPP_STR("options"));
-        wj_write_raw(&j, w->options.p, w->options.n);
+        wj_put_raw(&j, "options", w->options.p, w->options.n);
         j.comma = true;
     }
     wj_write_close(&j, '}');
     return wj_writer_check(&j);
 }
 
-int wr_start_enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
     struct wm_run   *live;
     size_t           n;
-    int r = store->ops->runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
-                             &live, &n, err);
+    int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
+                         &live, &n, err);
     if (r < 0)
         return r;
     if (n > s->engine->opts.max_queue)
@@ -71,14 +70,15 @@ int wr_start_enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_e
 }
 
 /* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
-int wr_start_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
+/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
+static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
     struct wm_run   *live;
     size_t           n = 0;
     int              r = 0;
     if (s->fresh.n == 0 && s->thread.queued)
-        r = store->ops->runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
+        r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
     *ret = r >= 0 && n && live[0].status == WM_QUEUED;
     if (*ret)
         s->busy = live[0].id;
@@ -155,7 +155,7 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
     int              r = wr_start_thread(s, err);
     if (r < 0 || !wr_is_zero(s->busy))
         return r;
-    r = store->ops->runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
+    r = wl_list_runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
     if (r < 0 || !n || live[0].status != WM_QUEUED)
         return r;
     struct upp_message input;
@@ -174,5 +174,141 @@ int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid 
         wb_arena_done(&s.memory);
         if (r != -UPP_EBUSY || tries == WR_RETRIES)
             return r == -UPP_EBUSY ? 0 : r; /* whoever was first looks for the next one in the end */
+    }
+}
+
+/* ---- A second input ---------------------------------------------------------------------------------------------- */
+
+static int refuse(const struct wr_starting *s, struct upp_err *err)
+{
+    char id[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
+    wb_uuid_hex(s->busy, id);
+    wb_uuid_hex(s->thread.id, thread);
+    return upp_fail(err, UPP_EBUSY, "thread thread_%s already has an active run run_%s", thread, id);
+}
+
+/* Its place is ours when it has ended, not that of the first in the queue. */
+static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holder, struct upp_err *err)
+{
+    struct wl_store *store = s->engine->store;
+    uint8_t          status;
+    int              r = wl_get_run(store, &s->what->owner, s->busy, &s->memory, holder, err);
+    if (r >= 0)
+        r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
+    if (r < 0)
+        return r;
+    s->holder->heirs++;
+    wb_crashpoint("takeover");
+    r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
+    if (r >= 0)
+        r = wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
+    s->again = r == -UPP_EREFUSED || r == -UPP_EBUSY; /* it has just ended by itself */
+    return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
+}
+
+/* True: there was one, and the queue waits for whoever takes its place. */
+bool wr_start_left(struct wr_starting *s)
+{
+    struct wr_tree *t = WB_TAKE(s->holder);
+    if (!t)
+        return false;
+    t->heirs--;
+    wr_tree_unref(t);
+    return true;
+}
+
+/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
+ * queue goes on: at once, or when the engine looks for runs that nobody works on. */
+void wr_start_go_on(struct wr_engine *e, const struct wr_start *what)
+{
+    struct upp_err why;
+    if (wr_start_next(e, &what->owner, what->thread, &why) < 0)
+        wr_look_soon(e);
+}
+
+/* Which tools ran in what is rolled back: nothing is deleted, and nothing is hidden. */
+static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_run *holder, struct upp_err *err)
+{
+    struct wl_store                      *store = s->engine->store;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(1u << 20);
+    struct wj_writer                      j;
+    char                                  id[WB_UUID_HEX + 1];
+    wj_writer_init(&j, &b, err);
+    wj_write_open(&j, '{');
+    wj_put_str(&j, "type", UPP_STR("rollback"));
+    wj_put_str(&j, "run", wb_uuid_hex(holder->id, id));
+    wj_put_open(&j, "tools", '[');
+    for (uint64_t from = holder->first;;) {
+        struct wl_range range = {.node = holder->node, .from = from, .to = UINT64_MAX >> 1};
+        struct wl_rows  rows;
+        int             r = store->ops->rows(store, &s->what->owner, &range, &s->memory, &rows, err);
+        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+            struct wm_row row;
+            from = rows.p[i].pos + 1;
+            if (!wb_uuid_eq(rows.p[i].run, holder->id))
+                continue;
+            r = wm_row_read(&s->memory, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
+            for (size_t k = 0; r >= 0 && k < row.n_records; k++)
+                if (row.records[k].kind == WM_TOOL_STARTED)
+                    wj_write_str(&j, row.records[k].name);
+        }
+        if (r < 0)
+            return r;
+        if (!rows.more)
+            break;
+    }
+    wj_write_close(&j, ']');
+    wj_write_close(&j, '}');
+    int r = wj_writer_check(&j);
+    if (r >= 0) {
+        s->notice = wb_arena_dup(&s->memory, wb_buf_str(&b));
+        r         = wb_arena_check(&s->memory, err);
+    }
+    return r;
+}
+
+/* Cancels what holds the thread, and goes on after it, or from before its input. */
+static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
+{
+    struct wm_run holder;
+    uint32_t      version = s->thread.version;
+    int           r       = stop_holder(s, &holder, err);
+    if (r >= 0)
+        r = wr_start_thread(s, err);
+    if (r < 0)
+        return r;
+    s->again = !wr_is_zero(s->busy) || s->thread.version != version;
+    if (s->again)
+        return upp_fail(err, UPP_EBUSY, "somebody else was first");
+    if (s->what->on_busy != WR_ROLLBACK)
+        return 0;
+    r = rollback_notice(s, &holder, err);
+    if (r >= 0)
+        r = wr_start_branch(s, WB_MIN(holder.input, wl_thread_length(&s->thread, s->end.length)), err);
+    if (r < 0)
+        return r;
+    wb_crashpoint("rollback");
+    s->busy = (struct wb_uuid){{0}};
+    return 0;
+}
+
+int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
+{
+    bool queued;
+    int  r;
+    switch (s->what->on_busy) {
+    case WR_ENQUEUE:
+        r = wr_is_zero(s->busy) ? is_queued(s, &queued, err) : 0;
+        return r < 0 || wr_is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
+    case WR_INTERRUPT:
+    case WR_ROLLBACK:
+        return wr_is_zero(s->busy) ? 0 : take_over(s, err);
+    default:
+        if (!wr_is_zero(s->busy))
+            return refuse(s, err);
+        r = is_queued(s, &queued, err);
+        if (r >= 0 && queued) /* whoever should start it may have failed to */
+            r = wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
+        return r < 0 || !queued ? r : refuse(s, err);
     }
 }

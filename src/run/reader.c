@@ -4,7 +4,9 @@
  * reader that falls behind what the tree keeps reads the store; it never slows the run.
  */
 #include "base/hooks.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/open_message.h"
+#include "run/run.h"
 
 enum { MAX_WAYS = 1024, BATCH_ROWS = 16 };
 
@@ -122,7 +124,7 @@ static WEFT_SUSPENDS int found(struct wr_reader *rd, size_t way, struct upp_err 
 {
     struct wm_run    run = rd->run;
     struct wl_store *s   = rd->tree->engine->store;
-    int r = way ? s->ops->run(s, &rd->tree->owner, rd->stored->ways.p[way]->run, &rd->memory, &run, err) : 0;
+    int r = way ? wl_get_run(s, &rd->tree->owner, rd->stored->ways.p[way]->run, &rd->memory, &run, err) : 0;
     if (r < 0)
         return r;
     if (rd->row.agent.n) /* it was handed over */
@@ -339,7 +341,7 @@ static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
     if (t->status == WM_QUEUED)
         return 0;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    int                                       r = s->ops->run(s, &t->owner, t->root, &a, &rd->run, err);
+    int                                       r = wl_get_run(s, &t->owner, t->root, &a, &rd->run, err);
     if (r < 0 || rd->run.status == WM_QUEUED)
         return r;
     if (!rd->run.started_ms) {
@@ -444,7 +446,7 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
     int             r = 0;
     if (e->store) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        r                                           = e->store->ops->run(e->store, o, id, &a, &rd->run, err);
+        r                                           = wl_get_run(e->store, o, id, &a, &rd->run, err);
         if (r >= 0 && rd->run.depth)
             r = upp_fail(err, UPP_EINVALID, "a child run is read through its root");
         if (r >= 0 && rd->run.swept)

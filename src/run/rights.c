@@ -5,7 +5,8 @@
  * below can widen what somebody above has: a tool must be in every list that allows and in none that denies, every
  * limit of depth is counted from where it was set, and every handler is asked.
  */
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/tools.h"
 
 enum { OWN, GIVEN, SETS };
 

@@ -7,7 +7,9 @@
 #include "base/crash.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
+#include "run/engine_state.h"
 #include "run/start.h"
+#include "run/turn.h"
 
 /* ---- One try ------------------------------------------------------------------------------------------------ */
 
@@ -27,9 +29,9 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
     const struct wl_owner *o     = &s->what->owner;
     if (wr_is_zero(s->what->thread))
         return new_thread(s, err);
-    int r = store->ops->thread(store, o, s->what->thread, &s->memory, &s->thread, err);
+    int r = wl_get_thread(store, o, s->what->thread, &s->memory, &s->thread, err);
     if (r >= 0)
-        r = store->ops->node(store, o, s->thread.head, &s->node, err);
+        r = wl_get_node(store, o, s->thread.head, &s->node, err);
     if (r >= 0)
         r = wl_node_end(store, o, s->thread.head, &s->end, err);
     return r < 0 ? r : wl_thread_busy(store, &s->thread, &s->node, &s->busy, err);
@@ -260,7 +262,7 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
         return 0;
     s->key = (struct wl_key){.route = w->route, .key = w->key, .created_ms = wb_wall_ms()};
     memcpy(s->key.body, w->body, sizeof s->key.body);
-    int r = store->ops->key(store, &w->owner, w->route, w->key, &had, err);
+    int r = wl_get_key(store, &w->owner, w->route, w->key, &had, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     if (r < 0)
@@ -268,7 +270,7 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
     if (memcmp(had.body, w->body, sizeof had.body) != 0)
         return upp_fail(err, UPP_EREFUSED, "the idempotency key was used with another request");
     struct wm_run run;
-    r = store->ops->run(store, &w->owner, had.object, &s->memory, &run, err);
+    r = wl_get_run(store, &w->owner, had.object, &s->memory, &run, err);
     if (r < 0)
         return r;
     *ret = (struct wr_started){.run = run.id, .thread = run.thread, .joined = true, .queued = run.status == WM_QUEUED};

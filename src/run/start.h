@@ -2,7 +2,7 @@
 #ifndef WR_START_H
 #define WR_START_H
 
-#include "run/internal.h"
+#include "run/run.h"
 
 struct wr_starting {
     struct wr_engine      *engine;
@@ -42,7 +42,7 @@ WEFT_SUSPENDS int wr_start_run(struct wr_starting *s, bool queued, struct wr_run
 int               wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- A second input (run/start_busy.c) ------------------------------------------------------------------------- */
+/* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 
 /* What becomes of the input where the thread is busy: 0: it may start now. 1: *ret says what. */
 WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -56,9 +56,8 @@ WEFT_SUSPENDS void wr_start_go_on(struct wr_engine *e, const struct wr_start *wh
 
 /* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
 
-WEFT_SUSPENDS int wr_start_enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
-WEFT_SUSPENDS int wr_start_queued(struct wr_starting *s, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* After the end of a run: the next one that waits in the queue of its thread. */
+WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                                struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

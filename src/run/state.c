@@ -5,7 +5,8 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "run/internal.h"
+#include "run/child.h"
+#include "run/step.h"
 
 static const struct upp_str STEP     = UPP_STR_INIT("step");
 static const struct upp_str CYCLES   = UPP_STR_INIT("cycles");
@@ -40,7 +41,7 @@ static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 /* Only what is not 0: most runs have no children and no limit of time. */
 static void put_used(struct wj_writer *w, const struct wr_run *run)
 {
-    const struct wr_below *b = &run->below_before;
+    const struct wr_below *b = &run->budget.below_before;
     if (b->steps || b->usage.input || b->usage.output || b->usage.cache_read || b->usage.cache_write) {
         wj_write_name(w, BELOW);
         wj_write_open(w, '[');
@@ -57,21 +58,21 @@ static void put_used(struct wj_writer *w, const struct wr_run *run)
 
 static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
 {
-    struct upp_str agent = run->becomes.n ? run->becomes : wr_agent_now(run);
+    struct upp_str agent = run->handoff.becomes.n ? run->handoff.becomes : wr_agent_now(run);
     if (agent.n) {
         wj_write_name(w, AGENT);
         wj_write_str(w, agent);
     }
-    if (run->handoffs) {
+    if (run->handoff.n) {
         wj_write_name(w, HANDOFFS);
-        wj_write_u64(w, run->handoffs);
+        wj_write_u64(w, run->handoff.n);
     }
-    if (run->passing.to.n) {
+    if (run->handoff.passing.to.n) {
         wj_write_name(w, PASSING);
         wj_write_open(w, '[');
-        wj_write_str(w, run->passing.to);
-        wj_write_str(w, run->passing.reason);
-        wj_write_str(w, run->passing.message.p ? run->passing.message : UPP_STR(""));
+        wj_write_str(w, run->handoff.passing.to);
+        wj_write_str(w, run->handoff.passing.reason);
+        wj_write_str(w, run->handoff.passing.message.p ? run->handoff.passing.message : UPP_STR(""));
         wj_write_close(w, ']');
     }
 }
@@ -81,14 +82,14 @@ static void write_branches(struct wj_writer *w, const struct wr_run *run)
 {
     char   text[WB_UUID_TEXT + 1];
     size_t n = 0;
-    for (size_t i = 0; i < run->calls.n; i++) {
-        if (!wr_is_open_branch(run->calls.p[i]))
+    for (size_t i = 0; i < run->journal.calls.n; i++) {
+        if (!wr_is_open_branch(run->journal.calls.p[i]))
             continue;
         if (!n++) {
             wj_write_name(w, BRANCHES);
             wj_write_open(w, '[');
         }
-        wj_write_str(w, wb_uuid_text(run->calls.p[i]->child, text));
+        wj_write_str(w, wb_uuid_text(run->journal.calls.p[i]->child, text));
     }
     if (n)
         wj_write_close(w, ']');
@@ -117,15 +118,15 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     if (s->own.p)
         raw(&w, OWN, s->own);
     write_handoffs(&w, run);
-    if (run->approved.n) {
+    if (run->journal.approved.n) {
         wj_write_name(&w, APPROVED);
         wj_write_open(&w, '[');
-        for (size_t i = 0; i < run->approved.n; i++)
-            wj_write_str(&w, run->approved.p[i]);
+        for (size_t i = 0; i < run->journal.approved.n; i++)
+            wj_write_str(&w, run->journal.approved.p[i]);
         wj_write_close(&w, ']');
     }
-    if (run->request.p)
-        raw(&w, REQUEST, run->request);
+    if (run->middleware.request.p)
+        raw(&w, REQUEST, run->middleware.request);
     put_used(&w, run);
     write_branches(&w, run);
     wj_write_close(&w, '}');
@@ -174,26 +175,27 @@ static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
 static int read_used(struct wr_run *run, yyjson_val *below, yyjson_val *ms, struct upp_err *err)
 {
     uint64_t steps;
-    run->below_before = (struct wr_below){0};
-    run->worked_ms    = 0;
+    run->budget.below_before = (struct wr_below){0};
+    run->budget.worked_ms    = 0;
     if (below &&
-        (read_usage(below, &run->below_before.usage, err) < 0 || !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
+        (read_usage(below, &run->budget.below_before.usage, err) < 0 ||
+         !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
         return wrong(err, BELOW);
     if (below)
-        run->below_before.steps = (uint32_t)steps;
-    return ms && !number(ms, UINT64_MAX, &run->worked_ms) ? wrong(err, MS) : 0;
+        run->budget.below_before.steps = (uint32_t)steps;
+    return ms && !number(ms, UINT64_MAX, &run->budget.worked_ms) ? wrong(err, MS) : 0;
 }
 
 static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
 {
-    run->approved.n = 0;
+    run->journal.approved.n = 0;
     if (v && !yyjson_is_arr(v))
         return wrong(err, APPROVED);
     for (size_t i = 0, n = yyjson_arr_size(v); i < n; i++) {
         yyjson_val *id = yyjson_arr_get(v, i);
         if (!yyjson_is_str(id))
             return wrong(err, APPROVED);
-        if (!wb_vec_push(&run->approved, wj_text(id), WR_CALLS))
+        if (!wb_vec_push(&run->journal.approved, wj_text(id), WR_CALLS))
             return upp_fail(err, UPP_ENOMEM, "no memory for the state of a run");
     }
     return 0;
@@ -203,15 +205,15 @@ static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *
 {
     yyjson_val     *agent = member(state, AGENT), *count = member(state, HANDOFFS), *passing = member(state, PASSING);
     uint64_t        n    = 0;
-    struct upp_str *to[] = {&run->passing.to, &run->passing.reason, &run->passing.message};
+    struct upp_str *to[] = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
     if (agent && !yyjson_is_str(agent))
         return wrong(err, AGENT);
     if (count && !number(count, UINT32_MAX, &n))
         return wrong(err, HANDOFFS);
     if (passing && yyjson_arr_size(passing) != WB_LEN(to))
         return wrong(err, PASSING);
-    run->becomes  = agent ? wj_text(agent) : (struct upp_str){0};
-    run->handoffs = (uint32_t)n;
+    run->handoff.becomes = agent ? wj_text(agent) : (struct upp_str){0};
+    run->handoff.n       = (uint32_t)n;
     for (size_t i = 0; passing && i < WB_LEN(to); i++) {
         yyjson_val *v = yyjson_arr_get(passing, i);
         if (!yyjson_is_str(v))
@@ -264,7 +266,7 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
     if (r >= 0)
         r = text_of(&run->memory, member(v, OWN), &s->own, err);
     if (r >= 0)
-        r = text_of(&run->memory, member(v, REQUEST), &run->request, err);
+        r = text_of(&run->memory, member(v, REQUEST), &run->middleware.request, err);
     if (r >= 0)
         r = read_used(run, member(v, BELOW), member(v, MS), err);
     if (r >= 0)
@@ -311,10 +313,8 @@ static int with_member(struct wr_run *run, struct upp_str map, struct upp_str na
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wj_named(key, name)) {
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, key + 1);
-        }
+        if (!wj_named(key, name))
+            wj_put_member(&w, key);
     if (json.n)
         raw(&w, name, json);
     wj_write_close(&w, '}');

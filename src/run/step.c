@@ -1,29 +1,37 @@
-/* run/step.c — the end of a step (C4), and a run that comes to wait. */
+/* run/step.c — the end of a step (C4), a run that comes to wait, and the end of the strategy. */
+#include <upp/provider.h>
+
 #include "base/clock.h"
 #include "base/crash.h"
-#include "run/internal.h"
+#include "model/upp_json.h"
+#include "run/engine_state.h"
+#include "run/journal.h"
+#include "run/middleware.h"
+#include "run/open_message.h"
+#include "run/step.h"
 #include "run/strategy.h"
+#include "run/turn.h"
 
 /* A branch keeps its journal. Of others what belongs to no one step stays: branches that are not adopted yet. */
 static void journal_close(struct wr_run *run)
 {
-    size_t kept     = 0;
-    run->prompted.n = run->approved.n = run->pending.n = 0;
+    size_t kept             = 0;
+    run->journal.prompted.n = run->journal.approved.n = run->journal.pending.n = 0;
     if (run->branch)
         return;
-    for (size_t i = 0; i < run->calls.n; i++) {
-        struct wr_call *c = run->calls.p[i];
+    for (size_t i = 0; i < run->journal.calls.n; i++) {
+        struct wr_call *c = run->journal.calls.p[i];
         if (wr_is_open_branch(c))
-            run->calls.p[kept++] = c;
+            run->journal.calls.p[kept++] = c;
     }
-    run->said.n  = 0;
-    run->calls.n = kept;
+    run->journal.said.n  = 0;
+    run->journal.calls.n = kept;
 }
 
 /* A step in which nothing was said has a beginning all the same. */
 static int step_open(struct wr_run *run, struct upp_err *err)
 {
-    if (run->step_open || run->draft.open)
+    if (run->step.open || run->draft.open)
         return 0;
     struct wr_open *o;
     int             r = wr_open_new(run->engine, &run->memory, &o, err);
@@ -36,11 +44,12 @@ static int step_open(struct wr_run *run, struct upp_err *err)
         return r;
     }
     run->draft.open = o;
-    run->step_open  = true;
+    run->step.open  = true;
     return 0;
 }
 
-int wr_step_close(struct wr_run *run, struct upp_err *err)
+/* Records and state of the end of a step, into the draft. */
+static int step_close(struct wr_run *run, struct upp_err *err)
 {
     int opened = step_open(run, err);
     if (opened < 0)
@@ -48,7 +57,7 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
         return -UPP_ENOMEM;
-    end->usage = run->step_usage;
+    end->usage = run->step.usage;
     if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its place */
         run->draft.records.n--;
         return -UPP_ENOMEM;
@@ -57,12 +66,12 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     run->pub.state.step++;
     if (!run->branch) /* it becomes a step of its run, and counts there */
         wr_used(run, &(struct upp_usage){0}, 1);
-    run->below_before.steps = run->below.steps;
-    run->draft.state        = true;
-    run->step_open = run->step_dirty = run->step_told = false;
-    run->n_adopted                                    = 0;
-    run->step_usage                                   = (struct upp_usage){0};
-    run->step_from                                    = wr_mark_now(run);
+    run->budget.below_before.steps = run->budget.below.steps;
+    run->draft.state               = true;
+    run->step.open = run->step.dirty = run->step.told = false;
+    run->step.n_adopted = 0;
+    run->step.usage     = (struct upp_usage){0};
+    run->step.from      = wr_mark_now(run);
     journal_close(run);
     return 0;
 }
@@ -76,7 +85,7 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
         r = h->stop(h->arg, &run->pub);
     if (r < 0)
         return r;
-    bool enough  = r || run->passing.to.n > 0; /* another agent goes on */
+    bool enough  = r || run->handoff.passing.to.n > 0; /* another agent goes on */
     int  used_up = wr_budget(run, goes_on && !enough, err);
     return used_up < 0 ? used_up : enough || used_up;
 }
@@ -96,12 +105,29 @@ static WEFT_SUSPENDS int tell_watch(struct wr_run *run, struct upp_err *err)
 /* Is it known already that there is to be another step? The hook is asked when this one is committed. */
 static bool goes_on(const struct wr_run *run)
 {
-    return !run->done && !run->passing.to.n && !(run->pub.hooks && run->pub.hooks->stop);
+    return !run->budget.done && !run->handoff.passing.to.n && !(run->pub.hooks && run->pub.hooks->stop);
 }
 
 void wr_done(struct weft_run *pub)
 {
-    wr_of(pub)->done = true;
+    wr_of(pub)->budget.done = true;
+}
+
+/* on_step_end. */
+static WEFT_SUSPENDS int step_hook(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    wr_observe(run); /* what tools did, before its end */
+    if (!h || !h->on_step_end)
+        return 0;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    int                                          r    = wr_count_tokens(run, err);
+    if (r >= 0)
+        r = wr_turn(run, run->step.from, false, &turn, err);
+    if (r < 0)
+        return r;
+    struct weft_step_result result = {.turn = turn, .state = &run->pub.state};
+    return h->on_step_end(h->arg, &run->pub, run->pub.state.step + 1, &result, err);
 }
 
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
@@ -109,9 +135,9 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
     struct wr_run *run = wr_of(pub);
     int            r   = wr_mend(run, err);
     if (r >= 0)
-        r = wr_step_hook(run, err);
+        r = step_hook(run, err);
     if (r >= 0)
-        r = wr_step_close(run, err);
+        r = step_close(run, err);
     if (r >= 0) /* in the checkpoint stands also that it was the last one */
         r = wr_budget(run, goes_on(run), err);
     if (r < 0)
@@ -123,7 +149,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     if (r >= 0)
         r = tell_watch(run, err);
-    return r < 0 ? r : wr_enough(run, !run->done, err);
+    return r < 0 ? r : wr_enough(run, !run->budget.done, err);
 }
 
 int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err *err)
@@ -152,15 +178,16 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     wr_row_claim(run);
     if (run->tree->run && run->tree->run->row.cancel) /* it came first, and nobody would end a run that waits */
         return run->changing = false, upp_fail(err, UPP_ECANCELED, "cancelled");
-    struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, run->pending.n ? run->pending.n : 1);
+    size_t             n    = run->journal.pending.n;
+    struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n ? n : 1);
     struct wm_event   *ev   = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
-    for (size_t i = 0; i < run->pending.n; i++)
-        copy[i] = run->pending.p[i];
+    for (size_t i = 0; i < n; i++)
+        copy[i] = run->journal.pending.p[i];
     ev->status              = WM_WAITING;
     ev->pending             = copy;
-    ev->n_pending           = run->pending.n;
+    ev->n_pending           = n;
     run->draft.state        = true;
     struct wm_run row       = run->row;
     row.status              = WM_WAITING;
@@ -177,5 +204,178 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     run->row = row;
     run->row.version++;
     wr_look_at(run->engine, row.expires_ms);
-    return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->pending.n);
+    return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->journal.pending.n);
+}
+
+/* ---- The end of the strategy ---------------------------------------------------------------------------------------
+ *
+ * From the strategy's last word to what the run comes to: hooks, middleware, recovery.
+ *
+ * Everything here may wait and may be cancelled; the end itself (run/execution.c) is shielded and writes the last row.
+ * Order of a run that goes well: the last step's on_step_end, on_complete, middleware's after. Of one that fails:
+ * on_error; where that has a turn, on_complete and after as before; else middleware's on_error, whose turn is what the
+ * caller gets. What fails in middleware's before or after goes to middleware's on_error alone: the strategy had no part
+ * in it.
+ */
+
+static bool is_mine(const struct wr_run *run, const struct upp_message *m)
+{
+    for (size_t i = 0; m->id.n && i < run->mine.n; i++)
+        if (wb_str_eq(run->mine.p[i]->id, m->id))
+            return true;
+    return false;
+}
+
+/* Says what of a turn the run has not said: a recovery's last words. */
+static WEFT_SUSPENDS int adopt(struct wr_run *run, const struct upp_turn *turn, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
+        if (turn->messages[i].role == UPP_ROLE_ASSISTANT && !is_mine(run, &turn->messages[i]))
+            r = wr_say(run, &turn->messages[i], "recovered", NULL, (struct upp_str){0}, err);
+    return r;
+}
+
+static void replace_turn(struct wr_run *run, struct upp_turn *turn)
+{
+    if (run->turn != turn)
+        upp_turn_free(run->turn);
+    run->turn = turn;
+}
+
+/* Does anybody want to see the turn before the run has ended? Where there is a store a run completes only when whoever
+ * waits for its turn can have it. */
+static bool turn_wanted(const struct wr_run *run)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    return (run->tree->outcome && !run->row.depth && run->engine->store) || (h && h->on_complete) ||
+           (run->def->around && run->def->around->after);
+}
+
+/* The step with which the run completes ends in the same row as the run. */
+int wr_last_step(struct wr_run *run, struct upp_err *err)
+{
+    if (!run->step.dirty)
+        return 0;
+    int r = wr_repair(run, false, err);
+    if (r >= 0)
+        r = step_hook(run, err);
+    if (r >= 0)
+        r = step_close(run, err);
+    run->budget.done = run->budget.done || !run->budget.over;
+    return r < 0 ? r : wr_enough(run, false, err);
+}
+
+/* A run that was stopped before it said anything but scaffolding (right after planning) answers with the last of that.
+ * It is in the row that ends the run: whoever takes the run up before that says it again. */
+static int answer(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_message *last = NULL;
+    for (size_t i = 0; i < run->mine.n; i++)
+        if (run->mine.p[i]->role == UPP_ROLE_ASSISTANT)
+            return 0;
+    for (size_t i = run->n_history; i < run->path.n; i++)
+        if (run->path.p[i]->role == UPP_ROLE_ASSISTANT)
+            last = run->path.p[i];
+    if (!last || run->branch)
+        return 0;
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct wm_entry    *entry = m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                 r     = ev ? wm_message_copy(&run->memory, last, &entry->message, err) : -UPP_ENOMEM;
+    if (r < 0)
+        return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
+    entry->who             = run->def->name;
+    entry->step            = run->pub.state.step;
+    entry->message.id      = (struct upp_str){0};
+    entry->message.time_ms = wr_now(run);
+    ev->step               = run->pub.state.step;
+    ev->stop               = UPP_STOP_END;
+    ev->part               = (uint32_t)(run->draft.entries.n - 1);
+    *m                     = entry->message;
+    return wr_mine_note(run, m, err);
+}
+
+/* The strategy is content, or a hook has made a turn of its failure. */
+static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    const struct wr_around  *m = run->def->around;
+    int                      r = wr_last_step(run, err);
+    if (r >= 0 && !run->turn)
+        r = answer(run, err);
+    if (r >= 0 && !run->turn && turn_wanted(run)) {
+        struct upp_turn *turn = NULL;
+        r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
+        replace_turn(run, turn);
+    }
+    if (r >= 0 && h && h->on_complete && (r = wr_count_tokens(run, err)) >= 0)
+        r = h->on_complete(h->arg, &run->pub, run->turn, err);
+    if (r >= 0 && m && m->after)
+        r = m->after(m->arg, &run->pub, &run->turn, err);
+    return r;
+}
+
+static bool final(const struct wr_run *run, int result)
+{
+    return result == -UPP_EWAIT || result == -UPP_ECANCELED || result == -UPP_ESTORE || run->tree->failed ||
+           run->engine->closing || run->row.cancel;
+}
+
+/* 1: there is a turn after all. */
+static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    if (!h || !h->on_error)
+        return result;
+    struct upp_err   why  = *err;
+    struct upp_turn *turn = NULL;
+    int              r    = h->on_error(h->arg, &run->pub, &why, &turn, err);
+    if (r == 0 && err)
+        *err = why;
+    if (r <= 0)
+        return r < 0 ? r : result;
+    replace_turn(run, turn);
+    r = adopt(run, turn, err);
+    return r < 0 ? r : 1;
+}
+
+static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, struct upp_err *err)
+{
+    const struct wr_around *m = run->def->around;
+    if (!m || !m->failed || final(run, result))
+        return result;
+    struct upp_err   why  = *err;
+    struct upp_turn *turn = NULL;
+    int              r    = m->failed(m->arg, &run->pub, &why, &turn, err);
+    if (r == 0)
+        *err = why;
+    if (r <= 0)
+        return r < 0 ? r : result;
+    replace_turn(run, turn);
+    r = adopt(run, turn, err);
+    return r < 0 ? r : wr_last_step(run, err);
+}
+
+int wr_not_begun(struct wr_run *run, int result, struct upp_err *err)
+{
+    return recover_by_middleware(run, result, err);
+}
+
+int wr_conclude(struct wr_run *run, int result, struct upp_err *err)
+{
+    int r = result < 0 ? wr_out_of_budget(run, result, err) : 0;
+    if (r < 0)
+        return r;
+    if (r && run->branch) /* its run completes with what it has; the step itself was cut off */
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
+    result = r ? 0 : result;
+    if (final(run, result))
+        return result;
+    r = result;
+    if (r < 0)
+        r = recover_by_hook(run, result, err);
+    if (r >= 0 && !final(run, r))
+        r = completed(run, err);
+    return r < 0 ? recover_by_middleware(run, r, err) : 0;
 }

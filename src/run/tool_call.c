@@ -6,7 +6,11 @@
 #include "fiber/loop.h"
 #include "json/schema.h"
 #include "json/write.h"
+#include "run/child.h"
+#include "run/engine_state.h"
+#include "run/event.h"
 #include "run/tools.h"
+#include "run/turn.h"
 
 enum { TOOL_MS = 600000, TOOL_BYTES = 1 << 20 };
 
@@ -264,8 +268,8 @@ static bool arguments_ok(struct wr_job *j)
 
 static bool has_yes(const struct wr_run *run, struct upp_str call)
 {
-    for (size_t i = 0; i < run->approved.n; i++)
-        if (wb_str_eq(run->approved.p[i], call))
+    for (size_t i = 0; i < run->journal.approved.n; i++)
+        if (wb_str_eq(run->journal.approved.p[i], call))
             return true;
     return false;
 }
@@ -280,7 +284,7 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
                              .run       = run->row.id,
                              .approval  = approval};
     j->waits              = approval ? WR_WAITS_FOR_YES : WR_WAITS_OUTSIDE;
-    if (!wb_vec_push(&run->pending, p, 8 * WR_CALLS))
+    if (!wb_vec_push(&run->journal.pending, p, 8 * WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
     return 0;
 }

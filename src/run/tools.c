@@ -3,10 +3,113 @@
  * C2 before the first tool of a group starts; C3 when one ends and others have not; the last result waits for the row
  * that ends the step, so that a round costs one commit less.
  */
+#include <stdatomic.h>
+
 #include "base/crash.h"
+#include "base/hooks.h"
+#include "fiber/worker.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/step.h"
 #include "run/tools.h"
+#include "run/turn.h"
 
 enum { PARALLEL = 16, ARGUMENT_BYTES = 64 << 20 };
+
+/* ---- Order ---------------------------------------------------------------------------------------------------------
+ *
+ * Which calls of a round come before which.
+ *
+ * Again and again all calls are collected whose `after` is done; where one of them is sequential each is a group of its
+ * own, else they are one group. When nothing can be collected, names that nobody calls do not count; and when that does
+ * not help (a circle) the rest is collected as it is.
+ */
+
+enum { NOW = WR_CALLS + 1, NOT_YET }; /* instead of a group */
+
+static bool names(const struct wr_tool *tool, struct upp_str name)
+{
+    for (size_t i = 0; tool && i < tool->n_after; i++)
+        if (wb_str_eq(tool->after[i], name))
+            return true;
+    return false;
+}
+
+/* Do all calls of that name have a group? `absent`: what to say where there is none. */
+static bool placed(const struct wr_round *round, struct upp_str name, bool absent)
+{
+    bool found = false;
+    for (size_t i = 0; i < round->n; i++)
+        if (wb_str_eq(round->jobs[i].part->name, name)) {
+            if (round->jobs[i].group >= NOW)
+                return false;
+            found = true;
+        }
+    return found || absent;
+}
+
+static bool may_come(const struct wr_round *round, const struct wr_job *j, bool absent)
+{
+    for (size_t i = 0; j->tool && i < j->tool->n_after; i++)
+        if (!placed(round, j->tool->after[i], absent))
+            return false;
+    return true;
+}
+
+enum how { STRICT, WITHOUT_ABSENT, ALL };
+
+static size_t collect(struct wr_round *round, enum how how)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < round->n; i++) {
+        struct wr_job *j = &round->jobs[i];
+        if (j->group == NOT_YET && (how == ALL || may_come(round, j, how == WITHOUT_ABSENT))) {
+            j->group = NOW;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Gives each job its group: groups run one after the other, the jobs of one at the same time. */
+static void order(struct wr_round *round)
+{
+    bool any = false;
+    for (size_t i = 0; i < round->n; i++) {
+        const struct wr_tool *tool = round->jobs[i].tool;
+        any |= tool && (tool->n_after || tool->sequential);
+        round->jobs[i].group = NOT_YET;
+    }
+    round->n_groups = 0;
+    for (size_t left = round->n; left;) {
+        size_t n = 0;
+        for (enum how how = STRICT; !n; how++)
+            n = collect(round, any ? how : ALL);
+        left -= n;
+        bool alone = false;
+        for (size_t i = 0; i < round->n; i++)
+            alone |= round->jobs[i].group == NOW && round->jobs[i].tool && round->jobs[i].tool->sequential;
+        for (size_t i = 0; i < round->n; i++)
+            if (round->jobs[i].group == NOW)
+                round->jobs[i].group = alone ? round->n_groups++ : round->n_groups;
+        round->n_groups += !alone;
+    }
+}
+
+/* Something before it has not ended, and it must not begin before that has. */
+static bool held_up(const struct wr_job *j)
+{
+    const struct wr_round *round = j->round;
+    for (size_t i = 0; i < round->n; i++) {
+        const struct wr_job *other = &round->jobs[i];
+        if (other->group >= j->group || other->call->state == WR_CALL_ENDED)
+            continue;
+        bool alone = (j->tool && j->tool->sequential) || (other->tool && other->tool->sequential);
+        if (names(j->tool, other->part->name) || (alone && other->waits == WR_WAITS_OUTSIDE))
+            return true;
+    }
+    return false;
+}
 
 /* ---- Groups ----------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +156,7 @@ static WEFT_SUSPENDS int start_group(struct wr_round *round, size_t *busy, struc
     *busy = 0;
     for (size_t i = 0; i < round->n; i++) {
         struct wr_job *j = &round->jobs[i];
-        if (j->group != round->group || wr_held_up(j))
+        if (j->group != round->group || held_up(j))
             continue;
         int r = wr_call_prepare(j, err);
         if (r < 0)
@@ -134,7 +237,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
         round->n++;
     }
     round->left = round->n;
-    wr_order(round);
+    order(round);
     return count_ended(round, err);
 }
 
@@ -164,15 +267,15 @@ static int observe(struct wr_round *round, const struct weft_reply *reply, struc
                                               .text     = c->result};
         c->shown          = true;
     }
-    for (size_t i = 0; i < run->said.n; i++)
-        run->said.p[i]->answered |= run->said.p[i]->reply.message == reply->message;
+    for (size_t i = 0; i < run->journal.said.n; i++)
+        run->journal.said.p[i]->answered |= run->journal.said.p[i]->reply.message == reply->message;
     entry->message.role        = UPP_ROLE_TOOL;
     entry->refs                = refs;
     entry->n_refs              = round->n;
     *m                         = entry->message;
     m->parts                   = parts;
     m->n_parts                 = round->n;
-    run->step_dirty            = true;
+    run->step.dirty            = true;
     int                      r = wr_mine_add(run, m, err);
     const struct weft_hooks *h = run->pub.hooks;
     if (r >= 0 && h && h->on_observe)
@@ -205,7 +308,7 @@ static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_rep
     struct wr_run           *run = round->run;
     const struct weft_hooks *h   = run->pub.hooks;
     int                      r   = 0;
-    run->pending.n               = 0;
+    run->journal.pending.n       = 0;
     if (h && h->on_act && !is_known(run, reply))
         r = h->on_act(h->arg, &run->pub, run->pub.state.step + 1, reply->message, err);
     if (r >= 0)
@@ -231,4 +334,139 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
     const struct upp_tool_strategy *hooks = run->def->tool_strategy;
     struct wr_round                 round = {.run = run, .hooks = hooks ? hooks : &none, .err = err};
     return run_round(&round, reply, opts && opts->parallel ? opts->parallel : PARALLEL, err);
+}
+
+/* ---- On workers ----------------------------------------------------------------------------------------------------
+ *
+ * Tools that block, on worker threads.
+ *
+ * What the worker works with is one object on the heap. A fiber of its own waits for the worker, so that the call's
+ * fiber can wait for that one twice: until it is told to stop, and then for 10 s more. While that fiber waits the
+ * object lives; when it gives up, the object is the worker's, who drops it.
+ */
+
+struct beside {
+    struct wr_doing    doing; /* its texts follow the struct */
+    struct upp_tool    tool;
+    struct upp_value   value;
+    struct upp_cancel *stop; /* the worker's waits end by it */
+    atomic_bool        begun;
+};
+
+struct waiting {
+    struct beside *it; /* NULL: it is not ours any more */
+    bool           given;
+    int            result;
+    struct upp_err why;
+};
+
+static void drop(void *arg)
+{
+    struct beside *b = arg;
+    wb_arena_done(&b->doing.call.scratch);
+    upp__value_done(&b->value);
+    upp_cancel_free(b->stop);
+    wb_free(b);
+}
+
+static struct upp_str put(char **at, struct upp_str text)
+{
+    struct upp_str s = wb_str(*at, text.n);
+    if (text.n)
+        memcpy(*at, text.p, text.n);
+    *at += text.n;
+    return s;
+}
+
+static int make(const struct wr_job *j, size_t max, struct beside **ret, struct upp_err *err)
+{
+    const struct upp_call *c   = &j->doing.call.pub;
+    struct upp_str         key = weft_call_key(c);
+    struct beside         *b   = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
+    if (!b)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a tool that blocks");
+    char *at = (char *)(b + 1);
+    *b       = (struct beside){.tool = j->tool->base, .value = UPP__VALUE};
+    int r    = upp_cancel_new(&b->stop, err);
+    if (r < 0) {
+        wb_free(b);
+        return r;
+    }
+    b->value.max  = max;
+    b->doing.key  = put(&at, key);
+    b->doing.call = (struct upp__call){.pub     = {.tool      = &b->tool,
+                                                   .id        = put(&at, c->id),
+                                                   .name      = put(&at, c->name),
+                                                   .arguments = put(&at, c->arguments),
+                                                   .arg       = c->arg,
+                                                   .wait      = upp_cancel_wait(b->stop)},
+                                       .scratch = WB_ARENA(ARGUMENT_BYTES)};
+    *ret          = b;
+    return 0;
+}
+
+/* On the worker. */
+static int call_tool(void *arg, struct upp_err *err)
+{
+    struct beside *b = arg;
+    atomic_store(&b->begun, true);
+    return b->tool.run(&b->doing.call.pub, &b->value, err);
+}
+
+static WEFT_SUSPENDS int wait_for(void *arg, struct upp_err *err)
+{
+    struct waiting *w = arg;
+    w->given          = true;
+    int r             = weft__work_long(call_tool, w->it, drop, &w->result, &w->why);
+    if (r < 0) {
+        w->it     = NULL;
+        w->result = r;
+    }
+    (void)err;
+    return 0;
+}
+
+/* Told to stop, or out of time: 0 when it came back all the same. After a cancel one that has not begun never does. */
+static WEFT_SUSPENDS int wait_more(struct weft_scope *scope, struct waiting *w, int why)
+{
+    if (w->it)
+        upp_cancel_fire(w->it->stop);
+    if (w->it && !atomic_load(&w->it->begun) && why == -UPP_ECANCELED)
+        return why;
+    WEFT_SHIELD(WEFT_SHIELD_MAX_MS);
+    return weft_scope_join(scope, NULL);
+}
+
+/* What it wrote is ours: the two change places. */
+static void take_value(struct beside *b, struct upp_value *ret)
+{
+    struct upp_value mine = *ret;
+    *ret                  = b->value;
+    b->value              = mine;
+}
+
+int wr_call_beside(struct wr_job *j, struct upp_value *ret, bool *left, struct upp_err *err)
+{
+    struct waiting                                 w     = {0};
+    WB_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};
+    int                                            r     = make(j, ret->max, &w.it, err);
+    if (r < 0)
+        return r;
+    r = weft_scope_spawn(&scope, "blocking tool", wait_for, &w, NULL, err);
+    if (r < 0) {
+        drop(w.it);
+        return r;
+    }
+    r     = weft_scope_join(&scope, err);
+    *left = r < 0 && wait_more(&scope, &w, r) < 0;
+    weft_scope_close(&scope); /* one that still waits gives up */
+    if (w.it && w.given)
+        take_value(w.it, ret);
+    if (w.it)
+        drop(w.it);
+    if (*left || (r == -UPP_ETIMEOUT && w.result < 0))
+        return r; /* err says so */
+    if (w.result < 0 && err)
+        *err = w.why;
+    return w.result;
 }

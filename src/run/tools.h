@@ -17,7 +17,16 @@
 #ifndef WR_TOOLS_H
 #define WR_TOOLS_H
 
-#include "run/internal.h"
+#include "run/journal.h"
+#include "upp/client/call.h"
+
+/* A call under way, behind the struct upp_call that its function sees. */
+struct wr_doing {
+    struct upp__call call;
+    struct wr_run   *run;
+    struct upp_str   key;      /* weft_call_key has it */
+    char            *key_room; /* where it comes to stand; NULL: it does */
+};
 
 /* Why a call that has not ended does not go on now. */
 enum wr_waits {
@@ -52,14 +61,6 @@ struct wr_round {
     struct weft_cond                hooked; /* one hook at a time */
 };
 
-/* ---- Order (run/tool_order.c) ---------------------------------------------------------------------------------- */
-
-/* Gives each job its group: groups run one after the other, the jobs of one at the same time. */
-void wr_order(struct wr_round *round);
-
-/* Something before it has not ended, and it must not begin before that has. */
-bool wr_held_up(const struct wr_job *j);
-
 /* ---- One call (run/tool_call.c) ---------------------------------------------------------------------------------- */
 
 /* From the message to `ready`, or to its end, or to waiting. */
@@ -74,12 +75,30 @@ int wr_call_count(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
 /* The arguments in force: as the journal has them, else as the model wrote them. */
 struct upp_str wr_call_arguments(const struct wr_job *j);
 
-/* ---- Beside the fiber (run/tool_beside.c) --------------------------------------------------------------------------
- */
+/* ---- On workers (run/tools.c) -------------------------------------------------------------------------------- */
 
 /* Runs a function that blocks on a worker and waits for it. When it is told to stop, or its time is up, it has 10 s to
  * come back; then it is left alone: *left, and its result concerns nobody. */
 WEFT_SUSPENDS int wr_call_beside(struct wr_job *j, struct upp_value *ret, bool *left,
                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Rights (run/rights.c) ----------------------------------------------------------------------------------- */
+
+/* Is there anybody from here to the root who has rights? */
+static inline bool wr_bound(const struct wr_run *run)
+{
+    while (run && !run->given && !(run->def && run->def->rights))
+        run = run->parent;
+    return run != NULL;
+}
+
+/* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
+bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
+
+/* May the model have this call made? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
+int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Asks the handlers of this run and of all above it, the nearest first: 1, 0, WEFT_PENDING (nobody said no), <0. */
+WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

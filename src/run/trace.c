@@ -5,7 +5,8 @@
  */
 #include "json/write.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/turn.h"
 
 enum { CALLS = 4096, INPUT_BYTES = 1 << 20 }; /* runs of one trace; of what one of them was asked */
 
@@ -131,7 +132,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
         return wb_arena_check(&t->memory, err);
     if (++t->n > CALLS)
         return upp_fail(err, UPP_ELIMIT, "a trace has at most %d runs", CALLS);
-    int r = s->ops->run(s, t->owner, id, &t->memory, &of->run, err);
+    int r = wl_get_run(s, t->owner, id, &t->memory, &of->run, err);
     if (r < 0)
         return r;
     if (parent && of->run.depth != parent->run.depth + 1)
@@ -157,16 +158,10 @@ static const struct upp_str
                                                                                                                                                                                                                                [WM_CANCELED] = UPP_STR_INIT("cancelled"),  [WM_EXPIRED] = UPP_STR_INIT("expired"),
 };
 
-static void put_text(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text.p ? text : UPP_STR(""));
-}
-
 static void put_id(struct wj_writer *w, const char *name, struct wb_uuid id)
 {
     char text[WB_UUID_TEXT + 1];
-    put_text(w, name, wb_uuid_text(id, text));
+    wj_put_str_or_empty(w, name, wb_uuid_text(id, text));
 }
 
 static void put_time(struct wj_writer *w, const char *name, int64_t ms)
@@ -182,24 +177,23 @@ static void put_run(struct wj_writer *w, const struct traced *of)
 {
     wj_write_open(w, '{');
     put_id(w, "turnId", of->run.id);
-    put_text(w, "agentId", of->agent_id);
-    put_text(w, "agent", of->run.agent);
+    wj_put_str_or_empty(w, "agentId", of->agent_id);
+    wj_put_str_or_empty(w, "agent", of->run.agent);
     if (of->parent) {
         put_id(w, "parentTurnId", of->parent->run.id);
-        put_text(w, "parentAgentId", of->parent->agent_id);
+        wj_put_str_or_empty(w, "parentAgentId", of->parent->agent_id);
     }
     if (of->run.depth)
-        put_text(w, "toolCallId", of->run.call);
-    put_text(w, "input", of->input);
-    put_text(w, "status", of->run.status < WB_LEN(statuses) ? statuses[of->run.status] : UPP_STR(""));
+        wj_put_str_or_empty(w, "toolCallId", of->run.call);
+    wj_put_str_or_empty(w, "input", of->input);
+    wj_put_str_or_empty(w, "status", of->run.status < WB_LEN(statuses) ? statuses[of->run.status] : UPP_STR(""));
     put_time(w, "started", of->run.started_ms);
     put_time(w, "ended", of->run.ended_ms);
     wj_write_name(w, UPP_STR("usage"));
     wm_usage_write(w, &of->own);
     wj_write_name(w, UPP_STR("totalUsage"));
     wm_usage_write(w, &of->total);
-    wj_write_name(w, UPP_STR("children"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "children", '[');
     for (const struct traced *c = of->first; c; c = c->next)
         put_run(w, c);
     wj_write_close(w, ']');

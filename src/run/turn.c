@@ -1,6 +1,9 @@
 /* run/turn.c — what a run has brought, as those who look at it from outside see it: messages, turns, ids. */
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/journal.h"
+#include "run/step.h"
+#include "run/turn.h"
 
 /* ---- What is said ---------------------------------------------------------------------------------------- */
 
@@ -86,7 +89,7 @@ void wr_usage_add(struct upp_usage *to, const struct upp_usage *u)
 
 static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
-    wr_usage_add(&run->step_usage, u);
+    wr_usage_add(&run->step.usage, u);
     wr_usage_add(&run->pub.state.usage, u);
     run->pub.state.cycles++;
     if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
@@ -132,20 +135,20 @@ static const struct upp_part *call_of(const struct wr_run *run, size_t before, s
 /* What each cycle of the steps before used is in records that nobody reads for this: the sum is right. */
 static int restore_cycles(struct wr_run *run, struct upp_err *err)
 {
-    const struct upp_usage *all = &run->pub.state.usage, *now = &run->step_usage;
+    const struct upp_usage *all = &run->pub.state.usage, *now = &run->step.usage;
     struct upp_usage        before = {.input       = all->input - now->input,
                                       .output      = all->output - now->output,
                                       .cache_read  = all->cache_read - now->cache_read,
                                       .cache_write = all->cache_write - now->cache_write,
                                       .reasoning   = all->reasoning - now->reasoning};
-    size_t                  step   = run->said.n + run->step_below; /* cycles of the current step */
-    size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
-    struct upp_usage        rest   = *now; /* of it, what children used */
-    bool                    ok     = true;
+    size_t                  step = run->journal.said.n + run->step.below; /* cycles of the current step */
+    size_t                  n    = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
+    struct upp_usage        rest = *now; /* of it, what children used */
+    bool                    ok   = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
-    for (size_t i = 0; i < run->said.n; i++) {
-        const struct upp_usage *u = &run->said.p[i]->reply.usage;
+    for (size_t i = 0; i < run->journal.said.n; i++) {
+        const struct upp_usage *u = &run->journal.said.p[i]->reply.usage;
         rest.input -= u->input;
         rest.output -= u->output;
         rest.cache_read -= u->cache_read;
@@ -153,9 +156,9 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
         rest.reasoning -= u->reasoning;
         ok = ok && wb_vec_push(&run->cycles, *u, UINT32_MAX);
     }
-    for (size_t i = 0; i < run->step_below; i++)
+    for (size_t i = 0; i < run->step.below; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : rest, UINT32_MAX);
-    run->step_from.cycles = n;
+    run->step.from.cycles = n;
     return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
 }
 
@@ -176,8 +179,8 @@ int wr_turn_restore(struct wr_run *run, struct upp_err *err)
             if (p->kind == UPP_PART_RESULT)
                 r = wr_execution_add(run, &e, err);
         }
-        if (i < run->step_from.messages)
-            run->step_from.executions = run->executions.n;
+        if (i < run->step.from.messages)
+            run->step.from.executions = run->executions.n;
     }
     return r < 0 ? r : restore_cycles(run, err);
 }

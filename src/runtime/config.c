@@ -103,32 +103,6 @@ static void read_encryption(struct wc_reader *r, const struct wc_node *n, void *
         wc_mistake(r, n, "encryption has no key_file");
 }
 
-static void read_durability(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"sync", "group", "async", "exit", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
-    if (wc_word(r, n, "durability", words, &which))
-        c->durability = (uint8_t)(WM_SYNC + which);
-}
-
-static void read_search(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct wc_config *c = into;
-    unsigned          which;
-    if (wc_word(r, n, "search", wl_index_names, &which))
-        c->index = (uint8_t)(WL_INDEX_SUBSTRINGS + which);
-}
-
-static void read_on_busy(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"reject", "enqueue", "interrupt", "rollback", NULL};
-    struct wc_config        *c       = into;
-    unsigned                 which;
-    if (wc_word(r, n, "on_busy", words, &which))
-        c->on_busy = (uint8_t)(WR_REJECT + which);
-}
-
 static void read_retention(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
@@ -194,13 +168,15 @@ static void read_default(struct wc_reader *r, const struct wc_node *n)
 
 static void read_file(struct wc_reader *r, const struct wc_node *root)
 {
-    static const struct wc_key keys[] = {
+    static const char *const   durability[] = {"sync", "group", "async", "exit", NULL};
+    static const char *const   on_busy[]    = {"reject", "enqueue", "interrupt", "rollback", NULL};
+    static const struct wc_key keys[]       = {
         {.name = "server", .read = read_server},
         {.name = "store", .read = read_store},
         {.name = "encryption", .read = read_encryption},
-        {.name = "search", .read = read_search},
-        {.name = "durability", .read = read_durability},
-        {.name = "on_busy", .read = read_on_busy},
+        WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
+        WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
+        WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
         {.name = "retention", .read = read_retention},
         {.name = "log", .read = read_log},
         {.name = "default_agent", .read = nothing},

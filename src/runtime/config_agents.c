@@ -32,16 +32,6 @@ static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
         a->def.model = a->model->model;
 }
 
-static const struct wc_tool *find_tool(struct wc_config *c, struct upp_str name, struct wc_guess *guess)
-{
-    for (size_t i = 0; i < c->n_tools; i++) {
-        wc_guess(guess, name, c->tools[i].tool.spec.name);
-        if (wb_str_eq(c->tools[i].tool.spec.name, name))
-            return &c->tools[i];
-    }
-    return NULL;
-}
-
 static const struct upp_str asked_in_words =
     UPP_STR_INIT("{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}},\"required\":[\"task\"]}");
 
@@ -64,7 +54,7 @@ static bool find_either(struct wc_reader *r, const struct wc_node *at, struct wr
     struct upp_str  name;
     if (!wc_text(r, at, "a tool", &name))
         return false;
-    const struct wc_tool *tool  = find_tool(r->config, name, &guess);
+    const struct wc_tool *tool  = wc_find_tool(r, name, &guess);
     const struct wc_item *agent = wc_find_agent(r, name, &guess);
     if (!tool && !agent)
         return wc_no_such(r, at, "tool or agent", &guess);
@@ -139,8 +129,7 @@ static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *with
     {
         if (without && yyjson_obj_getn(without, yyjson_get_str(key), yyjson_get_len(key)))
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, v);
+        wj_put_member(w, key);
     }
 }
 

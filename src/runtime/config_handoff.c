@@ -4,7 +4,7 @@
 enum { TOOL_NAME = 64 }; /* what providers take */
 
 struct one {
-    struct wr_handoff    *handoff;
+    struct wr_handoff     handoff;
     const struct wc_node *name;
 };
 
@@ -19,27 +19,15 @@ static void read_name(struct wc_reader *r, const struct wc_node *n, void *into)
     if (!wc_find_agent(r, name, &guess))
         (void)wc_no_such(r, n, "agent", &guess);
     else
-        h->handoff->agent = name;
-}
-
-static void read_mention(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct one *h = into;
-    (void)wc_truth(r, n, "on_mention", &h->handoff->on_mention);
-}
-
-static void read_prompt(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct one *h = into;
-    (void)wc_text(r, n, "a prompt", &h->handoff->prompt);
+        h->handoff.agent = name;
 }
 
 /* `travel`, or {agent: travel, ...}. */
 static void read_one(struct wc_reader *r, const struct wc_node *n, struct one *h)
 {
     static const struct wc_key keys[] = {{.name = "agent", .read = read_name, .flags = WC_REQUIRED},
-                                         {.name = "on_mention", .read = read_mention},
-                                         {.name = "prompt", .read = read_prompt}};
+                                         WC_MEMBER(WC_TRUTH, "on_mention", struct one, handoff.on_mention, 0, 0),
+                                         WC_CHOICE(WC_STR, "prompt", struct one, handoff.prompt, 0, "a prompt", NULL)};
     if (n->kind == WC_SCALAR)
         read_name(r, n, h);
     else
@@ -49,7 +37,7 @@ static void read_one(struct wc_reader *r, const struct wc_node *n, struct one *h
 /* Can it be added to those before it? */
 static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct one *h)
 {
-    struct upp_str to = h->handoff->agent;
+    struct upp_str to = h->handoff.agent;
     if (!to.n)
         return false; /* was reported */
     for (size_t i = 0; i < a->def.n_handoffs; i++)
@@ -109,10 +97,10 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
         wc_fail(r, upp_schema_new(wr_handoff_parameters, &r->config->handing, r->err));
     a->handoffs = wb_new_n(&r->config->arena, struct wr_handoff, n->n + 1);
     for (const struct wc_item *i = n->first; a->handoffs && i; i = i->next) {
-        struct one h = {.handoff = &a->handoffs[a->def.n_handoffs], .name = i->value};
-        *h.handoff   = (struct wr_handoff){0};
+        struct one h = {.name = i->value};
         read_one(r, i->value, &h);
-        a->def.n_handoffs += is_right(r, a, &h);
+        if (is_right(r, a, &h))
+            a->handoffs[a->def.n_handoffs++] = h.handoff;
     }
     a->def.handoffs = a->handoffs;
     add_tools(r, n, a);

@@ -6,19 +6,11 @@ enum { KEEP_LAST = 10000 };
 
 /* ---- logging --------------------------------------------------------------------------------------------- */
 
-static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const  words[] = {"debug", "info", "warn", "error", NULL};
-    struct weft_logging_opts *o       = into;
-    unsigned                  which;
-    if (wc_word(r, n, "a level", words, &which))
-        o->level = words[which];
-}
-
 static void read_logging(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {
-        {.name = "level", .read = read_level},
+    static const char *const   levels[] = {"debug", "info", "warn", "error", NULL};
+    static const struct wc_key keys[]   = {
+        WC_CHOICE(WC_WORD, "level", struct weft_logging_opts, level, 0, "a level", levels),
         WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
         WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
     };
@@ -30,15 +22,6 @@ static void read_logging(struct wc_reader *r, const struct wc_node *n, void *int
 }
 
 /* ---- guardrails ------------------------------------------------------------------------------------------ */
-
-static void read_action(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"reject", "rewrite", "flag", NULL};
-    struct weft_guard_rule  *rule    = into;
-    unsigned                 which;
-    if (wc_word(r, n, "an action", words, &which))
-        rule->action = (uint8_t)(WEFT_REJECT + which);
-}
 
 static void read_pattern(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -57,9 +40,11 @@ static void read_pattern(struct wc_reader *r, const struct wc_node *n, void *int
 
 static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_guard_rule *rule)
 {
-    static const struct wc_key keys[] = {
+    static const char *const   actions[] = {"reject", "rewrite", "flag", NULL};
+    static const struct wc_key keys[]    = {
         WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
-        {.name = "action", .read = read_action, .flags = WC_REQUIRED},
+        {.name = "action", .flags = WC_REQUIRED, .type = WC_ENUM, .at = offsetof(struct weft_guard_rule, action),
+         .min = WEFT_REJECT, .what = "an action", .words = actions},
         {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
         WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
     };
@@ -68,43 +53,32 @@ static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_
         wc_mistake(r, wc_get(n, "instead"), "'instead' has a meaning with 'action: rewrite' alone");
 }
 
-static struct weft_guard_rule *read_rules(struct wc_reader *r, const struct wc_node *n, const char *what, size_t *count)
+/* A list of rules: the array into the member of the key, how many into the size_t at its `min`. */
+static void read_rules(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    if (!wc_is(r, n, WC_LIST, what))
-        return NULL;
+    const struct wc_key *key   = r->key;
+    size_t              *count = (void *)((char *)into + key->min);
+    if (!wc_is(r, n, WC_LIST, key->name))
+        return;
     if (n->n > WC_MAX_AROUND) {
-        wc_mistake(r, n, "%s has more than %d rules", what, WC_MAX_AROUND);
-        return NULL;
+        wc_mistake(r, n, "%s has more than %d rules", key->name, WC_MAX_AROUND);
+        return;
     }
     struct weft_guard_rule *rules = wb_new_n(&r->config->arena, struct weft_guard_rule, n->n + 1);
     for (const struct wc_item *i = n->first; rules && i; i = i->next)
         read_rule(r, i->value, &rules[(*count)++]);
-    return rules;
+    *(const struct weft_guard_rule **)((char *)into + key->at) = rules;
 }
 
-static void read_input(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct weft_guardrails_opts *o = into;
-    o->input                       = read_rules(r, n, "input", &o->n_input);
-}
-
-static void read_output(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct weft_guardrails_opts *o = into;
-    o->output                      = read_rules(r, n, "output", &o->n_output);
-}
-
-static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct weft_guardrails_opts *o = into;
-    o->tools                       = read_rules(r, n, "tools", &o->n_tools);
-}
+#define RULES(name_)                                                                                                   \
+    {                                                                                                                  \
+        .name = #name_, .read = read_rules, .at = offsetof(struct weft_guardrails_opts, name_),                        \
+        .min = offsetof(struct weft_guardrails_opts, n_##name_)                                                        \
+    }
 
 static void read_guardrails(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {{.name = "input", .read = read_input},
-                                         {.name = "output", .read = read_output},
-                                         {.name = "tools", .read = read_tools}};
+    static const struct wc_key keys[] = {RULES(input), RULES(output), RULES(tools)};
     struct wc_middleware      *m      = into;
     m->kind                           = WC_GUARDRAILS;
     m->guardrails                     = (struct weft_guardrails_opts){.size = sizeof m->guardrails};
@@ -114,15 +88,6 @@ static void read_guardrails(struct wc_reader *r, const struct wc_node *n, void *
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
-
-static void read_mode(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"truncate", "summarise", NULL}; /* to retrieve needs a program */
-    struct weft_memory_opts *o       = into;
-    unsigned                 which;
-    if (wc_word(r, n, "a mode", words, &which))
-        o->mode = (uint8_t)(WEFT_TRUNCATE + which);
-}
 
 static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -134,9 +99,10 @@ static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 
 static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {
+    static const char *const   modes[] = {"truncate", "summarise", NULL}; /* to retrieve needs a program */
+    static const struct wc_key keys[]  = {
         WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
-        {.name = "mode", .read = read_mode},
+        WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),
         WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
         {.name = "model", .read = read_model},
     };

@@ -46,12 +46,6 @@ static void read_script(struct wc_reader *r, const struct wc_node *n, void *into
     m->hidden = wb_str_find(n->text, UPP_STR("${"), 0) != SIZE_MAX;
 }
 
-static void read_echo(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_truth(r, n, "echo", &m->echo);
-}
-
 static void read_params(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
@@ -61,47 +55,6 @@ static void read_params(struct wc_reader *r, const struct wc_node *n, void *into
 
 /* ---- Trying again ----------------------------------------------------------------------------------------- */
 
-static void read_retry_strategy(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
-    struct reading          *m       = into;
-    unsigned                 which;
-    if (wc_word(r, n, "a retry strategy", words, &which))
-        m->retry.kind = (uint8_t)which; /* the words stand in the order of enum upp_retry_kind */
-}
-
-static void read_attempts(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    uint64_t        v;
-    if (wc_number(r, n, "max_attempts", 1, 100, &v))
-        m->retry.max_attempts = (unsigned)v;
-}
-
-static void read_base_delay(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_number(r, n, "base_delay_ms", 1, 3600000, &m->retry.base_delay_ms);
-}
-
-static void read_max_delay(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_number(r, n, "max_delay_ms", 1, 3600000, &m->retry.max_delay_ms);
-}
-
-static void read_retry_after_max(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_number(r, n, "retry_after_max_ms", 1, 86400000, &m->retry.retry_after_max_ms);
-}
-
-static void read_max_tokens(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_decimal(r, n, "max_tokens", 1, 1000000, &m->retry.max_tokens);
-}
-
 static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
@@ -110,13 +63,14 @@ static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into
 
 static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {
-        {.name = "strategy", .read = read_retry_strategy},
-        {.name = "max_attempts", .read = read_attempts},
-        {.name = "base_delay_ms", .read = read_base_delay},
-        {.name = "max_delay_ms", .read = read_max_delay},
-        {.name = "retry_after_max_ms", .read = read_retry_after_max},
-        {.name = "max_tokens", .read = read_max_tokens},
+    static const char *const   words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
+    static const struct wc_key keys[]  = {
+        WC_CHOICE(WC_ENUM, "strategy", struct reading, retry.kind, UPP_RETRY_NONE, "a retry strategy", words),
+        WC_MEMBER(WC_U32, "max_attempts", struct reading, retry.max_attempts, 1, 100),
+        WC_MEMBER(WC_U64, "base_delay_ms", struct reading, retry.base_delay_ms, 1, 3600000),
+        WC_MEMBER(WC_U64, "max_delay_ms", struct reading, retry.max_delay_ms, 1, 3600000),
+        WC_MEMBER(WC_U64, "retry_after_max_ms", struct reading, retry.retry_after_max_ms, 1, 86400000),
+        WC_MEMBER(WC_F64, "max_tokens", struct reading, retry.max_tokens, 1, 1000000),
         {.name = "refill_per_second", .read = read_refill},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
@@ -131,51 +85,20 @@ static void default_delay(struct upp_retry_opts *o)
 
 /* ---- Models with a network -------------------------------------------------------------------------------- */
 
-/* A text that a scripted model has no use for. */
-static const char *vendor_text(struct wc_reader *r, const struct wc_node *n, const char *what, const struct reading *m)
+/* A text that a scripted model has no use for: into the member of the key. */
+static void read_text(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct upp_str s;
-    if (m->has_provider && m->provider == 0) {
+    const struct wc_key *key = r->key;
+    struct reading      *m   = into;
+    struct upp_str       s;
+    if (m->has_provider && m->provider == 0)
         wc_mistake(r, n, "a scripted model has no use for this");
-        return NULL;
+    else if (wc_text(r, n, key->what, &s)) {
+        if (!s.n || memchr(s.p, 0, s.n))
+            wc_mistake(r, n, "%s is a text that is not empty and holds no NUL", key->what);
+        else
+            *(const char **)((char *)into + key->at) = s.p;
     }
-    if (!wc_text(r, n, what, &s))
-        return NULL;
-    if (!s.n || memchr(s.p, 0, s.n)) {
-        wc_mistake(r, n, "%s is a text that is not empty and holds no NUL", what);
-        return NULL;
-    }
-    return s.p;
-}
-
-static void read_vendor_model(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    m->vendor_model   = vendor_text(r, n, "a model's name", m);
-}
-
-static void read_api(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    m->opts.api       = vendor_text(r, n, "an api", m);
-}
-
-static void read_api_version(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m   = into;
-    m->opts.api_version = vendor_text(r, n, "an api_version", m);
-}
-
-static void read_auth(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    m->opts.auth      = vendor_text(r, n, "auth", m);
-}
-
-static void read_base_url(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    m->opts.base_url  = vendor_text(r, n, "a base_url", m);
 }
 
 static bool read_secret(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
@@ -234,18 +157,6 @@ static void read_headers(struct wc_reader *r, const struct wc_node *n, void *int
         }
     }
     m->opts.headers = m->headers;
-}
-
-static void read_timeout(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_number(r, n, "timeout_ms", 1, 86400000, &m->opts.timeout_ms);
-}
-
-static void read_idle(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *m = into;
-    (void)wc_number(r, n, "idle_ms", 1, 86400000, &m->opts.idle_ms);
 }
 
 /* What libupp says of the options, at the place of the model; but for memory. */
@@ -314,21 +225,26 @@ static void make_scripted(struct wc_reader *r, struct reading *m)
     made(r, m, code, &err, "the script of this model cannot be used: ");
 }
 
+#define TEXT(name_, member_, what_)                                                                                    \
+    {                                                                                                                  \
+        .name = name_, .read = read_text, .at = offsetof(struct reading, member_), .what = (what_)                     \
+    }
+
 static void read_model(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     static const struct wc_key keys[] = {
         {.name = "provider", .read = read_provider, .flags = WC_REQUIRED},
         {.name = "script", .read = read_script},
-        {.name = "echo", .read = read_echo},
+        WC_MEMBER(WC_TRUTH, "echo", struct reading, echo, 0, 0),
         {.name = "params", .read = read_params},
         {.name = "retry", .read = read_retry},
-        {.name = "timeout_ms", .read = read_timeout},
-        {.name = "idle_ms", .read = read_idle},
-        {.name = "model", .read = read_vendor_model},
-        {.name = "api", .read = read_api},
-        {.name = "api_version", .read = read_api_version},
-        {.name = "auth", .read = read_auth},
-        {.name = "base_url", .read = read_base_url},
+        WC_MEMBER(WC_U64, "timeout_ms", struct reading, opts.timeout_ms, 1, 86400000),
+        WC_MEMBER(WC_U64, "idle_ms", struct reading, opts.idle_ms, 1, 86400000),
+        TEXT("model", vendor_model, "a model's name"),
+        TEXT("api", opts.api, "an api"),
+        TEXT("api_version", opts.api_version, "an api_version"),
+        TEXT("auth", opts.auth, "auth"),
+        TEXT("base_url", opts.base_url, "a base_url"),
         {.name = "api_key", .read = read_api_key},
         {.name = "headers", .read = read_headers},
     };

@@ -141,12 +141,13 @@ static const struct wc_key *find_key(struct upp_str name, const struct wc_key *k
 
 static void read_number(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *member)
 {
-    uint64_t v;
-    double   d;
+    const char *what = key->what ? key->what : key->name;
+    uint64_t    v;
+    double      d;
     if (key->type == WC_F64) {
-        if (wc_decimal(r, n, key->name, (double)key->min, (double)key->max, &d))
+        if (wc_decimal(r, n, what, (double)key->min, (double)key->max, &d))
             memcpy(member, &d, sizeof d);
-    } else if (wc_number(r, n, key->name, key->min, key->max, &v)) {
+    } else if (wc_number(r, n, what, key->min, key->max, &v)) {
         uint32_t small = (uint32_t)v;
         if (key->type == WC_U32)
             memcpy(member, &small, sizeof small);
@@ -157,19 +158,29 @@ static void read_number(struct wc_reader *r, const struct wc_key *key, const str
 
 static void read_member(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *into)
 {
-    void *member = (char *)into + key->at;
-    bool  truth;
+    void       *member = (char *)into + key->at;
+    const char *what   = key->what ? key->what : key->name;
+    unsigned    which;
+    bool        truth;
     switch (key->type) {
     case WC_TRUTH:
     case WC_UNTRUTH:
-        if (wc_truth(r, n, key->name, &truth))
+        if (wc_truth(r, n, what, &truth))
             *(bool *)member = truth != (key->type == WC_UNTRUTH);
         break;
     case WC_STR:
-        (void)wc_text(r, n, key->name, member);
+        (void)wc_text(r, n, what, member);
         break;
     case WC_CSTR:
-        (void)wc_cstr(r, n, key->name, member);
+        (void)wc_cstr(r, n, what, member);
+        break;
+    case WC_ENUM:
+        if (wc_word(r, n, what, key->words, &which))
+            *(uint8_t *)member = (uint8_t)(key->min + which);
+        break;
+    case WC_WORD:
+        if (wc_word(r, n, what, key->words, &which))
+            *(const char **)member = key->words[which];
         break;
     default:
         read_number(r, key, n, member);
@@ -192,7 +203,7 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
         if (seen & bit)
             wc_mistake(r, i->key, "'%s' is there a second time", key->name);
         else if (key->read)
-            key->read(r, i->value, into);
+            (r->key = key)->read(r, i->value, into);
         else if (key->type)
             read_member(r, key, i->value, into);
         else
@@ -234,6 +245,17 @@ void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
         else
             fn(r, i->key, i->value, into);
     }
+}
+
+const struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
+{
+    const struct wc_config *c = r->config;
+    for (size_t i = 0; i < c->n_tools; i++) {
+        wc_guess(guess, name, c->tools[i].tool.spec.name);
+        if (wb_str_eq(c->tools[i].tool.spec.name, name))
+            return &c->tools[i];
+    }
+    return NULL;
 }
 
 const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)

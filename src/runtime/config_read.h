@@ -10,10 +10,13 @@
 #include "runtime/config.h"
 #include "runtime/config_node.h"
 
+struct wc_key;
+
 struct wc_reader {
     struct wc_config     *config;
     struct wc_report     *report;
     const struct wc_opts *opts;
+    const struct wc_key  *key;    /* of the map, while its `read` runs */
     const struct wc_node *agents; /* the section: tools and agents may name those that come later; NULL: none */
     int                   failed; /* other than by a mistake of the file */
     bool                  readable; /* the file, by others than its owner */
@@ -85,21 +88,41 @@ bool wc_is_secret_name(struct upp_str name);
 
 enum { WC_REQUIRED = 1 << 0 };
 
-enum wc_type { WC_BY_HAND = 0, WC_U32, WC_U64, WC_F64, WC_TRUTH, WC_UNTRUTH, WC_STR, WC_CSTR };
+enum wc_type {
+    WC_BY_HAND = 0,
+    WC_U32,
+    WC_U64,
+    WC_F64,
+    WC_TRUTH,
+    WC_UNTRUTH,
+    WC_STR,
+    WC_CSTR,
+    WC_ENUM, /* uint8_t: the position of the word in `words`, plus min */
+    WC_WORD, /* const char *: the word itself */
+};
 
 /* A key has a function, or is a member of what is read into. Neither: it is known, and not supported yet. */
 struct wc_key {
     const char *name;
     void (*read)(struct wc_reader *r, const struct wc_node *value, void *into);
-    unsigned flags;
-    uint8_t  type; /* enum wc_type */
-    size_t   at;
-    uint64_t min, max;
+    unsigned           flags;
+    uint8_t            type; /* enum wc_type */
+    size_t             at;
+    uint64_t           min, max;
+    const char        *what;  /* in messages; NULL: the name */
+    const char *const *words; /* WC_ENUM, WC_WORD: ends with NULL */
 };
 
 #define WC_MEMBER(type_, name_, struct_, member_, min_, max_)                                                          \
     {                                                                                                                  \
-        name_, NULL, 0, (type_), offsetof(struct_, member_), (min_), (max_)                                            \
+        .name = name_, .type = (type_), .at = offsetof(struct_, member_), .min = (min_), .max = (max_)                 \
+    }
+
+/* first_: the value of the first word. */
+#define WC_CHOICE(type_, name_, struct_, member_, first_, what_, words_)                                               \
+    {                                                                                                                  \
+        .name = name_, .type = (type_), .at = offsetof(struct_, member_), .min = (first_), .what = (what_),            \
+        .words = (words_)                                                                                              \
     }
 
 /* Reads a map by a table; keys that are unknown, double or missing are mistakes. what: "a tool". */
@@ -132,7 +155,8 @@ const char *wc_guessed(const struct wc_guess *g);
 /* The model that a text names; NULL: there is none, and that was reported. */
 const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *n);
 
-/* The agent of this name in the section `agents`, or NULL. */
+/* The tool of this name, or NULL; the agent in the section `agents`, or NULL. */
+const struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
 const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
 
 /* "there is no WHAT 'x'; did you mean 'y'?" Always false. */

@@ -4,14 +4,8 @@
 /* Something that an agent can call: a tool, another agent, a handoff. */
 static bool can_be_called(struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
 {
-    const struct wc_config *c       = r->config;
-    const struct upp_str    handing = UPP_STR(WC_HANDOFF);
-    for (size_t i = 0; i < c->n_tools; i++) {
-        wc_guess(guess, name, c->tools[i].tool.spec.name);
-        if (wb_str_eq(c->tools[i].tool.spec.name, name))
-            return true;
-    }
-    return wc_find_agent(r, name, guess) ||
+    const struct upp_str handing = UPP_STR(WC_HANDOFF);
+    return wc_find_tool(r, name, guess) || wc_find_agent(r, name, guess) ||
            (wb_str_starts(name, handing) && wc_find_agent(r, wb_str_sub(name, handing.n, name.n), guess));
 }
 

@@ -8,10 +8,9 @@
 #include "runtime/config_read.h"
 
 struct reading {
-    struct wc_tool        *tool;
+    struct wc_tool         tool;
     struct wa_command_opts command;
     struct wa_variable    *env; /* room for those of every tool and WA_COMMAND_WORDS more */
-    const struct wc_node  *env_at, *limits_at, *timeout_at;
     uint64_t               timeout_ms;
     bool                   unchecked;
 };
@@ -20,20 +19,14 @@ struct reading {
 static const char *const always[] = {"PATH", "HOME", "LANG"};
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static void read_description(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    (void)wc_text(r, n, "a description", &t->tool->tool.spec.description);
-}
-
 static void read_parameters(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading       *t    = into;
     const struct wc_node *type = wc_get(n, "type");
     if (type && !(type->kind == WC_SCALAR && wb_str_eq(type->text, UPP_STR("object"))))
         wc_mistake(r, type, "the arguments of a tool are always an object: 'type: object'");
-    if (wc_schema(r, n, "parameters", &t->tool->tool.spec.parameters, &t->tool->schema))
-        t->tool->tool.schema = t->tool->schema;
+    if (wc_schema(r, n, "parameters", &t->tool.tool.spec.parameters, &t->tool.schema))
+        t->tool.tool.schema = t->tool.schema;
 }
 
 static void warn_if_missing(struct wc_reader *r, const struct wc_node *n, struct upp_str path)
@@ -76,52 +69,6 @@ static void read_command(struct wc_reader *r, const struct wc_node *n, void *int
     t->command.n_words = n->n;
 }
 
-static void read_delivery(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {
-        [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
-    struct reading *t = into;
-    unsigned        which;
-    if (wc_word(r, n, "delivery", words, &which))
-        t->tool->tool.delivery = (uint8_t)which;
-}
-
-static void read_approval(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const char *const words[] = {"never", "always", NULL};
-    struct reading          *t       = into;
-    unsigned                 which;
-    if (wc_word(r, n, "approval", words, &which))
-        t->tool->tool.approval = which == 1;
-}
-
-static void read_check(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    bool            check;
-    if (wc_truth(r, n, "check", &check))
-        t->unchecked = !check;
-}
-
-static void read_sequential(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    (void)wc_truth(r, n, "sequential", &t->tool->tool.sequential);
-}
-
-static void read_withheld(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    (void)wc_truth(r, n, "withheld", &t->tool->tool.withheld);
-}
-
-static void read_timeout(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    t->timeout_at     = n;
-    (void)wc_number(r, n, "timeout_ms", 1, 86400000, &t->timeout_ms);
-}
-
 /* Names of tools that may come later in the file: looked up when all are read. */
 static void read_after(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -130,53 +77,19 @@ static void read_after(struct wc_reader *r, const struct wc_node *n, void *into)
     size_t          count;
     if (!wc_texts(r, n, "after", WC_MAX_AFTER, &names, &count))
         return;
-    t->tool->tool.after   = names;
-    t->tool->tool.n_after = count;
-    t->tool->after_at     = n;
-}
-
-static void read_seconds(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    uint64_t        v;
-    if (wc_number(r, n, "seconds", 1, 86400, &v))
-        t->command.seconds = (uint32_t)v;
-}
-
-static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    uint64_t        v;
-    if (wc_number(r, n, "memory_mb", 16, 1 << 20, &v))
-        t->command.memory_mb = (uint32_t)v;
-}
-
-static void read_output(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    uint64_t        v;
-    if (wc_number(r, n, "output_kb", 1, 64 << 10, &v))
-        t->command.output_kb = (uint32_t)v;
-}
-
-static void read_processes(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading *t = into;
-    uint64_t        v;
-    if (wc_number(r, n, "processes", 1, 32768, &v))
-        t->command.processes = (uint32_t)v;
+    t->tool.tool.after   = names;
+    t->tool.tool.n_after = count;
+    t->tool.after_at     = n;
 }
 
 static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
-        {.name = "seconds", .read = read_seconds},
-        {.name = "memory_mb", .read = read_memory},
-        {.name = "output_kb", .read = read_output},
-        {.name = "processes", .read = read_processes},
+        WC_MEMBER(WC_U32, "seconds", struct reading, command.seconds, 1, 86400),
+        WC_MEMBER(WC_U32, "memory_mb", struct reading, command.memory_mb, 16, 1 << 20),
+        WC_MEMBER(WC_U32, "output_kb", struct reading, command.output_kb, 1, 64 << 10),
+        WC_MEMBER(WC_U32, "processes", struct reading, command.processes, 1, 32768),
     };
-    struct reading *t = into;
-    t->limits_at      = n;
     wc_map(r, n, "limits", keys, WB_LEN(keys), into);
 }
 
@@ -218,7 +131,6 @@ static void pass_on(struct wc_reader *r, const struct wc_node *n, struct reading
 static void read_env(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *t = into;
-    t->env_at         = n;
     if (n->kind == WC_SCALAR) {
         wc_mistake(r, n, "env must be a list of names, or a map of names and values");
         return;
@@ -259,7 +171,7 @@ static void standard_env(struct wc_reader *r, struct reading *t)
 
 static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
 {
-    struct wr_tool *tool = &t->tool->tool;
+    struct wr_tool *tool = &t->tool.tool;
     struct upp_err  err  = {0};
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
@@ -267,7 +179,7 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
     t->command.env    = t->env;
     t->command.folder = r->config->folder;
     t->command.reaper = r->opts->reaper;
-    int code          = wa_command_new(&t->command, &t->tool->command, &err);
+    int code          = wa_command_new(&t->command, &t->tool.command, &err);
     if (code == -UPP_ENOMEM)
         wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a command"));
     else if (code < 0)
@@ -276,84 +188,78 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
     uint32_t kb      = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
     tool->kind       = WR_TOOL_FUNCTION;
     tool->base.run   = wa_command_call;
-    tool->base.arg   = t->tool->command;
+    tool->base.arg   = t->tool.command;
     tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* its own limit comes first, and ends it in order */
     if (t->timeout_ms)
         tool->timeout_ms = t->timeout_ms;
     tool->max_result = ((size_t)kb << 10) + (64u << 10);
 }
 
-static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
+static void read_keys(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, struct reading *t)
 {
-    static const struct wc_key keys[] = {
-        {.name = "description", .read = read_description},
+    static const char *const delivery[] = {
+        [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
+    static const char *const   approval[] = {"never", "always", NULL};
+    static const char *const   commands[] = {"env", "limits", "timeout_ms"}; /* without meaning for other tools */
+    static const struct wc_key keys[]     = {
+        WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
         {.name = "parameters", .read = read_parameters},
         {.name = "command", .read = read_command},
-        {.name = "delivery", .read = read_delivery},
-        {.name = "approval", .read = read_approval},
+        WC_CHOICE(WC_ENUM, "delivery", struct reading, tool.tool.delivery, 0, NULL, delivery),
+        WC_CHOICE(WC_ENUM, "approval", struct reading, tool.tool.approval, 0, NULL, approval),
         {.name = "limits", .read = read_limits},
         {.name = "env", .read = read_env},
-        {.name = "check", .read = read_check},
-        {.name = "sequential", .read = read_sequential},
+        WC_MEMBER(WC_UNTRUTH, "check", struct reading, unchecked, 0, 0),
+        WC_MEMBER(WC_TRUTH, "sequential", struct reading, tool.tool.sequential, 0, 0),
         {.name = "after", .read = read_after},
-        {.name = "withheld", .read = read_withheld},
-        {.name = "timeout_ms", .read = read_timeout},
+        WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
+        WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
     };
-    struct reading t = {.tool = &r->config->tools[r->config->n_tools++]};
+    wc_map(r, value, "a tool", keys, WB_LEN(keys), t);
+    if (t->unchecked)
+        t->tool.tool.schema = NULL;
+    if (t->command.words)
+        make_command(r, key, t);
+    for (size_t i = 0; !wc_get(value, "command") && i < WB_LEN(commands); i++)
+        if (wc_get(value, commands[i]))
+            wc_mistake(r, wc_get(value, commands[i]),
+                       "a tool without a command is run by the client: '%s' has no meaning", commands[i]);
+}
+
+static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
+{
+    struct reading t = {.tool.tool = {.spec = {.name       = key->text,
+                                               .parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}")},
+                                      .kind = WR_TOOL_CLIENT}};
     (void)into;
     t.env = wb_new_n(&r->config->arena, struct wa_variable, WA_COMMAND_WORDS + WB_LEN(always));
     if (!t.env)
         return;
-    t.tool->tool.spec.name       = key->text;
-    t.tool->tool.spec.parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}");
-    t.tool->tool.kind            = WR_TOOL_CLIENT;
     standard_env(r, &t);
-    if (wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
-        return;
-    wc_map(r, value, "a tool", keys, WB_LEN(keys), &t);
-    if (t.unchecked)
-        t.tool->tool.schema = NULL;
-    if (t.command.words)
-        make_command(r, key, &t);
-    else if (!wc_get(value, "command")) {
-        if (t.env_at)
-            wc_mistake(r, t.env_at, "a tool without a command is run by the client: 'env' has no meaning");
-        if (t.limits_at)
-            wc_mistake(r, t.limits_at, "a tool without a command is run by the client: 'limits' has no meaning");
-        if (t.timeout_at)
-            wc_mistake(r, t.timeout_at, "a tool without a command is run by the client: 'timeout_ms' has no meaning");
-    }
+    if (!wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
+        read_keys(r, key, value, &t);
+    r->config->tools[r->config->n_tools++] = t.tool;
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
-
-static const struct wc_tool *find_tool(const struct wc_config *c, struct upp_str name, struct wc_guess *guess)
-{
-    for (size_t i = 0; i < c->n_tools; i++) {
-        wc_guess(guess, name, c->tools[i].tool.spec.name);
-        if (wb_str_eq(c->tools[i].tool.spec.name, name))
-            return &c->tools[i];
-    }
-    return NULL;
-}
 
 static void check_names(struct wc_reader *r, const struct wc_tool *t)
 {
     size_t k = 0;
     for (const struct wc_item *i = t->after_at->first; i; i = i->next, k++) {
         struct wc_guess guess = {0};
-        if (!find_tool(r->config, t->tool.after[k], &guess) && !wc_find_agent(r, t->tool.after[k], &guess))
+        if (!wc_find_tool(r, t->tool.after[k], &guess) && !wc_find_agent(r, t->tool.after[k], &guess))
             (void)wc_no_such(r, i->value, "tool or agent", &guess);
     }
 }
 
 /* Do all that come before it have their place already? Agents have. */
-static bool has_place(const struct wc_config *c, const struct wc_tool *t, const bool *placed)
+static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const bool *placed)
 {
     for (size_t k = 0; k < t->tool.n_after; k++) {
         struct wc_guess       ignored = {0};
-        const struct wc_tool *before  = find_tool(c, t->tool.after[k], &ignored);
-        if (before && !placed[before - c->tools])
+        const struct wc_tool *before  = wc_find_tool(r, t->tool.after[k], &ignored);
+        if (before && !placed[before - r->config->tools])
             return false;
     }
     return true;
@@ -367,7 +273,7 @@ static void check_order(struct wc_reader *r)
     for (bool more = placed != NULL; more;) {
         more = false;
         for (size_t i = 0; i < c->n_tools; i++)
-            if (!placed[i] && has_place(c, &c->tools[i], placed))
+            if (!placed[i] && has_place(r, &c->tools[i], placed))
                 placed[i] = more = true;
     }
     for (size_t i = 0; placed && i < c->n_tools; i++)

@@ -137,7 +137,7 @@ static WEFT_SUSPENDS int keep_id(struct wrt_runtime *rt, struct upp_str name, st
 {
     struct wl_store *s     = rt->store;
     struct wl_owner  owner = {.tenant = UPP_STR(WRT_TENANT)};
-    int              r     = s->ops->alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
+    int              r     = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
     if (r != -UPP_ENOTFOUND)
         return r;
     r = wb_uuid_new(ret, err);

@@ -51,7 +51,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         struct upp_str                           *list;
-        r = s->ops->tenants(s, after, TENANTS, &a, &list, &n, err);
+        r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             r = sweep_tenant(s, list[i], &keep, ret, failed < 0 ? NULL : err);
             if (r < 0 && r != -UPP_ECANCELED) { /* the others are swept all the same */

@@ -86,7 +86,7 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
     struct wl_store                          *store = wr_engine_store(s->home->kept);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = store->ops->runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
+    int r = wl_list_runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         uint8_t status;
         r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);

@@ -107,9 +107,9 @@ static WEFT_SUSPENDS int turn(struct wa_query_place *p, struct upp_thread *t, st
 static WEFT_SUSPENDS int find_root(struct weft_session *s, uint64_t key, struct wl_node *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    int              r     = store->ops->node(store, &wa_owner, key, ret, err);
+    int              r     = wl_get_node(store, &wa_owner, key, ret, err);
     for (unsigned i = 0; r >= 0 && ret->parent; i++)
-        r = i < WL_PATH_NODES ? store->ops->node(store, &wa_owner, ret->parent, ret, err)
+        r = i < WL_PATH_NODES ? wl_get_node(store, &wa_owner, ret->parent, ret, err)
                               : upp_fail(err, UPP_ESTORE, "the nodes of session %.*s go round", UPP_FMT(s->id));
     return r;
 }
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int find_pointer(struct weft_session *s, const struct wl_th
     struct wl_thread                         *list;
     size_t                                    n;
     do {
-        int r = store->ops->family_threads(store, &wa_owner, wl_family(t->tree), after, PAGE, &a, &list, &n, err);
+        int r = wl_list_family_threads(store, &wa_owner, wl_family(t->tree), after, PAGE, &a, &list, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {

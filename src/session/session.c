@@ -282,7 +282,7 @@ int weft_session_erase(struct weft_session *s, struct upp_err *err)
 int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
-    int              r     = store->ops->thread(store, &wa_owner, s->thread, a, ret, err);
+    int              r     = wl_get_thread(store, &wa_owner, s->thread, a, ret, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "session %.*s was erased", UPP_FMT(s->id)) : r;
 }
 

@@ -15,9 +15,8 @@
 struct kept {
     struct wl_node node;
     uint32_t       length;         /* entries that were read */
-    struct upp_str metadata, next; /* next: what is being put in its place; no text: nothing is */
-    char          *metadata_own, *next_own;
-    WB_VEC(uint32_t) entry_of; /* by message: its index in the node; also of those that are being put */
+    uint32_t       metadata, next; /* which of the node's metadata the log has, and which is being put there */
+    WB_VEC(uint32_t) entry_of;     /* by message: its index in the node; also of those that are being put */
 };
 
 struct wa_session_tree {
@@ -31,8 +30,6 @@ static void kept_free(struct kept *k)
     if (!k)
         return;
     wb_vec_done(&k->entry_of);
-    wb_free(k->metadata_own);
-    wb_free(k->next_own);
     wb_free(k);
 }
 
@@ -52,40 +49,15 @@ static int no_memory(struct upp_err *err)
     return upp_fail(err, UPP_ENOMEM, "no memory for the tree of a session");
 }
 
-/* Metadata that the log shall have. */
-static int next_metadata(struct kept *k, struct upp_str metadata, struct upp_err *err)
-{
-    char *own = wb_alloc(metadata.n + 1);
-    if (!own)
-        return no_memory(err);
-    if (metadata.n)
-        memcpy(own, metadata.p, metadata.n);
-    wb_free(k->next_own);
-    k->next_own = own;
-    k->next     = wb_str(own, metadata.n);
-    return 0;
-}
-
-/* The log has it. */
-static void keep_metadata(struct kept *k)
-{
-    if (!k->next_own)
-        return;
-    wb_free(k->metadata_own);
-    k->metadata_own = WB_TAKE(k->next_own);
-    k->metadata     = k->next;
-}
-
 static int keep(struct weft_node *n, const struct wl_node *node, struct upp_err *err)
 {
     struct kept *k = wb_calloc(1, sizeof *k);
     if (!k)
         return no_memory(err);
-    k->node = *node;
-    n->data = k;
-    int r   = n->metadata.n ? next_metadata(k, n->metadata, err) : 0;
-    keep_metadata(k);
-    return r;
+    k->node     = *node;
+    k->metadata = k->next = n->metadata_set;
+    n->data     = k;
+    return 0;
 }
 
 static int note_messages(struct kept *k, const struct wa_doc_node *from, struct upp_err *err)
@@ -153,7 +125,7 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
     struct wl_store *store = wr_engine_store(s->home->kept);
     struct wl_node   node;
     char             id[WB_UUID_TEXT + 1];
-    int              r = store->ops->node(store, &wa_owner, key, &node, err);
+    int              r = wl_get_node(store, &wa_owner, key, &node, err);
     if (r < 0)
         return r;
     struct weft_node *parent = find(t, node.parent);
@@ -391,7 +363,7 @@ static void note(struct storing *x, size_t from, size_t upto)
         struct kept      *k = n->data;
         n->logged           = k->entry_of.n;
         k->length           = x->ended[i] ? x->ends[i].length : k->length;
-        keep_metadata(k);
+        k->metadata         = k->next;
     }
 }
 
@@ -401,9 +373,7 @@ static int put_metadata(struct storing *x, const struct weft_node *n, struct upp
     struct wl_node *node = wb_new(&x->memory, struct wl_node);
     if (!node)
         return wb_arena_check(&x->memory, err);
-    int r = next_metadata(k, n->metadata, err);
-    if (r < 0)
-        return r;
+    k->next        = n->metadata_set;
     *node          = k->node;
     node->name     = n->name;
     node->metadata = n->metadata;
@@ -416,7 +386,7 @@ static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct
     size_t                    had;
     const struct upp_message *list = upp_thread_messages(n->thread, &had);
     const struct kept        *k    = n->data;
-    bool                      said = !wb_str_eq(k->metadata, n->metadata);
+    bool                      said = k->metadata != n->metadata_set;
     if (had < n->logged)
         return upp_fail(err, UPP_EINVALID, "messages of session %.*s were taken out of its log",
                         UPP_FMT(x->session->id));
@@ -455,7 +425,7 @@ static void forget(struct storing *x)
         const struct weft_node *n = x->tree->nodes.p[i];
         struct kept            *k = n->data;
         k->entry_of.n             = n->logged;
-        wb_free(WB_TAKE(k->next_own));
+        k->next                   = k->metadata;
     }
     for (size_t i = x->known; i < x->tree->nodes.n; i++)
         kept_free(WB_TAKE(x->tree->nodes.p[i]->data));
@@ -467,7 +437,7 @@ static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
         const struct weft_node *n = t->nodes.p[i];
         size_t                  had;
         (void)upp_thread_messages(n->thread, &had);
-        if (!n->data || had != n->logged || !wb_str_eq(((const struct kept *)n->data)->metadata, n->metadata))
+        if (!n->data || had != n->logged || ((const struct kept *)n->data)->metadata != n->metadata_set)
             return true;
     }
     return moved(t, thread);

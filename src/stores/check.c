@@ -3,20 +3,14 @@
 
 #include "base/defs.h"
 #include "base/str.h"
-
-static int too_long(struct upp_err *err, const char *what, struct upp_str s, size_t max)
-{
-    if (s.n <= max)
-        return 0;
-    return upp_fail(err, UPP_ELIMIT, "%s of %zu bytes, at most %zu are allowed", what, s.n, max);
-}
+#include "stores/columns.h"
 
 int ws_check_owner(const struct wl_owner *o, struct upp_err *err)
 {
     if (!o->tenant.n)
         return upp_fail(err, UPP_EINVALID, "no tenant is named");
-    int r = too_long(err, "a tenant's name", o->tenant, WS_NAME_MAX);
-    return r < 0 ? r : too_long(err, "a user's name", o->user, WS_NAME_MAX);
+    int r = ws_text_check("a tenant's name", o->tenant, WS_NAME_MAX, err);
+    return r < 0 ? r : ws_text_check("a user's name", o->user, WS_NAME_MAX, err);
 }
 
 static int check_row(const struct wl_row *row, struct upp_err *err)
@@ -32,42 +26,6 @@ static int check_row(const struct wl_row *row, struct upp_err *err)
     if (!row->n_entries && (row->pos & (WL_SUBS - 1)) == WL_SUBS - 1)
         return upp_fail(err, UPP_ELIMIT, "%d rows in a row that add no entry, the limit", WL_SUBS);
     return 0;
-}
-
-static int check_thread(const struct wl_thread *t, struct upp_err *err)
-{
-    int r = too_long(err, "a title", t->title, WS_TEXT_MAX);
-    return r < 0 ? r : too_long(err, "the metadata of a thread", t->metadata, WS_TEXT_MAX);
-}
-
-static int check_run(const struct wm_run *run, struct upp_err *err)
-{
-    int r = too_long(err, "an agent's name", run->agent, WS_NAME_MAX);
-    if (r >= 0)
-        r = too_long(err, "the id of a call", run->call, WS_NAME_MAX);
-    if (r >= 0)
-        r = too_long(err, "the options of a run", run->options, WS_TEXT_MAX);
-    return r < 0 ? r : too_long(err, "the error of a run", run->error, WS_TEXT_MAX);
-}
-
-static int check_node(const struct wl_node *n, struct upp_err *err)
-{
-    int r = n->key ? 0 : upp_fail(err, UPP_EINVALID, "a node without a key");
-    if (r >= 0)
-        r = too_long(err, "the name of a branch", n->name, WS_TEXT_MAX);
-    if (r >= 0)
-        r = too_long(err, "the metadata of a branch", n->metadata, WS_TEXT_MAX);
-    return r < 0 ? r : too_long(err, "the origin of a branch", n->origin, WS_TEXT_MAX);
-}
-
-static int check_value(const struct wl_value *v, struct upp_err *err)
-{
-    int r = v->name.n ? 0 : upp_fail(err, UPP_EINVALID, "a value without a name");
-    if (r >= 0)
-        r = too_long(err, "the space of a value", v->space, WS_NAME_MAX);
-    if (r >= 0)
-        r = too_long(err, "the name of a value", v->name, WS_NAME_MAX);
-    return r < 0 ? r : too_long(err, "a value", v->bytes, WS_VALUE_MAX);
 }
 
 static int check_piece(const struct wl_piece *p, struct upp_err *err)
@@ -88,11 +46,11 @@ static int check_learned(const struct wl_learned *l, struct upp_err *err)
         const struct wl_words *w = &l->list[i];
         int                    r = ws_check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
         if (r >= 0)
-            r = too_long(err, "the name of who said it", w->who, WS_TEXT_MAX);
+            r = ws_text_check("the name of who said it", w->who, WS_TEXT_MAX, err);
         if (r >= 0)
-            r = too_long(err, "the tools of an entry", w->tool, WS_TEXT_MAX);
+            r = ws_text_check("the tools of an entry", w->tool, WS_TEXT_MAX, err);
         if (r >= 0)
-            r = too_long(err, "the text of an entry", w->text, WS_ROW_MAX);
+            r = ws_text_check("the text of an entry", w->text, WS_ROW_MAX, err);
         if (r < 0)
             return r;
     }
@@ -107,10 +65,11 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
         return check_row(c->row, err);
     case WL_ADD_NODE:
     case WL_SET_NODE:
-        return check_node(c->node, err);
+        return c->node->key ? ws_texts_check(&ws_nodes, c->node, err)
+                            : upp_fail(err, UPP_EINVALID, "a node without a key");
     case WL_ADD_THREAD:
     case WL_SET_THREAD:
-        return check_thread(c->thread, err);
+        return ws_texts_check(&ws_threads, c->thread, err);
     case WL_HOLD_NODE:
     case WL_TOUCH_THREAD:
     case WL_DROP_THREAD:
@@ -123,17 +82,16 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
         return 0;
     case WL_ADD_RUN:
     case WL_SET_RUN:
-        return check_run(c->run, err);
+        return ws_texts_check(&ws_runs, c->run, err);
     case WL_ADD_ALIAS:
     case WL_DROP_ALIAS:
-        return too_long(err, "an alias", c->alias->text, WS_NAME_MAX);
-    case WL_ADD_KEY: {
-        int r = too_long(err, "a route", c->key->route, WS_NAME_MAX);
-        return r < 0 ? r : too_long(err, "an idempotency key", c->key->key, WS_NAME_MAX);
-    }
+        return ws_texts_check(&ws_aliases, c->alias, err);
+    case WL_ADD_KEY:
+        return ws_texts_check(&ws_keys, c->key, err);
     case WL_PUT_VALUE:
     case WL_DROP_VALUE:
-        return check_value(c->value, err);
+        return c->value->name.n ? ws_texts_check(&ws_values, c->value, err)
+                                : upp_fail(err, UPP_EINVALID, "a value without a name");
     case WL_ADD_PIECE:
         return check_piece(c->piece, err);
     case WL_LEARN:
@@ -253,7 +211,30 @@ int ws_piece_misplaced(struct upp_err *err, const struct wl_piece *p, uint32_t p
     return upp_fail(err, UPP_EBUSY, "piece %u of a blob that has %u so far", p->number, pieces);
 }
 
-int ws_no_value(struct upp_err *err, struct upp_str space, struct upp_str name)
+int ws_not_found(struct upp_err *err, const struct wl_ask *k)
 {
-    return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(name), UPP_FMT(space));
+    switch ((int)k->what) {
+    case WL_GET_NODE:
+        return ws_no_node(err, k->number);
+    case WL_GET_THREAD:
+        return ws_no_thing(err, "thread", k->id);
+    case WL_GET_RUN:
+        return ws_no_thing(err, "run", k->id);
+    case WL_GET_ALIAS:
+        return upp_fail(err, UPP_ENOTFOUND, "nothing is called '%.*s'", UPP_FMT(k->name));
+    case WL_GET_KEY:
+        return upp_fail(err, UPP_ENOTFOUND, "the idempotency key was not used");
+    case WL_GET_VALUE:
+        return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(k->name),
+                        UPP_FMT(k->space));
+    default:
+        return ws_no_blob(err, UPP_ENOTFOUND);
+    }
+}
+
+int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q, struct wb_arena *a,
+                 struct wl_hit **ret, size_t *n, struct upp_err *err)
+{
+    (void)s, (void)o, (void)q, (void)a, (void)ret, (void)n;
+    return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
 }

@@ -59,6 +59,10 @@ int ws_node_stays(struct upp_err *err, uint64_t node, const char *why);
 int ws_no_blob(struct upp_err *err, int code); /* -UPP_ENOTFOUND, or -UPP_EBUSY where it is to be added again */
 int ws_blob_stays(struct upp_err *err, const char *why);
 int ws_piece_misplaced(struct upp_err *err, const struct wl_piece *p, uint32_t pieces, bool whole);
-int ws_no_value(struct upp_err *err, struct upp_str space, struct upp_str name);
+int ws_not_found(struct upp_err *err, const struct wl_ask *k); /* by get */
+
+/* The search of a store that keeps no words. */
+int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q, struct wb_arena *a,
+                 struct wl_hit **ret, size_t *n, struct upp_err *err);
 
 #endif

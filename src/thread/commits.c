@@ -267,14 +267,6 @@ int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *er
 
 /* ---- A document ------------------------------------------------------------------------------------------ */
 
-static void say(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    if (!text.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 /* What the log has no other place for. */
 static int origin_of(const struct wm_session *doc, const struct wm_tree_node *node, struct wb_arena *a,
                      struct upp_str *ret, struct upp_err *err)
@@ -283,17 +275,17 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    say(&w, "id", node->id);
-    say(&w, "thread", node->thread.id);
-    say(&w, "created", node->thread.created);
-    say(&w, "updated", node->thread.updated);
+    wj_put_text(&w, "id", node->id);
+    wj_put_text(&w, "thread", node->thread.id);
+    wj_put_text(&w, "created", node->thread.created);
+    wj_put_text(&w, "updated", node->thread.updated);
     if (node->untimed)
-        say(&w, "untimed", UPP_STR("yes"));
+        wj_put_text(&w, "untimed", UPP_STR("yes"));
     if (node->parent == UINT32_MAX) {
-        say(&w, "session", doc->id);
-        say(&w, "agent", doc->agent_id);
-        say(&w, "began", doc->created);
-        say(&w, "changed", doc->updated);
+        wj_put_text(&w, "session", doc->id);
+        wj_put_text(&w, "agent", doc->agent_id);
+        wj_put_text(&w, "began", doc->created);
+        wj_put_text(&w, "changed", doc->updated);
     }
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
@@ -468,7 +460,7 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     struct wa_known                       first;
     wa_put_init(&p, s, o);
     x.metadata = doc->metadata;
-    int  taken = s->ops->alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
+    int  taken = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
     bool alias = !(anyway && taken == 0);
     int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
     if (r >= 0)

@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
     if (!m->doc->turns.n || wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         return 0;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    int                 r    = m->store->ops->run(m->store, m->owner, m->run, m->a, &run, err);
+    int                 r    = wl_get_run(m->store, m->owner, m->run, m->a, &run, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* it was swept away */
     if (r < 0)
@@ -435,7 +435,7 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
     if (wb_uuid_eq(t->parent, (struct wb_uuid){{0}}))
         return 0;
     m->doc->parent = uuid_text(m->a, t->parent);
-    int r          = m->store->ops->thread(m->store, m->owner, t->parent, m->a, &parent, err);
+    int r          = wl_get_thread(m->store, m->owner, t->parent, m->a, &parent, err);
     if (r >= 0 && !wb_uuid_eq(parent.tree, t->tree))
         return 0; /* a tree of its own: it has nothing of it */
     if (r >= 0)

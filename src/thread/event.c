@@ -149,10 +149,8 @@ int wa_thought_by(struct wb_arena *a, struct upp_str provider, struct upp_str *r
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("pydantic_ai"));
-    wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("provider_name"));
-    wj_write_str(&w, provider);
+    wj_put_open(&w, "pydantic_ai", '{');
+    wj_put_str(&w, "provider_name", provider);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);

@@ -49,7 +49,7 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
     do {
         wb_arena_reset(&x->scratch);
         int r =
-            s->ops->family_threads(s, x->owner, wl_family(x->thread->tree), after, PAGE, &x->scratch, &page, &n, err);
+            wl_list_family_threads(s, x->owner, wl_family(x->thread->tree), after, PAGE, &x->scratch, &page, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -225,8 +225,8 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
     struct upp_str                            json, lengths;
     struct wm_session                         doc;
     uint32_t                                 *place = NULL;
-    int                                       r     = x->store->ops->value(x->store, x->owner,
-                                                                           UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
+    int                                       r     = wl_get_value(x->store, x->owner,
+                                                                   UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     (void)wb_str_split(&json, '\n', &lengths);

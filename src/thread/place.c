@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int find_own(struct wl_store *s, const struct wl_owner *o, 
     struct wl_node  node;
     if (!wb_uuid_parse(id, &u) || !wm_place_parse(u, &place) || place.length == UINT32_MAX)
         return 0;
-    int r = s->ops->node(s, o, place.node, &node, err);
+    int r = wl_get_node(s, o, place.node, &node, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(node.tree, t->tree)))
         return 0;
     if (r >= 0)
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
 {
     struct wl_node under, branch;
     struct wl_end  end = {0};
-    int            r   = s->ops->node(s, o, place->node, &under, err);
+    int            r   = wl_get_node(s, o, place->node, &under, err);
     if (r >= 0)
         r = wl_branch_make(&under, place->length, &branch, err);
     if (r < 0)
@@ -201,7 +201,7 @@ WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner 
         return 0;
     int r = wl_entry_find(s, o, id, &a, &line, err);
     if (r >= 0)
-        r = s->ops->node(s, o, line.node, &node, err);
+        r = wl_get_node(s, o, line.node, &node, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(node.tree, t->tree)))
         return 0;
     if (r < 0)
@@ -259,7 +259,7 @@ WEFT_SUSPENDS static int check_idle(struct wl_store *s, const struct wl_owner *o
     struct wm_run *runs;
     size_t         n;
     char           run[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
-    int            r = s->ops->runs(s, o, t->id, true, 1, a, &runs, &n, err);
+    int            r = wl_list_runs(s, o, t->id, true, 1, a, &runs, &n, err);
     if (r < 0 || !n)
         return r;
     (void)wb_uuid_hex(runs[0].id, run);
@@ -274,7 +274,7 @@ WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, st
 {
     struct wl_thread now;
     const size_t     before = put->changes.n;
-    int              r      = s->ops->thread(s, o, t->id, a, &now, err);
+    int              r      = wl_get_thread(s, o, t->id, a, &now, err);
     if (r >= 0)
         r = check_idle(s, o, &now, a, err);
     if (r < 0)
@@ -356,7 +356,7 @@ WEFT_SUSPENDS static int is_shared(struct wl_store *s, const struct wl_owner *o,
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wl_thread                         *page;
-        int r = s->ops->family_threads(s, o, wl_family(t->tree), after, PAGE, &a, &page, &n, err);
+        int r = wl_list_family_threads(s, o, wl_family(t->tree), after, PAGE, &a, &page, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {

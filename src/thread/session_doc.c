@@ -261,7 +261,7 @@ static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, s
     *ret = origin(x, &x->nodes[0].node, "agent");
     if (ret->p)
         return 0;
-    int r = x->store->ops->runs(x->store, x->owner, x->thread->id, false, 1, x->to, &runs, &n, err);
+    int r = wl_list_runs(x->store, x->owner, x->thread->id, false, 1, x->to, &runs, &n, err);
     if (r < 0)
         return r;
     if (n && x->opts->id_of)

@@ -69,11 +69,9 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
     {
         if (value == weft)
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
+        wj_put_member(w, key);
     }
-    wj_write_name(w, UPP_STR("weft"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "weft", '{');
     yyjson_obj_foreach(weft, i, n, key, value)
     {
         bool ours = false;
@@ -81,8 +79,7 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
             ours |= gone[k] && wj_named(key, names[k]);
         if (ours)
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
+        wj_put_member(w, key);
     }
 }
 
@@ -410,8 +407,7 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool gone[N], struct
         {
             if (value == weft)
                 continue;
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, value);
+            wj_put_member(&w, key);
         }
         wj_write_close(&w, '}');
     } else {

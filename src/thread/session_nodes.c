@@ -34,7 +34,7 @@ static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, stru
     struct wl_node *page;
     size_t          n;
     do {
-        int r = s->ops->family_nodes(s, o, wl_family(tree), after, PAGE, a, &page, &n, err);
+        int r = wl_list_family_nodes(s, o, wl_family(tree), after, PAGE, a, &page, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {

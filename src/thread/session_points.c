@@ -37,7 +37,7 @@ static WEFT_SUSPENDS int find_aside(struct wa_reading *x, struct upp_err *err)
     x->aside           = false;
     if (wb_uuid_eq(x->run.thread, x->thread->id))
         return 0;
-    int r    = x->store->ops->thread(x->store, x->owner, x->run.thread, x->to, &t, err);
+    int r    = wl_get_thread(x->store, x->owner, x->run.thread, x->to, &t, err);
     x->aside = t.kind == WL_SUB && x->thread->kind != WL_SUB;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -51,7 +51,7 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
     x->run_from = row->pos;
     if (wb_uuid_eq(row->run, (struct wb_uuid){{0}}))
         return 0;
-    int r = x->store->ops->run(x->store, x->owner, row->run, x->to, &x->run, err);
+    int r = wl_get_run(x->store, x->owner, row->run, x->to, &x->run, err);
     if (r == -UPP_ENOTFOUND) { /* it is gone: its thread was deleted, and others share what it said */
         x->run   = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
         x->aside = false;
@@ -73,11 +73,11 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
     opts.agent_id = (struct upp_str){0};
     if (opts.nested > WM_SESSION_NESTED)
         return 0;
-    int r = s->ops->run(s, x->owner, ev->child, x->to, &run, err);
+    int r = wl_get_run(s, x->owner, ev->child, x->to, &run, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* announced, and not made yet */
     if (r >= 0)
-        r = s->ops->thread(s, x->owner, run.thread, x->to, &thread, err);
+        r = wl_get_thread(s, x->owner, run.thread, x->to, &thread, err);
     struct wm_session *sub = wb_new(x->to, struct wm_session);
     if (r >= 0)
         r = wb_arena_check(x->to, err);
@@ -125,8 +125,7 @@ static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *
     {
         if (wj_named(key, total))
             continue;
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, v);
+        wj_put_member(&w, key);
     }
     wj_write_name(&w, total);
     wj_write_u64(&w, number_at(usage, 0) + number_at(usage, 1));
@@ -280,8 +279,8 @@ static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tre
     char              name[WB_UUID_TEXT + 1];
     struct upp_str    json;
     struct wm_session doc = {0};
-    int               r   = x->store->ops->value(x->store, x->owner,
-                                                 UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
+    int               r   = wl_get_value(x->store, x->owner,
+                                         UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     bool           has     = r >= 0;

@@ -374,7 +374,7 @@ int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_
         r = upp_fail(err, UPP_EINVALID, "metadata: 'uap.branchPoint' is the tree's own");
     if (r >= 0)
         r = wj_write(v, &b, err);
-    if (r < 0)
+    if (r < 0 || wb_str_eq(n->metadata, wb_buf_str(&b)))
         return r;
     char *own = wb_alloc(b.n);
     if (!own)
@@ -383,6 +383,7 @@ int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_
     wb_free(n->metadata_own);
     n->metadata_own = own;
     n->metadata     = wb_str(own, b.n);
+    n->metadata_set++;
     return 0;
 }
 

@@ -19,6 +19,7 @@ struct weft_node {
     struct upp_str     id, name;     /* in the tree's arena */
     struct upp_str     metadata;     /* JSON object; no text: {} */
     char              *metadata_own; /* where it was set; NULL: it lies in the arena */
+    uint32_t           metadata_set; /* counts the changes: is that of the log still the same? */
     WB_VEC(struct weft_node *) children;
     uint32_t place;  /* among the nodes of the tree */
     uint32_t depth;  /* 1: the root */

@@ -134,7 +134,7 @@ static inline int fuzz_stream(struct fuzz_said *s, struct reading *g, struct upp
         fuzz_take(s, g);
     }
     if (r >= 0 && !g->r.ended)
-        r = g->vendor.adapter->eof(&g->r, err);
+        r = upp__eof(&g->r, err);
     fuzz_take(s, g);
     ww_frames_done(&f);
     return r;
@@ -191,15 +191,15 @@ static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_
 static inline void fuzz_adapter(const struct upp__adapter *adapter, struct upp_str in)
 {
     struct wb_arena     a = WB_ARENA(64 << 20);
-    struct upp__trouble t = {.status = 500};
+    struct upp__provider_error t = {.status = 500};
     struct upp_err      err;
     if (in.n < 2)
         return;
     struct upp_str how = wb_str_sub(in, 0, 2), body = wb_str_sub(in, 2, SIZE_MAX);
     uint64_t       first = fuzz_once(adapter, how, body, 0);
     REQUIRE(in.p[0] == 'w' || fuzz_once(adapter, how, body, (unsigned char)in.p[1]) == first);
-    adapter->trouble(&a, body, &t);
-    REQUIRE(upp__trouble_fail(&t, (struct upp_str){0}, &err) < 0);
+    upp__provider_error_read(adapter, &a, body, &t);
+    REQUIRE(upp__provider_fail(&t, (struct upp_str){0}, &err) < 0);
     REQUIRE_SHOWN(err.msg);
     wb_arena_done(&a);
 }

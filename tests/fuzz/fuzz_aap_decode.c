@@ -1,9 +1,9 @@
 /* fuzz/fuzz_aap_decode.c — any lines as the stream of an Agent API response: what reads is written as messages, which
  * read again as the same.
  */
-#include "dialects/agentapi/decode.h"
 #include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
+#include "support/decode/agentapi.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)
 {
@@ -11,12 +11,12 @@ static bool decode(struct upp_str lines, struct wd_document *d)
     struct upp_str        line;
     struct upp_err        err = {0};
     int                   r   = 0;
-    wd_aap_decoder_init(&decoder, &d->doc, &d->a, (struct upp_str){0});
+    wd_aap_decoder_init(&decoder, &d->a);
     while (wb_str_split(&lines, '\n', &line)) {
         r = wd_aap_decode(&decoder, line, &err);
         REQUIRE(r == 0 || r == -UPP_EINVALID || r == -UPP_ELIMIT);
     }
-    r = wd_aap_decode_end(&decoder, 0, &err);
+    r = wd_aap_decode_end(&decoder, &d->doc, (struct upp_str){0}, 0, &err);
     REQUIRE(r == 0 || r == -UPP_EINVALID || r == -UPP_ELIMIT);
     wd_aap_decoder_done(&decoder);
     return r == 0;

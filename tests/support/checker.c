@@ -371,7 +371,7 @@ static WEFT_SUSPENDS int check_holder(struct checking *k, const struct tree_run 
     struct wl_node n;
     if (r->run.status == WM_QUEUED || (wm_status_ended(r->run.status) && !r->run.started_ms))
         return 0;
-    TRY(k->s->ops->node(k->s, &k->c->owner, r->run.node, &n, err));
+    TRY(wl_get_node(k->s, &k->c->owner, r->run.node, &n, err));
     bool holds = wb_uuid_eq(n.holder, r->run.id);
     if (holds == wm_status_ended(r->run.status))
         return wrong(k, err, "status %u, and it %s its node", r->run.status, holds ? "holds" : "does not hold");
@@ -521,7 +521,7 @@ static WEFT_SUSPENDS int check_path(struct checking *k, const struct tree_run *r
     size_t                                    n;
     if (r->run.status == WM_QUEUED || (wm_status_ended(r->run.status) && !r->run.started_ms))
         return 0;
-    TRY(k->s->ops->node(k->s, &k->c->owner, r->run.node, &node, err));
+    TRY(wl_get_node(k->s, &k->c->owner, r->run.node, &node, err));
     TRY(wl_node_end(k->s, &k->c->owner, r->run.node, &end, err));
     TRY(wl_path_open(k->s, &k->c->owner, r->run.node, end.length, &a, &path, err));
     TRY(wl_path_tail(k->s, &k->c->owner, &path, path.length, path.length, &a, &lines, &n, err));
@@ -692,12 +692,12 @@ static WEFT_SUSPENDS int check_threads(struct checking *k, size_t *roots, struct
     for (size_t n = 1; n;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
         struct wl_thread                         *threads;
-        TRY(k->s->ops->threads(k->s, &k->c->owner, after, 100, &a, &threads, &n, err));
+        TRY(wl_list_threads(k->s, &k->c->owner, after, 100, &a, &threads, &n, err));
         for (size_t i = 0; i < n; i++) {
             struct wm_run *runs;
             size_t         m;
             after = threads[i].id;
-            TRY(k->s->ops->runs(k->s, &k->c->owner, threads[i].id, false, 10000, &a, &runs, &m, err));
+            TRY(wl_list_runs(k->s, &k->c->owner, threads[i].id, false, 10000, &a, &runs, &m, err));
             for (size_t j = 0; j < m; j++)
                 if (!runs[j].depth) {
                     TRY(check_root(k, &runs[j], err));
@@ -715,7 +715,7 @@ static WEFT_SUSPENDS int check_starts(struct checking *k, struct upp_err *err)
         struct wm_run                             run;
         if (!k->c->starts.p[i].durable || is_excused(k->c, k->c->starts.p[i].thread))
             continue;
-        int r = k->s->ops->run(k->s, &k->c->owner, k->c->starts.p[i].run, &a, &run, err);
+        int r = wl_get_run(k->s, &k->c->owner, k->c->starts.p[i].run, &a, &run, err);
         wb_uuid_text(k->c->starts.p[i].run, k->id);
         if (r == -UPP_ENOTFOUND)
             return wrong(k, err, "its start was acknowledged, and it is gone");
@@ -731,7 +731,7 @@ static WEFT_SUSPENDS int forget_unsure(struct checking *k, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
         struct checker_run                       *seen = k->c->runs.p[i];
         struct wm_run                             run;
-        int                                       r = k->s->ops->run(k->s, &k->c->owner, seen->id, &a, &run, err);
+        int                                       r = wl_get_run(k->s, &k->c->owner, seen->id, &a, &run, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         if (r >= 0 && is_durable(k->c, &run))
@@ -748,7 +748,7 @@ static WEFT_SUSPENDS int check_deleted(struct checking *k, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     for (size_t i = 0; i < k->c->deleted.n; i++) {
         struct wl_thread t;
-        int              r = k->s->ops->thread(k->s, &k->c->owner, k->c->deleted.p[i], &a, &t, err);
+        int              r = wl_get_thread(k->s, &k->c->owner, k->c->deleted.p[i], &a, &t, err);
         if (r >= 0)
             return upp_fail(err, UPP_EBUG, "a thread was deleted, and it is there");
         if (r != -UPP_ENOTFOUND)

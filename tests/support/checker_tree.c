@@ -72,7 +72,7 @@ static WEFT_SUSPENDS int load_run(struct wl_store *s, const struct wl_owner *o, 
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (depth > NESTED)
         return upp_fail(err, UPP_EBUG, "runs are nested in a circle");
-    TRY(s->ops->run(s, o, id, &t->memory, &run->run, err));
+    TRY(wl_get_run(s, o, id, &t->memory, &run->run, err));
     if (!wb_vec_push(&t->runs, run, MANY))
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
     run->from = (struct wm_source){.run   = id,

@@ -192,7 +192,7 @@ bool dialect_ends_in_order(const struct dialect_rules *x)
 
 bool dialect_invented_in_order(const struct dialect_rules *x)
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
+    uint64_t seeds = test_times("WEFT_SEEDS", 2000);
     bool     ok    = true;
     for (uint64_t seed = 1; ok && seed <= seeds; seed++) {
         WB_CLEANUP(dialect_done) struct dialect d;

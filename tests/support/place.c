@@ -76,7 +76,7 @@ WEFT_SUSPENDS int place_await(struct place *p, struct wb_uuid run, uint8_t *stat
 WEFT_SUSPENDS int place_stored(struct place *p, struct wb_uuid run, struct wm_run *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    int                                       r = p->inner->ops->run(p->inner, &rig_owner, run, &a, ret, err);
+    int                                       r = wl_get_run(p->inner, &rig_owner, run, &a, ret, err);
     ret->agent = ret->call = ret->options = ret->error = (struct upp_str){0};
     return r;
 }

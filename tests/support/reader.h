@@ -37,12 +37,8 @@ static inline void reading_taken(struct reading *g)
 static inline void reading_done(struct reading *g)
 {
     if (g->r.own)
-        g->vendor.adapter->done(&g->r);
+        upp__reader_done(&g->r);
     free(g->r.own);
-    wb_vec_done(&g->r.queue);
-    wb_buf_done(&g->r.answer);
-    wb_arena_done(&g->r.keep);
-    wb_arena_done(&g->r.scratch);
 }
 
 static inline int reading_event(struct reading *g, struct upp_str data, struct upp_err *err)

@@ -300,7 +300,7 @@ static WEFT_SUSPENDS int lines_of(struct wl_store *s, const struct wl_owner *o, 
     struct wl_thread t;
     struct wl_end    end;
     struct wl_path   path;
-    TRY(s->ops->thread(s, o, thread, a, &t, err));
+    TRY(wl_get_thread(s, o, thread, a, &t, err));
     TRY(wl_node_end(s, o, t.head, &end, err));
     TRY(wl_path_open(s, o, t.head, end.length, a, &path, err));
     return wl_path_tail(s, o, &path, path.length, path.length, a, lines, n, err);

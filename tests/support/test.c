@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "fiber/switch.h"
 #include "runtime/global.h"
 #include "support/fault.h"
 #include "support/fibers.h"
@@ -118,6 +119,12 @@ uint64_t test_number(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     return text && text[0] ? strtoull(text, NULL, 10) : otherwise;
+}
+
+uint64_t test_times(const char *name, uint64_t plain)
+{
+    uint64_t fewer = WEFT__ANNOTATED || test_on_valgrind() ? (plain + 7) / 8 : plain;
+    return test_number(name, fewer);
 }
 
 const char *test_source(const char *path)

@@ -83,8 +83,12 @@ void test_note(const char *fmt, ...) UPP_PRINTF(1, 2);
 /* True once something failed in the running test: for helpers that return nothing. */
 bool test_failed(void);
 
-/* A whole number from the environment, for sweeps that may be made longer; `otherwise` where it is not set. */
+/* A whole number from the environment; `otherwise` where it is not set. */
 uint64_t test_number(const char *name, uint64_t otherwise);
+
+/* How often a sweep over seeds, cuts or sizes repeats: `plain` times, an eighth of that where a sanitizer or valgrind makes
+ * every repetition as much slower, or what the environment says. The release build runs all of them. */
+uint64_t test_times(const char *name, uint64_t plain);
 
 /* A path below tests/ of the source tree, and a folder of the running test's own that is emptied before it. */
 const char *test_source(const char *path);

@@ -80,7 +80,7 @@ WEFT_SUSPENDS static struct wl_node some_node(struct making *m, uint32_t f)
     struct wl_node n = {0}, got;
     for (int i = 0; i < 4; i++) {
         n = test_family_node(f, 1 + below(m->w, NODES));
-        if (m->w->model->ops->node(m->w->model, &work_owner, n.key, &got, NULL) >= 0)
+        if (wl_get_node(m->w->model, &work_owner, n.key, &got, NULL) >= 0)
             break;
     }
     return n;
@@ -133,7 +133,7 @@ WEFT_SUSPENDS static void do_thread(struct making *m)
     t.head                    = n.key;
     t.title                   = text(m, "title", below(m->w, 100));
     add(m, WL_ADD_NODE)->node = KEEP(m, n);
-    if (m->w->model->ops->thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) < 0)
+    if (wl_get_thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) < 0)
         add(m, WL_ADD_THREAD)->thread = KEEP(m, t);
 }
 
@@ -143,7 +143,7 @@ WEFT_SUSPENDS static void do_fork(struct making *m, bool restore)
     uint32_t         f      = family(m->w);
     struct wl_node   parent = some_node(m, f), n = test_family_node(f, 1 + below(m->w, NODES));
     struct wl_thread t = thread_of(m, f), is;
-    if (m->w->model->ops->thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) >= 0)
+    if (wl_get_thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) >= 0)
         t.version = is.version;
     n.parent        = parent.key;
     n.parent_length = (uint32_t)below(m->w, 4);
@@ -179,7 +179,7 @@ WEFT_SUSPENDS static void do_drop(struct making *m)
         add(m, WL_DROP_NODE)->node = KEEP(m, n);
         return;
     }
-    if (m->w->model->ops->thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) >= 0)
+    if (wl_get_thread(m->w->model, &work_owner, t.id, m->a, &is, NULL) >= 0)
         t.version = is.version;
     add(m, WL_DROP_THREAD)->thread = KEEP(m, t);
 }
@@ -191,7 +191,7 @@ WEFT_SUSPENDS static void do_run(struct making *m)
         NEW(m, struct wm_run, .id = test_uuid(50 + below(m->w, RUNS)), .thread = test_family_uuid(FAMILY, 100),
             .version = 1, .agent = UPP_STR("a"), .status = (uint8_t)(WM_QUEUED + below(m->w, 6)), .created_ms = 7);
     r->options = body(m);
-    bool there = m->w->model->ops->run(m->w->model, &work_owner, r->id, m->a, &is, NULL) >= 0;
+    bool there = wl_get_run(m->w->model, &work_owner, r->id, m->a, &is, NULL) >= 0;
     if (there)
         r->version = is.version;
     add(m, !there ? WL_ADD_RUN : wm_status_ended(is.status) ? WL_DROP_RUN : WL_SET_RUN)->run = r;
@@ -305,7 +305,7 @@ WEFT_SUSPENDS int work_number(struct wl_store *s, uint64_t *ret, struct upp_err 
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
     struct upp_str                             v;
-    int r = s->ops->value(s, &work_owner, UPP_STR("work"), UPP_STR("n"), &a, &v, err);
+    int r = wl_get_value(s, &work_owner, UPP_STR("work"), UPP_STR("n"), &a, &v, err);
     *ret  = 0;
     if (r == -UPP_ENOTFOUND)
         return 0;
@@ -332,7 +332,7 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
 {
     struct wl_node *nodes;
     size_t          n;
-    TRY(s->ops->family_nodes(s, &work_owner, f, none, 100, a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &work_owner, f, none, 100, a, &nodes, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wl_rows  rows;
         struct wl_range all = {.node = nodes[i].key, .to = UINT64_MAX, .max_rows = 10000, .max_bytes = 32 << 20};
@@ -344,7 +344,7 @@ WEFT_SUSPENDS static int dump_nodes(struct wl_store *s, uint32_t f, struct wb_ar
                         hash(rows.p[k].body), hash(rows.p[k].tape));
     }
     struct wl_thread *threads;
-    TRY(s->ops->family_threads(s, &work_owner, f, none, 100, a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &work_owner, f, none, 100, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "thread %d version %u head %llx at %u updated %lld '%.*s'\n", threads[i].id.b[5],
                     threads[i].version, (unsigned long long)threads[i].head, threads[i].at,
@@ -360,31 +360,31 @@ WEFT_SUSPENDS static int dump_rest(struct wl_store *s, struct wb_arena *a, struc
     struct wl_blob_key *loose;
     size_t              n;
     unsigned            bits = 0; /* in the order of time, which may be the same */
-    TRY(s->ops->old_runs(s, &work_owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(s, &work_owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "run %d version %u status %d %llx\n", runs[i].id.b[15], runs[i].version, runs[i].status,
                     hash(runs[i].options));
-    TRY(s->ops->values(s, &work_owner, UPP_STR("s"), UPP_STR(""), 100, a, &values, &n, err));
+    TRY(wl_list_values(s, &work_owner, UPP_STR("s"), UPP_STR(""), 100, a, &values, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "value %.*s %llx\n", UPP_FMT(values[i].name), hash(values[i].bytes));
     for (unsigned i = 0; i < ALIASES; i++) {
         struct wb_uuid id;
         char           name[8];
         (void)snprintf(name, sizeof name, "x %u", i);
-        int r = s->ops->alias(s, &work_owner, WL_ALIAS_THREAD, wb_cstr(name), &id, err);
+        int r = wl_get_alias(s, &work_owner, WL_ALIAS_THREAD, wb_cstr(name), &id, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         wb_buf_addf(out, "alias %u %d\n", i, r < 0 ? 0 : id.b[5]);
     }
     for (unsigned char k = 1; k <= BLOBS; k++) {
         struct wl_piece piece;
-        int             r = s->ops->piece(s, &work_owner, &(struct wl_blob_key){{k}}, 0, a, &piece, err);
+        int             r = wl_get_piece(s, &work_owner, &(struct wl_blob_key){{k}}, 0, a, &piece, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         if (r >= 0)
             wb_buf_addf(out, "blob %d %llx\n", k, hash(piece.bytes));
     }
-    TRY(s->ops->loose_blobs(s, &work_owner, INT64_MAX, 100, a, &loose, &n, err));
+    TRY(wl_list_loose_blobs(s, &work_owner, INT64_MAX, 100, a, &loose, &n, err));
     for (size_t i = 0; i < n; i++)
         bits |= 1u << loose[i].b[0];
     wb_buf_addf(out, "loose %x\n", bits);

@@ -117,10 +117,8 @@ static int write_flag(struct wb_buf *out, const char *name, const char *on, stru
         return wj_writer_check(&w);
     }
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("rule"));
-    wj_write_str(&w, wb_cstr(name));
-    wj_write_name(&w, UPP_STR("on"));
-    wj_write_str(&w, wb_cstr(on));
+    wj_put_str(&w, "rule", wb_cstr(name));
+    wj_put_str(&w, "on", wb_cstr(on));
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }

@@ -41,18 +41,12 @@ static void write_json(struct wj_writer *w, enum level level, struct upp_str msg
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("time"));
     wm_time_write(w, wb_wall_ms());
-    wj_write_name(w, UPP_STR("level"));
-    wj_write_str(w, wb_cstr(level_names[level]));
-    wj_write_name(w, UPP_STR("msg"));
-    wj_write_str(w, msg);
-    if (said) {
-        wj_write_name(w, UPP_STR("text"));
-        wj_write_str(w, *said);
-    }
-    if (cut) {
-        wj_write_name(w, UPP_STR("cut"));
-        wj_write_bool(w, true);
-    }
+    wj_put_str(w, "level", wb_cstr(level_names[level]));
+    wj_put_str(w, "msg", msg);
+    if (said)
+        wj_put_str(w, "text", *said);
+    if (cut)
+        wj_put_bool(w, "cut", true);
     wj_write_close(w, '}');
 }
 

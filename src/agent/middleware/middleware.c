@@ -72,10 +72,8 @@ static int with_member(struct wb_arena *a, struct upp_str map, struct upp_str na
     wj_write_open(&w, '{');
     yyjson_val *key = unsafe_yyjson_get_first(v);
     for (size_t n = unsafe_yyjson_get_len(v); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wj_named(key, name)) {
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, key + 1);
-        }
+        if (!wj_named(key, name))
+            wj_put_member(&w, key);
     if (value) {
         wj_write_name(&w, name);
         wj_write_value(&w, value);

@@ -11,7 +11,7 @@
 
 #include <weft/middleware.h>
 
-#include "run/around.h"
+#include "run/middleware.h"
 
 enum { WA_MIDDLEWARE = 64 /* of one agent */ };
 

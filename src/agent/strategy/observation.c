@@ -50,12 +50,9 @@ static void as_text(struct wb_buf *out, const struct upp_part *p, yyjson_val *v,
 static void as_json(const struct upp_part *p, yyjson_val *v, struct wj_writer *w)
 {
     wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("tool"));
-    wj_write_str(w, p->name.p ? p->name : UPP_STR(""));
-    wj_write_name(w, UPP_STR("result"));
-    wj_write_value(w, v);
-    wj_write_name(w, UPP_STR("isError"));
-    wj_write_bool(w, p->is_error);
+    wj_put_str_or_empty(w, "tool", p->name);
+    wj_put_value(w, "result", v);
+    wj_put_bool(w, "isError", p->is_error);
     wj_write_close(w, '}');
 }
 

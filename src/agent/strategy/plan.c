@@ -56,14 +56,10 @@ int wa_own_keep(struct weft_run *run, const struct wa_own *own, struct upp_err *
     char                                  id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("replans"));
-    wj_write_u64(&w, own->replans);
-    wj_write_name(&w, UPP_STR("code"));
-    wj_write_u64(&w, own->code);
-    wj_write_name(&w, UPP_STR("why"));
-    wj_write_str(&w, own->why.p ? own->why : UPP_STR(""));
-    wj_write_name(&w, UPP_STR("wave"));
-    wj_write_open(&w, '[');
+    wj_put_u64(&w, "replans", own->replans);
+    wj_put_u64(&w, "code", own->code);
+    wj_put_str_or_empty(&w, "why", own->why);
+    wj_put_open(&w, "wave", '[');
     for (size_t i = 0; i < own->n_wave; i++) {
         wj_write_open(&w, '[');
         wj_write_str(&w, own->wave[i].step);

@@ -238,21 +238,15 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
 static void write_step(struct wj_writer *w, const struct wa_plan *p, const struct wa_step *s)
 {
     wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("id"));
-    wj_write_str(w, s->id);
-    wj_write_name(w, UPP_STR("description"));
-    wj_write_str(w, s->description);
-    if (s->tool.n) {
-        wj_write_name(w, UPP_STR("tool"));
-        wj_write_str(w, s->tool);
-    }
-    wj_write_name(w, UPP_STR("dependsOn"));
-    wj_write_open(w, '[');
+    wj_put_str(w, "id", s->id);
+    wj_put_str(w, "description", s->description);
+    if (s->tool.n)
+        wj_put_str(w, "tool", s->tool);
+    wj_put_open(w, "dependsOn", '[');
     for (uint32_t k = 0; k < s->n_after; k++)
         wj_write_str(w, p->steps[s->after[k]].id);
     wj_write_close(w, ']');
-    wj_write_name(w, UPP_STR("status"));
-    wj_write_str(w, wb_cstr(statuses[s->status]));
+    wj_put_str(w, "status", wb_cstr(statuses[s->status]));
     wj_write_close(w, '}');
 }
 

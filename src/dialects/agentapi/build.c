@@ -70,8 +70,7 @@ static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more
     {
         if (yyjson_obj_getn(was, wj_text(key).p, wj_text(key).n))
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, v);
+        wj_put_member(w, key);
     }
     wj_write_close(w, '}');
 }
@@ -123,8 +122,7 @@ static int payload_of(yyjson_val *content, struct wb_buf *to, struct upp_err *er
     {
         if (is_frames(wj_text(key)))
             continue;
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, v);
+        wj_put_member(&w, key);
     }
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
@@ -281,31 +279,22 @@ int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-static void put(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    if (!text.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static void put_json(struct wj_writer *w, const char *name, struct upp_str json)
 {
     if (!json.n)
         return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_raw(w, json.p, json.n);
+    wj_put_raw(w, name, json.p, json.n);
 }
 
 static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
 {
     wj_write_open(w, '{');
-    put(w, "object", UPP_STR("content"));
-    put(w, "status", wb_cstr(wd_aap_status_word(c->status)));
-    put(w, "type", c->type);
+    wj_put_text(w, "object", UPP_STR("content"));
+    wj_put_text(w, "status", wb_cstr(wd_aap_status_word(c->status)));
+    wj_put_text(w, "type", c->type);
     if (c->text)
-        put(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
-                         c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
+        wj_put_text(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
+                    c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
     else if (c->said.n > 2) {
         wb_buf_addc(w->out, ',');
         wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->said), 1, c->said.n - 2));
@@ -316,19 +305,18 @@ static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
 void wd_aap_built_write(struct wj_writer *w, const struct wd_aap_building *b)
 {
     wj_write_open(w, '{');
-    put(w, "object", UPP_STR("message"));
-    put(w, "status", b->word.p ? b->word : wb_cstr(wd_aap_status_word(b->status)));
+    wj_put_text(w, "object", UPP_STR("message"));
+    wj_put_text(w, "status", b->word.p ? b->word : wb_cstr(wd_aap_status_word(b->status)));
     put_json(w, "error", b->error);
-    put(w, "id", b->id);
-    put(w, "type", b->type);
-    put(w, "role", b->role);
-    wj_write_name(w, UPP_STR("content"));
-    wj_write_open(w, '[');
+    wj_put_text(w, "id", b->id);
+    wj_put_text(w, "type", b->type);
+    wj_put_text(w, "role", b->role);
+    wj_put_open(w, "content", '[');
     for (size_t i = 0; i < b->contents.n; i++)
         put_content(w, &b->contents.p[i]);
     wj_write_close(w, ']');
-    put(w, "code", b->code);
-    put(w, "message", b->message);
+    wj_put_text(w, "code", b->code);
+    wj_put_text(w, "message", b->message);
     put_json(w, "usage", b->usage);
     put_json(w, "metadata", b->metadata);
     wj_write_close(w, '}');

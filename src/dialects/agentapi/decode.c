@@ -8,14 +8,13 @@
 
 #include "base/err.h"
 #include "dialects/core/lift.h"
-#include "dialects/core/writer.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
 
-void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wm_doc *doc, struct wb_arena *a, struct upp_str agent)
+void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wb_arena *a)
 {
-    *d = (struct wd_aap_decoder){.doc = doc, .a = a, .agent = agent, .scratch = WB_ARENA(WD_DOC_MEMORY)};
+    *d = (struct wd_aap_decoder){.a = a, .scratch = WB_ARENA(WD_DOC_MEMORY)};
 }
 
 void wd_aap_decoder_done(struct wd_aap_decoder *d)
@@ -312,7 +311,15 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
 
 /* ---- The end --------------------------------------------------------------------------------------------- */
 
-static void put_messages(struct wd_aap_decoder *d, struct wj_writer *w)
+void wd_aap_decoder_end(struct wd_aap_decoder *d)
+{
+    if (d->status >= WD_AAP_COMPLETED)
+        return;
+    d->status  = WD_AAP_FAILED;
+    d->message = d->message.p ? d->message : UPP_STR("the stream ended before the response did");
+}
+
+void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d)
 {
     wj_write_open(w, '[');
     for (size_t i = 0; i < d->messages.n; i++) {
@@ -322,59 +329,6 @@ static void put_messages(struct wd_aap_decoder *d, struct wj_writer *w)
         wd_aap_built_write(w, m);
     }
     wj_write_close(w, ']');
-}
-
-static int list_of(struct wd_aap_decoder *d, yyjson_val **ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &b, err);
-    put_messages(d, &w);
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    return wj_read(d->a, wb_buf_str(&b), UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), ret,
-                   err);
-}
-
-static int turn_add(struct wd_aap_decoder *d, int64_t now_ms, struct upp_err *err)
-{
-    struct wm_doc      *doc = d->doc;
-    size_t              at = doc->turns.n, first = doc->entries.n;
-    struct wd_lifting   l    = {.a = d->a, .doc = doc, .agent = d->agent, .now_ms = now_ms};
-    int                 r    = list_of(d, &l.root, err);
-    struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(doc, err);
-    if (!turn)
-        return r < 0 ? r : failed(err);
-    r = wd_aap_lift(&l, l.root, err);
-    wd_lifting_done(&l);
-    turn = &doc->turns.p[at];
-    if (r >= 0 && doc->entries.n > first) {
-        turn->agent = doc->entries.p[first].agent;
-        if (turn->agent == WM_NO_AGENT)
-            r = wd_agent_of(&l, (struct upp_str){0}, (struct upp_str){0}, &turn->agent, err);
-        turn->has_usage = d->has_usage;
-        turn->usage     = d->usage;
-        turn->reasoning = d->reasoning;
-    } else
-        doc->turns.n = at;
-    return r;
-}
-
-int wd_aap_decode_end(struct wd_aap_decoder *d, int64_t now_ms, struct upp_err *err)
-{
-    struct upp_err why = {0};
-    if (d->status < WD_AAP_COMPLETED) {
-        d->status  = WD_AAP_FAILED;
-        d->message = d->message.p ? d->message : UPP_STR("the stream ended before the response did");
-    }
-    if (d->session.p && !d->doc->id.p)
-        d->doc->id = d->session;
-    int r    = d->messages.n && !d->ended ? turn_add(d, now_ms, &why) : 0;
-    d->ended = true;
-    if (r < 0 && err)
-        *err = why;
-    return r;
 }
 
 /* ---- A whole one ------------------------------------------------------------------------------------------ */
@@ -402,72 +356,57 @@ bool wd_aap_is_stream(struct upp_str lines)
            (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }
 
-static void put_text(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    if (!text.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)
 {
     if (!n && !always)
         return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_u64(w, n);
+    wj_put_u64(w, name, n);
 }
 
 static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
 {
     wj_write_open(w, '{');
-    put_text(w, "object", UPP_STR("response"));
-    put_text(w, "status", wb_cstr(wd_aap_status_word(d->status)));
+    wj_put_text(w, "object", UPP_STR("response"));
+    wj_put_text(w, "status", wb_cstr(wd_aap_status_word(d->status)));
     if (d->message.p || d->code.p) {
-        wj_write_name(w, UPP_STR("error"));
-        wj_write_open(w, '{');
-        put_text(w, "code", d->code);
-        put_text(w, "message", d->message);
+        wj_put_open(w, "error", '{');
+        wj_put_text(w, "code", d->code);
+        wj_put_text(w, "message", d->message);
         wj_write_close(w, '}');
     }
-    put_text(w, "id", d->id);
+    wj_put_text(w, "id", d->id);
     put_number(w, "created_at", d->created_at, false);
     put_number(w, "completed_at", d->completed_at, false);
     wj_write_name(w, UPP_STR("output"));
-    put_messages(d, w);
+    wd_aap_decoded_write(w, d);
     if (d->has_usage) {
-        wj_write_name(w, UPP_STR("usage"));
-        wj_write_open(w, '{');
+        wj_put_open(w, "usage", '{');
         put_number(w, "input_tokens", d->usage.input, true);
         put_number(w, "output_tokens", d->usage.output, true);
         put_number(w, "total_tokens", d->usage.input + d->usage.output, true);
         wj_write_close(w, '}');
     }
-    put_text(w, "session_id", d->session);
+    wj_put_text(w, "session_id", d->session);
     wj_write_close(w, '}');
 }
 
 int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     struct wd_aap_decoder                     d;
     struct wj_writer                          w;
     struct upp_str                            line;
     uint64_t                                  number = 0;
     int                                       r      = 0;
-    wd_aap_decoder_init(&d, &doc, &a, (struct upp_str){0});
+    wd_aap_decoder_init(&d, &a);
     while (r >= 0 && wb_str_split(&lines, '\n', &line)) {
         number++;
         r = wd_aap_decode(&d, line, err);
     }
     if (r < 0)
         r = upp_wrap(err, r, "line %" PRIu64, number);
-    if (r >= 0 && d.status < WD_AAP_COMPLETED) { /* it broke off */
-        d.status  = WD_AAP_FAILED;
-        d.message = d.message.p ? d.message : UPP_STR("the stream ended before the response did");
-    }
     if (r >= 0) {
+        wd_aap_decoder_end(&d);
         wj_writer_init(&w, out, err);
         put_response(&d, &w);
         r = wj_writer_check(&w);

@@ -1,10 +1,10 @@
 /* dialects/agentapi/decode.h — reading the stream of an Agent API response (docs/dialects/agentapi.md) into the model.
  *
  *     struct wd_aap_decoder d;
- *     wd_aap_decoder_init(&d, &doc, &arena, agent);
+ *     wd_aap_decoder_init(&d, &arena);
  *     for each line of the stream: r = wd_aap_decode(&d, line, &err);
- *     r = wd_aap_decode_end(&d, now_ms, &err);       the doc has one turn more, where something was said
- *     ... d.status, d.code, d.message, d.usage ...
+ *     wd_aap_decoder_end(&d);
+ *     ... d.status, d.code, d.message, d.usage, and wd_aap_decoded_write ...
  *     wd_aap_decoder_done(&d);
  *
  * Lines are those of SSE ("data: {...}"), or JSON alone. Deltas are gathered by msg_id and index; without a msg_id the
@@ -22,14 +22,12 @@ enum {
 };
 
 struct wd_aap_decoder {
-    struct wm_doc   *doc;
-    struct wb_arena *a; /* the doc's texts */
+    struct wb_arena *a; /* all texts */
     struct wb_arena  scratch;
-    struct upp_str   agent; /* where the stream names none */
     WB_VEC(struct wd_aap_building) messages;
     size_t             open;  /* the message that was begun last, and one more; 0: none */
     size_t             first; /* message of the response that is read */
-    bool               begun, ended;
+    bool               begun;
     bool               numbered; /* there was a sequence_number: the last one is */
     uint64_t           sequence;
     enum wd_aap_status status; /* of the response */
@@ -41,7 +39,7 @@ struct wd_aap_decoder {
     size_t             frames, skipped;
 };
 
-void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wm_doc *doc, struct wb_arena *a, struct upp_str agent);
+void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wb_arena *a);
 void wd_aap_decoder_done(struct wd_aap_decoder *d);
 
 /* -UPP_EINVALID: it is no frame, a sequence_number is missing or came twice, a content goes on after its end ...;
@@ -54,7 +52,10 @@ bool wd_aap_is_stream(struct upp_str lines);
 /* All that a stream said as the document of a response (docs/dialects/agentapi.md). err says which line is wrong. */
 int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Nothing more comes. */
-int wd_aap_decode_end(struct wd_aap_decoder *d, int64_t now_ms, struct upp_err *err) UPP_MUST_CHECK;
+/* Nothing more comes: a response that has not ended has failed. */
+void wd_aap_decoder_end(struct wd_aap_decoder *d);
+
+/* The messages, as a list. */
+void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d);
 
 #endif

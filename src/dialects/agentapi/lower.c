@@ -37,20 +37,14 @@ static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
     return s.p ? s.p : "";
 }
 
-static void put_null(struct wd_lowering *l, const char *name)
-{
-    wd_name(l, name);
-    wj_write_null(&l->w);
-}
-
 /* The members with which all objects begin. */
 static void put_base(struct wd_lowering *l, const char *object, const char *status)
 {
     wj_write_open(&l->w, '{');
-    put_null(l, "sequence_number");
+    wj_put_null(&l->w, "sequence_number");
     wd_member(l, "object", wb_cstr(object));
     wd_member(l, "status", wb_cstr(status));
-    put_null(l, "error");
+    wj_put_null(&l->w, "error");
 }
 
 /* ---- Media ----------------------------------------------------------------------------------------------- */
@@ -94,11 +88,11 @@ static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_med
     if (url)
         put_url(l, entry, "file_url", m);
     else
-        put_null(l, "file_url");
-    put_null(l, "file_id");
+        wj_put_null(&l->w, "file_url");
+    wj_put_null(&l->w, "file_id");
     wd_member_or_null(l, "filename", m->title);
     if (url)
-        put_null(l, "file_data");
+        wj_put_null(&l->w, "file_data");
     else
         put_url(l, entry, "file_data", m);
 }
@@ -150,8 +144,7 @@ static const char *content_type(const struct upp_part *p)
 static void put_tool(struct wd_lowering *l, const struct upp_part *p)
 {
     bool result = p->kind == UPP_PART_RESULT;
-    wd_name(l, "data");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "data", '{');
     wd_member_or_null(l, "call_id", p->id);
     wd_member_or_null(l, "name", p->name);
     wd_member(l, result ? "output" : "arguments", p->text.n ? p->text : result ? UPP_STR("null") : UPP_STR(""));
@@ -169,8 +162,7 @@ static void put_content(struct wd_lowering *l, const struct message *m, size_t i
     put_base(l, "content", content_status(p));
     wd_member(l, "type", wb_cstr(content_type(p)));
     wd_member_u64(l, "index", i);
-    wd_name(l, "delta");
-    wj_write_bool(&l->w, false);
+    wj_put_bool(&l->w, "delta", false);
     wd_member(l, "msg_id", m->id);
     if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
         put_tool(l, p);
@@ -183,8 +175,7 @@ static void put_content(struct wd_lowering *l, const struct message *m, size_t i
 
 static void put_contents(struct wd_lowering *l, const struct message *m)
 {
-    wd_name(l, "content");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "content", '[');
     for (size_t i = 0; i < m->n && !l->w.failed; i++)
         put_content(l, m, i);
     wj_write_close(&l->w, ']');
@@ -197,7 +188,7 @@ static void put_speaker(struct wd_lowering *l, const struct message *m)
 {
     if (m->agent == WM_NO_AGENT) {
         if (m->role != UPP_ROLE_USER)
-            put_null(l, "agent");
+            wj_put_null(&l->w, "agent");
         return;
     }
     const struct wm_doc_agent *a  = &l->doc->agents.p[m->agent];
@@ -240,8 +231,7 @@ static void put_parts(struct wd_lowering *l, const struct message *m)
         n = metadata_of(l, &p[i]).n ? i + 1 : n;
     if (!n)
         return;
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
     for (size_t i = 0; i < n; i++)
         if (metadata_of(l, &p[i]).n)
             wd_json_value(l, p[i].metadata);
@@ -262,15 +252,11 @@ static void put_metadata(struct out *o, const struct message *m)
     bool                begins = !m->first;
     bool                joins  = wd_aap_joins(&o->flow, m->kind, m->role, m->agent);
     bool                may    = wd_aap_may_join(&o->flow, m->kind, m->role, m->agent);
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
-    wd_name(l, "weft");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
+    wj_put_open(&l->w, "weft", '{');
     put_speaker(l, m);
-    if (begins ? joins : may && !joins) {
-        wd_name(l, "joins");
-        wj_write_bool(&l->w, !begins);
-    }
+    if (begins ? joins : may && !joins)
+        wj_put_bool(&l->w, "joins", !begins);
     if (begins) {
         struct upp_str own = wd_entry_at(l, m->entry)->id;
         if (own.p && !is_message_id(own))
@@ -286,8 +272,7 @@ static void put_metadata(struct out *o, const struct message *m)
 
 static void write_usage(struct wd_lowering *l, const struct upp_usage *u, uint64_t reasoning)
 {
-    wd_name(l, "usage");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "usage", '{');
     wd_member_u64(l, "input_tokens", u->input);
     wd_member_u64(l, "output_tokens", u->output);
     wd_member_u64(l, "total_tokens", u->input + u->output);
@@ -322,7 +307,7 @@ static bool put_usage(const struct out *o, const struct message *m)
     else if (turns)
         write_usage(o->l, &o->turn->usage, o->turn->reasoning);
     else
-        put_null(o->l, "usage");
+        wj_put_null(&o->l->w, "usage");
     return has || turns;
 }
 
@@ -372,13 +357,11 @@ static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 
 static void put_event(struct wd_lowering *l, const struct message *m)
 {
-    wd_name(l, "content");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "content", '[');
     put_base(l, "content", "completed");
     wd_member(l, "type", UPP_STR("data"));
     wd_member_u64(l, "index", 0);
-    wd_name(l, "delta");
-    wj_write_bool(&l->w, false);
+    wj_put_bool(&l->w, "delta", false);
     wd_member(l, "msg_id", m->id);
     wd_member_json(l, "data", wd_entry_at(l, m->entry)->e.data);
     wj_write_close(&l->w, '}');
@@ -398,8 +381,8 @@ static void put_message(struct out *o, struct message *m)
         put_event(l, m);
     else
         put_contents(l, m);
-    put_null(l, "code");
-    put_null(l, "message");
+    wj_put_null(&l->w, "code");
+    wj_put_null(&l->w, "message");
     bool usage = put_usage(o, m);
     put_metadata(o, m);
     wj_write_close(&l->w, '}');

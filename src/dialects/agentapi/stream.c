@@ -174,14 +174,10 @@ static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct 
     wb_buf_clear(&s->text);
     wj_writer_init(&w, &s->text, o->w.err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("id"));
-    wj_write_str(&w, p->call);
-    wj_write_name(&w, UPP_STR("name"));
-    wj_write_str(&w, p->name);
-    wj_write_name(&w, UPP_STR("arguments"));
-    wj_write_str(&w, p->arguments.p ? p->arguments : UPP_STR(""));
-    wj_write_name(&w, UPP_STR("server_label"));
-    wj_write_str(&w, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    wj_put_str(&w, "id", p->call);
+    wj_put_str(&w, "name", p->name);
+    wj_put_str_or_empty(&w, "arguments", p->arguments);
+    wj_put_str(&w, "server_label", ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)

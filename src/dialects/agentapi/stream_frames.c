@@ -11,12 +11,6 @@
 
 /* ---- Frames ---------------------------------------------------------------------------------------------- */
 
-static void null(struct wd_out *o, const char *name)
-{
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_null(&o->w);
-}
-
 static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, enum wd_aap_status status, bool error)
 {
     wd_frame_open(o, UPP_STR("{"));
@@ -24,7 +18,7 @@ static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, 
     wd_str(o, "object", wb_cstr(object));
     wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
     if (!error)
-        null(o, "error");
+        wj_put_null(&o->w, "error");
 }
 
 static uint64_t hash_of(struct wb_uuid u)
@@ -99,8 +93,7 @@ static void put_content(struct wd_out *o, const struct wd_aap_live *m, const str
         put_tool(o, m, wb_buf_str(&m->said));
     else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER) {
         content_head(o, m, "data");
-        wj_write_name(&o->w, UPP_STR("data"));
-        wj_write_raw(&o->w, m->said.p, m->said.n);
+        wj_put_raw(&o->w, "data", m->said.p, m->said.n);
     } else {
         content_head(o, m, "text");
         wd_str(o, "text", wb_buf_str(&m->said));
@@ -129,18 +122,18 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
     if (whole) {
         wd_array(o, "content");
         wj_write_open(&o->w, '{');
-        null(o, "sequence_number");
+        wj_put_null(&o->w, "sequence_number");
         wd_str(o, "object", UPP_STR("content"));
         wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
-        null(o, "error");
+        wj_put_null(&o->w, "error");
         put_content(o, m, media);
         wd_end(o, '}');
         wd_end(o, ']');
     } else
-        null(o, "content");
-    null(o, "code");
-    null(o, "message");
-    null(o, "usage");
+        wj_put_null(&o->w, "content");
+    wj_put_null(&o->w, "code");
+    wj_put_null(&o->w, "message");
+    wj_put_null(&o->w, "usage");
     wd_object(o, "metadata");
     wd_object(o, "weft");
     wd_str(o, "agent", m->agent);
@@ -329,21 +322,21 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
     if (final && ev->time_ms)
         wd_u64(o, "completed_at", seconds(ev->time_ms));
     else
-        null(o, "completed_at");
+        wj_put_null(&o->w, "completed_at");
     if (final) {
         wd_array(o, "output");
         wj_write_raw(&o->w, s->output.p, s->output.n);
         wd_end(o, ']');
     } else
-        null(o, "output");
+        wj_put_null(&o->w, "output");
     if (final && wm_status_ended(ev->status))
         put_usage(o, &ev->usage);
     else
-        null(o, "usage");
+        wj_put_null(&o->w, "usage");
     if (s->session.p)
         wd_str(o, "session_id", s->session);
     else
-        null(o, "session_id");
+        wj_put_null(&o->w, "session_id");
     wd_frame_close(o, UPP_STR("}"));
 }
 

@@ -141,12 +141,6 @@ static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct 
     return r ? 0 : wd_parts_settle(t->l->a, &t->texts, to, t->err);
 }
 
-static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_value(w, v);
-}
-
 static bool are_texts(yyjson_val *list)
 {
     yyjson_val *one;
@@ -168,17 +162,16 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
     e->e.message.role = 0;
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, type.p ? type : UPP_STR(""));
+    wj_put_str_or_empty(&w, "type", type);
     wj_write_name(&w, UPP_STR("data"));
     if (data)
         wj_write_value(&w, data);
     else
         wj_write_null(&w);
     if (source && yyjson_is_str(source))
-        put_member(&w, "source", source);
+        wj_put_value(&w, "source", source);
     if (are_texts(targets))
-        put_member(&w, "targets", targets);
+        wj_put_value(&w, "targets", targets);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
@@ -278,14 +271,11 @@ static int lift_metadata(struct lifting *t, yyjson_val *metadata)
         {
             if (is_ours(key))
                 continue;
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, value);
+            wj_put_member(&w, key);
         }
     if (t->user.p && !wb_str_eq(t->user, UPP_STR(WD_AITP_USER))) {
-        wj_write_name(&w, UPP_STR("weft"));
-        wj_write_open(&w, '{');
-        wj_write_name(&w, UPP_STR("user"));
-        wj_write_str(&w, t->user);
+        wj_put_open(&w, "weft", '{');
+        wj_put_str(&w, "user", t->user);
         wj_write_close(&w, '}');
     }
     wj_write_close(&w, '}');

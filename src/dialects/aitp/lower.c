@@ -70,12 +70,10 @@ static void put_actor(struct wd_lowering *l, struct upp_str id, const struct wm_
 {
     wj_write_open(&l->w, '{');
     wd_member(l, "id", id);
-    wd_name(l, "capabilities");
-    wj_write_raw(&l->w, "[]", 2);
+    wj_put_raw(&l->w, "capabilities", "[]", 2);
     bool named = a && a->name.p && !wb_str_eq(a->name, id);
     if (a && (named || a->model.p || a->provider.p)) {
-        wd_name(l, "weft");
-        wj_write_open(&l->w, '{');
+        wj_put_open(&l->w, "weft", '{');
         if (named)
             wd_member(l, "name", a->name);
         wd_member(l, "model", a->model);
@@ -89,8 +87,7 @@ static void put_actors(struct lowering *t)
 {
     const struct wm_doc *d    = t->l->doc;
     bool                 more = false;
-    wd_name(t->l, "actors");
-    wj_write_open(&t->l->w, '[');
+    wj_put_open(&t->l->w, "actors", '[');
     if (has_user(d))
         put_actor(t->l, t->user, NULL);
     for (size_t i = 0; i < d->agents.n && !t->l->w.failed; i++) {
@@ -120,8 +117,7 @@ static struct upp_str finer(struct wd_lowering *l, const struct upp_message *m)
 static void put_content(struct wd_lowering *l, const struct wm_doc_entry *e)
 {
     const struct upp_part *p = NULL;
-    wd_name(l, "content");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "content", '[');
     while (e->e.kind != WM_ENTRY_EVENT && (p = upp_part_next(&e->e.message, p, 1 << UPP_PART_TEXT)))
         wj_write_str(&l->w, p->text.p ? p->text : UPP_STR(""));
     wj_write_close(&l->w, ']');
@@ -143,8 +139,7 @@ static void put_event(struct wd_lowering *l, struct upp_str json)
     size_t      i, n, k, m;
     wb_arena_reset(&l->scratch);
     v = wd_scratch_read(l, json.p ? json : UPP_STR(""));
-    wd_name(l, "event");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "event", '{');
     if (yyjson_is_obj(v))
         yyjson_obj_foreach(v, i, n, key, value)
         {
@@ -173,8 +168,7 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     bool said = !event && m->role == UPP_ROLE_ASSISTANT;
     if (!event && !whole && !time.p && !(said && (e->said.model.p || e->said.provider.p)))
         return;
-    wd_name(l, "weft");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "weft", '{');
     wd_member(l, "time", time);
     if (event)
         put_event(l, e->e.data);
@@ -199,13 +193,11 @@ static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", e->id);
-    wd_name(l, "created_at");
-    wj_write_i64(&l->w, ms / 1000 - (ms % 1000 < 0));
+    wj_put_i64(&l->w, "created_at", ms / 1000 - (ms % 1000 < 0));
     wd_member(l, "thread_id", t->thread);
     put_content(l, e);
     wd_member(l, "role", user ? UPP_STR("user") : UPP_STR("assistant"));
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
     wd_member(l, "actor", user ? t->user : agent_id(&l->doc->agents.p[agent]));
     put_weft(l, i, user);
     wj_write_close(&l->w, '}');
@@ -233,8 +225,7 @@ static void put_others(struct wd_lowering *l)
             wd_lose(l, WD_THREAD, "a member of the thread's metadata", "AITP has another one of that name");
         if (is_taken(key) || weft)
             continue;
-        wj_write_name(&l->w, wj_text(key));
-        wj_write_value(&l->w, value);
+        wj_put_member(&l->w, key);
     }
 }
 
@@ -242,14 +233,12 @@ static void put_metadata(struct lowering *t)
 {
     struct wd_lowering  *l = t->l;
     const struct wm_doc *d = l->doc;
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
     wd_member_or_null(l, "parent_id", d->parent);
     put_actors(t);
     put_others(l);
     if (d->title.p || (d->parent.p && d->parent_at)) {
-        wd_name(l, "weft");
-        wj_write_open(&l->w, '{');
+        wj_put_open(&l->w, "weft", '{');
         wd_member(l, "title", d->title);
         if (d->parent.p && d->parent_at)
             wd_member_u64(l, "parent_at", d->parent_at);
@@ -266,8 +255,7 @@ int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
     wj_write_open(&l->w, '{');
     wd_member(l, "id", t.thread);
     put_metadata(&t);
-    wd_name(l, "messages");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "messages", '[');
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++)

@@ -101,10 +101,8 @@ static void put_about(struct wd_lowering *l, const struct upp_part *p, const str
         wd_member(l, "kind", kinds[p->kind]);
     if (as->kind == UPP_PART_RESULT)
         wd_member(l, "name", p->name);
-    if (tool && p->kind != as->kind && p->is_error) {
-        wd_name(l, "error");
-        wj_write_bool(&l->w, true);
-    }
+    if (tool && p->kind != as->kind && p->is_error)
+        wj_put_bool(&l->w, "error", true);
     if (tool && (!p->text.n || has_blanks(p->text)))
         wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
     if (p->media && as->kind != UPP_PART_DOCUMENT)
@@ -132,10 +130,8 @@ static void put_abouts(struct wd_lowering *l, const struct upp_part *const *from
     for (size_t i = 0; i < as->n_parts && !l->w.failed; i++) {
         if (!needs_about(from[i], &as->parts[i]))
             continue;
-        if (!open) {
-            wd_name(l, "parts");
-            wj_write_open(&l->w, '{');
-        }
+        if (!open)
+            wj_put_open(&l->w, "parts", '{');
         open                 = true;
         struct upp_str index = wb_arena_numbered(&l->scratch, UPP_STR(""), i);
         wj_write_name(&l->w, index);

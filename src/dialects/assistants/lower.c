@@ -48,8 +48,7 @@ static void put_page(struct wd_asst_out *t, enum wd_asst_which which, bool back)
     put_items(t, which, back);
     wd_member_or_null(l, "first_id", last_message(t, !back));
     wd_member_or_null(l, "last_id", last_message(t, back));
-    wd_name(l, "has_more");
-    wj_write_bool(&l->w, false);
+    wj_put_bool(&l->w, "has_more", false);
     wj_write_close(&l->w, '}');
 }
 

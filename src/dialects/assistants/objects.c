@@ -9,45 +9,10 @@
 
 /* ---- Small things ------------------------------------------------------------------------------------------------ */
 
-static void name(struct wj_writer *w, const char *key)
-{
-    wj_write_name(w, wb_cstr(key));
-}
-
-static void text(struct wj_writer *w, const char *key, const char *value)
-{
-    name(w, key);
-    wj_write_str(w, wb_cstr(value));
-}
-
-static void str(struct wj_writer *w, const char *key, struct upp_str value)
-{
-    name(w, key);
-    wj_write_str(w, value);
-}
-
-static void null(struct wj_writer *w, const char *key)
-{
-    name(w, key);
-    wj_write_null(w);
-}
-
-static void object(struct wj_writer *w, const char *key)
-{
-    name(w, key);
-    wj_write_open(w, '{');
-}
-
-static void array(struct wj_writer *w, const char *key)
-{
-    name(w, key);
-    wj_write_open(w, '[');
-}
-
 /* Milliseconds as whole seconds; 0 is null. */
 static void seconds(struct wj_writer *w, const char *key, int64_t ms)
 {
-    name(w, key);
+    wj_write_name(w, wb_cstr(key));
     if (ms)
         wj_write_i64(w, ms / 1000);
     else
@@ -74,7 +39,7 @@ void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
 
 static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
 {
-    name(w, key);
+    wj_write_name(w, wb_cstr(key));
     asst_id(w, prefix, id);
 }
 
@@ -88,7 +53,7 @@ static yyjson_val *member(yyjson_val *obj, const char *key)
 static void stored(struct wj_writer *w, const char *key, yyjson_val *obj, const char *otherwise)
 {
     yyjson_val *v = member(obj, key);
-    name(w, key);
+    wj_write_name(w, wb_cstr(key));
     if (v)
         wj_write_value(w, v);
     else
@@ -110,18 +75,15 @@ int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struc
 
 void asst_usage(struct wj_writer *w, const struct upp_usage *u)
 {
-    name(w, "usage");
+    wj_write_name(w, UPP_STR("usage"));
     if (!u) {
         wj_write_null(w);
         return;
     }
     wj_write_open(w, '{');
-    name(w, "prompt_tokens");
-    wj_write_u64(w, u->input);
-    name(w, "completion_tokens");
-    wj_write_u64(w, u->output);
-    name(w, "total_tokens");
-    wj_write_u64(w, u->input + u->output);
+    wj_put_u64(w, "prompt_tokens", u->input);
+    wj_put_u64(w, "completion_tokens", u->output);
+    wj_put_u64(w, "total_tokens", u->input + u->output);
     wj_write_close(w, '}');
 }
 
@@ -159,27 +121,27 @@ const char *asst_status(const struct wm_run *run, const struct wm_pending *pendi
 
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output)
 {
-    str(w, "id", c->id.p ? c->id : UPP_STR(""));
-    text(w, "type", "function");
-    object(w, "function");
-    str(w, "name", c->name.p ? c->name : UPP_STR(""));
-    str(w, "arguments", c->arguments.p ? c->arguments : UPP_STR("{}"));
+    wj_put_str_or_empty(w, "id", c->id);
+    wj_put_str(w, "type", UPP_STR("function"));
+    wj_put_open(w, "function", '{');
+    wj_put_str_or_empty(w, "name", c->name);
+    wj_put_str(w, "arguments", c->arguments.p ? c->arguments : UPP_STR("{}"));
     if (output)
-        str(w, "output", c->output);
+        wj_put_str(w, "output", c->output);
     wj_write_close(w, '}');
 }
 
 static void required_action(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n)
 {
-    name(w, "required_action");
+    wj_write_name(w, UPP_STR("required_action"));
     if (run->status != WM_WAITING || !asst_asks_client(pending, n)) {
         wj_write_null(w);
         return;
     }
     wj_write_open(w, '{');
-    text(w, "type", "submit_tool_outputs");
-    object(w, "submit_tool_outputs");
-    array(w, "tool_calls");
+    wj_put_str(w, "type", UPP_STR("submit_tool_outputs"));
+    wj_put_open(w, "submit_tool_outputs", '{');
+    wj_put_open(w, "tool_calls", '[');
     for (size_t i = 0; i < n; i++) {
         struct asst_call c = {.id = pending[i].call, .name = pending[i].name, .arguments = pending[i].arguments};
         wj_write_open(w, '{');
@@ -193,10 +155,9 @@ static void required_action(struct wj_writer *w, const struct wm_run *run, const
 
 static void last_error(struct wj_writer *w, const char *code, struct upp_str message)
 {
-    name(w, "last_error");
-    wj_write_open(w, '{');
-    text(w, "code", code);
-    str(w, "message", message);
+    wj_put_open(w, "last_error", '{');
+    wj_put_str(w, "code", wb_cstr(code));
+    wj_put_str(w, "message", message);
     wj_write_close(w, '}');
 }
 
@@ -205,7 +166,7 @@ static void run_error(struct wj_writer *w, yyjson_val *error)
     yyjson_val *code = member(error, "code"), *message = member(error, "message");
     bool        rate = code && yyjson_is_str(code) && wb_str_eq(wj_text(code), UPP_STR("RATE_LIMITED"));
     if (!error)
-        null(w, "last_error");
+        wj_put_null(w, "last_error");
     else
         last_error(w, rate ? "rate_limit_exceeded" : "server_error",
                    message && yyjson_is_str(message) ? wj_text(message) : UPP_STR("the run failed"));
@@ -216,7 +177,7 @@ static void run_metadata(struct wj_writer *w, const struct wm_run *run, const st
                          yyjson_val *options)
 {
     yyjson_val *given = member(options, "metadata");
-    object(w, "metadata");
+    wj_put_open(w, "metadata", '{');
     if (given && yyjson_is_obj(given)) {
         size_t      i, max;
         yyjson_val *key, *v;
@@ -224,12 +185,11 @@ static void run_metadata(struct wj_writer *w, const struct wm_run *run, const st
         {
             if (wj_named(key, UPP_STR("weft_pending")))
                 continue;
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, v);
+            wj_put_member(w, key);
         }
     }
     if (run->status == WM_WAITING && !asst_asks_client(pending, n) && n) {
-        array(w, "weft_pending");
+        wj_put_open(w, "weft_pending", '[');
         for (size_t i = 0; i < n; i++)
             wj_write_str(w, pending[i].call);
         wj_write_close(w, ']');
@@ -248,11 +208,11 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
         return r;
     wj_write_open(w, '{');
     id_member(w, "id", "run_", run->id);
-    text(w, "object", "thread.run");
+    wj_put_str(w, "object", UPP_STR("thread.run"));
     seconds(w, "created_at", run->created_ms);
-    str(w, "assistant_id", run->agent);
+    wj_put_str(w, "assistant_id", run->agent);
     id_member(w, "thread_id", "thread_", run->thread);
-    text(w, "status", asst_status(run, pending, n));
+    wj_put_str(w, "status", wb_cstr(asst_status(run, pending, n)));
     seconds(w, "started_at", run->started_ms);
     seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
     seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
@@ -260,7 +220,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
     required_action(w, run, pending, n);
     run_error(w, run->status == WM_FAILED ? error : NULL);
-    name(w, "incomplete_details");
+    wj_write_name(w, UPP_STR("incomplete_details"));
     if (error && run->status == WM_COMPLETED)
         wj_write_value(w, error);
     else
@@ -292,13 +252,13 @@ bool asst_part_is_shown(uint8_t kind, const struct upp_media *media)
 void asst_part_members(struct wj_writer *w, const struct upp_part *p)
 {
     bool url = p->kind == UPP_PART_IMAGE;
-    text(w, "type", url ? "image_url" : "text");
-    object(w, url ? "image_url" : "text");
+    wj_put_str(w, "type", wb_cstr(url ? "image_url" : "text"));
+    wj_put_open(w, url ? "image_url" : "text", '{');
     if (url)
-        str(w, "url", p->media->data);
+        wj_put_str(w, "url", p->media->data);
     else {
-        str(w, "value", p->text.p ? p->text : UPP_STR(""));
-        array(w, "annotations");
+        wj_put_str_or_empty(w, "value", p->text);
+        wj_put_open(w, "annotations", '[');
         wj_write_close(w, ']');
     }
     wj_write_close(w, '}');
@@ -306,7 +266,7 @@ void asst_part_members(struct wj_writer *w, const struct upp_part *p)
 
 static void content(struct wj_writer *w, const struct upp_message *m)
 {
-    array(w, "content");
+    wj_put_open(w, "content", '[');
     for (const struct upp_part *p = NULL; m && (p = upp_part_next(m, p, ASST_SHOWN));)
         if (asst_part_is_shown(p->kind, p->media)) {
             wj_write_open(w, '{');
@@ -320,26 +280,26 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
 {
     wj_write_open(w, '{');
     id_member(w, "id", "msg_", m->id);
-    text(w, "object", "thread.message");
+    wj_put_str(w, "object", UPP_STR("thread.message"));
     seconds(w, "created_at", m->created_ms);
     id_member(w, "thread_id", "thread_", m->thread);
-    text(w, "role", m->said ? "assistant" : "user");
-    text(w, "status", m->status);
-    name(w, "incomplete_details");
+    wj_put_str(w, "role", wb_cstr(m->said ? "assistant" : "user"));
+    wj_put_str(w, "status", wb_cstr(m->status));
+    wj_write_name(w, UPP_STR("incomplete_details"));
     if (m->reason) {
         wj_write_open(w, '{');
-        text(w, "reason", m->reason);
+        wj_put_str(w, "reason", wb_cstr(m->reason));
         wj_write_close(w, '}');
     } else
         wj_write_null(w);
     seconds(w, "completed_at", m->completed_ms);
     seconds(w, "incomplete_at", m->incomplete_ms);
     content(w, m->content);
-    str(w, "assistant_id", m->said && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
+    wj_put_str(w, "assistant_id", m->said && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
     id_member(w, "run_id", "run_", m->run);
-    array(w, "attachments");
+    wj_put_open(w, "attachments", '[');
     wj_write_close(w, ']');
-    name(w, "metadata");
+    wj_write_name(w, UPP_STR("metadata"));
     if (m->metadata)
         wj_write_value(w, m->metadata);
     else
@@ -352,10 +312,10 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
 static void step_details(struct wj_writer *w, const struct asst_step *s)
 {
     bool calls = is_zero(s->message);
-    object(w, "step_details");
-    text(w, "type", calls ? "tool_calls" : "message_creation");
+    wj_put_open(w, "step_details", '{');
+    wj_put_str(w, "type", wb_cstr(calls ? "tool_calls" : "message_creation"));
     if (calls) {
-        array(w, "tool_calls");
+        wj_put_open(w, "tool_calls", '[');
         for (size_t i = 0; i < s->n_calls; i++) {
             wj_write_open(w, '{');
             asst_call_members(w, &s->calls[i], true);
@@ -363,7 +323,7 @@ static void step_details(struct wj_writer *w, const struct asst_step *s)
         }
         wj_write_close(w, ']');
     } else {
-        object(w, "message_creation");
+        wj_put_open(w, "message_creation", '{');
         id_member(w, "message_id", "msg_", s->message);
         wj_write_close(w, '}');
     }
@@ -378,7 +338,7 @@ static void named_calls(struct wj_writer *w, const struct asst_step *s, const ch
         if (!c->output.p || !(errors ? c->is_error : c->json))
             continue;
         if (!any)
-            array(w, key);
+            wj_put_open(w, key, '[');
         any = true;
         wj_write_str(w, c->id);
     }
@@ -393,9 +353,9 @@ static void step_metadata(struct wj_writer *w, const struct asst_step *s)
     bool any = false;
     for (size_t i = 0; i < s->n_calls; i++)
         any |= s->calls[i].output.p && (s->calls[i].is_error || s->calls[i].json);
-    object(w, "metadata");
+    wj_put_open(w, "metadata", '{');
     if (any) {
-        object(w, "weft");
+        wj_put_open(w, "weft", '{');
         named_calls(w, s, "errors", true);
         named_calls(w, s, "json", false);
         wj_write_close(w, '}');
@@ -412,13 +372,13 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s)
 {
     wj_write_open(w, '{');
     id_member(w, "id", "step_", s->id);
-    text(w, "object", "thread.run.step");
+    wj_put_str(w, "object", UPP_STR("thread.run.step"));
     seconds(w, "created_at", s->created_ms);
     id_member(w, "run_id", "run_", s->run);
-    str(w, "assistant_id", s->assistant);
+    wj_put_str(w, "assistant_id", s->assistant);
     id_member(w, "thread_id", "thread_", s->thread);
-    text(w, "type", is_zero(s->message) ? "tool_calls" : "message_creation");
-    text(w, "status", s->status);
+    wj_put_str(w, "type", wb_cstr(is_zero(s->message) ? "tool_calls" : "message_creation"));
+    wj_put_str(w, "status", wb_cstr(s->status));
     ended(w, s, "cancelled_at", "cancelled");
     ended(w, s, "completed_at", "completed");
     ended(w, s, "expired_at", "expired");
@@ -426,7 +386,7 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s)
     if (s->error)
         last_error(w, "server_error", wb_cstr(s->error));
     else
-        null(w, "last_error");
+        wj_put_null(w, "last_error");
     step_details(w, s);
     step_metadata(w, s);
     asst_usage(w, s->usage);

@@ -11,14 +11,12 @@
 void wd_asst_seconds(struct wd_asst_out *t, const char *name, int64_t ms)
 {
     t->fine |= ms % 1000 != 0;
-    wd_name(t->l, name);
-    wj_write_i64(&t->l->w, ms / 1000);
+    wj_put_i64(&t->l->w, name, ms / 1000);
 }
 
 void wd_asst_null(struct wd_asst_out *t, const char *name)
 {
-    wd_name(t->l, name);
-    wj_write_null(&t->l->w);
+    wj_put_null(&t->l->w, name);
 }
 
 static void nulls(struct wd_asst_out *t, const char *const *names)
@@ -49,8 +47,7 @@ static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_me
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
     struct wd_lowering                   *l   = t->l;
-    wd_name(l, "image_url");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "image_url", '{');
     if (m->source != UPP_SOURCE_URL) {
         struct upp_str mime = wb_str_starts(m->mime, UPP_STR("image/")) ? m->mime : UPP_STR("image/png");
         int            r    = wd_data_url(m, mime, &url, l->w.err);
@@ -66,8 +63,7 @@ static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
     struct wd_lowering       *l = t->l;
     const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
-    wd_name(l, "content");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "content", '[');
     for (uint32_t k = p->from; k < p->from + p->n && !l->w.failed; k++) {
         const struct upp_part *part = &m->parts[k];
         if (!wd_asst_is_content(part))
@@ -77,11 +73,9 @@ static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
         if (part->media)
             put_image(t, p->entry, part->media);
         else {
-            wd_name(l, "text");
-            wj_write_open(&l->w, '{');
+            wj_put_open(&l->w, "text", '{');
             wd_member(l, "value", part->text.p ? part->text : UPP_STR(""));
-            wd_name(l, "annotations");
-            wj_write_raw(&l->w, "[]", 2);
+            wj_put_raw(&l->w, "annotations", "[]", 2);
             wj_write_close(&l->w, '}');
         }
         wj_write_close(&l->w, '}');
@@ -96,11 +90,9 @@ static void put_who(struct wd_asst_out *t, const struct wd_asst_piece *p, bool u
     const struct wm_doc_agent *agent = agent_of(t, p);
     struct upp_str             name  = agent ? agent->name : wd_entry_at(l, p->entry)->e.who;
     bool                       named = name.n && !(agent && wb_str_eq(agent->name, agent->id));
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
     if (named || (user && agent)) {
-        wd_name(l, "weft");
-        wj_write_open(&l->w, '{');
+        wj_put_open(&l->w, "weft", '{');
         if (user && agent)
             wd_member(l, "agent", agent->id);
         if (named)
@@ -150,8 +142,7 @@ void wd_asst_put_message(struct wd_asst_out *t, const struct wd_asst_piece *p)
     put_content(t, p);
     wd_member_or_null(l, "assistant_id", agent ? agent->id : (struct upp_str){0});
     wd_member_or_null(l, "run_id", p->run);
-    wd_name(l, "attachments");
-    wj_write_raw(&l->w, "[]", 2);
+    wj_put_raw(&l->w, "attachments", "[]", 2);
     put_who(t, p, user);
     wj_write_close(&l->w, '}');
     wd_close(l);
@@ -190,8 +181,7 @@ static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint3
     wj_write_open(&l->w, '{');
     wd_member(l, "id", call_id(t, p, k));
     wd_member(l, "type", UPP_STR("function"));
-    wd_name(l, "function");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "function", '{');
     wd_member(l, "name", call->name.p ? call->name : UPP_STR(""));
     wd_member(l, "arguments", call->text.p ? call->text : UPP_STR(""));
     wd_member_or_null(l, "output", output_of(l, wd_answer_of(l->doc, p->entry, call->id), &json));
@@ -213,10 +203,8 @@ static void put_named(struct wd_asst_out *t, const struct wd_asst_piece *p, cons
             (void)output_of(l, result, &said);
         if (!said)
             continue;
-        if (!any) {
-            wd_name(l, name);
-            wj_write_open(&l->w, '[');
-        }
+        if (!any)
+            wj_put_open(&l->w, name, '[');
         any = true;
         wj_write_str(&l->w, call_id(t, p, k));
     }
@@ -257,20 +245,16 @@ void wd_asst_put_step(struct wd_asst_out *t, const struct wd_asst_piece *p)
     else
         wd_asst_seconds(t, "completed_at", m->time_ms);
     nulls(t, none);
-    wd_name(l, "step_details");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "step_details", '{');
     wd_member(l, "type", UPP_STR("tool_calls"));
-    wd_name(l, "tool_calls");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "tool_calls", '[');
     for (uint32_t k = p->from; k < p->from + p->n && !l->w.failed; k++)
         if (m->parts[k].kind == UPP_PART_CALL)
             put_call(t, p, k);
     wj_write_close(&l->w, ']');
     wj_write_close(&l->w, '}');
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
-    wd_name(l, "weft");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
+    wj_put_open(&l->w, "weft", '{');
     if (agent && !wb_str_eq(agent->name, agent->id))
         wd_member(l, "name", agent->name);
     wd_member_or_null(l, "after", p->after);

@@ -43,20 +43,17 @@ void wd_frame_push(struct wd_out *o)
 
 void wd_str(struct wd_out *o, const char *name, struct upp_str value)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_str(&o->w, value.p ? value : UPP_STR(""));
+    wj_put_str_or_empty(&o->w, name, value);
 }
 
 void wd_u64(struct wd_out *o, const char *name, uint64_t value)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_u64(&o->w, value);
+    wj_put_u64(&o->w, name, value);
 }
 
 void wd_bool(struct wd_out *o, const char *name, bool value)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_bool(&o->w, value);
+    wj_put_bool(&o->w, name, value);
 }
 
 void wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value)
@@ -67,14 +64,12 @@ void wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value)
 
 void wd_object(struct wd_out *o, const char *name)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_open(&o->w, '{');
+    wj_put_open(&o->w, name, '{');
 }
 
 void wd_array(struct wd_out *o, const char *name)
 {
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_open(&o->w, '[');
+    wj_put_open(&o->w, name, '[');
 }
 
 const char *wd_status_word(uint8_t status)

@@ -113,8 +113,4 @@ static inline struct upp_str wd_envelope_filled(struct upp_str text, const char 
 /* A time as an envelope has it? */
 bool wd_envelope_is_time(struct upp_str text);
 
-/* The JSON Schema (draft 2020-12) and the TypeScript types of one envelope, both made from the table. */
-void wd_envelope_schema(struct wb_buf *out);
-void wd_envelope_types(struct wb_buf *out);
-
 #endif

@@ -59,16 +59,10 @@ static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *
         return 0;
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("envelope"));
-    wj_write_open(&w, '{');
-    if (typed) {
-        wj_write_name(&w, UPP_STR("type"));
-        wj_write_str(&w, type);
-    }
-    if (beside) {
-        wj_write_name(&w, UPP_STR("data"));
-        wj_write_value(&w, beside);
-    }
+    wj_put_open(&w, "envelope", '{');
+    if (typed)
+        wj_put_str(&w, "type", type);
+    wj_put_value(&w, "data", beside);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
@@ -314,14 +308,6 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
 
-static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
-{
-    if (!v)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_value(w, v);
-}
-
 static bool are_texts(yyjson_val *list)
 {
     bool        good = yyjson_is_arr(list);
@@ -348,16 +334,12 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
             wj_write_value(w, e->data);
         else
             wj_write_null(w); /* as a thread has it */
-        put_member(w, "source", yyjson_is_str(source) ? source : NULL);
-        put_member(w, "targets", are_texts(targets) ? targets : NULL);
+        wj_put_value(w, "source", yyjson_is_str(source) ? source : NULL);
+        wj_put_value(w, "targets", are_texts(targets) ? targets : NULL);
     } else {
-        wj_write_name(w, UPP_STR("data"));
-        wj_write_open(w, '{');
-        if (e->task.p) {
-            wj_write_name(w, UPP_STR("task"));
-            wj_write_str(w, e->task);
-        }
-        put_member(w, "content", e->content);
+        wj_put_open(w, "data", '{');
+        wj_put_text(w, "task", e->task);
+        wj_put_value(w, "content", e->content);
         wj_write_close(w, '}');
     }
     wj_write_close(w, '}');

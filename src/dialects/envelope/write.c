@@ -136,8 +136,7 @@ static void put_content(struct wd_envelope_out *o, const struct wd_envelope_says
 {
     struct wd_lowering *l    = o->l;
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
-    wd_name(l, "content");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "content", '{');
     wd_member_word(l, "type", s->type);
     put_text(o, s->text);
     if (call || s->data || s->string.p || s->json.p || event)
@@ -180,10 +179,8 @@ static void put_artifact(struct wd_envelope_out *o)
 {
     struct wd_lowering     *l = o->l;
     const struct upp_media *m = o->part->media;
-    wd_name(l, "outputs");
-    wj_write_open(&l->w, '{');
-    wd_name(l, "artifacts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "outputs", '{');
+    wj_put_open(&l->w, "artifacts", '[');
     wj_write_open(&l->w, '{');
     wd_member(l, "kind", o->part->kind == UPP_PART_DOCUMENT ? UPP_STR("report") : UPP_STR("dataset"));
     wd_member(l, "name", wd_envelope_filled(m->title, "medium"));
@@ -199,18 +196,15 @@ static void put_artifact(struct wd_envelope_out *o)
 static void put_trace(struct wd_envelope_out *o)
 {
     struct wd_lowering *l = o->l;
-    wd_name(l, "trace");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "trace", '{');
     if (o->parent.p) {
-        wd_name(l, "parents");
-        wj_write_open(&l->w, '[');
+        wj_put_open(&l->w, "parents", '[');
         wj_write_str(&l->w, o->parent);
         wj_write_close(&l->w, ']');
     }
     wd_member(l, "id", o->id);
     if (o->has_cost && !o->k) {
-        wd_name(l, "cost");
-        wj_write_open(&l->w, '{');
+        wj_put_open(&l->w, "cost", '{');
         wd_member_u64(l, "input_tokens", o->cost.input);
         wd_member_u64(l, "output_tokens", o->cost.output);
         wj_write_close(&l->w, '}');
@@ -225,8 +219,7 @@ static void weft_open(struct wd_envelope_out *o)
     if (o->weft)
         return;
     o->weft = true;
-    wd_name(o->l, "weft");
-    wj_write_open(&o->l->w, '{');
+    wj_put_open(&o->l->w, "weft", '{');
 }
 
 static void weft_text(struct wd_envelope_out *o, const char *name, struct upp_str text)
@@ -332,8 +325,7 @@ static void put_weft_event(struct wd_envelope_out *o, yyjson_val *event)
     }
     if (!yyjson_is_arr(targets))
         return;
-    wd_name(o->l, "targets");
-    wj_write_open(&o->l->w, '[');
+    wj_put_open(&o->l->w, "targets", '[');
     yyjson_arr_foreach(targets, i, n, one) put_mention(o, one);
     wj_write_close(&o->l->w, ']');
 }
@@ -406,8 +398,7 @@ void wd_envelope_write_event(struct wd_envelope_out *o)
     struct upp_str          intent;
     if (is_own(event, &intent, &task, &content)) {
         begin(o, intent, wj_text(task));
-        wd_name(o->l, "content");
-        wj_write_value(&o->l->w, content);
+        wj_put_value(&o->l->w, "content", content);
         put_trace(o);
     } else {
         wd_envelope_say_event(o->l, event, &s);

@@ -17,12 +17,6 @@ struct lowering {
     yyjson_val          *prompt; /* the next one; NULL: no more */
 };
 
-static void put_null(struct wd_lowering *l, const char *name)
-{
-    wd_name(l, name);
-    wj_write_null(&l->w);
-}
-
 static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
 {
     const struct upp_message *m = &wd_entry_at(l, i)->e.message;
@@ -59,8 +53,7 @@ static void open_for(struct opened *o)
 {
     if (o->is)
         return;
-    wd_name(o->l, o->name);
-    wj_write_open(&o->l->w, '{');
+    wj_put_open(&o->l->w, o->name, '{');
     o->is = true;
 }
 
@@ -134,22 +127,21 @@ static void put_metadata(struct lowering *t, uint32_t entry)
     close_for(&weft);
     close_for(&own);
     if (!own.is)
-        put_null(l, "metadata");
+        wj_put_null(&l->w, "metadata");
 }
 
 static void put_ends(struct lowering *t, uint32_t entry, struct upp_str run)
 {
     struct wd_lowering *l = t->l;
     wd_member_or_null(l, "run_id", run);
-    put_null(l, "conversation_id");
+    wj_put_null(&l->w, "conversation_id");
     put_metadata(t, entry);
     wd_member(l, "state", UPP_STR("complete"));
 }
 
 static void put_usage(struct wd_lowering *l, const struct wm_said *s)
 {
-    wd_name(l, "usage");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "usage", '{');
     wd_member_u64(l, "input_tokens", s->usage.input);
     wd_member_u64(l, "cache_write_tokens", s->usage.cache_write);
     wd_member_u64(l, "cache_read_tokens", s->usage.cache_read);
@@ -157,12 +149,11 @@ static void put_usage(struct wd_lowering *l, const struct wm_said *s)
     wd_member_u64(l, "input_audio_tokens", 0);
     wd_member_u64(l, "cache_audio_read_tokens", 0);
     wd_member_u64(l, "output_audio_tokens", 0);
-    wd_name(l, "details");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "details", '{');
     if (s->reasoning)
         wd_member_u64(l, "reasoning_tokens", s->reasoning);
     wj_write_close(&l->w, '}');
-    put_null(l, "cost");
+    wj_put_null(&l->w, "cost");
     wj_write_close(&l->w, '}');
 }
 
@@ -198,8 +189,7 @@ static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_tur
     const struct wm_doc_entry *e    = wd_entry_at(l, i);
     struct upp_str             time = time_of(l, i);
     struct wd_pai_out          o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
     for (size_t k = 0; k < e->e.message.n_parts; k++)
         if (e->e.message.parts[k].kind != UPP_PART_RESULT)
             put_answer_part(&o, i, &e->e.message.parts[k]);
@@ -211,8 +201,8 @@ static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_tur
     wd_member(l, "timestamp", time);
     wd_member(l, "kind", UPP_STR("response"));
     wd_member_or_null(l, "provider_name", e->said.provider);
-    put_null(l, "provider_url");
-    put_null(l, "provider_details");
+    wj_put_null(&l->w, "provider_url");
+    wj_put_null(&l->w, "provider_details");
     wd_member_or_null(l, "provider_response_id", e->said.response);
     wd_member_or_null(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
     put_ends(t, i, turn->run);
@@ -225,7 +215,7 @@ static void put_prompt(struct wd_lowering *l, struct upp_str text, struct upp_st
     wj_write_open(&l->w, '{');
     wd_member(l, "content", text);
     wd_member_or_null(l, "timestamp", time);
-    put_null(l, "dynamic_ref");
+    wj_put_null(&l->w, "dynamic_ref");
     wd_member(l, "part_kind", UPP_STR("system-prompt"));
     wj_write_close(&l->w, '}');
 }
@@ -265,15 +255,14 @@ static void put_prompts(struct lowering *t, struct upp_str time)
 static void begin_request(struct lowering *t)
 {
     wj_write_open(&t->l->w, '{');
-    wd_name(t->l, "parts");
-    wj_write_open(&t->l->w, '[');
+    wj_put_open(&t->l->w, "parts", '[');
 }
 
 static void end_request(struct lowering *t, struct upp_str time)
 {
     wj_write_close(&t->l->w, ']');
     wd_member_or_null(t->l, "timestamp", time);
-    put_null(t->l, "instructions");
+    wj_put_null(&t->l->w, "instructions");
     wd_member(t->l, "kind", UPP_STR("request"));
     put_ends(t, WD_THREAD, (struct upp_str){0});
     wj_write_close(&t->l->w, '}');
@@ -298,15 +287,14 @@ static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct u
     struct wd_lowering *l    = t->l;
     struct upp_str      time = time_of(l, first);
     struct wd_pai_out   o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
     if (first == t->turn->first)
         put_prompts(t, time);
     for (uint32_t i = first; i < first + n; i++)
         wd_pai_put_request(&o, i, &wd_entry_at(l, i)->e.message);
     wj_write_close(&l->w, ']');
     wd_member(l, "timestamp", time);
-    put_null(l, "instructions");
+    wj_put_null(&l->w, "instructions");
     wd_member(l, "kind", UPP_STR("request"));
     put_ends(t, first, run);
     t->system = (struct upp_str){0};

@@ -108,8 +108,7 @@ static void put_residue(struct wd_lowering *l, uint32_t at, const struct wm_resi
 static void write_residue(struct wd_lowering *l, const struct wd_carry *c)
 {
     uint32_t at = 0;
-    wd_name(l, "residue");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "residue", '[');
     if (c->first == WD_THREAD)
         put_residue(l, 0, l->doc->residue);
     for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++)

@@ -273,17 +273,14 @@ static void put_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *v)
     yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets"), *one;
     size_t      i, n;
     wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("type"));
-    wj_write_value(w, yyjson_obj_get(v, "type"));
-    wj_write_name(w, UPP_STR("data"));
-    wj_write_value(w, yyjson_obj_get(v, "data"));
+    wj_put_value(w, "type", yyjson_obj_get(v, "type"));
+    wj_put_value(w, "data", yyjson_obj_get(v, "data"));
     if (source) {
         wj_write_name(w, UPP_STR("source"));
         wd_carried_mention(l, w, source);
     }
     if (targets) {
-        wj_write_name(w, UPP_STR("targets"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "targets", '[');
         yyjson_arr_foreach(targets, i, n, one)
         {
             wd_carried_mention(l, w, one);

@@ -88,12 +88,6 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
 
-static void put_bool(struct wd_lowering *l, const char *name, bool value)
-{
-    wd_name(l, name);
-    wj_write_bool(&l->w, value);
-}
-
 static void put_time(struct wd_lowering *l, const struct upp_message *m)
 {
     if (m->time_text.p || m->time_ms < 0)
@@ -124,7 +118,7 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     wd_member_u64(l, "entry", entry);
     wd_member_u64(l, "part", part);
     if (needs.whole)
-        put_bool(l, "new", true);
+        wj_put_bool(&l->w, "new", true);
     if (needs.kind && p->kind && p->kind < WB_LEN(wd_carried_kinds))
         wd_member(l, "kind", wb_cstr(wd_carried_kinds[p->kind]));
     if (needs.whole) {
@@ -138,16 +132,15 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     if (p->media)
         put_media(l, p->media, needs);
     if (needs.error)
-        put_bool(l, "error", p->is_error);
+        wj_put_bool(&l->w, "error", p->is_error);
     if (needs.cut)
-        put_bool(l, "cut", true);
+        wj_put_bool(&l->w, "cut", true);
     wj_write_close(&l->w, '}');
 }
 
 static void put_said(struct wd_lowering *l, const struct wm_said *s)
 {
-    wd_name(l, "said");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "said", '{');
     wd_member(l, "model_name", s->model);
     wd_member(l, "provider_name", s->provider);
     wd_member(l, "provider_response_id", s->response);
@@ -165,7 +158,7 @@ static void put_entry(struct wd_lowering *l, const struct entry *x)
     wj_write_open(&l->w, '{');
     wd_member_u64(l, "entry", x->at);
     if (x->is_new)
-        put_bool(l, "new", true);
+        wj_put_bool(&l->w, "new", true);
     if (x->event)
         wd_member_json(l, "event", e->e.data);
     else if (x->is_new && m->role && m->role < WB_LEN(wd_upp_roles))
@@ -184,15 +177,14 @@ static void put_entry(struct wd_lowering *l, const struct entry *x)
     if (x->said)
         put_said(l, &e->said);
     if (m->interrupted)
-        put_bool(l, "interrupted", true);
+        wj_put_bool(&l->w, "interrupted", true);
     wj_write_close(&l->w, '}');
 }
 
 void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
 {
     uint32_t at = 0;
-    wd_name(l, "model");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "model", '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
         if (!wm_is_shown(&l->doc->entries.p[i].e))

@@ -92,19 +92,11 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
         return no_memory(t);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, m->event_type.p ? m->event_type : UPP_STR(""));
-    if (m->event_data) {
-        wj_write_name(&w, UPP_STR("data"));
-        wj_write_value(&w, m->event_data);
-    }
-    if (m->source_agent.p) {
-        wj_write_name(&w, UPP_STR("source"));
-        wj_write_str(&w, m->source_agent);
-    }
+    wj_put_str_or_empty(&w, "type", m->event_type);
+    wj_put_value(&w, "data", m->event_data);
+    wj_put_text(&w, "source", m->source_agent);
     if (m->target_agents.p) {
-        wj_write_name(&w, UPP_STR("targets"));
-        wj_write_open(&w, '[');
+        wj_put_open(&w, "targets", '[');
         for (size_t i = 0; i < m->target_agents.n; i++)
             wj_write_str(&w, m->target_agents.p[i]);
         wj_write_close(&w, ']');

@@ -26,8 +26,7 @@ static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
 
 void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning)
 {
-    wd_name(l, name);
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, name, '{');
     wd_member_u64(l, "input_tokens", u->input);
     wd_member_u64(l, "output_tokens", u->output);
     if (reasoning)
@@ -60,16 +59,12 @@ static void put_own(struct wd_lowering *l, const struct own *o)
     if (!l->pure)
         wd_member(l, "id", o->turn->id);
     wd_member(l, "run", o->turn->run);
-    if (o->turn->partial) {
-        wd_name(l, "partial");
-        wj_write_bool(&l->w, true);
-    }
+    if (o->turn->partial)
+        wj_put_bool(&l->w, "partial", true);
     if (l->pure)
         return;
-    if (o->summed) {
-        wd_name(l, "summed");
-        wj_write_bool(&l->w, true);
-    }
+    if (o->summed)
+        wj_put_bool(&l->w, "summed", true);
     if (o->ended)
         wd_member(l, "ended", o->turn->ended);
     if (o->usage)
@@ -82,8 +77,7 @@ static void put_unsaid(struct wd_lowering *l)
     const struct wm_doc *d = l->doc;
     if (d->id.p && d->created.p && d->updated.p)
         return;
-    wd_name(l, "unsaid");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "unsaid", '[');
     if (!d->id.p)
         wj_write_str(&l->w, UPP_STR("thread_id"));
     if (!d->created.p)
@@ -102,8 +96,7 @@ static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const s
         carries = 0;
     if (!carries && !has_own(l, o))
         return;
-    wd_name(l, "x_weft");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "x_weft", '{');
     put_own(l, o);
     if (c->first == WD_THREAD)
         put_unsaid(l);
@@ -145,8 +138,7 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
     }
     if (!targets)
         return;
-    wd_name(l, "target_agents");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "target_agents", '[');
     yyjson_arr_foreach(targets, k, n, one)
     {
         wd_carried_mention(l, &l->w, one);
@@ -175,8 +167,7 @@ static const struct upp_message *said_of(struct wd_lowering *l, const struct upp
 static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
 {
     struct wd_pai_out o = {.l = l, .style = WD_PAI_THREAD, .time = c->time};
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         if (!wm_is_shown(&wd_entry_at(l, i)->e) || wd_carried_is_new(l, c, i))
             continue;
@@ -267,8 +258,7 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
     wd_member_or_null(l, "agent_id", agent_id(l, t->agent));
     wd_member(l, "started_at", or_else(t->started, time_at(l, t->first)));
     wd_member(l, "completed_at", or_else(t->ended, time_at(l, t->first + t->n - 1)));
-    wd_name(l, "messages");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "messages", '[');
     for (uint32_t i = t->first; i < t->first + t->n && !l->w.failed;) {
         uint32_t n = WB_MIN(wd_span(l, i, "message", 1), t->first + t->n - i);
         if (wm_is_shown(&wd_entry_at(l, i)->e))
@@ -300,8 +290,7 @@ static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 
 static void put_agents(struct wd_lowering *l, struct upp_str created)
 {
-    wd_name(l, "agents");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "agents", '{');
     for (size_t i = 0; i < l->doc->agents.n; i++) {
         const struct wm_doc_agent *a = &l->doc->agents.p[i];
         wj_write_name(&l->w, or_else(a->id, a->name));
@@ -313,8 +302,7 @@ static void put_agents(struct wd_lowering *l, struct upp_str created)
         wd_member(l, "created_at", or_else(a->created, created));
         wd_member(l, "config_ref", a->config);
         if (a->prompt.p && !l->pure && !l->no_system) {
-            wd_name(l, "x_weft");
-            wj_write_open(&l->w, '{');
+            wj_put_open(&l->w, "x_weft", '{');
             wd_member(l, "prompt", a->prompt);
             wj_write_close(&l->w, '}');
         }
@@ -348,8 +336,7 @@ int wd_tp_lower(struct wd_lowering *l, struct upp_err *err)
         wd_member_u64(l, "branch_point", d->parent_at);
     }
     put_agents(l, created);
-    wd_name(l, "turns");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "turns", '[');
     for (size_t i = 0; i < d->turns.n && !l->w.failed; i++)
         put_turn(l, &d->turns.p[i]);
     wj_write_close(&l->w, ']');

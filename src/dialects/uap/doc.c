@@ -52,11 +52,9 @@ static uint32_t end_of(struct wd_lowering *l, uint32_t first)
 static void put_thread(struct wd_upp_out *t, const struct node *node)
 {
     struct wd_lowering *l = t->l;
-    wd_name(l, "thread");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "thread", '{');
     wd_member(l, "id", wb_arena_numbered(&l->keep, UPP_STR("thread-"), node->first));
-    wd_name(l, "messages");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "messages", '[');
     for (uint32_t i = node->first; i < node->end && !l->w.failed && !l->w.out->failed;)
         i += wd_upp_put_message(t, i);
     wj_write_close(&l->w, ']');
@@ -76,13 +74,11 @@ static void put_node(struct wd_upp_out *t, const struct node *node)
     wd_member(l, "id", node->id);
     wd_member_or_null(l, "parentId", node->parent);
     put_thread(t, node);
-    wd_name(l, "children");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "children", '[');
     if (node->next.p)
         wj_write_str(&l->w, node->next);
     wj_write_close(&l->w, ']');
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
     wd_close(l);
@@ -135,8 +131,7 @@ static void put_tree(struct wd_upp_out *t)
     uint32_t            first = wd_upp_first(l), n = (uint32_t)l->doc->entries.n, last = first;
     for (uint32_t end = last; end < n; end = end_of(l, last))
         last = end;
-    wd_name(l, "threadTree");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "threadTree", '{');
     wd_member(l, "rootId", node_id(l, first));
     wd_member(l, "currentId", node_id(l, last));
     wd_name(l, "nodes");
@@ -158,8 +153,7 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     wd_member(l, "createdAt", wd_upp_created(l));
     wd_member(l, "updatedAt", wd_upp_updated(l));
     put_tree(&t);
-    wd_name(l, "checkpoints");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "checkpoints", '[');
     wj_write_close(&l->w, ']');
     wd_upp_put_about(&t, true);
     wj_write_close(&l->w, '}');

@@ -164,14 +164,6 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
     uap_end(o);
 }
 
-static void optional(struct wd_out *o, const char *name, yyjson_val *v)
-{
-    if (!v)
-        return;
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_value(&o->w, v);
-}
-
 /* The entry holds {"type":...,"data":...,"source":...,"targets":[...]}. */
 static void system_event(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
 {
@@ -182,10 +174,10 @@ static void system_event(struct uap *u, const struct uap_voice *v, const struct 
         return;
     }
     uap_begin_in_step(o, v, ev, "system_event");
-    optional(o, "eventType", yyjson_obj_get(said, "type"));
-    optional(o, "eventData", yyjson_obj_get(said, "data"));
-    optional(o, "sourceAgent", yyjson_obj_get(said, "source"));
-    optional(o, "targetAgents", yyjson_obj_get(said, "targets"));
+    wj_put_value(&o->w, "eventType", yyjson_obj_get(said, "type"));
+    wj_put_value(&o->w, "eventData", yyjson_obj_get(said, "data"));
+    wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(said, "source"));
+    wj_put_value(&o->w, "targetAgents", yyjson_obj_get(said, "targets"));
     uap_end(o);
     wb_arena_reset(&u->scratch);
 }

@@ -63,8 +63,7 @@ static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name
     {
         if (wj_named(key, name))
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
+        wj_put_member(w, key);
     }
 }
 
@@ -92,22 +91,14 @@ static void put_own(struct wj_writer *w, yyjson_val *said, const struct own *own
         {
             if (is_own(key, own))
                 continue;
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, value);
+            wj_put_member(w, key);
         }
     }
-    if (own->denied) {
-        wj_write_name(w, UPP_STR("outcome"));
-        wj_write_str(w, UPP_STR("denied"));
-    }
-    if (own->builtin) {
-        wj_write_name(w, UPP_STR("builtin"));
-        wj_write_bool(w, true);
-    }
-    if (own->approval) {
-        wj_write_name(w, UPP_STR("approval"));
-        wj_write_value(w, own->approval);
-    }
+    if (own->denied)
+        wj_put_str(w, "outcome", UPP_STR("denied"));
+    if (own->builtin)
+        wj_put_bool(w, "builtin", true);
+    wj_put_value(w, "approval", own->approval);
     wj_write_close(w, '}');
 }
 
@@ -174,14 +165,6 @@ static bool is_event(const struct wd_ui_part *p)
     return wb_str_starts(p->type, UPP_STR("data-"));
 }
 
-static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
-{
-    if (!v)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_value(w, v);
-}
-
 static int event_add(struct lifting *t, const struct wd_ui_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
@@ -192,16 +175,15 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
         return failed(t);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, wb_str_sub(p->type, 5, SIZE_MAX));
-    put_member(&w, "data", p->data);
+    wj_put_str(&w, "type", wb_str_sub(p->type, 5, SIZE_MAX));
+    wj_put_value(&w, "data", p->data);
     yyjson_val *source = yyjson_obj_get(more, "sourceAgent"), *targets = yyjson_obj_get(more, "targetAgents");
     bool        names = yyjson_is_arr(targets);
     yyjson_val *one;
     size_t      i, n;
     yyjson_arr_foreach(targets, i, n, one) names &= yyjson_is_str(one);
-    put_member(&w, "source", yyjson_is_str(source) ? source : NULL);
-    put_member(&w, "targets", names ? targets : NULL);
+    wj_put_value(&w, "source", yyjson_is_str(source) ? source : NULL);
+    wj_put_value(&w, "targets", names ? targets : NULL);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)

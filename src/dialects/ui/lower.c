@@ -83,11 +83,9 @@ static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json
 static void put_approval(struct wd_lowering *l, const struct upp_part *call, const struct upp_part *result)
 {
     yyjson_val *v = result->text.n ? read_scratch(l, result->text) : NULL;
-    wd_name(l, "approval");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "approval", '{');
     wd_member(l, "id", call->id);
-    wd_name(l, "approved");
-    wj_write_bool(&l->w, false);
+    wj_put_bool(&l->w, "approved", false);
     if (v && yyjson_is_str(v) && !wj_named(v, UPP_STR(WD_UI_DENIED)))
         wd_member(l, "reason", wj_text(v));
     wj_write_close(&l->w, '}');
@@ -117,8 +115,7 @@ static void put_unsaid(struct wd_lowering *l, yyjson_val *own, bool denied)
     {
         if (is_said(key, denied))
             continue;
-        wj_write_name(&l->w, wj_text(key));
-        wj_write_value(&l->w, value);
+        wj_put_member(&l->w, key);
     }
     wj_write_close(&l->w, '}');
 }
@@ -135,8 +132,7 @@ static void put_tool_metadata(struct wd_lowering *l, const char *name, struct up
     }
     if (!left && unsafe_yyjson_get_len(v) == 1)
         return;
-    wd_name(l, name);
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, name, '{');
     yyjson_obj_foreach(v, i, n, key, value)
     {
         if (value == own && !left)
@@ -193,17 +189,14 @@ static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const str
         wd_member_json(l, "output", result->text.n ? result->text : UPP_STR("null"));
     else if (result && !denied)
         put_error(l, entry, result->text);
-    if (wd_pai_is_builtin(l, p)) {
-        wd_name(l, "providerExecuted");
-        wj_write_bool(&l->w, true);
-    }
+    if (wd_pai_is_builtin(l, p))
+        wj_put_bool(&l->w, "providerExecuted", true);
     put_tool_metadata(l, "callProviderMetadata", p->metadata, false);
     if (result)
         put_result_metadata(l, entry, result, denied);
     yyjson_val *approval = approval_of(l, p);
     if (approval) {
-        wd_name(l, "approval");
-        wj_write_value(&l->w, approval);
+        wj_put_value(&l->w, "approval", approval);
     } else if (denied)
         put_approval(l, p, result);
     wj_write_close(&l->w, '}');
@@ -329,8 +322,7 @@ static void put_event(struct message *m, uint32_t i)
 static void put_parts(struct message *m)
 {
     struct wd_lowering *l = m->l;
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
     for (uint32_t i = m->first; i < m->first + m->n && !l->w.failed; i++) {
         const struct wm_doc_entry *e = wd_entry_at(l, i);
         if (!wm_is_shown(&e->e))
@@ -380,10 +372,8 @@ static void weft_name(struct wd_lowering *l, bool *open, const char *name, struc
 {
     if (!text.p)
         return;
-    if (!*open) {
-        wd_name(l, "weft");
-        wj_write_open(&l->w, '{');
-    }
+    if (!*open)
+        wj_put_open(&l->w, "weft", '{');
     *open = true;
     wd_member(l, name, text);
 }
@@ -399,8 +389,7 @@ static void put_about(struct message *m)
     bool                open = false;
     if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
         end = m->turn->ended;
-    wd_name(l, "pydantic_ai");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "pydantic_ai", '{');
     wd_member(l, "timestamp", time);
     wj_write_close(&l->w, '}');
     if (m->turn->agent != WM_NO_AGENT) {
@@ -439,8 +428,7 @@ static void put_usage(struct message *m)
     }
     if (!has)
         return;
-    wd_name(m->l, "usage");
-    wj_write_open(&m->l->w, '{');
+    wj_put_open(&m->l->w, "usage", '{');
     wd_member_u64(m->l, "inputTokens", sum.input);
     wd_member_u64(m->l, "outputTokens", sum.output);
     wd_member_u64(m->l, "totalTokens", sum.input + sum.output);
@@ -460,23 +448,15 @@ static void put_events(struct message *m)
         const struct wm_doc_entry *e = wd_entry_at(l, i);
         if (e->e.kind != WM_ENTRY_EVENT || !wm_is_shown(&e->e))
             continue;
-        if (!any) {
-            wd_name(l, "weft_events");
-            wj_write_open(&l->w, '{');
-        }
+        if (!any)
+            wj_put_open(&l->w, "weft_events", '{');
         any           = true;
         yyjson_val *v = read_scratch(l, e->e.data), *source = yyjson_obj_get(v, "source");
         yyjson_val *targets = yyjson_obj_get(v, "targets");
         wj_write_name(&l->w, event_id(m, i));
         wj_write_open(&l->w, '{');
-        if (source) {
-            wd_name(l, "sourceAgent");
-            wj_write_value(&l->w, source);
-        }
-        if (targets) {
-            wd_name(l, "targetAgents");
-            wj_write_value(&l->w, targets);
-        }
+        wj_put_value(&l->w, "sourceAgent", source);
+        wj_put_value(&l->w, "targetAgents", targets);
         wd_member_u64(l, "timestamp", (uint64_t)WB_MAX(e->e.message.time_ms, 0));
         wj_write_close(&l->w, '}');
     }
@@ -530,8 +510,7 @@ static void put_message(struct message *m)
     wj_write_open(&l->w, '{');
     wd_member(l, "id", m->id);
     wd_member(l, "role", m->user ? UPP_STR("user") : UPP_STR("assistant"));
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
+    wj_put_open(&l->w, "metadata", '{');
     put_about(m);
     if (!m->user)
         put_usage(m);

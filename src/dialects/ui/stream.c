@@ -99,8 +99,7 @@ static void finish(struct wd_out *o, const struct wm_event *ev, const char *reas
         wj_write_name(&o->w, UPP_STR("usage"));
         wm_usage_write(&o->w, &ev->usage);
         if (wm_is_incomplete(ev->status, ev->text)) {
-            wj_write_name(&o->w, UPP_STR("incomplete"));
-            wj_write_raw(&o->w, ev->text.p, ev->text.n); /* made by the engine: one line */
+            wj_put_raw(&o->w, "incomplete", ev->text.p, ev->text.n); /* made by the engine: one line */
         }
         wd_end(o, '}');
     }

@@ -121,15 +121,6 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 
 /* ---- System events --------------------------------------------------------------------------------------- */
 
-/* A member with a value of ours, or nothing. */
-static void value_of(struct wd_out *o, const char *name, yyjson_val *v)
-{
-    if (!v)
-        return;
-    wj_write_name(&o->w, wb_cstr(name));
-    wj_write_value(&o->w, v);
-}
-
 /* The event's data as the client can read them: ui_value wants them as text. */
 static void event_data(struct ui *u, struct wd_out *o, yyjson_val *data)
 {
@@ -169,8 +160,8 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     wd_object(o, "messageMetadata");
     wd_object(o, "weft_events");
     wd_object(o, id);
-    value_of(o, "sourceAgent", yyjson_obj_get(v, "source"));
-    value_of(o, "targetAgents", yyjson_obj_get(v, "targets"));
+    wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(v, "source"));
+    wj_put_value(&o->w, "targetAgents", yyjson_obj_get(v, "targets"));
     wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
     wd_frame_close(o, UPP_STR("}}}}"));
 }

@@ -14,16 +14,13 @@ static void begin_system(struct wd_lowering *l, struct upp_str id, struct upp_st
     wd_member(l, "id", id);
     wd_member(l, "role", UPP_STR("system"));
     if (time.p && !wb_str_eq(time, usual)) {
-        wd_name(l, "metadata");
-        wj_write_open(&l->w, '{');
-        wd_name(l, "pydantic_ai");
-        wj_write_open(&l->w, '{');
+        wj_put_open(&l->w, "metadata", '{');
+        wj_put_open(&l->w, "pydantic_ai", '{');
         wd_member(l, "timestamp", time);
         wj_write_close(&l->w, '}');
         wj_write_close(&l->w, '}');
     }
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "parts", '[');
 }
 
 static void put_prompt(struct wd_lowering *l, yyjson_val *part)

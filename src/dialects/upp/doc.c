@@ -129,8 +129,7 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", l->doc->id.p ? l->doc->id : UPP_STR("thread"));
-    wd_name(l, "messages");
-    wj_write_open(&l->w, '[');
+    wj_put_open(&l->w, "messages", '[');
     for (uint32_t i = wd_upp_first(l); i < n && !l->w.failed && !l->w.out->failed;)
         i += wd_upp_put_message(&t, i);
     wj_write_close(&l->w, ']');

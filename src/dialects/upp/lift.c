@@ -30,12 +30,9 @@ static size_t put_others(struct wj_writer *w, yyjson_val *weft, const struct upp
     {
         if (wd_upp_is_ours(key, ours))
             continue;
-        if (!n++) {
-            wj_write_name(w, UPP_STR("weft"));
-            wj_write_open(w, '{');
-        }
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
+        if (!n++)
+            wj_put_open(w, "weft", '{');
+        wj_put_member(w, key);
     }
     if (n)
         wj_write_close(w, '}');
@@ -57,8 +54,7 @@ static int foreign(struct wd_upp_in *t, yyjson_val *map, const struct upp_str *o
             n += put_others(&w, value, ours);
             continue;
         }
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, value);
+        wj_put_member(&w, key);
         n++;
     }
     wj_write_close(&w, '}');

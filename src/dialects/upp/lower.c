@@ -518,10 +518,8 @@ static void say_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
         return;
     say(o, UPP_STR("parent"));
     wj_write_open(&o->l->w, '{');
-    wd_name(o->l, "id");
-    wj_write_str(&o->l->w, t->l->doc->parent);
-    wd_name(o->l, "at");
-    wj_write_u64(&o->l->w, t->l->doc->parent_at);
+    wj_put_str(&o->l->w, "id", t->l->doc->parent);
+    wj_put_u64(&o->l->w, "at", t->l->doc->parent_at);
     wj_write_close(&o->l->w, '}');
 }
 

@@ -139,15 +139,13 @@ static void put_members(struct wd_upp_weft *o, const struct others *x)
 {
     yyjson_val *key, *value;
     size_t      i, max;
-    wd_name(o->l, "metadata");
-    wj_write_open(&o->l->w, '{');
+    wj_put_open(&o->l->w, "metadata", '{');
     if (x->map)
         yyjson_obj_foreach(x->map, i, max, key, value)
         {
             if (wm_weft_is_weft(key))
                 continue;
-            wj_write_name(&o->l->w, wj_text(key));
-            wj_write_value(&o->l->w, value);
+            wj_put_member(&o->l->w, key);
         }
 }
 
@@ -156,15 +154,13 @@ static void put_within(struct wd_upp_weft *o, const struct others *x)
     yyjson_val *key, *value;
     size_t      i, max;
     o->open = true;
-    wd_name(o->l, "weft");
-    wj_write_open(&o->l->w, '{');
+    wj_put_open(&o->l->w, "weft", '{');
     if (x->weft)
         yyjson_obj_foreach(x->weft, i, max, key, value)
         {
             if (wd_upp_is_ours(key, o->names))
                 continue;
-            wj_write_name(&o->l->w, wj_text(key));
-            wj_write_value(&o->l->w, value);
+            wj_put_member(&o->l->w, key);
         }
 }
 

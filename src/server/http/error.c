@@ -77,23 +77,16 @@ static const char *type_of(int status)
                            : "invalid_request_error";
 }
 
-static void member(struct wj_writer *w, struct upp_str name, struct upp_str value)
-{
-    wj_write_name(w, name);
-    wj_write_str(w, value);
-}
-
 void sv_error_write(struct wb_buf *out, int status, struct upp_str message, struct upp_str param, const char *code)
 {
     struct wj_writer w;
     wj_writer_init(&w, out, NULL);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("error"));
-    wj_write_open(&w, '{');
-    member(&w, UPP_STR("message"), message);
-    member(&w, UPP_STR("type"), wb_cstr(type_of(status)));
-    member(&w, UPP_STR("param"), param);
-    member(&w, UPP_STR("code"), wb_cstr(code));
+    wj_put_open(&w, "error", '{');
+    wj_put_str(&w, "message", message);
+    wj_put_str(&w, "type", wb_cstr(type_of(status)));
+    wj_put_str(&w, "param", param);
+    wj_put_str(&w, "code", wb_cstr(code));
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
 }

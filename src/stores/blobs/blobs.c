@@ -124,7 +124,7 @@ static WEFT_SUSPENDS int is_there(struct wl_store *inner, const struct wl_owner 
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(PIECE_ARENA);
     struct wl_piece                            last;
-    int r = inner->ops->piece(inner, o, &c->key, pieces_of(c->bytes.n) - 1, &a, &last, err);
+    int r = wl_get_piece(inner, o, &c->key, pieces_of(c->bytes.n) - 1, &a, &last, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
@@ -240,7 +240,7 @@ static WEFT_SUSPENDS int read_blob(struct filling *f, const struct wl_row *row, 
     size_t done = 0;
     for (uint32_t i = 0, n = pieces_of(c->bytes.n); i < n; i++) {
         struct wl_piece p;
-        int             r = f->inner->ops->piece(f->inner, f->o, &c->key, i, &f->piece, &p, err);
+        int             r = wl_get_piece(f->inner, f->o, &c->key, i, &f->piece, &p, err);
         if (r < 0)
             return r == -UPP_ENOTFOUND ? wrong(err, row, "is not there") : r;
         if (p.bytes.n > c->bytes.n - done || p.last != (i + 1 == n))
@@ -352,54 +352,23 @@ static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_r
 
 /* ---- What goes through --------------------------------------------------------------------------------- */
 
-/* clang-format off */
-#define PASS(name, params, ...)                                                                                        \
-    static WEFT_SUSPENDS int name params                                                                               \
-    {                                                                                                                  \
-        return s->inner->ops->name(s->inner, __VA_ARGS__);                                                             \
-    }
+static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                             struct upp_err *err)
+{
+    return s->inner->ops->get(s->inner, ask, a, ret, err);
+}
 
-PASS(node, (struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret, struct upp_err *err),
-     o, key, ret, err)
-PASS(thread, (struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-              struct wl_thread *ret, struct upp_err *err), o, id, a, ret, err)
-PASS(run, (struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a, struct wm_run *ret,
-           struct upp_err *err), o, id, a, ret, err)
-PASS(alias, (struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text, struct wb_uuid *ret,
-             struct upp_err *err), o, kind, text, ret, err)
-PASS(key, (struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str text,
-           struct wl_key *ret, struct upp_err *err), o, route, text, ret, err)
-PASS(threads, (struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max, struct wb_arena *a,
-               struct wl_thread **ret, size_t *n, struct upp_err *err), o, after, max, a, ret, n, err)
-PASS(runs, (struct wl_store *s, const struct wl_owner *o, struct wb_uuid of, bool live_only, size_t max,
-            struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err),
-     o, of, live_only, max, a, ret, n, err)
-PASS(live, (struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a, struct wm_run **ret,
-            struct wl_owner **owners, size_t *n, struct upp_err *err), after, max, a, ret, owners, n, err)
-PASS(family_nodes, (struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid after, size_t max,
-                    struct wb_arena *a, struct wl_node **ret, size_t *n, struct upp_err *err),
-     o, family, after, max, a, ret, n, err)
-PASS(family_threads, (struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid after, size_t max,
-                      struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err),
-     o, family, after, max, a, ret, n, err)
-PASS(value, (struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str name,
-             struct wb_arena *a, struct upp_str *ret, struct upp_err *err), o, space, name, a, ret, err)
-PASS(values, (struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str after, size_t max,
-              struct wb_arena *a, struct wl_value **ret, size_t *n, struct upp_err *err),
-     o, space, after, max, a, ret, n, err)
-PASS(tenants, (struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a, struct upp_str **ret,
-               size_t *n, struct upp_err *err), after, max, a, ret, n, err)
-PASS(piece, (struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *of, uint32_t number,
-             struct wb_arena *a, struct wl_piece *ret, struct upp_err *err), o, of, number, a, ret, err)
-PASS(loose_blobs, (struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max, struct wb_arena *a,
-                   struct wl_blob_key **ret, size_t *n, struct upp_err *err), o, before_ms, max, a, ret, n, err)
-PASS(old_runs, (struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms, size_t max,
-                struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n, struct upp_err *err),
-     o, after, before_ms, max, a, ret, numbers, n, err)
-PASS(learned, (struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err), upto, end, err)
-PASS(search, (struct wl_store *s, const struct wl_owner *o, const struct wl_query *q, struct wb_arena *a,
-              struct wl_hit **ret, size_t *n, struct upp_err *err), o, q, a, ret, n, err)
-/* clang-format on */
+static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
+                              struct upp_err *err)
+{
+    return s->inner->ops->list(s->inner, ask, a, ret, err);
+}
+
+static WEFT_SUSPENDS int search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
+{
+    return s->inner->ops->search(s->inner, o, q, a, ret, n, err);
+}
 
 static WEFT_SUSPENDS void close_it(struct wl_store *s)
 {
@@ -431,31 +400,16 @@ static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *ar
 }
 
 static const struct wl_store_ops ops = {
-    .size           = sizeof ops,
-    .name           = "blobs",
-    .commit         = commit,
-    .rows           = rows,
-    .node           = node,
-    .thread         = thread,
-    .run            = run,
-    .alias          = alias,
-    .key            = key,
-    .threads        = threads,
-    .runs           = runs,
-    .live           = live,
-    .family_nodes   = family_nodes,
-    .family_threads = family_threads,
-    .value          = value,
-    .values         = values,
-    .tenants        = tenants,
-    .piece          = piece,
-    .loose_blobs    = loose_blobs,
-    .old_runs       = old_runs,
-    .follow         = follow,
-    .learned        = learned,
-    .search         = search,
-    .at_once        = at_once,
-    .close          = close_it,
+    .size    = sizeof ops,
+    .name    = "blobs",
+    .commit  = commit,
+    .rows    = rows,
+    .get     = get,
+    .list    = list,
+    .follow  = follow,
+    .search  = search,
+    .at_once = at_once,
+    .close   = close_it,
 };
 
 WEFT_SUSPENDS int ws_blobs_open(struct wl_store *inner, struct wl_store **ret, struct upp_err *err)
@@ -492,7 +446,7 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
         struct wl_blob_key *p;
         size_t              n, before = *ret;
         wb_arena_reset(&a);
-        int r = s->ops->loose_blobs(s, &owner, before_ms, SWEPT_AT_ONCE, &a, &p, &n, err);
+        int r = wl_list_loose_blobs(s, &owner, before_ms, SWEPT_AT_ONCE, &a, &p, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = drop(s, &owner, &p[i], ret, err);
         if (r < 0 || n < SWEPT_AT_ONCE || *ret == before)
@@ -510,7 +464,7 @@ WEFT_SUSPENDS int ws_blobs_sweep(struct wl_store *s, int64_t now_ms, size_t *ret
     *ret                                             = 0;
     while (r >= 0 && n) {
         wb_arena_reset(&a);
-        r = s->ops->tenants(s, after, 64, &a, &p, &n, err);
+        r = wl_list_tenants(s, after, 64, &a, &p, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = sweep_tenant(s, p[i], now_ms - WS_LOOSE_MS, ret, err);
         if (r >= 0 && n) {

@@ -11,22 +11,18 @@ static struct ws_mem_value *value_is(const struct ws_mem_tenant *t, size_t at, c
     return x && wb_str_eq(x->v.space, v->space) && wb_str_eq(x->v.name, v->name) ? x : NULL;
 }
 
-static int put_value(struct ws_mem_applying *a, const struct wl_value *v, struct ws_mem_done *d, struct upp_err *err)
+int ws_mem_put_value(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_tenant *t    = a->tenant;
-    struct ws_mem_value  *x    = NULL;
-    size_t                size = sizeof *x + v->space.n + v->name.n + v->bytes.n;
+    struct ws_mem_tenant *t = a->tenant;
+    struct ws_mem_value  *x = NULL;
     if (!wb_vec_room(&t->values, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, size, &x, err);
+    int r = ws_mem_copy(a->m, &ws_values, c->value, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->size = size;
-    x->v    = *v;
-    (void)ws_mem_keep(ws_mem_keep(ws_mem_keep(x->bytes, &x->v.space), &x->v.name), &x->v.bytes);
-    size_t at = ws_mem_value_at(t, v->space, v->name);
+    size_t at = ws_mem_value_at(t, x->v.space, x->v.name);
     d->now    = x;
-    d->before = value_is(t, at, v);
+    d->before = value_is(t, at, &x->v);
     if (d->before)
         t->values.p[at] = x;
     else
@@ -34,16 +30,17 @@ static int put_value(struct ws_mem_applying *a, const struct wl_value *v, struct
     return 0;
 }
 
-static int drop_value(struct ws_mem_applying *a, const struct wl_value *v, struct ws_mem_done *d)
+int ws_mem_drop_value(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    size_t at = ws_mem_value_at(a->tenant, v->space, v->name);
-    d->before = value_is(a->tenant, at, v);
+    size_t at = ws_mem_value_at(a->tenant, c->value->space, c->value->name);
+    (void)err;
+    d->before = value_is(a->tenant, at, c->value);
     if (d->before)
         WS_MEM_REMOVE(&a->tenant->values, at);
     return 0;
 }
 
-static void undo_value(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_undo_value(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_value *now = d->now, *before = d->before, *any = now ? now : before;
     if (!any)
@@ -55,23 +52,23 @@ static void undo_value(struct ws_mem_applying *a, struct ws_mem_done *d)
         WS_MEM_REMOVE(&a->tenant->values, at);
     else
         WS_MEM_INSERT(&a->tenant->values, at, before);
-    if (now)
-        ws_mem_give(a->m, now, now->size);
+    ws_mem_free(a->m, now);
 }
 
 /* ---- Blobs ----------------------------------------------------------------------------------------- */
 
-static void free_piece(struct ws_memory *m, struct ws_mem_piece *p)
-{
-    ws_mem_give(m, p, sizeof *p + p->n);
-}
-
 void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b)
 {
     for (size_t i = 0; i < b->pieces.n; i++)
-        free_piece(m, b->pieces.p[i]);
+        ws_mem_free(m, b->pieces.p[i]);
     wb_vec_done(&b->pieces);
-    ws_mem_give(m, b, sizeof *b);
+    ws_mem_free(m, b);
+}
+
+void ws_mem_dropped_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    if (d->before)
+        ws_mem_free_blob(a->m, d->before);
 }
 
 /* Its time begins anew: whoever brings a piece, or a name, will want it for a while. */
@@ -88,22 +85,22 @@ static int need_blob(struct ws_mem_applying *a, const struct wl_blob_key *key, s
     struct ws_mem_blob *b = *ret;
     if (b)
         return 0;
-    if (!ws_table_room(&a->m->blobs))
+    if (!ws_mem_room(a->m, WS_MEM_BLOBS))
         return ws_mem_no_memory(err);
     int r = ws_mem_take(a->m, sizeof *b, &b, err);
     if (r < 0)
         return r;
-    b->tenant     = a->tenant;
-    b->key        = *key;
-    b->entry.hash = ws_mem_hash_blob(a->m, a->tenant, key);
-    *ret          = b;
+    b->tenant = a->tenant;
+    b->v      = *key;
+    *ret      = b;
     return 0;
 }
 
-static int add_piece(struct ws_mem_applying *a, const struct wl_piece *p, struct ws_mem_done *d, struct upp_err *err)
+int ws_mem_add_piece(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_blob  *b = ws_mem_blob(a->m, a->tenant, &p->key), *was = b;
-    struct ws_mem_piece *x = NULL;
+    const struct wl_piece *p = c->piece;
+    struct ws_mem_blob    *b = ws_mem_blob(a->m, a->tenant, &p->key), *was = b;
+    struct ws_mem_piece   *x = NULL;
     if (b && p->number < b->pieces.n) {
         touch(a, b, d);
         return 0;
@@ -114,25 +111,22 @@ static int add_piece(struct ws_mem_applying *a, const struct wl_piece *p, struct
     if (r >= 0 && !wb_vec_room(&b->pieces, WS_PIECES_MAX))
         r = ws_mem_no_memory(err);
     if (r >= 0)
-        r = ws_mem_take(a->m, sizeof *x + p->bytes.n, &x, err);
+        r = ws_mem_copy(a->m, &ws_pieces, p, sizeof *x, &x, err);
     if (r < 0) {
         if (b && !was)
             ws_mem_free_blob(a->m, b);
         return r;
     }
-    x->n = p->bytes.n;
-    if (x->n)
-        memcpy(x->bytes, p->bytes.p, x->n);
     touch(a, b, d);
     b->pieces.p[b->pieces.n++] = x;
     b->whole                   = p->last;
     if (!was)
-        ws_table_add(&a->m->blobs, &b->entry);
+        ws_mem_enter(a->m, WS_MEM_BLOBS, b);
     d->now = x;
     return 0;
 }
 
-static void undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_blob *b = d->blob;
     b->loose              = d->loose;
@@ -140,35 +134,38 @@ static void undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
         return; /* it was there before */
     b->pieces.n--;
     b->whole = false;
-    free_piece(a->m, d->now);
+    ws_mem_free(a->m, d->now);
     if (b->pieces.n)
         return;
-    ws_table_remove(&a->m->blobs, &b->entry);
+    ws_mem_leave(a->m, WS_MEM_BLOBS, b);
     ws_mem_free_blob(a->m, b);
 }
 
-static int drop_blob(struct ws_mem_applying *a, const struct wl_blob_key *key, struct ws_mem_done *d,
-                     struct upp_err *err)
+int ws_mem_drop_blob(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, key);
+    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, c->blob);
     if (!b)
         return ws_no_blob(err, UPP_ENOTFOUND);
     if (b->refs)
         return ws_blob_stays(err, "something refers to it");
-    ws_table_remove(&a->m->blobs, &b->entry);
+    ws_mem_leave(a->m, WS_MEM_BLOBS, b);
     d->before = b;
     return 0;
 }
 
-static void name_it(struct ws_mem_applying *a, struct ws_mem_blob *b, const struct wl_blob_key *key)
+void ws_mem_undrop_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    ws_table_remove(&a->m->blobs, &b->entry);
-    b->key        = *key;
-    b->entry.hash = ws_mem_hash_blob(a->m, a->tenant, key);
-    ws_table_add(&a->m->blobs, &b->entry);
+    ws_mem_enter(a->m, WS_MEM_BLOBS, d->before);
 }
 
-static int name_blob(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
+static void name_it(struct ws_mem_applying *a, struct ws_mem_blob *b, const struct wl_blob_key *key)
+{
+    ws_mem_leave(a->m, WS_MEM_BLOBS, b);
+    b->v = *key;
+    ws_mem_enter(a->m, WS_MEM_BLOBS, b);
+}
+
+int ws_mem_name_blob(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_mem_blob *from = ws_mem_blob(a->m, a->tenant, c->name.from),
                        *to   = ws_mem_blob(a->m, a->tenant, c->name.to);
@@ -179,56 +176,32 @@ static int name_blob(struct ws_mem_applying *a, const struct wl_change *c, struc
     if (from == to)
         return 0;
     if (to && to->whole) {
-        ws_table_remove(&a->m->blobs, &from->entry);
+        ws_mem_leave(a->m, WS_MEM_BLOBS, from);
         d->before = from;
         touch(a, to, d);
         return 0;
     }
     if (to) /* somebody began it: that one can use ours */
-        ws_table_remove(&a->m->blobs, &to->entry);
+        ws_mem_leave(a->m, WS_MEM_BLOBS, to);
     d->before = to;
     d->now    = from;
-    d->key    = from->key;
+    d->key    = from->v;
     touch(a, from, d);
     name_it(a, from, c->name.to);
     return 0;
 }
 
-static void undo_name(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_undo_name(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     if (d->now)
         name_it(a, d->now, &d->key);
     if (d->before)
-        ws_table_add(&a->m->blobs, &((struct ws_mem_blob *)d->before)->entry);
+        ws_mem_enter(a->m, WS_MEM_BLOBS, d->before);
     if (d->blob)
         d->blob->loose = d->loose;
 }
 
 /* ---- References ------------------------------------------------------------------------------------ */
-
-static int ref_cmp(const struct ws_mem_ref *a, const struct ws_mem_ref *b)
-{
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    if (a->pos != b->pos)
-        return a->pos < b->pos ? -1 : 1;
-    int c = wb_uuid_cmp(a->id, b->id);
-    return c || !a->blob || !b->blob ? c : memcmp(a->blob->key.b, b->blob->key.b, sizeof a->blob->key.b);
-}
-
-/* The first that is not before; no blob: whatever blob. */
-static size_t ref_at(const struct ws_mem_tenant *t, const struct ws_mem_ref *x)
-{
-    size_t low = 0, high = t->refs.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ref_cmp(t->refs.p[mid], x) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
 
 static struct ws_mem_ref as_ref(const struct wl_ref *x, struct ws_mem_blob *b)
 {
@@ -238,7 +211,7 @@ static struct ws_mem_ref as_ref(const struct wl_ref *x, struct ws_mem_blob *b)
 
 static void link_ref(struct ws_mem_applying *a, struct ws_mem_ref *x)
 {
-    WS_MEM_INSERT(&a->tenant->refs, ref_at(a->tenant, x), x);
+    WS_MEM_INSERT(&a->tenant->refs, ws_mem_ref_at(a->tenant, x), x);
     x->next = NULL;
     x->blob->refs++;
 }
@@ -251,21 +224,22 @@ static void unlink_ref(struct ws_mem_applying *a, size_t at)
         b->loose = a->now_ms;
 }
 
-static int add_ref(struct ws_mem_applying *a, const struct wl_ref *ref, struct ws_mem_done *d, struct upp_err *err)
+int ws_mem_add_ref(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, &ref->blob);
+    struct ws_mem_blob *b = ws_mem_blob(a->m, a->tenant, &c->ref->blob);
     struct ws_mem_ref  *x = NULL;
     if (!b || !b->whole)
         return ws_no_blob(err, UPP_EBUSY);
-    struct ws_mem_ref key = as_ref(ref, b);
-    size_t            at  = ref_at(a->tenant, &key);
-    if (at < a->tenant->refs.n && ref_cmp(a->tenant->refs.p[at], &key) == 0)
+    struct ws_mem_ref key = as_ref(c->ref, b);
+    size_t            at  = ws_mem_ref_at(a->tenant, &key);
+    if (at < a->tenant->refs.n && ws_mem_ref_cmp(a->tenant->refs.p[at], &key) == 0)
         return 0;
     if (!wb_vec_room(&a->tenant->refs, WS_MEM_MANY))
         return ws_mem_no_memory(err);
     int r = ws_mem_take(a->m, sizeof *x, &x, err);
     if (r < 0)
         return r;
+    key.head = x->head;
     *x       = key;
     d->now   = x;
     d->loose = b->loose;
@@ -273,23 +247,24 @@ static int add_ref(struct ws_mem_applying *a, const struct wl_ref *ref, struct w
     return 0;
 }
 
-static void undo_add_ref(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_undo_ref(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_ref *x = d->now;
     if (!x)
         return; /* it was there before */
-    unlink_ref(a, ref_at(a->tenant, x));
+    unlink_ref(a, ws_mem_ref_at(a->tenant, x));
     if (!x->blob->refs)
         x->blob->loose = d->loose;
-    ws_mem_give(a->m, x, sizeof *x);
+    ws_mem_free(a->m, x);
 }
 
-static int drop_ref(struct ws_mem_applying *a, const struct wl_ref *ref, struct ws_mem_done *d)
+int ws_mem_drop_ref(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_blob *b   = ws_mem_blob(a->m, a->tenant, &ref->blob);
-    struct ws_mem_ref   key = as_ref(ref, b);
-    size_t              at  = b ? ref_at(a->tenant, &key) : 0;
-    if (b && at < a->tenant->refs.n && ref_cmp(a->tenant->refs.p[at], &key) == 0) {
+    struct ws_mem_blob *b   = ws_mem_blob(a->m, a->tenant, &c->ref->blob);
+    struct ws_mem_ref   key = as_ref(c->ref, b);
+    size_t              at  = b ? ws_mem_ref_at(a->tenant, &key) : 0;
+    (void)err;
+    if (b && at < a->tenant->refs.n && ws_mem_ref_cmp(a->tenant->refs.p[at], &key) == 0) {
         d->refs = a->tenant->refs.p[at];
         unlink_ref(a, at);
     }
@@ -300,7 +275,7 @@ struct ws_mem_ref *ws_mem_refs_take(struct ws_mem_applying *a, uint64_t node, ui
 {
     struct ws_mem_tenant *t     = a->tenant;
     struct ws_mem_ref    *chain = NULL;
-    size_t                at    = ref_at(t, &(struct ws_mem_ref){.node = node, .pos = from});
+    size_t                at    = ws_mem_ref_at(t, &(struct ws_mem_ref){.node = node, .pos = from});
     while (at < t->refs.n && t->refs.p[at]->node == node && t->refs.p[at]->pos <= to) {
         struct ws_mem_ref *x = t->refs.p[at];
         unlink_ref(a, at);
@@ -316,70 +291,4 @@ void ws_mem_refs_back(struct ws_mem_applying *a, struct ws_mem_ref *chain)
         next = x->next;
         link_ref(a, x);
     }
-}
-
-void ws_mem_refs_free(struct ws_memory *m, struct ws_mem_ref *chain)
-{
-    for (struct ws_mem_ref *x = chain, *next; x; x = next) {
-        next = x->next;
-        ws_mem_give(m, x, sizeof *x);
-    }
-}
-
-/* ---- Each kind ------------------------------------------------------------------------------------- */
-
-int ws_mem_blob_change(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
-{
-    switch ((int)c->kind) {
-    case WL_PUT_VALUE:
-        return put_value(a, c->value, d, err);
-    case WL_DROP_VALUE:
-        return drop_value(a, c->value, d);
-    case WL_ADD_PIECE:
-        return add_piece(a, c->piece, d, err);
-    case WL_NAME_BLOB:
-        return name_blob(a, c, d, err);
-    case WL_ADD_REF:
-        return add_ref(a, c->ref, d, err);
-    case WL_DROP_REF:
-        return drop_ref(a, c->ref, d);
-    default:
-        return drop_blob(a, c->blob, d, err);
-    }
-}
-
-void ws_mem_blob_undo(struct ws_mem_applying *a, struct ws_mem_done *d)
-{
-    switch ((int)d->kind) {
-    case WL_PUT_VALUE:
-    case WL_DROP_VALUE:
-        undo_value(a, d);
-        break;
-    case WL_ADD_PIECE:
-        undo_piece(a, d);
-        break;
-    case WL_NAME_BLOB:
-        undo_name(a, d);
-        break;
-    case WL_ADD_REF:
-        undo_add_ref(a, d);
-        break;
-    case WL_DROP_REF:
-        ws_mem_refs_back(a, d->refs);
-        break;
-    default:
-        ws_table_add(&a->m->blobs, &((struct ws_mem_blob *)d->before)->entry);
-        break;
-    }
-}
-
-void ws_mem_blob_settle(struct ws_mem_applying *a, struct ws_mem_done *d)
-{
-    ws_mem_refs_free(a->m, d->refs);
-    if (!d->before)
-        return;
-    if (d->kind == WL_PUT_VALUE || d->kind == WL_DROP_VALUE)
-        ws_mem_give(a->m, d->before, ((struct ws_mem_value *)d->before)->size);
-    else
-        ws_mem_free_blob(a->m, d->before);
 }

@@ -22,124 +22,145 @@ int ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err
 {
     if (size > m->max || m->used > m->max - size)
         return wb_fail_full(err, "the memory store holds %zu bytes, its limit is %zu", m->used, m->max);
-    void *p = wb_calloc(1, size);
+    struct ws_mem_head *p = wb_calloc(1, size);
     if (!p)
         return ws_mem_no_memory(err);
     m->used += size;
+    p->size = size;
     memcpy(ret, &p, sizeof p);
     return 0;
 }
 
-void ws_mem_give(struct ws_memory *m, void *p, size_t size)
+void ws_mem_free(struct ws_memory *m, void *x)
 {
-    m->used -= size;
+    struct ws_mem_head *p = x;
+    m->used -= p ? p->size : 0;
     wb_free(p);
 }
 
-char *ws_mem_keep(char *at, struct upp_str *s)
+int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing, size_t size, void *ret,
+                struct upp_err *err)
 {
-    if (!s->p)
-        return at;
-    if (s->n)
-        memcpy(at, s->p, s->n);
-    s->p = at;
-    return at + s->n;
+    struct ws_mem_head *p = NULL;
+    int                 r = ws_mem_take(m, size + ws_texts_bytes(k, thing), &p, err);
+    if (r < 0)
+        return r;
+    memcpy(p + 1, thing, k->size);
+    ws_texts_keep(k, p + 1, (char *)p + size);
+    memcpy(ret, &p, sizeof p);
+    return 0;
 }
 
-/* ---- Tenants and owners: once made they stay ------------------------------------------------------- */
+/* ---- Tenants, owners, families: once made they stay -------------------------------------------------- */
+
+static int need_name(struct ws_memory *m, struct upp_str name, size_t size, void *ret, struct upp_err *err)
+{
+    return ws_mem_copy(m, ws_kind_of(WL_LIST_TENANTS), &name, size, ret, err);
+}
 
 static int need_tenant(struct ws_memory *m, struct upp_str name, struct ws_mem_tenant **ret, struct upp_err *err)
 {
-    struct ws_mem_tenant *t = ws_mem_tenant(m, name);
-    if (!t) {
-        if (!ws_table_room(&m->tenants) || !wb_vec_room(&m->by_name, WS_MEM_MANY))
-            return ws_mem_no_memory(err);
-        int r = ws_mem_take(m, sizeof *t + name.n, &t, err);
-        if (r < 0)
-            return r;
-        t->name       = name;
-        t->entry.hash = ws_mem_hash_name(m, name);
-        (void)ws_mem_keep(t->bytes, &t->name);
-        ws_table_add(&m->tenants, &t->entry);
-        WS_MEM_INSERT(&m->by_name, ws_mem_name_at(m, t->name), t);
-    }
-    *ret = t;
+    *ret = ws_mem_tenant(m, name);
+    if (*ret)
+        return 0;
+    if (!ws_mem_room(m, WS_MEM_TENANTS) || !wb_vec_room(&m->by_name, WS_MEM_MANY))
+        return ws_mem_no_memory(err);
+    int r = need_name(m, name, sizeof **ret, ret, err);
+    if (r < 0)
+        return r;
+    ws_mem_enter(m, WS_MEM_TENANTS, *ret);
+    WS_MEM_INSERT(&m->by_name, ws_mem_name_at(m, name), *ret);
     return 0;
 }
 
 static int need_owner(struct ws_memory *m, struct ws_mem_tenant *t, struct upp_str user, struct ws_mem_owner **ret,
                       struct upp_err *err)
 {
-    struct ws_mem_owner *o = ws_mem_owner(m, t, user);
-    if (!o) {
-        if (!ws_table_room(&m->owners))
+    *ret = ws_mem_owner(m, t, user);
+    if (*ret)
+        return 0;
+    int r = ws_mem_room(m, WS_MEM_OWNERS) ? need_name(m, user, sizeof **ret, ret, err) : ws_mem_no_memory(err);
+    if (r < 0)
+        return r;
+    (*ret)->tenant = t;
+    ws_mem_enter(m, WS_MEM_OWNERS, *ret);
+    return 0;
+}
+
+/* With room for one more node and thread. */
+static int need_family(struct ws_mem_applying *a, uint32_t family, struct upp_err *err)
+{
+    struct ws_mem_family *f = ws_mem_family(a->m, a->tenant, family);
+    if (!f) {
+        if (!ws_mem_room(a->m, WS_MEM_FAMILIES))
             return ws_mem_no_memory(err);
-        int r = ws_mem_take(m, sizeof *o + user.n, &o, err);
+        int r = ws_mem_take(a->m, sizeof *f, &f, err);
         if (r < 0)
             return r;
-        o->tenant     = t;
-        o->user       = user;
-        o->entry.hash = ws_mem_hash_owner(m, t, user);
-        (void)ws_mem_keep(o->bytes, &o->user);
-        ws_table_add(&m->owners, &o->entry);
+        f->tenant = a->tenant;
+        f->v      = family;
+        ws_mem_enter(a->m, WS_MEM_FAMILIES, f);
     }
-    *ret = o;
+    if (!wb_vec_room(&f->nodes, WS_MEM_MANY) || !wb_vec_room(&f->threads, WS_MEM_MANY))
+        return ws_mem_no_memory(err);
     return 0;
+}
+
+/* That of its own id, and that of its tree where it is another. */
+static int need_families(struct ws_mem_applying *a, uint32_t own, struct wb_uuid tree, struct upp_err *err)
+{
+    int r = need_family(a, own, err);
+    return r < 0 || own == wl_family(tree) ? r : need_family(a, wl_family(tree), err);
 }
 
 /* ---- Rows and nodes -------------------------------------------------------------------------------- */
 
-static int add_row(struct ws_mem_applying *a, const struct wl_row *row, struct ws_mem_done *d, struct upp_err *err)
+static int add_row(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, row->node);
+    const struct wl_row *row = c->row;
+    struct ws_mem_node  *n   = ws_mem_node(a->m, a->tenant, row->node);
+    struct ws_mem_row   *x   = NULL;
     if (!n)
         return ws_no_node(err, row->node);
     const struct wl_row *last = n->rows.n ? &n->rows.p[n->rows.n - 1]->v : NULL;
     uint64_t             end  = last ? wl_pos_next(last->pos, last->n_entries) : 0;
     if (row->pos != end)
         return ws_row_misplaced(err, row, end);
-    struct ws_mem_row *new = NULL;
-    size_t size            = sizeof *new + row->body.n + row->tape.n;
     if (!wb_vec_room(&n->rows, WS_MEM_MANY) || !wb_vec_room(&a->m->log, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, size, &new, err);
+    int r = ws_mem_copy(a->m, &ws_rows, row, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    new->v                     = *row;
-    new->size                  = size;
-    new->number                = ++a->m->last_row;
-    a->m->log.p[a->m->log.n++] = (struct ws_mem_place){new->number, row->node, row->pos, a->tenant};
-    (void)ws_mem_keep(ws_mem_keep(new->bytes, &new->v.body), &new->v.tape);
-    n->rows.p[n->rows.n++] = new;
-    d->now                 = n;
+    x->number                  = ++a->m->last_row;
+    a->m->log.p[a->m->log.n++] = (struct ws_mem_place){x->number, row->node, row->pos, a->tenant};
+    n->rows.p[n->rows.n++]     = x;
+    d->now                     = n;
     return 0;
 }
 
 static void undo_row(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_node *n   = d->now;
-    struct ws_mem_row  *row = n->rows.p[--n->rows.n];
+    struct ws_mem_node *n = d->now;
     a->m->log.n--;
-    ws_mem_give(a->m, row, row->size);
+    ws_mem_free(a->m, n->rows.p[--n->rows.n]);
 }
 
-static int add_node(struct ws_mem_applying *a, const struct wl_node *node, struct ws_mem_done *d, struct upp_err *err)
+static int add_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, node->key);
-    struct ws_mem_kin   kin;
+    const struct wl_node *node = c->node;
+    struct ws_mem_node   *n    = ws_mem_node(a->m, a->tenant, node->key);
     if (n)
         return ws_taken(err, "the key of a node");
-    if (!ws_table_room(&a->m->nodes))
+    if (!ws_mem_room(a->m, WS_MEM_NODES))
         return ws_mem_no_memory(err);
-    int r = ws_mem_kin(a, (uint32_t)(node->key >> 32), node->tree, &kin, err);
+    int r = need_families(a, (uint32_t)(node->key >> 32), node->tree, err);
     if (r >= 0)
         r = ws_mem_take(a->m, sizeof *n, &n, err);
     if (r < 0)
         return r;
-    n->tenant     = a->tenant;
-    n->v          = *node;
-    n->entry.hash = ws_mem_hash_u64(a->m, a->tenant, node->key);
-    r             = ws_mem_texts(a, node, node->origin, &n->texts, err);
+    n->tenant = a->tenant;
+    n->v      = *node;
+    r         = ws_mem_texts(a, node, node->origin, &n->texts, err);
     n->v.name = n->v.metadata = n->v.origin = (struct upp_str){NULL, 0};
     if (r < 0) {
         ws_mem_free_node(a->m, n);
@@ -169,65 +190,61 @@ static int hold_node(struct ws_mem_applying *a, const struct wl_change *c, struc
     return 0;
 }
 
+static void undo_hold(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    (void)a;
+    ((struct ws_mem_node *)d->now)->v.holder = d->holder;
+}
+
 /* ---- Threads --------------------------------------------------------------------------------------- */
 
 static int copy_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_owner *o,
                        struct ws_mem_thread **ret, struct upp_err *err)
 {
-    struct ws_mem_thread *t    = NULL;
-    size_t                size = sizeof *t + thread->title.n + thread->metadata.n;
-    int                   r    = ws_mem_take(a->m, size, &t, err);
+    struct wl_thread v = *thread;
+    v.owner            = (struct wl_owner){{NULL, 0}, {NULL, 0}}; /* the texts of o */
+    int r              = ws_mem_copy(a->m, &ws_threads, &v, sizeof **ret, ret, err);
     if (r < 0)
         return r;
-    t->v          = *thread;
-    t->v.owner    = (struct wl_owner){o->tenant->name, o->user};
-    t->owner      = o;
-    t->tenant     = a->tenant;
-    t->size       = size;
-    t->entry.hash = ws_mem_hash_uuid(a->m, a->tenant, thread->id);
-    (void)ws_mem_keep(ws_mem_keep(t->bytes, &t->v.title), &t->v.metadata);
-    *ret = t;
+    (*ret)->v.owner = (struct wl_owner){o->tenant->v, o->v};
+    (*ret)->owner   = o;
+    (*ret)->tenant  = a->tenant;
     return 0;
 }
 
-static int add_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_done *d,
-                      struct upp_err *err)
+static int add_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, thread->id);
+    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, c->thread->id);
     if (t)
         return ws_taken(err, "the id of a thread");
-    struct ws_mem_kin kin;
-    if (!ws_table_room(&a->m->threads) || !wb_vec_room(&a->owner->threads, WS_MEM_MANY))
+    if (!ws_mem_room(a->m, WS_MEM_THREADS) || !wb_vec_room(&a->owner->threads, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    int r = ws_mem_kin(a, wl_family(thread->id), thread->tree, &kin, err);
+    int r = need_families(a, wl_family(c->thread->id), c->thread->tree, err);
     if (r >= 0)
-        r = copy_thread(a, thread, a->owner, &t, err);
+        r = copy_thread(a, c->thread, a->owner, &t, err);
     if (r < 0)
         return r;
-    ws_table_add(&a->m->threads, &t->entry);
+    ws_mem_enter(a->m, WS_MEM_THREADS, t);
     ws_mem_list_thread(a->m, t);
     d->now = t;
     return 0;
 }
 
-static int set_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_done *d,
-                      struct upp_err *err)
+static int set_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_thread *old = ws_mem_thread(a->m, a->tenant, thread->id), *t = NULL;
+    struct wl_thread      v   = *c->thread;
+    struct ws_mem_thread *old = ws_mem_thread(a->m, a->tenant, v.id), *t = NULL;
     if (!old)
-        return ws_no_thing(err, "thread", thread->id);
-    if (old->v.version != thread->version)
-        return ws_version_differs(err, "thread", thread->id, old->v.version, thread->version);
-    int r = copy_thread(a, thread, old->owner, &t, err);
+        return ws_no_thing(err, "thread", v.id);
+    if (old->v.version != v.version)
+        return ws_version_differs(err, "thread", v.id, old->v.version, v.version);
+    ws_fixed_keep(&ws_threads, &v, &old->v);
+    v.version++;
+    int r = copy_thread(a, &v, old->owner, &t, err);
     if (r < 0)
         return r;
-    t->v.tree       = old->v.tree;
-    t->v.parent     = old->v.parent;
-    t->v.kind       = old->v.kind;
-    t->v.created_ms = old->v.created_ms;
-    t->v.version    = old->v.version + 1;
     ws_mem_unlist_thread(a->m, old);
-    ws_table_replace(&a->m->threads, &old->entry, &t->entry);
+    ws_mem_replace(a->m, WS_MEM_THREADS, old, t);
     ws_mem_list_thread(a->m, t);
     d->now    = t;
     d->before = old;
@@ -236,14 +253,13 @@ static int set_thread(struct ws_mem_applying *a, const struct wl_thread *thread,
 
 static void undo_thread(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_thread *t = d->now, *old = d->before;
-    ws_mem_unlist_thread(a->m, t);
-    if (old) {
-        ws_table_replace(&a->m->threads, &t->entry, &old->entry);
-        ws_mem_list_thread(a->m, old);
+    ws_mem_unlist_thread(a->m, d->now);
+    if (d->before) {
+        ws_mem_replace(a->m, WS_MEM_THREADS, d->now, d->before);
+        ws_mem_list_thread(a->m, d->before);
     } else
-        ws_table_remove(&a->m->threads, &t->entry);
-    ws_mem_give(a->m, t, t->size);
+        ws_mem_leave(a->m, WS_MEM_THREADS, d->now);
+    ws_mem_free(a->m, d->now);
 }
 
 /* It is listed by this time. */
@@ -254,140 +270,115 @@ static void move_thread(struct ws_mem_applying *a, struct ws_mem_thread *t, int6
     ws_mem_list_thread(a->m, t);
 }
 
-static void touch_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_done *d)
+static int touch_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
+                        struct upp_err *err)
 {
-    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, thread->id);
-    if (!t || t->v.updated_ms >= thread->updated_ms)
-        return;
+    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, c->thread->id);
+    (void)err;
+    if (!t || t->v.updated_ms >= c->thread->updated_ms)
+        return 0;
     d->now     = t;
     d->updated = t->v.updated_ms;
-    move_thread(a, t, thread->updated_ms);
+    move_thread(a, t, c->thread->updated_ms);
+    return 0;
+}
+
+static void undo_touch(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    if (d->now)
+        move_thread(a, d->now, d->updated);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------ */
 
-static size_t live_at(struct ws_memory *m, const struct ws_mem_run *run)
-{
-    return ws_mem_live_at(m, run->v.id, run->tenant->name);
-}
-
 static void list_run(struct ws_memory *m, struct ws_mem_run *run)
 {
-    if (wm_status_ended(run->v.status))
-        return;
-    size_t at = live_at(m, run);
-    memmove(m->live.p + at + 1, m->live.p + at, (m->live.n++ - at) * sizeof m->live.p[0]);
-    m->live.p[at] = run;
+    if (!wm_status_ended(run->v.status))
+        WS_MEM_INSERT(&m->live, ws_mem_live_at(m, run->v.id, run->tenant->v), run);
 }
 
 static void unlist_run(struct ws_memory *m, struct ws_mem_run *run)
 {
-    if (wm_status_ended(run->v.status))
-        return;
-    size_t at = live_at(m, run);
-    memmove(m->live.p + at, m->live.p + at + 1, (--m->live.n - at) * sizeof m->live.p[0]);
-}
-
-static int copy_run(struct ws_mem_applying *a, const struct wm_run *run, struct ws_mem_run **ret, struct upp_err *err)
-{
-    struct ws_mem_run *x    = NULL;
-    size_t             size = sizeof *x + run->agent.n + run->call.n + run->options.n + run->error.n;
-    int                r    = ws_mem_take(a->m, size, &x, err);
-    if (r < 0)
-        return r;
-    x->v          = *run;
-    x->tenant     = a->tenant;
-    x->owner      = a->owner;
-    x->size       = size;
-    x->entry.hash = ws_mem_hash_uuid(a->m, a->tenant, run->id);
-    (void)ws_mem_keep(ws_mem_keep(ws_mem_keep(ws_mem_keep(x->bytes, &x->v.agent), &x->v.call), &x->v.options),
-                      &x->v.error);
-    *ret = x;
-    return 0;
+    if (!wm_status_ended(run->v.status))
+        WS_MEM_REMOVE(&m->live, ws_mem_live_at(m, run->v.id, run->tenant->v));
 }
 
 /* The list of a thread's runs; an empty one stays when its first run is undone. */
 static int need_runs(struct ws_mem_applying *a, struct wb_uuid thread, struct ws_mem_runs **ret, struct upp_err *err)
 {
-    struct ws_mem_runs *of = ws_mem_runs(a->m, a->tenant, thread);
-    if (!of) {
-        if (!ws_table_room(&a->m->runs_of))
-            return ws_mem_no_memory(err);
-        int r = ws_mem_take(a->m, sizeof *of, &of, err);
-        if (r < 0)
-            return r;
-        of->tenant     = a->tenant;
-        of->thread     = thread;
-        of->entry.hash = ws_mem_hash_uuid(a->m, a->tenant, thread);
-        ws_table_add(&a->m->runs_of, &of->entry);
-    }
-    *ret = of;
+    *ret = ws_mem_runs(a->m, a->tenant, thread);
+    if (*ret)
+        return 0;
+    int r = ws_mem_room(a->m, WS_MEM_RUNS_OF) ? ws_mem_take(a->m, sizeof **ret, ret, err) : ws_mem_no_memory(err);
+    if (r < 0)
+        return r;
+    (*ret)->tenant = a->tenant;
+    (*ret)->v      = thread;
+    ws_mem_enter(a->m, WS_MEM_RUNS_OF, *ret);
     return 0;
 }
 
-static int add_run(struct ws_mem_applying *a, const struct wm_run *run, struct ws_mem_done *d, struct upp_err *err)
+static int add_run(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_memory   *m  = a->m;
-    struct ws_mem_run  *x  = ws_mem_run(m, a->tenant, run->id);
+    struct ws_mem_run  *x  = ws_mem_run(m, a->tenant, c->run->id);
     struct ws_mem_runs *of = NULL;
     if (x)
         return ws_taken(err, "the id of a run");
-    int r = need_runs(a, run->thread, &of, err);
+    int r = need_runs(a, c->run->thread, &of, err);
     if (r < 0)
         return r;
-    if (!ws_table_room(&m->runs) || !wb_vec_room(&of->runs, WS_MEM_MANY) || !wb_vec_room(&m->live, WS_MEM_MANY) ||
+    if (!ws_mem_room(m, WS_MEM_RUNS) || !wb_vec_room(&of->runs, WS_MEM_MANY) || !wb_vec_room(&m->live, WS_MEM_MANY) ||
         !wb_vec_room(&a->tenant->runs, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    r = copy_run(a, run, &x, err);
+    r = ws_mem_copy(m, &ws_runs, c->run, sizeof *x, &x, err);
     if (r < 0)
         return r;
+    x->tenant                              = a->tenant;
+    x->owner                               = a->owner;
     x->of                                  = of;
     x->number                              = ++m->last_number;
     of->runs.p[of->runs.n++]               = x;
     a->tenant->runs.p[a->tenant->runs.n++] = x;
-    ws_table_add(&m->runs, &x->entry);
+    ws_mem_enter(m, WS_MEM_RUNS, x);
     list_run(m, x);
     d->now = x;
     return 0;
 }
 
-/* In its place by its number, where an earlier version of it stands. */
-static void put_run(struct ws_mem_run *x)
+/* In its place by its number, where another version of it stands. */
+static void put_run(struct ws_memory *m, struct ws_mem_run *old, struct ws_mem_run *x)
 {
     struct ws_mem_runs   *of                                     = x->of;
     struct ws_mem_tenant *t                                      = x->tenant;
     of->runs.p[ws_mem_run_at(of->runs.p, of->runs.n, x->number)] = x;
     t->runs.p[ws_mem_run_at(t->runs.p, t->runs.n, x->number)]    = x;
+    unlist_run(m, old);
+    ws_mem_replace(m, WS_MEM_RUNS, old, x);
+    list_run(m, x);
 }
 
-static int set_run(struct ws_mem_applying *a, const struct wm_run *run, struct ws_mem_done *d, struct upp_err *err)
+static int set_run(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     struct ws_memory  *m   = a->m;
-    struct ws_mem_run *old = ws_mem_run(m, a->tenant, run->id), *x = NULL;
+    struct wm_run      v   = *c->run;
+    struct ws_mem_run *old = ws_mem_run(m, a->tenant, v.id), *x = NULL;
     if (!old)
-        return ws_no_thing(err, "run", run->id);
-    if (old->v.version != run->version)
-        return ws_version_differs(err, "run", run->id, old->v.version, run->version);
+        return ws_no_thing(err, "run", v.id);
+    if (old->v.version != v.version)
+        return ws_version_differs(err, "run", v.id, old->v.version, v.version);
     if (!wb_vec_room(&m->live, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    struct wm_run v = *run;
-    v.root          = old->v.root;
-    v.parent        = old->v.parent;
-    v.thread        = old->v.thread;
-    v.depth         = old->v.depth;
-    v.call          = old->v.call;
-    v.created_ms    = old->v.created_ms;
-    v.version       = old->v.version + 1;
-    int r           = copy_run(a, &v, &x, err);
+    ws_fixed_keep(&ws_runs, &v, &old->v);
+    v.version++;
+    int r = ws_mem_copy(m, &ws_runs, &v, sizeof *x, &x, err);
     if (r < 0)
         return r;
+    x->tenant = a->tenant;
     x->of     = old->of;
     x->owner  = old->owner;
     x->number = old->number;
-    put_run(x);
-    unlist_run(m, old);
-    ws_table_replace(&m->runs, &old->entry, &x->entry);
-    list_run(m, x);
+    put_run(m, old, x);
     d->now    = x;
     d->before = old;
     return 0;
@@ -395,39 +386,31 @@ static int set_run(struct ws_mem_applying *a, const struct wm_run *run, struct w
 
 static void undo_run(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_run *x = d->now, *old = d->before;
-    unlist_run(a->m, x);
-    if (old) {
-        ws_table_replace(&a->m->runs, &x->entry, &old->entry);
-        put_run(old);
-        list_run(a->m, old); /* there was room when it left */
-    } else {
-        ws_table_remove(&a->m->runs, &x->entry);
+    struct ws_mem_run *x = d->now;
+    if (d->before)
+        put_run(a->m, x, d->before); /* there was room when it left */
+    else {
+        unlist_run(a->m, x);
+        ws_mem_leave(a->m, WS_MEM_RUNS, x);
         x->of->runs.n--; /* the newest */
         a->tenant->runs.n--;
     }
-    ws_mem_give(a->m, x, x->size);
+    ws_mem_free(a->m, x);
 }
 
 /* ---- Aliases and keys ------------------------------------------------------------------------------ */
 
-static int add_alias(struct ws_mem_applying *a, const struct wl_alias *alias, struct ws_mem_done *d,
-                     struct upp_err *err)
+static int add_alias(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_alias *x = ws_mem_alias(a->m, a->owner, alias->kind, alias->text);
+    struct ws_mem_alias *x = ws_mem_alias(a->m, a->owner, c->alias->kind, c->alias->text);
     if (x)
-        return wb_uuid_eq(x->v.object, alias->object) ? 0 : ws_taken(err, "the alias");
-    size_t size = sizeof *x + alias->text.n;
-    if (!ws_table_room(&a->m->aliases) || !wb_vec_room(&a->tenant->aliases, WS_MEM_MANY))
+        return wb_uuid_eq(x->v.object, c->alias->object) ? 0 : ws_taken(err, "the alias");
+    if (!ws_mem_room(a->m, WS_MEM_ALIASES) || !wb_vec_room(&a->tenant->aliases, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, size, &x, err);
+    int r = ws_mem_copy(a->m, &ws_aliases, c->alias, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->v          = *alias;
-    x->owner      = a->owner;
-    x->size       = size;
-    x->entry.hash = ws_mem_hash_alias(a->m, a->owner, alias->kind, alias->text);
-    (void)ws_mem_keep(x->bytes, &x->v.text);
+    x->owner = a->owner;
     ws_mem_link_alias(a->m, x);
     d->now = x;
     return 0;
@@ -435,33 +418,26 @@ static int add_alias(struct ws_mem_applying *a, const struct wl_alias *alias, st
 
 static void undo_alias(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_alias *x = d->now;
-    if (!x)
-        return; /* it was there before */
-    ws_mem_unlink_alias(a->m, x);
-    ws_mem_give(a->m, x, x->size);
+    if (d->now) /* it was not there before */
+        ws_mem_unlink_alias(a->m, d->now);
+    ws_mem_free(a->m, d->now);
 }
 
-static int add_key(struct ws_mem_applying *a, const struct wl_key *key, struct ws_mem_done *d, struct upp_err *err)
+static int add_key(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_key *old = ws_mem_key(a->m, a->tenant, key->route, key->key), *x = NULL;
+    struct ws_mem_key *old = ws_mem_key(a->m, a->tenant, c->key->route, c->key->key), *x = NULL;
     if (old && !ws_key_expired(old->v.created_ms, a->now_ms))
         return ws_taken(err, "the idempotency key");
-    size_t size = sizeof *x + key->route.n + key->key.n;
-    if (!ws_table_room(&a->m->keys))
+    if (!ws_mem_room(a->m, WS_MEM_KEYS))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, size, &x, err);
+    int r = ws_mem_copy(a->m, &ws_keys, c->key, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    x->v          = *key;
-    x->tenant     = a->tenant;
-    x->size       = size;
-    x->entry.hash = ws_mem_hash_key(a->m, a->tenant, key->route, key->key);
-    (void)ws_mem_keep(ws_mem_keep(x->bytes, &x->v.route), &x->v.key);
+    x->tenant = a->tenant;
     if (old)
-        ws_table_replace(&a->m->keys, &old->entry, &x->entry);
+        ws_mem_replace(a->m, WS_MEM_KEYS, old, x);
     else
-        ws_table_add(&a->m->keys, &x->entry);
+        ws_mem_enter(a->m, WS_MEM_KEYS, x);
     d->now    = x;
     d->before = old;
     return 0;
@@ -469,170 +445,94 @@ static int add_key(struct ws_mem_applying *a, const struct wl_key *key, struct w
 
 static void undo_key(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_key *x = d->now, *old = d->before;
-    if (old)
-        ws_table_replace(&a->m->keys, &x->entry, &old->entry);
+    if (d->before)
+        ws_mem_replace(a->m, WS_MEM_KEYS, d->now, d->before);
     else
-        ws_table_remove(&a->m->keys, &x->entry);
-    ws_mem_give(a->m, x, x->size);
+        ws_mem_leave(a->m, WS_MEM_KEYS, d->now);
+    ws_mem_free(a->m, d->now);
 }
 
 /* A few expired keys go with every commit that adds one: as many as come, so they do not pile up. */
 static void sweep_keys(struct ws_memory *m, int64_t now_ms)
 {
-    for (int i = 0; i < SWEEP && m->keys.cap; i++) {
-        m->swept             = (m->swept + 1) & (m->keys.cap - 1);
-        struct ws_mem_key *k = (struct ws_mem_key *)(void *)m->keys.slot[m->swept];
+    const struct ws_table *t = &m->tables[WS_MEM_KEYS];
+    for (int i = 0; i < SWEEP && t->cap; i++) {
+        m->swept             = (m->swept + 1) & (t->cap - 1);
+        struct ws_mem_key *k = (struct ws_mem_key *)(void *)t->slot[m->swept];
         if (k && ws_key_expired(k->v.created_ms, now_ms)) {
-            ws_table_remove(&m->keys, &k->entry);
-            ws_mem_give(m, k, k->size);
+            ws_mem_leave(m, WS_MEM_KEYS, k);
+            ws_mem_free(m, k);
         }
     }
 }
 
 /* ---- A commit -------------------------------------------------------------------------------------- */
 
-static int apply_one(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
+static int refuse_words(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
+                        struct upp_err *err)
 {
-    switch (c->kind) {
-    case WL_ADD_ROW:
-        return add_row(a, c->row, d, err);
-    case WL_ADD_NODE:
-        return add_node(a, c->node, d, err);
-    case WL_ADD_THREAD:
-        return add_thread(a, c->thread, d, err);
-    case WL_SET_THREAD:
-        return set_thread(a, c->thread, d, err);
-    case WL_HOLD_NODE:
-        return hold_node(a, c, d, err);
-    case WL_ADD_RUN:
-        return add_run(a, c->run, d, err);
-    case WL_SET_RUN:
-        return set_run(a, c->run, d, err);
-    case WL_ADD_ALIAS:
-        return add_alias(a, c->alias, d, err);
-    case WL_ADD_KEY:
-        return add_key(a, c->key, d, err);
-    case WL_TOUCH_THREAD:
-        touch_thread(a, c->thread, d);
-        return 0;
-    case WL_SET_NODE:
-    case WL_SET_ROW:
-    case WL_DROP_THREAD:
-    case WL_DROP_NODE:
-    case WL_DROP_RUN:
-    case WL_DROP_ALIAS:
-        return ws_mem_drop(a, c, d, err);
-    case WL_PUT_VALUE:
-    case WL_DROP_VALUE:
-    case WL_ADD_PIECE:
-    case WL_NAME_BLOB:
-    case WL_ADD_REF:
-    case WL_DROP_REF:
-    case WL_DROP_BLOB:
-        return ws_mem_blob_change(a, c, d, err);
-    case WL_LEARN:
-        return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
-    case WL_TIDY:
-        break;
-    }
-    return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
+    (void)a, (void)c, (void)d;
+    return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
 }
+
+/* Aliases and references that went with a change come back, or are freed, whatever it was. */
+static const struct {
+    ws_mem_do  *apply;
+    ws_mem_end *undo;   /* NULL: nothing else to undo */
+    ws_mem_end *settle; /* NULL: what was before is freed */
+} changes[] = {
+    [WL_ADD_ROW]      = {add_row, undo_row, NULL},
+    [WL_ADD_NODE]     = {add_node, undo_node, NULL},
+    [WL_ADD_THREAD]   = {add_thread, undo_thread, NULL},
+    [WL_SET_THREAD]   = {set_thread, undo_thread, NULL},
+    [WL_HOLD_NODE]    = {hold_node, undo_hold, NULL},
+    [WL_ADD_RUN]      = {add_run, undo_run, NULL},
+    [WL_SET_RUN]      = {set_run, undo_run, NULL},
+    [WL_ADD_ALIAS]    = {add_alias, undo_alias, NULL},
+    [WL_ADD_KEY]      = {add_key, undo_key, NULL},
+    [WL_TOUCH_THREAD] = {touch_thread, undo_touch, NULL},
+    [WL_SET_NODE]     = {ws_mem_set_node, ws_mem_unset_node, NULL},
+    [WL_SET_ROW]      = {ws_mem_set_row, ws_mem_unset_row, NULL},
+    [WL_DROP_THREAD]  = {ws_mem_drop_thread, ws_mem_undrop_thread, NULL},
+    [WL_DROP_NODE]    = {ws_mem_drop_node, ws_mem_undrop_node, ws_mem_dropped_node},
+    [WL_DROP_RUN]     = {ws_mem_drop_run, ws_mem_undrop_run, NULL},
+    [WL_DROP_ALIAS]   = {ws_mem_drop_alias, NULL, NULL},
+    [WL_PUT_VALUE]    = {ws_mem_put_value, ws_mem_undo_value, NULL},
+    [WL_DROP_VALUE]   = {ws_mem_drop_value, ws_mem_undo_value, NULL},
+    [WL_ADD_PIECE]    = {ws_mem_add_piece, ws_mem_undo_piece, NULL},
+    [WL_NAME_BLOB]    = {ws_mem_name_blob, ws_mem_undo_name, ws_mem_dropped_blob},
+    [WL_ADD_REF]      = {ws_mem_add_ref, ws_mem_undo_ref, NULL},
+    [WL_DROP_REF]     = {ws_mem_drop_ref, NULL, NULL},
+    [WL_DROP_BLOB]    = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_dropped_blob},
+    [WL_LEARN]        = {refuse_words, NULL, NULL},
+};
 
 static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    switch (d->kind) {
-    case WL_ADD_ROW:
-        undo_row(a, d);
-        break;
-    case WL_ADD_NODE:
-        undo_node(a, d);
-        break;
-    case WL_ADD_THREAD:
-    case WL_SET_THREAD:
-        undo_thread(a, d);
-        break;
-    case WL_HOLD_NODE:
-        ((struct ws_mem_node *)d->now)->v.holder = d->holder;
-        break;
-    case WL_ADD_RUN:
-    case WL_SET_RUN:
-        undo_run(a, d);
-        break;
-    case WL_ADD_ALIAS:
-        undo_alias(a, d);
-        break;
-    case WL_ADD_KEY:
-        undo_key(a, d);
-        break;
-    case WL_TOUCH_THREAD:
-        if (d->now)
-            move_thread(a, d->now, d->updated);
-        break;
-    case WL_SET_NODE:
-    case WL_SET_ROW:
-    case WL_DROP_THREAD:
-    case WL_DROP_NODE:
-    case WL_DROP_RUN:
-    case WL_DROP_ALIAS:
-        ws_mem_undrop(a, d);
-        break;
-    case WL_PUT_VALUE:
-    case WL_DROP_VALUE:
-    case WL_ADD_PIECE:
-    case WL_NAME_BLOB:
-    case WL_ADD_REF:
-    case WL_DROP_REF:
-    case WL_DROP_BLOB:
-        ws_mem_blob_undo(a, d);
-        break;
-    case WL_LEARN:
-    case WL_TIDY:
-        break;
+    if (changes[d->kind].undo)
+        changes[d->kind].undo(a, d);
+    for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
+        next    = x->next;
+        x->next = NULL;
+        ws_mem_link_alias(a->m, x);
     }
+    ws_mem_refs_back(a, d->refs);
 }
 
 /* Frees what was replaced or dropped. */
 static void settle_one(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    switch (d->kind) {
-    case WL_SET_THREAD:
-        ws_mem_give(a->m, d->before, ((struct ws_mem_thread *)d->before)->size);
-        break;
-    case WL_SET_RUN:
-        ws_mem_give(a->m, d->before, ((struct ws_mem_run *)d->before)->size);
-        break;
-    case WL_ADD_KEY:
-        if (d->before)
-            ws_mem_give(a->m, d->before, ((struct ws_mem_key *)d->before)->size);
-        break;
-    case WL_SET_NODE:
-    case WL_SET_ROW:
-    case WL_DROP_THREAD:
-    case WL_DROP_NODE:
-    case WL_DROP_RUN:
-    case WL_DROP_ALIAS:
-        ws_mem_settle_drop(a, d);
-        break;
-    case WL_PUT_VALUE:
-    case WL_DROP_VALUE:
-    case WL_ADD_PIECE:
-    case WL_NAME_BLOB:
-    case WL_ADD_REF:
-    case WL_DROP_REF:
-    case WL_DROP_BLOB:
-        ws_mem_blob_settle(a, d);
-        break;
-    case WL_ADD_ROW:
-    case WL_ADD_NODE:
-    case WL_ADD_THREAD:
-    case WL_HOLD_NODE:
-    case WL_ADD_RUN:
-    case WL_ADD_ALIAS:
-    case WL_TOUCH_THREAD:
-    case WL_LEARN:
-    case WL_TIDY:
-        break;
+    if (changes[d->kind].settle)
+        changes[d->kind].settle(a, d);
+    else
+        ws_mem_free(a->m, d->before);
+    for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
+        next = x->next;
+        ws_mem_free(a->m, x);
+    }
+    for (struct ws_mem_ref *x = d->refs, *next; x; x = next) {
+        next = x->next;
+        ws_mem_free(a->m, x);
     }
 }
 
@@ -663,10 +563,11 @@ int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
     if (!a.done)
         return ws_mem_no_memory(err);
     for (; r >= 0 && a.n < c->n; a.n += r >= 0) {
-        a.done[a.n].kind = c->changes[a.n].kind;
-        r                = apply_one(&a, &c->changes[a.n], &a.done[a.n], err);
-        if (r < 0)
-            break;
+        const struct wl_change *x = &c->changes[a.n];
+        a.done[a.n].kind          = x->kind;
+        r = x->kind < WB_LEN(changes) && changes[x->kind].apply
+                    ? changes[x->kind].apply(&a, x, &a.done[a.n], err)
+                    : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)x->kind);
     }
     if (r == -UPP_EBUSY)
         c->conflict = a.n;

@@ -6,45 +6,27 @@
 int ws_mem_texts(struct ws_mem_applying *a, const struct wl_node *n, struct upp_str origin, struct ws_mem_texts **ret,
                  struct upp_err *err)
 {
-    struct ws_mem_texts *t    = NULL;
-    size_t               size = sizeof *t + n->name.n + n->metadata.n + origin.n;
-    *ret                      = NULL;
-    if (!n->name.p && !n->metadata.p && !origin.p)
-        return 0;
-    int r = ws_mem_take(a->m, size, &t, err);
-    if (r < 0)
-        return r;
-    t->size     = size;
-    t->name     = n->name;
-    t->metadata = n->metadata;
-    t->origin   = origin;
-    (void)ws_mem_keep(ws_mem_keep(ws_mem_keep(t->bytes, &t->name), &t->metadata), &t->origin);
-    *ret = t;
-    return 0;
-}
-
-static void free_texts(struct ws_memory *m, struct ws_mem_texts *t)
-{
-    if (t)
-        ws_mem_give(m, t, t->size);
+    struct wl_node v = {.name = n->name, .metadata = n->metadata, .origin = origin};
+    *ret             = NULL;
+    return v.name.p || v.metadata.p || v.origin.p ? ws_mem_copy(a->m, &ws_nodes, &v, sizeof **ret, ret, err) : 0;
 }
 
 void ws_mem_free_node(struct ws_memory *m, struct ws_mem_node *n)
 {
     for (size_t i = 0; i < n->rows.n; i++)
-        ws_mem_give(m, n->rows.p[i], n->rows.p[i]->size);
+        ws_mem_free(m, n->rows.p[i]);
     wb_vec_done(&n->rows);
-    free_texts(m, n->texts);
-    ws_mem_give(m, n, sizeof *n);
+    ws_mem_free(m, n->texts);
+    ws_mem_free(m, n);
 }
 
-static int set_node(struct ws_mem_applying *a, const struct wl_node *node, struct ws_mem_done *d, struct upp_err *err)
+int ws_mem_set_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_node  *n = ws_mem_node(a->m, a->tenant, node->key);
+    struct ws_mem_node  *n = ws_mem_node(a->m, a->tenant, c->node->key);
     struct ws_mem_texts *t;
     if (!n)
-        return ws_no_node(err, node->key);
-    int r = ws_mem_texts(a, node, n->texts ? n->texts->origin : (struct upp_str){NULL, 0}, &t, err);
+        return ws_no_node(err, c->node->key);
+    int r = ws_mem_texts(a, c->node, n->texts ? n->texts->v.origin : (struct upp_str){NULL, 0}, &t, err);
     if (r < 0)
         return r;
     d->now    = n;
@@ -53,30 +35,44 @@ static int set_node(struct ws_mem_applying *a, const struct wl_node *node, struc
     return 0;
 }
 
-static int set_row(struct ws_mem_applying *a, const struct wl_row *row, struct ws_mem_done *d, struct upp_err *err)
+void ws_mem_unset_node(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_node *n  = ws_mem_node(a->m, a->tenant, row->node);
-    size_t              at = n ? ws_mem_row_at(n, row->pos) : 0;
-    struct ws_mem_row  *x  = NULL;
+    struct ws_mem_node *n = d->now;
+    ws_mem_free(a->m, n->texts);
+    n->texts = d->before;
+}
+
+int ws_mem_set_row(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
+{
+    const struct wl_row *row = c->row;
+    struct ws_mem_node  *n   = ws_mem_node(a->m, a->tenant, row->node);
+    size_t               at  = n ? ws_mem_row_at(n, row->pos) : 0;
+    struct ws_mem_row   *x   = NULL;
     if (!n || at == n->rows.n || n->rows.p[at]->v.pos != row->pos)
         return ws_no_row(err, row);
-    size_t size = sizeof *x + row->body.n + row->tape.n;
-    int    r    = ws_mem_take(a->m, size, &x, err);
+    struct ws_mem_row *old = n->rows.p[at];
+    struct wl_row      v   = old->v;
+    v.format               = row->format;
+    v.body                 = row->body;
+    v.tape                 = row->tape;
+    int r                  = ws_mem_copy(a->m, &ws_rows, &v, sizeof *x, &x, err);
     if (r < 0)
         return r;
-    struct ws_mem_row *old = n->rows.p[at];
-    x->size                = size;
-    x->number              = old->number;
-    x->v                   = old->v;
-    x->v.format            = row->format;
-    x->v.body              = row->body;
-    x->v.tape              = row->tape;
-    (void)ws_mem_keep(ws_mem_keep(x->bytes, &x->v.body), &x->v.tape);
+    x->number     = old->number;
     n->rows.p[at] = x;
     d->now        = n;
     d->before     = old;
     d->refs       = ws_mem_refs_take(a, row->node, row->pos, row->pos);
     return 0;
+}
+
+void ws_mem_unset_row(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    struct ws_mem_node *n   = d->now;
+    struct ws_mem_row  *old = d->before;
+    size_t              at  = ws_mem_row_at(n, old->v.pos);
+    ws_mem_free(a->m, n->rows.p[at]);
+    n->rows.p[at] = old;
 }
 
 static bool has_children(struct ws_mem_applying *a, const struct ws_mem_node *n)
@@ -88,9 +84,10 @@ static bool has_children(struct ws_mem_applying *a, const struct ws_mem_node *n)
     return false;
 }
 
-static int drop_node(struct ws_mem_applying *a, uint64_t key, struct ws_mem_done *d, struct upp_err *err)
+int ws_mem_drop_node(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_node *n = ws_mem_node(a->m, a->tenant, key);
+    const uint64_t      key = c->node->key;
+    struct ws_mem_node *n   = ws_mem_node(a->m, a->tenant, key);
     if (!n)
         return ws_no_node(err, key);
     if (!ws_none(n->v.holder))
@@ -103,18 +100,30 @@ static int drop_node(struct ws_mem_applying *a, uint64_t key, struct ws_mem_done
     return 0;
 }
 
+void ws_mem_undrop_node(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    ws_mem_list_node(a->m, d->before);
+}
+
+void ws_mem_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
+{
+    a->m->gone += ((struct ws_mem_node *)d->before)->rows.n;
+    ws_mem_free_node(a->m, d->before);
+}
+
 /* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
 
-static int drop_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_done *d,
+int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
                        struct upp_err *err)
 {
-    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, thread->id);
+    const struct wl_thread *thread = c->thread;
+    struct ws_mem_thread   *t      = ws_mem_thread(a->m, a->tenant, thread->id);
     if (!t)
         return ws_no_thing(err, "thread", thread->id);
     if (t->v.version != thread->version)
         return ws_version_differs(err, "thread", thread->id, t->v.version, thread->version);
     ws_mem_unlist_thread(a->m, t);
-    ws_table_remove(&a->m->threads, &t->entry);
+    ws_mem_leave(a->m, WS_MEM_THREADS, t);
     d->before = t;
     for (struct ws_mem_alias *x; (x = ws_mem_alias_of(a->tenant, thread->id));) {
         ws_mem_unlink_alias(a->m, x);
@@ -124,119 +133,40 @@ static int drop_thread(struct ws_mem_applying *a, const struct wl_thread *thread
     return 0;
 }
 
-static int drop_run(struct ws_mem_applying *a, struct wb_uuid id, struct ws_mem_done *d, struct upp_err *err)
+void ws_mem_undrop_thread(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    struct ws_mem_run *x = ws_mem_run(a->m, a->tenant, id);
+    ws_mem_enter(a->m, WS_MEM_THREADS, d->before);
+    ws_mem_list_thread(a->m, d->before);
+}
+
+int ws_mem_drop_run(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
+{
+    struct ws_mem_run *x = ws_mem_run(a->m, a->tenant, c->run->id);
     if (!x)
-        return ws_no_thing(err, "run", id);
+        return ws_no_thing(err, "run", c->run->id);
     if (!wm_status_ended(x->v.status))
-        return ws_run_lives(err, id);
+        return ws_run_lives(err, c->run->id);
     WS_MEM_REMOVE(&x->of->runs, ws_mem_run_at(x->of->runs.p, x->of->runs.n, x->number));
     WS_MEM_REMOVE(&x->tenant->runs, ws_mem_run_at(x->tenant->runs.p, x->tenant->runs.n, x->number));
-    ws_table_remove(&a->m->runs, &x->entry);
+    ws_mem_leave(a->m, WS_MEM_RUNS, x);
     d->before = x;
     return 0;
 }
 
-static void undrop_run(struct ws_mem_applying *a, struct ws_mem_run *x)
+void ws_mem_undrop_run(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
+    struct ws_mem_run *x = d->before;
     WS_MEM_INSERT(&x->of->runs, ws_mem_run_at(x->of->runs.p, x->of->runs.n, x->number), x);
     WS_MEM_INSERT(&x->tenant->runs, ws_mem_run_at(x->tenant->runs.p, x->tenant->runs.n, x->number), x);
-    ws_table_add(&a->m->runs, &x->entry);
+    ws_mem_enter(a->m, WS_MEM_RUNS, x);
 }
 
-static int drop_alias(struct ws_mem_applying *a, const struct wl_alias *alias, struct ws_mem_done *d)
+int ws_mem_drop_alias(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
-    struct ws_mem_alias *x = ws_mem_alias(a->m, a->owner, alias->kind, alias->text);
+    struct ws_mem_alias *x = ws_mem_alias(a->m, a->owner, c->alias->kind, c->alias->text);
+    (void)err;
     if (x)
         ws_mem_unlink_alias(a->m, x);
     d->aliases = x;
     return 0;
-}
-
-/* ---- Each kind ------------------------------------------------------------------------------------- */
-
-int ws_mem_drop(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
-{
-    switch ((int)c->kind) {
-    case WL_SET_NODE:
-        return set_node(a, c->node, d, err);
-    case WL_SET_ROW:
-        return set_row(a, c->row, d, err);
-    case WL_DROP_THREAD:
-        return drop_thread(a, c->thread, d, err);
-    case WL_DROP_NODE:
-        return drop_node(a, c->node->key, d, err);
-    case WL_DROP_RUN:
-        return drop_run(a, c->run->id, d, err);
-    default:
-        return drop_alias(a, c->alias, d);
-    }
-}
-
-static void undo_set_row(struct ws_mem_node *n, struct ws_mem_row *old, struct ws_memory *m)
-{
-    size_t at = ws_mem_row_at(n, old->v.pos);
-    ws_mem_give(m, n->rows.p[at], n->rows.p[at]->size);
-    n->rows.p[at] = old;
-}
-
-void ws_mem_undrop(struct ws_mem_applying *a, struct ws_mem_done *d)
-{
-    switch ((int)d->kind) {
-    case WL_SET_NODE:
-        free_texts(a->m, ((struct ws_mem_node *)d->now)->texts);
-        ((struct ws_mem_node *)d->now)->texts = d->before;
-        break;
-    case WL_SET_ROW:
-        undo_set_row(d->now, d->before, a->m);
-        break;
-    case WL_DROP_THREAD:
-        ws_table_add(&a->m->threads, &((struct ws_mem_thread *)d->before)->entry);
-        ws_mem_list_thread(a->m, d->before);
-        break;
-    case WL_DROP_NODE:
-        ws_mem_list_node(a->m, d->before);
-        break;
-    case WL_DROP_RUN:
-        undrop_run(a, d->before);
-        break;
-    default:
-        break;
-    }
-    for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
-        next    = x->next;
-        x->next = NULL;
-        ws_mem_link_alias(a->m, x);
-    }
-    ws_mem_refs_back(a, d->refs);
-}
-
-void ws_mem_settle_drop(struct ws_mem_applying *a, struct ws_mem_done *d)
-{
-    switch ((int)d->kind) {
-    case WL_SET_NODE:
-        free_texts(a->m, d->before);
-        break;
-    case WL_SET_ROW:
-        ws_mem_give(a->m, d->before, ((struct ws_mem_row *)d->before)->size);
-        break;
-    case WL_DROP_THREAD:
-        ws_mem_give(a->m, d->before, ((struct ws_mem_thread *)d->before)->size);
-        break;
-    case WL_DROP_NODE:
-        a->m->gone += ((struct ws_mem_node *)d->before)->rows.n;
-        ws_mem_free_node(a->m, d->before);
-        break;
-    case WL_DROP_RUN:
-        ws_mem_give(a->m, d->before, ((struct ws_mem_run *)d->before)->size);
-        break;
-    default:
-        break;
-    }
-    for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
-        next = x->next;
-        ws_mem_give(a->m, x, x->size);
-    }
-    ws_mem_refs_free(a->m, d->refs);
 }

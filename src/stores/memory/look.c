@@ -1,117 +1,110 @@
-/* stores/memory/look.c — reading families, values and pieces, and what those who tidy up ask for. */
+/* stores/memory/look.c — reading. Words are not kept: who searches reads the log. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/id.h"
 #include "stores/memory/store.h"
 
-static struct ws_mem_tenant *locked(struct ws_memory *m, const struct wl_owner *o)
+/* What is stored behind a head, as it is given out. */
+static void give(enum wl_what what, const void *x, struct wb_arena *a, void *to)
 {
+    const struct ws_kind *k = ws_kind_of(what);
+    memcpy(to, (const struct ws_mem_head *)x + 1, k->size);
+    if (k == &ws_threads)
+        ((struct wl_thread *)to)->owner.tenant = wb_arena_dup(a, ((const struct ws_mem_thread *)x)->v.owner.tenant);
+    const struct ws_mem_texts *texts = what == WL_LIST_FAMILY_NODES ? ((const struct ws_mem_node *)x)->texts : NULL;
+    if (texts) {
+        struct wl_node *n = to;
+        n->name           = texts->v.name;
+        n->metadata       = texts->v.metadata;
+        n->origin         = texts->v.origin;
+    }
+    if (a)
+        ws_texts_dup(k, to, a);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------ */
+
+/* How many rows of p[from..to) fit, counted from the side the range begins at. */
+static size_t fitting(const struct ws_mem_node *n, size_t from, size_t to, const struct wl_range *r)
+{
+    size_t count = 0, bytes = 0;
+    for (; count < to - from && count < r->max_rows; count++) {
+        const struct wl_row *row = &n->rows.p[r->backwards ? to - 1 - count : from + count]->v;
+        size_t               is  = row->body.n + row->tape.n;
+        if (count && is > r->max_bytes - WB_MIN(bytes, r->max_bytes))
+            break;
+        bytes += is;
+    }
+    return count;
+}
+
+int ws_mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range, struct wb_arena *a,
+                struct wl_rows *ret, struct upp_err *err)
+{
+    struct ws_memory   *m = ws_mem(s);
+    struct wl_range     r = ws_range(range);
+    struct wl_rows      x = {0};
+    struct ws_mem_node *n;
     ws_mem_lock(m);
-    return ws_mem_tenant(m, o->tenant);
+    n = ws_mem_node(m, ws_mem_tenant(m, o->tenant), r.node);
+    if (n && r.from < r.to) {
+        size_t from = ws_mem_row_at(n, r.from), to = ws_mem_row_at(n, r.to);
+        x.n    = fitting(n, from, to, &r);
+        x.more = x.n < to - from;
+        x.p    = wb_new_n(a, struct wl_row, x.n);
+        for (size_t i = 0; x.p && i < x.n; i++) {
+            x.p[i] = n->rows.p[r.backwards ? to - 1 - i : from + i]->v;
+            ws_texts_dup(&ws_rows, &x.p[i], a);
+        }
+    }
+    ws_mem_unlock(m);
+    int failed = wb_arena_check(a, err);
+    if (failed >= 0)
+        *ret = x;
+    return failed;
 }
 
-/* How many of n - from are given out. */
-static size_t some(size_t n, size_t from, size_t max)
+static const struct ws_mem_row *row_at(const struct ws_memory *m, const struct ws_mem_place *p)
 {
-    return from < n ? WB_MIN(WB_MIN(max, (size_t)WS_LIST_MAX), n - from) : 0;
+    const struct ws_mem_node *n = ws_mem_node(m, p->tenant, p->node);
+    size_t                    i = n ? ws_mem_row_at(n, p->pos) : 0;
+    return n && i < n->rows.n && n->rows.p[i]->number == p->number ? n->rows.p[i] : NULL;
 }
 
-/* ---- Families -------------------------------------------------------------------------------------- */
-
-static void give_node(struct wb_arena *a, const struct ws_mem_node *n, struct wl_node *ret)
+/* Takes the places out whose rows are gone, once they are the larger part. */
+static void tidy(struct ws_memory *m)
 {
-    *ret = n->v;
-    if (!n->texts)
+    size_t kept = 0;
+    if (m->gone * 2 <= m->log.n)
         return;
-    ret->name     = wb_arena_dup(a, n->texts->name);
-    ret->metadata = wb_arena_dup(a, n->texts->metadata);
-    ret->origin   = wb_arena_dup(a, n->texts->origin);
+    for (size_t i = 0; i < m->log.n; i++)
+        if (row_at(m, &m->log.p[i]))
+            m->log.p[kept++] = m->log.p[i];
+    m->log.n = kept;
+    m->gone  = 0;
 }
 
-int ws_mem_family_nodes(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid after, size_t max,
-                        struct wb_arena *a, struct wl_node **ret, size_t *n, struct upp_err *err)
+int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+                  struct wl_followed **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_memory           *m    = ws_mem(s);
-    const struct ws_mem_family *f    = ws_mem_family(m, locked(m, o), family);
-    size_t                      all  = f ? f->nodes.n : 0;
-    size_t                      from = 0;
-    if (f && !ws_none(after)) {
-        from = ws_mem_family_node_at(f, wm_key(after));
-        from += from < all && f->nodes.p[from]->v.key == wm_key(after);
-    }
-    size_t          count = some(all, from, max);
-    struct wl_node *p     = wb_new_n(a, struct wl_node, count);
-    for (size_t i = 0; p && i < count; i++)
-        give_node(a, f->nodes.p[from + i], &p[i]);
-    ws_mem_unlock(m);
-    int r = wb_arena_check(a, err);
-    if (r >= 0) {
-        *ret = p;
-        *n   = count;
-    }
-    return r;
-}
-
-int ws_mem_family_threads(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid after,
-                          size_t max, struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
-{
-    struct ws_memory           *m    = ws_mem(s);
-    const struct ws_mem_family *f    = ws_mem_family(m, locked(m, o), family);
-    size_t                      all  = f ? f->threads.n : 0;
-    size_t                      from = f ? ws_mem_family_thread_at(f, after) : 0;
-    from += from < all && wb_uuid_eq(f->threads.p[from]->v.id, after);
-    size_t            count = some(all, from, max);
-    struct wl_thread *p     = wb_new_n(a, struct wl_thread, count);
-    for (size_t i = 0; p && i < count; i++)
-        ws_mem_give_thread(a, f->threads.p[from + i], &p[i]);
-    ws_mem_unlock(m);
-    int r = wb_arena_check(a, err);
-    if (r >= 0) {
-        *ret = p;
-        *n   = count;
-    }
-    return r;
-}
-
-/* ---- Values and tenants ---------------------------------------------------------------------------- */
-
-int ws_mem_value(struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str name,
-                 struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
-{
-    struct ws_memory           *m     = ws_mem(s);
-    const struct ws_mem_tenant *t     = locked(m, o);
-    size_t                      at    = t ? ws_mem_value_at(t, space, name) : 0;
-    const struct ws_mem_value  *x     = t && at < t->values.n ? t->values.p[at] : NULL;
-    bool                        found = x && wb_str_eq(x->v.space, space) && wb_str_eq(x->v.name, name);
-    struct upp_str              bytes = found ? wb_arena_dup(a, x->v.bytes) : (struct upp_str){NULL, 0};
-    ws_mem_unlock(m);
-    int r = found ? wb_arena_check(a, err) : ws_no_value(err, space, name);
-    if (r >= 0)
-        *ret = bytes;
-    return r;
-}
-
-int ws_mem_values(struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str after, size_t max,
-                  struct wb_arena *a, struct wl_value **ret, size_t *n, struct upp_err *err)
-{
-    struct ws_memory           *m  = ws_mem(s);
-    struct upp_str              of = wb_arena_dup(a, space);
-    const struct ws_mem_tenant *t  = locked(m, o);
-    size_t                      at = t ? ws_mem_value_at(t, space, after) : 0, all = t ? t->values.n : 0;
-    size_t                      count = 0, bytes = 0;
-    max                = some(all, at, max);
-    struct wl_value *p = wb_new_n(a, struct wl_value, max);
-    for (; p && count < max && at < all; at++) {
-        const struct wl_value *v = &t->values.p[at]->v;
-        if (!wb_str_eq(v->space, space))
-            break;
-        if (wb_str_eq(v->name, after))
+    struct ws_memory   *m     = ws_mem(s);
+    struct wl_range     limit = ws_range(&(struct wl_range){.max_rows = max_rows, .max_bytes = max_bytes});
+    struct wl_followed *p     = wb_new_n(a, struct wl_followed, limit.max_rows);
+    size_t              count = 0, bytes = 0;
+    ws_mem_lock(m);
+    tidy(m);
+    for (size_t i = ws_mem_place_behind(m, after); p && i < m->log.n && count < limit.max_rows; i++) {
+        const struct ws_mem_row *row = row_at(m, &m->log.p[i]);
+        if (!row)
             continue;
-        bytes += v->bytes.n;
-        if (count && bytes > WS_VALUES_BYTES)
+        bytes += row->v.body.n + row->v.tape.n;
+        if (count && bytes > limit.max_bytes)
             break;
-        p[count++] = (struct wl_value){of, wb_arena_dup(a, v->name), wb_arena_dup(a, v->bytes)};
+        p[count]        = (struct wl_followed){.number = row->number, .row = row->v};
+        p[count].tenant = wb_arena_dup(a, m->log.p[i].tenant->v);
+        ws_texts_dup(&ws_rows, &p[count++].row, a);
     }
     ws_mem_unlock(m);
     int r = wb_arena_check(a, err);
@@ -122,44 +115,111 @@ int ws_mem_values(struct wl_store *s, const struct wl_owner *o, struct upp_str s
     return r;
 }
 
-int ws_mem_tenants(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a, struct upp_str **ret,
-                   size_t *n, struct upp_err *err)
+/* ---- One thing ------------------------------------------------------------------------------------- */
+
+static const struct ws_mem_value *find_value(const struct ws_mem_tenant *t, const struct wl_ask *k)
+{
+    size_t                     at = t ? ws_mem_value_at(t, k->space, k->name) : 0;
+    const struct ws_mem_value *x  = t && at < t->values.n ? t->values.p[at] : NULL;
+    return x && wb_str_eq(x->v.space, k->space) && wb_str_eq(x->v.name, k->name) ? x : NULL;
+}
+
+static const void *find(const struct ws_memory *m, const struct wl_ask *k)
+{
+    const struct ws_mem_tenant *t = ws_mem_tenant(m, k->owner->tenant);
+    const struct ws_mem_key    *key;
+    const struct ws_mem_blob   *b;
+    switch ((int)k->what) {
+    case WL_GET_NODE:
+        return ws_mem_node(m, t, k->number);
+    case WL_GET_THREAD:
+        return ws_mem_thread(m, t, k->id);
+    case WL_GET_RUN:
+        return ws_mem_run(m, t, k->id);
+    case WL_GET_ALIAS:
+        return ws_mem_alias(m, ws_mem_owner(m, t, k->owner->user), (uint8_t)k->number, k->name);
+    case WL_GET_KEY:
+        key = ws_mem_key(m, t, k->space, k->name);
+        return key && ws_key_expired(key->v.created_ms, wb_wall_ms()) ? NULL : key;
+    case WL_GET_VALUE:
+        return find_value(t, k);
+    default:
+        b = ws_mem_blob(m, t, k->blob);
+        return b && b->whole && k->number < b->pieces.n ? b->pieces.p[k->number] : NULL;
+    }
+}
+
+int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret, struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
+    union {
+        struct wl_node     node;
+        struct wl_thread   thread;
+        struct wm_run      run;
+        struct wl_alias    alias;
+        struct wl_key      key;
+        struct wl_value    value;
+        struct wl_piece    piece;
+        struct wl_progress progress;
+    } x;
     ws_mem_lock(m);
-    size_t from = ws_mem_name_at(m, after);
-    from += from < m->by_name.n && wb_str_eq(m->by_name.p[from]->name, after);
-    size_t          count = some(m->by_name.n, from, max);
-    struct upp_str *p     = wb_new_n(a, struct upp_str, count);
-    for (size_t i = 0; p && i < count; i++)
-        p[i] = wb_arena_dup(a, m->by_name.p[from + i]->name);
+    const void *found = k->what == WL_GET_LEARNED ? m : find(m, k);
+    if (k->what == WL_GET_LEARNED)
+        x.progress = (struct wl_progress){0, m->log.n ? m->log.p[m->log.n - 1].number : 0};
+    else if (found)
+        give(k->what, found, a, &x);
     ws_mem_unlock(m);
-    int r = wb_arena_check(a, err);
-    if (r >= 0) {
-        *ret = p;
-        *n   = count;
+    if (!found)
+        return ws_not_found(err, k);
+    if (k->what == WL_GET_KEY) { /* they are the asker's */
+        x.key.route = k->space;
+        x.key.key   = k->name;
     }
+    int r = a ? wb_arena_check(a, err) : 0;
+    if (r >= 0)
+        memcpy(ret, &x, ws_kind_of(k->what)->size);
     return r;
 }
 
-/* ---- Blobs ----------------------------------------------------------------------------------------- */
+/* ---- Lists ----------------------------------------------------------------------------------------- */
 
-int ws_mem_piece(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *key, uint32_t number,
-                 struct wb_arena *a, struct wl_piece *ret, struct upp_err *err)
+/* Things in order, from which those are given out that are wanted. */
+struct things {
+    const void *p;       /* of pointers to them */
+    size_t      from, n; /* from the first to behind the last */
+    bool        backwards;
+};
+#define THINGS(v, from_) ((struct things){(v)->p, (from_), (v)->n, false})
+
+/* Those before `end`, the last one first. */
+#define NEWEST(v, end) ((struct things){(v)->p, 0, (end), true})
+
+static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k,
+                       struct things *ret, struct upp_err *err)
 {
-    struct ws_memory         *m     = ws_mem(s);
-    const struct ws_mem_blob *b     = ws_mem_blob(m, locked(m, o), key);
-    bool                      found = b && b->whole && number < b->pieces.n;
-    struct wl_piece           x     = {.key = *key, .number = number};
-    if (found) {
-        x.last  = number + 1 == b->pieces.n;
-        x.bytes = wb_arena_dup(a, wb_str(b->pieces.p[number]->bytes, b->pieces.p[number]->n));
+    const struct ws_mem_owner *owner = ws_mem_owner(m, t, k->owner->user);
+    size_t                     end   = owner ? owner->threads.n : 0;
+    if (!ws_none(k->id)) {
+        const struct ws_mem_thread *after = owner ? ws_mem_thread(m, t, k->id) : NULL;
+        if (!after || after->owner != owner)
+            return ws_no_thing(err, "thread", k->id);
+        end = ws_mem_thread_at(owner, after->v.updated_ms, k->id);
     }
-    ws_mem_unlock(m);
-    int r = found ? wb_arena_check(a, err) : ws_no_blob(err, UPP_ENOTFOUND);
-    if (r >= 0)
-        *ret = x;
-    return r;
+    if (owner)
+        *ret = NEWEST(&owner->threads, end);
+    return 0;
+}
+
+static struct things family_nodes(const struct ws_mem_family *f, struct wb_uuid after)
+{
+    size_t from = ws_none(after) ? 0 : ws_mem_family_node_at(f, wm_key(after));
+    return THINGS(&f->nodes, from + (!ws_none(after) && from < f->nodes.n && f->nodes.p[from]->v.key == wm_key(after)));
+}
+
+static struct things family_threads(const struct ws_mem_family *f, struct wb_uuid after)
+{
+    size_t from = ws_mem_family_thread_at(f, after);
+    return THINGS(&f->threads, from + (from < f->threads.n && wb_uuid_eq(f->threads.p[from]->v.id, after)));
 }
 
 static int by_loose(const void *a, const void *b)
@@ -167,61 +227,123 @@ static int by_loose(const void *a, const void *b)
     const struct ws_mem_blob *x = *(const struct ws_mem_blob *const *)a, *y = *(const struct ws_mem_blob *const *)b;
     if (x->loose != y->loose)
         return x->loose < y->loose ? -1 : 1;
-    return memcmp(x->key.b, y->key.b, sizeof x->key.b);
+    return memcmp(x->v.b, y->v.b, sizeof x->v.b);
 }
 
-int ws_mem_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max, struct wb_arena *a,
-                       struct wl_blob_key **ret, size_t *n, struct upp_err *err)
+static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_tenant *t, int64_t before_ms,
+                                 struct wb_arena *a)
 {
-    struct ws_memory           *m     = ws_mem(s);
-    const struct ws_mem_tenant *t     = locked(m, o);
-    const struct ws_mem_blob  **all   = wb_new_n(a, const struct ws_mem_blob *, m->blobs.n);
-    size_t                      count = 0;
-    for (size_t i = 0; all && t && i < m->blobs.cap; i++) {
-        const struct ws_mem_blob *b = (const struct ws_mem_blob *)(void *)m->blobs.slot[i];
+    const struct ws_table     *blobs = &m->tables[WS_MEM_BLOBS];
+    const struct ws_mem_blob **all   = wb_new_n(a, const struct ws_mem_blob *, blobs->n);
+    size_t                     n     = 0;
+    for (size_t i = 0; all && i < blobs->cap; i++) {
+        const struct ws_mem_blob *b = (const struct ws_mem_blob *)(void *)blobs->slot[i];
         if (b && b->tenant == t && !b->refs && b->loose < before_ms)
-            all[count++] = b;
+            all[n++] = b;
     }
-    if (count)
-        qsort(all, count, sizeof all[0], by_loose);
-    count                 = some(count, 0, max);
-    struct wl_blob_key *p = wb_new_n(a, struct wl_blob_key, count);
-    for (size_t i = 0; p && i < count; i++)
-        p[i] = all[i]->key;
-    ws_mem_unlock(m);
-    int r = wb_arena_check(a, err);
-    if (r >= 0) {
-        *ret = p;
-        *n   = count;
-    }
-    return r;
+    if (n)
+        qsort(all, n, sizeof all[0], by_loose);
+    return (struct things){all, 0, n, false};
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------ */
-
-int ws_mem_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms, size_t max,
-                    struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n, struct upp_err *err)
+static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct wb_arena *a, struct things *ret,
+                     struct upp_err *err)
 {
-    struct ws_memory           *m     = ws_mem(s);
-    const struct ws_mem_tenant *t     = locked(m, o);
-    size_t                      all   = t ? t->runs.n : 0;
-    size_t                      from  = t && after != UINT64_MAX ? ws_mem_run_at(t->runs.p, all, after + 1) : all;
-    size_t                      count = 0;
-    max                               = some(all, from, max);
-    struct wm_run *p                  = wb_new_n(a, struct wm_run, max);
-    uint64_t      *number             = wb_new_n(a, uint64_t, max);
-    for (size_t i = from; p && number && i < all && count < max; i++) {
-        if (t->runs.p[i]->v.created_ms >= before_ms)
+    const struct ws_mem_tenant *t = k->owner ? ws_mem_tenant(m, k->owner->tenant) : NULL;
+    const struct ws_mem_family *f;
+    const struct ws_mem_runs   *of;
+    size_t                      from;
+    *ret = (struct things){0};
+    if (k->what == WL_LIST_TENANTS) {
+        from = ws_mem_name_at(m, k->name);
+        *ret = THINGS(&m->by_name, from + (from < m->by_name.n && wb_str_eq(m->by_name.p[from]->v, k->name)));
+    } else if (k->what == WL_LIST_LIVE) {
+        from = ws_mem_live_at(m, k->id, UPP_STR(""));
+        while (from < m->live.n && wb_uuid_eq(m->live.p[from]->v.id, k->id))
+            from++;
+        *ret = THINGS(&m->live, from);
+    } else if (k->what == WL_LIST_THREADS)
+        return own_threads(m, t, k, ret, err);
+    else if (!t)
+        return 0;
+    else if (k->what == WL_LIST_FAMILY_NODES || k->what == WL_LIST_FAMILY_THREADS) {
+        f = ws_mem_family(m, t, (uint32_t)k->number);
+        if (f)
+            *ret = k->what == WL_LIST_FAMILY_NODES ? family_nodes(f, k->id) : family_threads(f, k->id);
+    } else if (k->what == WL_LIST_RUNS || k->what == WL_LIST_RUNS_LIVE) {
+        of = ws_mem_runs(m, t, k->id);
+        if (of)
+            *ret = k->what == WL_LIST_RUNS ? NEWEST(&of->runs, of->runs.n) : THINGS(&of->runs, 0);
+    } else if (k->what == WL_LIST_OLD_RUNS)
+        *ret = THINGS(&t->runs, k->number < UINT64_MAX ? ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1) : t->runs.n);
+    else if (k->what == WL_LIST_VALUES)
+        *ret = THINGS(&t->values, ws_mem_value_at(t, k->space, k->name));
+    else
+        *ret = loose_blobs(m, t, k->before_ms, a);
+    return 0;
+}
+
+/* 1: it is one of them; 0: it is left out; -1: nor is any behind it. */
+static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes)
+{
+    const struct ws_mem_run   *run   = x;
+    const struct ws_mem_value *value = x;
+    switch ((int)k->what) {
+    case WL_LIST_RUNS_LIVE:
+        return !wm_status_ended(run->v.status);
+    case WL_LIST_OLD_RUNS:
+        return run->v.created_ms < k->before_ms;
+    case WL_LIST_VALUES:
+        if (!wb_str_eq(value->v.space, k->space))
+            return -1;
+        if (wb_str_eq(value->v.name, k->name))
+            return 0;
+        *bytes += value->v.bytes.n;
+        return n && *bytes > WS_VALUES_BYTES ? -1 : 1;
+    default:
+        return 1;
+    }
+}
+
+static void give_all(const struct wl_ask *k, const struct things *t, struct wb_arena *a, struct wl_list *l)
+{
+    const size_t size = ws_kind_of(k->what)->size;
+    size_t       all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
+    int          is = 1;
+    *l              = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t))};
+    if (k->what == WL_LIST_LIVE)
+        l->owners = wb_new_n(a, struct wl_owner, max);
+    if (k->what == WL_LIST_OLD_RUNS)
+        l->numbers = wb_new_n(a, uint64_t, max);
+    for (size_t i = 0; i < all && l->n < max && is >= 0 && wb_arena_check(a, NULL) >= 0; i++) {
+        const struct ws_mem_run *x =
+            ((const struct ws_mem_run *const *)t->p)[t->backwards ? t->n - 1 - i : t->from + i];
+        is = wanted(k, x, l->n, &bytes);
+        if (is <= 0)
             continue;
-        ws_mem_give_run(a, t->runs.p[i], &p[count]);
-        number[count++] = t->runs.p[i]->number;
+        give(k->what, x, a, (char *)l->p + l->n * size);
+        if (l->owners)
+            l->owners[l->n] = (struct wl_owner){wb_arena_dup(a, x->tenant->v), wb_arena_dup(a, x->owner->v)};
+        if (l->numbers)
+            l->numbers[l->n] = x->number;
+        l->n++;
     }
+}
+
+int ws_mem_list(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, struct wl_list *ret,
+                struct upp_err *err)
+{
+    struct ws_memory *m = ws_mem(s);
+    struct things     t;
+    struct wl_list    l = {0};
+    ws_mem_lock(m);
+    int r = things_of(m, k, a, &t, err);
+    if (r >= 0)
+        give_all(k, &t, a, &l);
     ws_mem_unlock(m);
-    int r = wb_arena_check(a, err);
-    if (r >= 0) {
-        *ret     = p;
-        *numbers = number;
-        *n       = count;
-    }
+    if (r >= 0)
+        r = wb_arena_check(a, err);
+    if (r >= 0)
+        *ret = l;
     return r;
 }

@@ -251,7 +251,7 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
     ws_sealed_lock(s);
     uint64_t forgotten = s->forgotten;
     ws_sealed_unlock(s);
-    int r = s->inner->ops->value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
+    int r = wl_get_value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     if (r < 0)
@@ -268,7 +268,7 @@ WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, str
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct upp_str                             record;
-    int r = s->inner->ops->value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
+    int r = wl_get_value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : record.n == 1 && record.p[0] == ERASED;
 }
 
@@ -455,7 +455,7 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
     while (r >= 0 && n == PAGE) {
         struct wl_value *v;
         wb_arena_reset(&a);
-        r = s->inner->ops->values(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), after, PAGE, &a, &v, &n, err);
+        r = wl_list_values(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), after, PAGE, &a, &v, &n, err);
         if (r >= 0 && n) {
             after = wb_str(memcpy(last, v[n - 1].name.p, v[n - 1].name.n), v[n - 1].name.n);
             r     = rewrap(s, to, v, n, &a, err);

@@ -176,7 +176,7 @@ static WEFT_SUSPENDS int first_master(struct ws_sealed *s, const struct ws_maste
     size_t          n;
     char            name[17];
     struct wl_value v;
-    int             r = s->inner->ops->tenants(s->inner, (struct upp_str){NULL, 0}, 1, a, &tenants, &n, err);
+    int             r = wl_list_tenants(s->inner, (struct upp_str){NULL, 0}, 1, a, &tenants, &n, err);
     if (r >= 0 && n)
         return upp_fail(err, UPP_EREFUSED,
                         "the store holds things that are not encrypted: export them without the key, and import them "
@@ -200,8 +200,8 @@ WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key,
     if (r >= 0)
         r = ws_master_keep(key, s->now.id, &s->now, err);
     if (r >= 0)
-        r = s->inner->ops->values(s->inner, &ws_keys_owner,
-                                  UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v, &n, err);
+        r = wl_list_values(s->inner, &ws_keys_owner,
+                           UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v, &n, err);
     if (r >= 0 && n == 0)
         r = first_master(s, key, &a, err);
     else if (r >= 0) {
@@ -220,7 +220,7 @@ WEFT_SUSPENDS int ws_sealed_not(struct wl_store *s, struct upp_err *err)
     struct wl_value                           *v;
     size_t                                     n;
     int                                        r =
-        s->ops->values(s, &ws_keys_owner, UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 1, &a, &v, &n, err);
+        wl_list_values(s, &ws_keys_owner, UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 1, &a, &v, &n, err);
     if (r >= 0 && n)
         r = upp_fail(err, UPP_EREFUSED,
                      "the store is encrypted, and no key is given (encryption.key_file, or WEFT_ENCRYPTION_KEY)");

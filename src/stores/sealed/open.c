@@ -15,101 +15,66 @@ static int no_key(struct upp_err *err)
     return upp_fail(err, UPP_ESTORE, "its tenant has no key");
 }
 
-static int open_row(struct ws_seal *x, struct wl_row *row, struct upp_err *err)
-{
-    struct ws_place at = ws_row_place(row);
-    struct upp_str  parts[2];
-    int             r = row->tape.p ? upp_fail(err, UPP_ESTORE, "there is more than was sealed") : 0;
-    if (r >= 0)
-        r = x ? ws_seal_get(x, &at, row->body, parts, 2, err) : no_key(err);
-    if (r < 0)
-        return upp_wrap(err, r, "node %016llx, row %u.%u cannot be opened", (unsigned long long)row->node,
-                        wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)));
-    row->body = parts[0];
-    row->tape = parts[1];
-    return 0;
-}
-
-static int not_opened(struct upp_err *err, int r, const char *what, const struct wb_uuid *id)
+static int not_opened(struct upp_err *err, int r, const struct ws_kind *k, const void *thing)
 {
     char text[WB_UUID_TEXT + 1];
-    return upp_wrap(err, r, "%s %s cannot be opened", what, wb_uuid_text(*id, text).p);
+    if (k == &ws_rows) {
+        const struct wl_row *row = thing;
+        return upp_wrap(err, r, "node %016llx, row %u.%u cannot be opened", (unsigned long long)row->node,
+                        wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)));
+    }
+    if (k == &ws_nodes)
+        return upp_wrap(err, r, "node %016llx cannot be opened",
+                        (unsigned long long)((const struct wl_node *)thing)->key);
+    if (k == &ws_values) {
+        const struct wl_value *v = thing;
+        return upp_wrap(err, r, "value '%.*s' of '%.*s' cannot be opened", UPP_FMT(v->name), UPP_FMT(v->space));
+    }
+    return k == &ws_threads ? upp_wrap(err, r, "thread %s cannot be opened",
+                                       wb_uuid_text(((const struct wl_thread *)thing)->id, text).p)
+                            : upp_wrap(err, r, "run %s cannot be opened",
+                                       wb_uuid_text(((const struct wm_run *)thing)->id, text).p);
 }
 
-static int open_thread(struct ws_seal *x, struct wl_thread *t, struct upp_err *err)
+static int open_texts(struct ws_seal *x, const struct ws_sealed_texts *t, struct upp_err *err)
 {
-    struct ws_place at = ws_id_place(WS_AT_THREAD, &t->id);
-    struct upp_str  parts[2];
-    int             r = t->title.p ? upp_fail(err, UPP_ESTORE, "there is more than was sealed") : 0;
-    if (r >= 0)
-        r = x ? ws_seal_get(x, &at, t->metadata, parts, 2, err) : no_key(err);
-    if (r < 0)
-        return not_opened(err, r, "thread", &t->id);
-    t->title    = parts[0];
-    t->metadata = parts[1];
-    return 0;
+    struct upp_str parts[WS_SEAL_PARTS];
+    for (size_t i = 0; i < t->n; i++)
+        if (t->part[i]->p && t->part[i] != t->home)
+            return upp_fail(err, UPP_ESTORE, "there is more than was sealed");
+    if (t->optional && !t->home->p)
+        return 0;
+    int r = x ? ws_seal_get(x, &t->at, *t->home, parts, t->n, err) : no_key(err);
+    for (size_t i = 0; r >= 0 && i < t->n; i++)
+        *t->part[i] = parts[i];
+    return r;
 }
 
-static int open_run(struct ws_seal *x, struct wm_run *run, struct upp_err *err)
+static int open_thing(struct ws_seal *x, const struct ws_kind *k, void *thing, struct upp_err *err)
 {
-    struct ws_place at = ws_id_place(WS_AT_RUN, &run->id), call = ws_id_place(WS_AT_CALL, &run->id);
-    struct upp_str  parts[3];
-    int             r = run->agent.n || run->error.p ? upp_fail(err, UPP_ESTORE, "there is more than was sealed") : 0;
-    if (r >= 0)
-        r = x ? ws_seal_get(x, &at, run->options, parts, 3, err) : no_key(err);
-    if (r >= 0 && run->call.p)
-        r = ws_seal_get(x, &call, run->call, &run->call, 1, err);
-    if (r < 0)
-        return not_opened(err, r, "run", &run->id);
-    run->agent   = parts[0];
-    run->options = parts[1];
-    run->error   = parts[2];
-    return 0;
-}
-
-static int open_node(struct ws_seal *x, struct wl_node *n, struct upp_err *err)
-{
-    struct ws_place at = ws_node_place(WS_AT_NODE, n->key), origin = ws_node_place(WS_AT_ORIGIN, n->key);
-    struct upp_str  parts[2] = {{NULL, 0}};
-    int             r        = n->name.p ? upp_fail(err, UPP_ESTORE, "there is more than was sealed") : 0;
-    if (r >= 0 && !x && (n->metadata.p || n->origin.p))
-        r = no_key(err);
-    if (r >= 0 && n->metadata.p)
-        r = ws_seal_get(x, &at, n->metadata, parts, 2, err);
-    if (r >= 0 && n->origin.p)
-        r = ws_seal_get(x, &origin, n->origin, &n->origin, 1, err);
-    if (r < 0)
-        return upp_wrap(err, r, "node %016llx cannot be opened", (unsigned long long)n->key);
-    n->name     = parts[0];
-    n->metadata = parts[1];
-    return 0;
+    int r = 0;
+    for (unsigned group = 1; r >= 0; group++) {
+        struct ws_sealed_texts t = ws_sealed_texts(k, thing, group);
+        if (!t.n)
+            return 0;
+        r = open_texts(x, &t, err);
+    }
+    return not_opened(err, r, k, thing);
 }
 
 /* Opens n things of a tenant that stand in a row. */
-static WEFT_SUSPENDS int open_all(struct wl_store *s, struct upp_str tenant, void *things, size_t n, size_t size,
-                                  int (*open)(struct ws_seal *x, void *thing, struct upp_err *err), struct upp_err *err)
+static WEFT_SUSPENDS int open_all(struct wl_store *s, struct upp_str tenant, const struct ws_kind *k, void *things,
+                                  size_t n, struct upp_err *err)
 {
     struct ws_seal *x;
     if (!n)
         return 0;
     int r = ws_keys_take(ws_sealed(s), tenant, false, &x, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
-        r = open(x, (char *)things + i * size, err);
+        r = open_thing(x, k, (char *)things + i * k->size, err);
     ws_keys_give(ws_sealed(s), x);
     return r;
 }
-
-#define OPENER(name, type)                                                                                             \
-    static int name##_any(struct ws_seal *x, void *thing, struct upp_err *err)                                         \
-    {                                                                                                                  \
-        return name(x, (type *)thing, err);                                                                            \
-    }
-OPENER(open_row, struct wl_row)
-OPENER(open_thread, struct wl_thread)
-OPENER(open_run, struct wm_run)
-OPENER(open_node, struct wl_node)
-
-#define OPEN_ALL(s, tenant, p, n, open, err) open_all((s), (tenant), (p), (n), sizeof *(p), open##_any, (err))
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
@@ -126,7 +91,7 @@ WEFT_SUSPENDS int ws_open_rows(struct wl_store *s, const struct wl_owner *o, con
     g.max_bytes += g.max_rows * ROW_MORE;
     int r = INNER(s)->ops->rows(INNER(s), o, &g, a, &rows, err);
     if (r >= 0)
-        r = OPEN_ALL(s, o->tenant, rows.p, rows.n, open_row, err);
+        r = open_all(s, o->tenant, &ws_rows, rows.p, rows.n, err);
     if (r < 0)
         return r;
     for (; n < rows.n; n++) {
@@ -145,7 +110,7 @@ static WEFT_SUSPENDS int open_followed(struct wl_store *s, struct wl_followed *p
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
         struct wl_followed x = p[i];
-        int                r = OPEN_ALL(s, x.tenant, &x.row, 1, open_row, err);
+        int                r = open_all(s, x.tenant, &ws_rows, &x.row, 1, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
         if (r >= 0)
@@ -175,166 +140,122 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
     return 0;
 }
 
-WEFT_SUSPENDS int ws_open_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err)
-{
-    return INNER(s)->ops->learned(INNER(s), upto, end, err);
-}
-
-/* ---- Nodes, threads, runs -------------------------------------------------------------------------- */
-
-WEFT_SUSPENDS int ws_open_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                               struct upp_err *err)
-{
-    return INNER(s)->ops->node(INNER(s), o, key, ret, err); /* without texts */
-}
-
-WEFT_SUSPENDS int ws_open_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                                 struct wl_thread *ret, struct upp_err *err)
-{
-    struct wl_thread t;
-    int              r = INNER(s)->ops->thread(INNER(s), o, id, a, &t, err);
-    if (r >= 0)
-        r = OPEN_ALL(s, o->tenant, &t, 1, open_thread, err);
-    if (r >= 0)
-        *ret = t;
-    return r;
-}
-
-WEFT_SUSPENDS int ws_open_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                              struct wm_run *ret, struct upp_err *err)
-{
-    struct wm_run run;
-    int           r = INNER(s)->ops->run(INNER(s), o, id, a, &run, err);
-    if (r >= 0)
-        r = OPEN_ALL(s, o->tenant, &run, 1, open_run, err);
-    if (r >= 0)
-        *ret = run;
-    return r;
-}
-
-WEFT_SUSPENDS int ws_open_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
-                                  struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
-{
-    int r = INNER(s)->ops->threads(INNER(s), o, after, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_thread, err);
-}
-
-WEFT_SUSPENDS int ws_open_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, bool live_only,
-                               size_t max, struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err)
-{
-    int r = INNER(s)->ops->runs(INNER(s), o, thread, live_only, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_run, err);
-}
+/* ---- Runs and tenants of all ----------------------------------------------------------------------- */
 
 /* Those of tenants that were erased are left out. */
-static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wm_run *runs, struct wl_owner *owners, size_t *n,
-                                   struct upp_err *err)
+static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct upp_err *err)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++) {
-        int r = OPEN_ALL(s, owners[i].tenant, &runs[i], 1, open_run, err);
+    struct wm_run *runs = l->p;
+    size_t         kept = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        int r = open_all(s, l->owners[i].tenant, &ws_runs, &runs[i], 1, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
         if (r < 0)
             continue;
-        runs[kept]     = runs[i];
-        owners[kept++] = owners[i];
+        runs[kept]        = runs[i];
+        l->owners[kept++] = l->owners[i];
     }
-    *n = kept;
+    l->n = kept;
     return 0;
 }
 
 /* Fewer than were asked for are the last ones, so what is left out is made up for. */
-WEFT_SUSPENDS int ws_open_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
-                               struct wm_run **runs, struct wl_owner **owners, size_t *n, struct upp_err *err)
+static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct wb_arena *a, struct wl_list *ret,
+                                   struct upp_err *err)
 {
-    max                     = WB_MIN(max, (size_t)WS_LIST_MAX);
-    struct wm_run   *all    = wb_new_n(a, struct wm_run, max);
-    struct wl_owner *all_of = wb_new_n(a, struct wl_owner, max);
-    size_t           came   = max;
-    int              r      = wb_arena_check(a, err);
-    *n                      = 0;
-    while (r >= 0 && *n < max && came) {
-        struct wm_run   *p;
-        struct wl_owner *of;
-        size_t           wanted = max - *n;
-        r                       = INNER(s)->ops->live(INNER(s), after, wanted, a, &p, &of, &came, err);
-        if (r < 0 || !came)
+    const size_t   max  = WB_MIN(k.max, (size_t)WS_LIST_MAX);
+    struct wm_run *runs = wb_new_n(a, struct wm_run, max);
+    *ret                = (struct wl_list){.p = runs, .owners = wb_new_n(a, struct wl_owner, max)};
+    int r               = wb_arena_check(a, err);
+    while (r >= 0 && ret->n < max) {
+        struct wl_list l;
+        k.max = max - ret->n;
+        r     = INNER(s)->ops->list(INNER(s), &k, a, &l, err);
+        if (r < 0 || !l.n)
             break;
-        after         = p[came - 1].id;
-        size_t kept   = came;
-        bool   at_end = came < wanted;
-        r             = open_live(s, p, of, &kept, err);
+        k.id        = ((struct wm_run *)l.p)[l.n - 1].id;
+        bool at_end = l.n < k.max;
+        r           = open_live(s, &l, err);
         if (r < 0)
             break;
-        memcpy(all + *n, p, kept * sizeof *p);
-        memcpy(all_of + *n, of, kept * sizeof *of);
-        *n += kept;
+        memcpy(runs + ret->n, l.p, l.n * sizeof *runs);
+        memcpy(ret->owners + ret->n, l.owners, l.n * sizeof *l.owners);
+        ret->n += l.n;
         if (at_end)
             break;
     }
-    *runs   = all;
-    *owners = all_of;
     return r;
 }
 
-WEFT_SUSPENDS int ws_open_family_nodes(struct wl_store *s, const struct wl_owner *o, uint32_t family,
-                                       struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_node **ret,
-                                       size_t *n, struct upp_err *err)
+/* 1: to be listed. Not the one that is ours, and none that was erased. */
+static WEFT_SUSPENDS int is_tenant(struct wl_store *s, struct upp_str name, struct upp_err *err)
 {
-    int r = INNER(s)->ops->family_nodes(INNER(s), o, family, after, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_node, err);
+    if (wb_str_eq(name, UPP_STR(WS_SEALED_TENANT)))
+        return 0;
+    int r = ws_keys_erased(ws_sealed(s), name, err);
+    return r < 0 ? r : !r;
 }
 
-WEFT_SUSPENDS int ws_open_family_threads(struct wl_store *s, const struct wl_owner *o, uint32_t family,
-                                         struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_thread **ret,
-                                         size_t *n, struct upp_err *err)
+static WEFT_SUSPENDS int list_tenants(struct wl_store *s, struct wl_ask k, struct wb_arena *a, struct wl_list *ret,
+                                      struct upp_err *err)
 {
-    int r = INNER(s)->ops->family_threads(INNER(s), o, family, after, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_thread, err);
-}
-
-WEFT_SUSPENDS int ws_open_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms,
-                                   size_t max, struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n,
-                                   struct upp_err *err)
-{
-    int r = INNER(s)->ops->old_runs(INNER(s), o, after, before_ms, max, a, ret, numbers, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_run, err);
+    const size_t    max  = WB_MIN(k.max, (size_t)WS_LIST_MAX);
+    struct upp_str *all  = wb_new_n(a, struct upp_str, max);
+    size_t          came = max;
+    int             r    = wb_arena_check(a, err);
+    *ret                 = (struct wl_list){.p = all};
+    while (r >= 0 && ret->n < max && came) {
+        struct upp_str *p;
+        r = wl_list_tenants(INNER(s), k.name, max - ret->n, a, &p, &came, err);
+        for (size_t i = 0; r >= 0 && i < came; i++) {
+            k.name = p[i];
+            r      = is_tenant(s, p[i], err);
+            if (r == 1)
+                all[ret->n++] = p[i];
+        }
+    }
+    return r < 0 ? r : 0;
 }
 
 /* ---- Names ----------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS int ws_open_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
-                                struct wb_uuid *ret, struct upp_err *err)
+static int no_alias(struct upp_err *err, struct upp_str text)
 {
-    unsigned char   sum[32];
-    struct ws_seal *x;
-    int             r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
-    if (r >= 0 && !x)
-        return upp_fail(err, UPP_ENOTFOUND, "there is no alias '%.*s'", UPP_FMT(text));
-    if (r >= 0)
-        r = ws_hide_alias(x, kind, text, sum, err);
-    ws_keys_give(ws_sealed(s), x);
-    if (r >= 0)
-        r = INNER(s)->ops->alias(INNER(s), o, kind, wb_str((const char *)sum, sizeof sum), ret, err);
-    return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no alias '%.*s'", UPP_FMT(text)) : r;
+    return upp_fail(err, UPP_ENOTFOUND, "there is no alias '%.*s'", UPP_FMT(text));
 }
 
-WEFT_SUSPENDS int ws_open_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str key,
-                              struct wl_key *ret, struct upp_err *err)
+static WEFT_SUSPENDS int get_alias(struct wl_store *s, struct wl_ask k, struct wl_alias *ret, struct upp_err *err)
 {
-    struct wl_key        k = {.route = route, .key = key}, found;
-    struct ws_hidden_key h;
-    struct ws_seal      *x;
-    int                  r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
+    unsigned char   sum[32];
+    struct upp_str  text = k.name;
+    struct ws_seal *x;
+    int             r = ws_keys_take(ws_sealed(s), k.owner->tenant, false, &x, err);
     if (r >= 0 && !x)
-        return upp_fail(err, UPP_ENOTFOUND, "the idempotency key was not used");
+        return no_alias(err, text);
+    if (r >= 0)
+        r = ws_hide_alias(x, (uint8_t)k.number, text, sum, err);
+    ws_keys_give(ws_sealed(s), x);
+    k.name = wb_str((const char *)sum, sizeof sum);
+    if (r >= 0)
+        r = INNER(s)->ops->get(INNER(s), &k, NULL, ret, err);
+    return r == -UPP_ENOTFOUND ? no_alias(err, text) : r;
+}
+
+static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, struct wl_key *ret, struct upp_err *err)
+{
+    const struct wl_owner *o = ask->owner;
+    struct wl_key          k = {.route = ask->space, .key = ask->name}, found;
+    struct ws_hidden_key   h;
+    struct ws_seal        *x;
+    int                    r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
+    if (r >= 0 && !x)
+        return ws_not_found(err, ask);
     if (r >= 0)
         r = ws_hide_key(x, &k, &h, err);
     ws_keys_give(ws_sealed(s), x);
     if (r >= 0)
-        r = INNER(s)->ops->key(INNER(s), o, wb_str((const char *)h.route, 32), wb_str((const char *)h.key, 32), &found,
-                               err);
+        r = wl_get_key(INNER(s), o, wb_str((const char *)h.route, 32), wb_str((const char *)h.key, 32), &found, err);
     if (r >= 0)
         r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
     if (r < 0)
@@ -350,67 +271,6 @@ WEFT_SUSPENDS int ws_open_key(struct wl_store *s, const struct wl_owner *o, stru
     return r;
 }
 
-/* ---- Values and tenants ---------------------------------------------------------------------------- */
-
-static int open_value(struct ws_seal *x, struct wl_value *v, struct upp_err *err)
-{
-    struct ws_place at = ws_value_place(v->space, v->name);
-    int             r  = x ? ws_seal_get(x, &at, v->bytes, &v->bytes, 1, err) : no_key(err);
-    return r < 0 ? upp_wrap(err, r, "value '%.*s' of '%.*s' cannot be opened", UPP_FMT(v->name), UPP_FMT(v->space)) : 0;
-}
-OPENER(open_value, struct wl_value)
-
-WEFT_SUSPENDS int ws_open_value(struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str name,
-                                struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
-{
-    struct wl_value v = {.space = space, .name = name};
-    int             r = INNER(s)->ops->value(INNER(s), o, space, name, a, &v.bytes, err);
-    if (r >= 0)
-        r = OPEN_ALL(s, o->tenant, &v, 1, open_value, err);
-    if (r >= 0)
-        *ret = v.bytes;
-    return r;
-}
-
-WEFT_SUSPENDS int ws_open_values(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
-                                 struct upp_str after, size_t max, struct wb_arena *a, struct wl_value **ret, size_t *n,
-                                 struct upp_err *err)
-{
-    int r = INNER(s)->ops->values(INNER(s), o, space, after, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_value, err);
-}
-
-/* 1: to be listed. Not the one that is ours, and none that was erased. */
-static WEFT_SUSPENDS int is_tenant(struct wl_store *s, struct upp_str name, struct upp_err *err)
-{
-    if (wb_str_eq(name, UPP_STR(WS_SEALED_TENANT)))
-        return 0;
-    int r = ws_keys_erased(ws_sealed(s), name, err);
-    return r < 0 ? r : !r;
-}
-
-WEFT_SUSPENDS int ws_open_tenants(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a,
-                                  struct upp_str **ret, size_t *n, struct upp_err *err)
-{
-    max                  = WB_MIN(max, (size_t)WS_LIST_MAX);
-    struct upp_str *all  = wb_new_n(a, struct upp_str, max);
-    int             r    = wb_arena_check(a, err);
-    size_t          came = max;
-    *n                   = 0;
-    while (r >= 0 && *n < max && came) {
-        struct upp_str *p;
-        r = INNER(s)->ops->tenants(INNER(s), after, max - *n, a, &p, &came, err);
-        for (size_t i = 0; r >= 0 && i < came; i++) {
-            after = p[i];
-            r     = is_tenant(s, p[i], err);
-            if (r == 1)
-                all[(*n)++] = p[i];
-        }
-    }
-    *ret = all;
-    return r < 0 ? r : 0;
-}
-
 /* ---- Blobs ----------------------------------------------------------------------------------------- */
 
 /* A piece that was sealed under another name than the blob has: somebody with the key must have said so. */
@@ -419,7 +279,7 @@ static WEFT_SUSPENDS int is_named(struct wl_store *s, const struct wl_owner *o, 
 {
     char           name[WS_NAMES_NAME];
     struct upp_str bytes;
-    int            r = ws_open_value(s, o, UPP_STR(WS_SEALED_BLOBS), ws_names_name(to, from, name), a, &bytes, err);
+    int            r = wl_get_value(s, o, UPP_STR(WS_SEALED_BLOBS), ws_names_name(to, from, name), a, &bytes, err);
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ESTORE, "it is another blob's") : r;
 }
 
@@ -442,40 +302,93 @@ static WEFT_SUSPENDS int open_piece(struct wl_store *s, const struct wl_owner *o
     return r;
 }
 
-WEFT_SUSPENDS int ws_open_piece(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *key,
-                                uint32_t number, struct wb_arena *a, struct wl_piece *ret, struct upp_err *err)
+static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a,
+                                   struct wl_piece *ret, struct upp_err *err)
 {
     struct wl_blob_key stored;
     struct wl_piece    p;
     struct ws_seal    *x;
-    int                r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
+    int                r = ws_keys_take(ws_sealed(s), k->owner->tenant, false, &x, err);
     if (r >= 0 && !x)
-        return ws_no_blob(err, UPP_ENOTFOUND);
+        return ws_not_found(err, k);
     if (r >= 0)
-        r = ws_seal_blob(x, key, &stored, err);
+        r = ws_seal_blob(x, k->blob, &stored, err);
     ws_keys_give(ws_sealed(s), x);
     if (r >= 0)
-        r = INNER(s)->ops->piece(INNER(s), o, &stored, number, a, &p, err);
+        r = wl_get_piece(INNER(s), k->owner, &stored, (uint32_t)k->number, a, &p, err);
     if (r < 0)
         return r;
-    r = open_piece(s, o, &stored, a, &p, err);
+    r = open_piece(s, k->owner, &stored, a, &p, err);
     if (r < 0)
-        return upp_wrap(err, r, "piece %u of a blob cannot be opened", number);
-    p.key = *key;
+        return upp_wrap(err, r, "piece %u of a blob cannot be opened", (unsigned)k->number);
+    p.key = *k->blob;
     *ret  = p;
     return 0;
 }
 
-static int open_blob(struct ws_seal *x, struct wl_blob_key *key, struct upp_err *err)
+static WEFT_SUSPENDS int open_blobs(struct wl_store *s, struct upp_str tenant, struct wl_blob_key *p, size_t n,
+                                    struct upp_err *err)
 {
-    struct wl_blob_key stored = *key;
-    return x ? ws_seal_unblob(x, &stored, key, err) : no_key(err);
+    struct ws_seal *x;
+    if (!n)
+        return 0;
+    int r = ws_keys_take(ws_sealed(s), tenant, false, &x, err);
+    if (r >= 0 && !x)
+        r = no_key(err);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        struct wl_blob_key stored = p[i];
+        r                         = ws_seal_unblob(x, &stored, &p[i], err);
+    }
+    ws_keys_give(ws_sealed(s), x);
+    return r;
 }
-OPENER(open_blob, struct wl_blob_key)
 
-WEFT_SUSPENDS int ws_open_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max,
-                                      struct wb_arena *a, struct wl_blob_key **ret, size_t *n, struct upp_err *err)
+/* ---- Everything ------------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret,
+                              struct upp_err *err)
 {
-    int r = INNER(s)->ops->loose_blobs(INNER(s), o, before_ms, max, a, ret, n, err);
-    return r < 0 ? r : OPEN_ALL(s, o->tenant, *ret, *n, open_blob, err);
+    union {
+        struct wl_thread thread;
+        struct wm_run    run;
+        struct wl_value  value;
+    } x;
+    switch ((int)k->what) {
+    case WL_GET_NODE: /* without texts */
+    case WL_GET_LEARNED:
+        return INNER(s)->ops->get(INNER(s), k, a, ret, err);
+    case WL_GET_ALIAS:
+        return get_alias(s, *k, ret, err);
+    case WL_GET_KEY:
+        return get_key(s, k, ret, err);
+    case WL_GET_PIECE:
+        return get_piece(s, k, a, ret, err);
+    default:
+        break;
+    }
+    const struct ws_kind *kind = ws_kind_of(k->what);
+    int                   r    = INNER(s)->ops->get(INNER(s), k, a, &x, err);
+    if (r >= 0 && kind == &ws_values) {
+        x.value.space = k->space;
+        x.value.name  = k->name;
+    }
+    if (r >= 0)
+        r = open_all(s, k->owner->tenant, kind, &x, 1, err);
+    if (r >= 0)
+        memcpy(ret, &x, kind->size);
+    return r;
+}
+
+WEFT_SUSPENDS int ws_open_list(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, struct wl_list *ret,
+                               struct upp_err *err)
+{
+    if (k->what == WL_LIST_LIVE)
+        return list_live(s, *k, a, ret, err);
+    if (k->what == WL_LIST_TENANTS)
+        return list_tenants(s, *k, a, ret, err);
+    int r = INNER(s)->ops->list(INNER(s), k, a, ret, err);
+    if (r >= 0)
+        r = k->what == WL_LIST_LOOSE_BLOBS ? open_blobs(s, k->owner->tenant, ret->p, ret->n, err)
+                                           : open_all(s, k->owner->tenant, ws_kind_of(k->what), ret->p, ret->n, err);
+    return r;
 }

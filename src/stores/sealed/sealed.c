@@ -9,10 +9,11 @@
  */
 #include "stores/sealed/store.h"
 
+#include <stddef.h>
+
 #include "base/hooks.h"
 #include "base/random.h"
 #include "stores/check.h"
-#include "stores/none.h"
 
 /* ---- Places ---------------------------------------------------------------------------------------- */
 
@@ -22,32 +23,45 @@ static void place_add(struct ws_place *at, const void *p, size_t n)
     at->n += n;
 }
 
-struct ws_place ws_row_place(const struct wl_row *row)
+static struct ws_place place_of(const struct ws_kind *k, const void *thing, unsigned group)
 {
-    struct ws_place at = {.kind = WS_AT_ROW};
-    place_add(&at, &row->node, sizeof row->node);
-    place_add(&at, &row->pos, sizeof row->pos);
-    place_add(&at, &row->format, sizeof row->format);
+    struct ws_place at = {.kind = 0};
+    if (k == &ws_rows) {
+        const struct wl_row *row = thing;
+        at.kind                  = WS_AT_ROW;
+        place_add(&at, &row->node, sizeof row->node);
+        place_add(&at, &row->pos, sizeof row->pos);
+        place_add(&at, &row->format, sizeof row->format);
+    } else if (k == &ws_nodes) {
+        at.kind = group == 1 ? WS_AT_NODE : WS_AT_ORIGIN;
+        place_add(&at, &((const struct wl_node *)thing)->key, sizeof(uint64_t));
+    } else if (k == &ws_threads) {
+        at.kind = WS_AT_THREAD;
+        place_add(&at, &((const struct wl_thread *)thing)->id, sizeof(struct wb_uuid));
+    } else if (k == &ws_runs) {
+        at.kind = group == 1 ? WS_AT_RUN : WS_AT_CALL;
+        place_add(&at, &((const struct wm_run *)thing)->id, sizeof(struct wb_uuid));
+    } else {
+        const struct wl_value *v = thing;
+        at                       = (struct ws_place){.kind = WS_AT_VALUE, .space = v->space, .name = v->name};
+    }
     return at;
 }
 
-struct ws_place ws_id_place(unsigned char kind, const struct wb_uuid *id)
+struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, unsigned group)
 {
-    struct ws_place at = {.kind = kind};
-    place_add(&at, id->b, sizeof id->b);
-    return at;
-}
-
-struct ws_place ws_node_place(unsigned char kind, uint64_t key)
-{
-    struct ws_place at = {.kind = kind};
-    place_add(&at, &key, sizeof key);
-    return at;
-}
-
-struct ws_place ws_value_place(struct upp_str space, struct upp_str name)
-{
-    return (struct ws_place){.kind = WS_AT_VALUE, .space = space, .name = name};
+    struct ws_sealed_texts x = {.at = place_of(k, thing, group)};
+    for (size_t i = 0; i < k->n; i++) {
+        const struct ws_column *c = &k->columns[i];
+        if (c->seal != group)
+            continue;
+        x.part[x.n++] = ws_text(c, thing);
+        if (c->home) {
+            x.home     = ws_text(c, thing);
+            x.optional = c->optional;
+        }
+    }
+    return x;
 }
 
 struct ws_place ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
@@ -102,64 +116,43 @@ static struct upp_str bytes32(struct wb_arena *a, const unsigned char *p)
         copy_;                                                                                                         \
     })
 
-static int put(struct sealing *g, struct ws_place at, const struct upp_str *parts, size_t n, struct upp_str *ret,
-               struct upp_err *err)
+static int seal_texts(struct sealing *g, struct ws_sealed_texts *t, struct upp_err *err)
 {
-    return ws_seal_put(g->x, &at, UPP_STR(""), parts, n, &g->a, ret, err);
+    struct upp_str parts[WS_SEAL_PARTS];
+    bool           any = false;
+    for (size_t i = 0; i < t->n; i++) {
+        parts[i]    = *t->part[i];
+        *t->part[i] = (struct upp_str){NULL, 0};
+        any         = any || parts[i].p;
+    }
+    return t->optional && !any ? 0 : ws_seal_put(g->x, &t->at, UPP_STR(""), parts, t->n, &g->a, t->home, err);
 }
 
-static int seal_row(struct sealing *g, struct wl_change *c, struct upp_err *err)
+/* A copy of the thing with its texts sealed; where its address goes. */
+static int seal_thing(struct sealing *g, const struct ws_kind *k, const void *thing, void *ret, struct upp_err *err)
 {
-    struct wl_row *row = COPY(g, struct wl_row, c->row);
-    if (!row)
-        return wb_arena_check(&g->a, err);
-    struct upp_str parts[] = {row->body, row->tape};
-    row->tape              = (struct upp_str){NULL, 0};
-    c->row                 = row;
-    return put(g, ws_row_place(row), parts, 2, &row->body, err);
-}
-
-static int seal_node(struct sealing *g, struct wl_change *c, struct upp_err *err)
-{
-    struct wl_node *node = COPY(g, struct wl_node, c->node);
-    if (!node)
-        return wb_arena_check(&g->a, err);
-    struct upp_str parts[] = {node->name, node->metadata};
-    c->node                = node;
-    node->name             = (struct upp_str){NULL, 0};
-    int r                  = 0;
-    if (parts[0].p || parts[1].p) /* a fork has none, and pays nothing */
-        r = put(g, ws_node_place(WS_AT_NODE, node->key), parts, 2, &node->metadata, err);
-    if (r >= 0 && node->origin.p)
-        r = put(g, ws_node_place(WS_AT_ORIGIN, node->key), &c->node->origin, 1, &node->origin, err);
+    void *copy = wb_arena_alloc(&g->a, k->size, _Alignof(max_align_t));
+    int   r    = copy ? 0 : wb_arena_check(&g->a, err);
+    if (r < 0)
+        return r;
+    memcpy(copy, thing, k->size);
+    memcpy(ret, &copy, sizeof copy);
+    for (unsigned group = 1; r >= 0; group++) {
+        struct ws_sealed_texts t = ws_sealed_texts(k, copy, group);
+        if (!t.n)
+            break;
+        r = seal_texts(g, &t, err);
+    }
     return r;
 }
 
-static int seal_thread(struct sealing *g, struct wl_change *c, struct upp_err *err)
-{
-    struct wl_thread *t = COPY(g, struct wl_thread, c->thread);
-    if (!t)
-        return wb_arena_check(&g->a, err);
-    struct upp_str parts[] = {t->title, t->metadata};
-    t->title               = (struct upp_str){NULL, 0};
-    c->thread              = t;
-    return put(g, ws_id_place(WS_AT_THREAD, &t->id), parts, 2, &t->metadata, err);
-}
-
-/* The call never changes, so it is sealed alone. */
+/* What a change leaves as it is stored is not sealed again. */
 static int seal_run(struct sealing *g, struct wl_change *c, struct upp_err *err)
 {
-    struct wm_run *run = COPY(g, struct wm_run, c->run);
-    if (!run)
-        return wb_arena_check(&g->a, err);
-    struct upp_str parts[] = {run->agent, run->options, run->error}, call = run->call;
-    run->agent = run->call = run->error = (struct upp_str){NULL, 0};
-    bool add                            = c->kind == WL_ADD_RUN;
-    c->run                              = run;
-    int r                               = put(g, ws_id_place(WS_AT_RUN, &run->id), parts, 3, &run->options, err);
-    if (r >= 0 && call.p && add)
-        r = put(g, ws_id_place(WS_AT_CALL, &run->id), &call, 1, &run->call, err);
-    return r;
+    struct wm_run run = *c->run;
+    if (c->kind == WL_SET_RUN)
+        run.call = (struct upp_str){NULL, 0};
+    return seal_thing(g, &ws_runs, &run, &c->run, err);
 }
 
 static int seal_alias(struct sealing *g, struct wl_change *c, struct upp_err *err)
@@ -194,18 +187,6 @@ static int check_space(struct upp_str space, struct upp_err *err)
     return wb_str_eq(space, UPP_STR(WS_SEALED_BLOBS))
                      ? upp_fail(err, UPP_EINVALID, "no space of values can be called '%s'", WS_SEALED_BLOBS)
                      : 0;
-}
-
-static int seal_value(struct sealing *g, struct wl_change *c, struct upp_err *err)
-{
-    struct wl_value *v = COPY(g, struct wl_value, c->value);
-    if (!v)
-        return wb_arena_check(&g->a, err);
-    int r    = check_space(v->space, err);
-    c->value = v;
-    return r < 0 ? r
-                 : put(g, ws_value_place(v->space, v->name), &(struct upp_str){v->bytes.p, v->bytes.n}, 1, &v->bytes,
-                       err);
 }
 
 static int hide_blob(struct sealing *g, const struct wl_blob_key *key, const struct wl_blob_key **ret,
@@ -254,22 +235,24 @@ static int seal_name(struct sealing *g, struct wl_change *c, struct upp_err *err
     if (r < 0 || !v || !name)
         return r < 0 ? r : wb_arena_check(&g->a, err);
     *v = (struct wl_value){.space = UPP_STR(WS_SEALED_BLOBS), .name = ws_names_name(c->name.to, c->name.from, name)};
+    v->bytes     = UPP_STR("");
     g->c[g->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = v};
-    return put(g, ws_value_place(v->space, v->name), &UPP_STR(""), 1, &v->bytes, err);
+    return seal_thing(g, &ws_values, v, &g->c[g->n - 1].value, err);
 }
 
 static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *err)
 {
+    int r;
     switch (c->kind) {
     case WL_ADD_ROW:
     case WL_SET_ROW:
-        return seal_row(g, c, err);
+        return seal_thing(g, &ws_rows, c->row, &c->row, err);
     case WL_ADD_NODE:
     case WL_SET_NODE:
-        return seal_node(g, c, err);
+        return seal_thing(g, &ws_nodes, c->node, &c->node, err);
     case WL_ADD_THREAD:
     case WL_SET_THREAD:
-        return seal_thread(g, c, err);
+        return seal_thing(g, &ws_threads, c->thread, &c->thread, err);
     case WL_ADD_RUN:
     case WL_SET_RUN:
         return seal_run(g, c, err);
@@ -279,9 +262,9 @@ static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *e
     case WL_ADD_KEY:
         return seal_key(g, c, err);
     case WL_PUT_VALUE:
-        return seal_value(g, c, err);
     case WL_DROP_VALUE:
-        return check_space(c->value->space, err);
+        r = check_space(c->value->space, err);
+        return r < 0 || c->kind == WL_DROP_VALUE ? r : seal_thing(g, &ws_values, c->value, &c->value, err);
     case WL_ADD_PIECE:
         return seal_piece(g, c, err);
     case WL_NAME_BLOB:
@@ -311,7 +294,7 @@ static WEFT_SUSPENDS int drop_names(struct sealing *g, const struct wl_blob_key 
     struct upp_str   space = UPP_STR(WS_SEALED_BLOBS), key = wb_str((const char *)blob->b, sizeof blob->b);
     struct wl_value *v;
     size_t           n;
-    int              r = s->ops->values(s, g->owner, space, key, 8, &g->a, &v, &n, err);
+    int              r = wl_list_values(s, g->owner, space, key, 8, &g->a, &v, &n, err);
     for (size_t i = 0; r >= 0 && i < n && wb_str_starts(v[i].name, key) && g->n < 2 * WL_CHANGES; i++)
         g->c[g->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &v[i]};
     return r;
@@ -412,30 +395,15 @@ static WEFT_SUSPENDS void sealed_close(struct wl_store *store)
 }
 
 static const struct wl_store_ops ops = {
-    .size           = sizeof ops,
-    .name           = "sealed",
-    .commit         = sealed_commit,
-    .rows           = ws_open_rows,
-    .node           = ws_open_node,
-    .thread         = ws_open_thread,
-    .run            = ws_open_run,
-    .alias          = ws_open_alias,
-    .key            = ws_open_key,
-    .threads        = ws_open_threads,
-    .runs           = ws_open_runs,
-    .live           = ws_open_live,
-    .family_nodes   = ws_open_family_nodes,
-    .family_threads = ws_open_family_threads,
-    .value          = ws_open_value,
-    .values         = ws_open_values,
-    .tenants        = ws_open_tenants,
-    .piece          = ws_open_piece,
-    .loose_blobs    = ws_open_loose_blobs,
-    .old_runs       = ws_open_old_runs,
-    .follow         = ws_open_follow,
-    .learned        = ws_open_learned,
-    .search         = ws_no_search,
-    .close          = sealed_close,
+    .size   = sizeof ops,
+    .name   = "sealed",
+    .commit = sealed_commit,
+    .rows   = ws_open_rows,
+    .get    = ws_open_get,
+    .list   = ws_open_list,
+    .follow = ws_open_follow,
+    .search = ws_no_search,
+    .close  = sealed_close,
 };
 
 WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master *key, struct wl_store **ret,

@@ -3,33 +3,26 @@
 
 /* ---- Values ---------------------------------------------------------------------------------------- */
 
-static int need_value(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct wl_value *v,
-                      sqlite3_stmt **ret, struct upp_err *err)
+static int change_value(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct wl_value *v, size_t n,
+                        struct upp_err *err)
 {
-    int r = ws_change_need(s, i, ret, err);
+    sqlite3_stmt *st;
+    int           r = ws_change_need(s, i, &st, err);
     if (r < 0)
         return r;
-    ws_bind_u64(*ret, 1, (uint64_t)tenant);
-    ws_bind_name(*ret, 2, v->space);
-    ws_bind_name(*ret, 3, v->name);
-    return 0;
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_columns(st, 2, &ws_values, n, v);
+    return ws_change_run(s, st, err);
 }
 
 int ws_put_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err)
 {
-    sqlite3_stmt *st;
-    int           r = need_value(s, WS_PUT_VALUE, tenant, v, &st, err);
-    if (r < 0)
-        return r;
-    ws_bind_str(st, 4, v->bytes);
-    return ws_change_run(s, st, err);
+    return change_value(s, WS_PUT_VALUE, tenant, v, ws_values.n, err);
 }
 
 int ws_drop_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err)
 {
-    sqlite3_stmt *st;
-    int           r = need_value(s, WS_DROP_VALUE, tenant, v, &st, err);
-    return r < 0 ? r : ws_change_run(s, st, err);
+    return change_value(s, WS_DROP_VALUE, tenant, v, 2, err);
 }
 
 /* ---- Blobs ----------------------------------------------------------------------------------------- */

@@ -125,6 +125,57 @@ static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, s
 
 /* ---- Changes --------------------------------------------------------------------------------------- */
 
+void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing)
+{
+    for (const struct ws_column *c = k->columns, *end = c + n; c < end; c++, i++) {
+        const void *at = (const char *)thing + c->at;
+        switch ((enum ws_type)c->type) {
+        case WS_U8:
+            ws_bind_u64(st, i, *(const uint8_t *)at);
+            break;
+        case WS_U16:
+            ws_bind_u64(st, i, *(const uint16_t *)at);
+            break;
+        case WS_U32:
+            ws_bind_u64(st, i, *(const uint32_t *)at);
+            break;
+        case WS_U64:
+            ws_bind_u64(st, i, *(const uint64_t *)at);
+            break;
+        case WS_BOOL:
+            ws_bind_u64(st, i, *(const bool *)at);
+            break;
+        case WS_ID:
+            ws_bind_id(st, i, at);
+            break;
+        case WS_ID_OR_NONE:
+            ws_bind_id_or_null(st, i, at);
+            break;
+        case WS_HASH:
+            (void)sqlite3_bind_blob(st, i, at, sizeof(struct wl_blob_key), SQLITE_STATIC);
+            break;
+        case WS_TEXT:
+            ws_bind_str(st, i, *(const struct upp_str *)at);
+            break;
+        case WS_NAME:
+            ws_bind_name(st, i, *(const struct upp_str *)at);
+            break;
+        }
+    }
+}
+
+/* A statement over a table whose first columns are the tenant and, of runs and aliases, the user. */
+static int run_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
+                    const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, i);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    if (user)
+        ws_bind_name(st, 2, *user);
+    ws_bind_columns(st, user ? 3 : 2, k, n, thing);
+    return run(s, i, err);
+}
+
 static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err)
 {
     uint64_t end;
@@ -133,17 +184,8 @@ static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row
         return r;
     if (row->pos != end)
         return ws_row_misplaced(err, row, end);
-    sqlite3_stmt *st = statement(s, WS_ADD_ROW);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, row->node);
-    ws_bind_u64(st, 3, row->pos);
-    ws_bind_u64(st, 4, row->n_entries);
-    ws_bind_id_or_null(st, 5, &row->run);
-    ws_bind_u64(st, 6, row->format);
-    ws_bind_str(st, 7, row->body);
-    ws_bind_str(st, 8, row->tape);
-    ws_bind_u64(st, 9, (uint64_t)ws_sum_of_row(tenant, row));
-    r = run(s, WS_ADD_ROW, err);
+    ws_bind_u64(statement(s, WS_ADD_ROW), 9, (uint64_t)ws_sum_of_row(tenant, row));
+    r = run_with(s, WS_ADD_ROW, tenant, NULL, &ws_rows, ws_rows.n, row, err);
     if (r == WS_CONSTRAINT)
         return ws_row_misplaced(err, row, end);
     if (r >= 0) {
@@ -155,16 +197,7 @@ static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row
 
 static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_ADD_NODE);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, n->key);
-    ws_bind_id(st, 3, &n->id);
-    ws_bind_id(st, 4, &n->tree);
-    ws_bind_u64(st, 5, n->parent);
-    ws_bind_u64(st, 6, n->parent_length);
-    ws_bind_id_or_null(st, 7, &n->holder);
-    ws_bind_u64(st, 8, (uint64_t)n->created_ms);
-    int r = run(s, WS_ADD_NODE, err);
+    int r = run_with(s, WS_ADD_NODE, tenant, NULL, &ws_nodes, WS_NODE_COLUMNS, n, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the key of a node");
     if (r < 0)
@@ -206,22 +239,9 @@ int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, 
 static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_thread *t,
                       struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_ADD_THREAD);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_id(st, 2, &t->id);
-    ws_bind_id(st, 3, &t->tree);
-    ws_bind_id_or_null(st, 4, &t->parent);
-    ws_bind_name(st, 5, user);
-    ws_bind_u64(st, 6, t->head);
-    ws_bind_u64(st, 7, t->kind);
-    ws_bind_u64(st, 8, t->version);
-    ws_bind_u64(st, 9, t->queued);
-    ws_bind_str(st, 10, t->title);
-    ws_bind_str(st, 11, t->metadata);
-    ws_bind_u64(st, 12, (uint64_t)t->created_ms);
-    ws_bind_u64(st, 13, (uint64_t)t->updated_ms);
-    ws_bind_u64(st, 14, t->at);
-    int r = run(s, WS_ADD_THREAD, err);
+    struct wl_thread own = *t;
+    own.owner.user       = user;
+    int r                = run_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the id of a thread");
     return r < 0 ? r : ws_keep_stray_thread(s, tenant, t, err);
@@ -229,17 +249,7 @@ static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, 
 
 static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_SET_THREAD);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_id(st, 2, &t->id);
-    ws_bind_u64(st, 3, t->version);
-    ws_bind_u64(st, 4, t->head);
-    ws_bind_u64(st, 5, t->queued);
-    ws_bind_str(st, 6, t->title);
-    ws_bind_str(st, 7, t->metadata);
-    ws_bind_u64(st, 8, (uint64_t)t->updated_ms);
-    ws_bind_u64(st, 9, t->at);
-    int r = run(s, WS_SET_THREAD, err);
+    int r = run_with(s, WS_SET_THREAD, tenant, NULL, &ws_threads, ws_threads.n, t, err);
     return r < 0 || ws_changed(s) ? r
                                   : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
@@ -256,88 +266,26 @@ static int touch_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thr
 static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wm_run *x,
                    struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_ADD_RUN);
-    int           i  = 0;
-    ws_bind_u64(st, ++i, (uint64_t)tenant);
-    ws_bind_name(st, ++i, user);
-    ws_bind_id(st, ++i, &x->id);
-    ws_bind_id(st, ++i, &x->root);
-    ws_bind_id_or_null(st, ++i, &x->parent);
-    ws_bind_id(st, ++i, &x->thread);
-    ws_bind_u64(st, ++i, x->node);
-    ws_bind_u64(st, ++i, x->first);
-    ws_bind_u64(st, ++i, x->input);
-    ws_bind_u64(st, ++i, x->version);
-    ws_bind_u64(st, ++i, x->depth);
-    ws_bind_u64(st, ++i, x->status);
-    ws_bind_u64(st, ++i, x->durability);
-    ws_bind_u64(st, ++i, x->cancel);
-    ws_bind_u64(st, ++i, x->epoch);
-    ws_bind_u64(st, ++i, x->queue);
-    ws_bind_str(st, ++i, x->agent);
-    ws_bind_str(st, ++i, x->call);
-    ws_bind_str(st, ++i, x->options);
-    ws_bind_str(st, ++i, x->error);
-    ws_bind_u64(st, ++i, x->usage.input);
-    ws_bind_u64(st, ++i, x->usage.output);
-    ws_bind_u64(st, ++i, x->usage.cache_read);
-    ws_bind_u64(st, ++i, x->usage.cache_write);
-    ws_bind_u64(st, ++i, (uint64_t)x->created_ms);
-    ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
-    ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
-    ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
-    ws_bind_u64(st, ++i, x->swept);
-    int r = run(s, WS_ADD_RUN, err);
+    int r = run_with(s, WS_ADD_RUN, tenant, &user, &ws_runs, ws_runs.n, x, err);
     return r == WS_CONSTRAINT ? ws_taken(err, "the id of a run") : r;
 }
 
 static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *x, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_SET_RUN);
-    int           i  = 0;
-    ws_bind_u64(st, ++i, (uint64_t)tenant);
-    ws_bind_id(st, ++i, &x->id);
-    ws_bind_u64(st, ++i, x->version);
-    ws_bind_u64(st, ++i, x->node);
-    ws_bind_u64(st, ++i, x->first);
-    ws_bind_u64(st, ++i, x->input);
-    ws_bind_u64(st, ++i, x->status);
-    ws_bind_u64(st, ++i, x->durability);
-    ws_bind_u64(st, ++i, x->cancel);
-    ws_bind_u64(st, ++i, x->epoch);
-    ws_bind_u64(st, ++i, x->queue);
-    ws_bind_str(st, ++i, x->agent);
-    ws_bind_str(st, ++i, x->options);
-    ws_bind_str(st, ++i, x->error);
-    ws_bind_u64(st, ++i, x->usage.input);
-    ws_bind_u64(st, ++i, x->usage.output);
-    ws_bind_u64(st, ++i, x->usage.cache_read);
-    ws_bind_u64(st, ++i, x->usage.cache_write);
-    ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
-    ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
-    ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
-    ws_bind_u64(st, ++i, x->swept);
-    int r = run(s, WS_SET_RUN, err);
+    int r = run_with(s, WS_SET_RUN, tenant, &(struct upp_str){NULL, 0}, &ws_runs, ws_runs.n, x, err);
     return r < 0 || ws_changed(s) ? r : ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
 }
 
 static int add_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
                      struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_ADD_ALIAS);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_name(st, 2, user);
-    ws_bind_u64(st, 3, a->kind);
-    ws_bind_name(st, 4, a->text);
-    ws_bind_id(st, 5, &a->object);
-    int r = run(s, WS_ADD_ALIAS, err);
+    int r = run_with(s, WS_ADD_ALIAS, tenant, &user, &ws_aliases, ws_aliases.n, a, err);
     if (r != WS_CONSTRAINT)
         return r;
-    st = statement(s, WS_ALIAS_OBJECT);
+    sqlite3_stmt *st = statement(s, WS_ALIAS_OBJECT);
     ws_bind_u64(st, 1, (uint64_t)tenant);
     ws_bind_name(st, 2, user);
-    ws_bind_u64(st, 3, a->kind);
-    ws_bind_name(st, 4, a->text);
+    ws_bind_columns(st, 3, &ws_aliases, 2, a);
     r         = ws_step(s, st, err);
     bool same = r == 1 && wb_uuid_eq(ws_column_id(st, 0), a->object);
     (void)sqlite3_reset(st);
@@ -346,23 +294,11 @@ static int add_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
 
 static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_key *k, struct upp_err *err)
 {
-    int64_t       expired = s->now_ms - WS_KEY_MS;
-    sqlite3_stmt *st      = statement(s, WS_DROP_KEY);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_name(st, 2, k->route);
-    ws_bind_name(st, 3, k->key);
-    ws_bind_u64(st, 4, (uint64_t)expired);
-    int r = run(s, WS_DROP_KEY, err);
-    if (r < 0)
-        return r;
-    st = statement(s, WS_ADD_KEY);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_name(st, 2, k->route);
-    ws_bind_name(st, 3, k->key);
-    (void)sqlite3_bind_blob(st, 4, k->body, sizeof k->body, SQLITE_STATIC);
-    ws_bind_id(st, 5, &k->object);
-    ws_bind_u64(st, 6, (uint64_t)k->created_ms);
-    r = run(s, WS_ADD_KEY, err);
+    int64_t expired = s->now_ms - WS_KEY_MS;
+    ws_bind_u64(statement(s, WS_DROP_KEY), 4, (uint64_t)expired);
+    int r = run_with(s, WS_DROP_KEY, tenant, NULL, &ws_keys, 2, k, err);
+    if (r >= 0)
+        r = run_with(s, WS_ADD_KEY, tenant, NULL, &ws_keys, ws_keys.n, k, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the idempotency key");
     if (r < 0)

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/fiber.h"
+#include "model/id.h"
 #include "stores/sqlite/reading.h"
 #include "stores/sqlite/sum.h"
 
@@ -91,7 +92,7 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
 
 /* ---- Several reads at once --------------------------------------------------------------------------- */
 
-/* A store that answers on the worker it is on, from the connection it has: rows, nodes, threads, aliases and pieces. */
+/* A store that answers on the worker it is on, from the connection it has. */
 struct view {
     struct wl_store   store; /* first */
     struct ws_sqlite *s;
@@ -139,57 +140,40 @@ struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
     return wb_arena_dup(a, wb_str(p ? p : "", (size_t)sqlite3_column_bytes(st, i)));
 }
 
-void ws_read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str tenant, struct wl_thread *t)
+void ws_read_columns(sqlite3_stmt *st, int i, const struct ws_column *c, size_t n, struct wb_arena *a, void *thing)
 {
-    int i           = 0;
-    *t              = (struct wl_thread){0};
-    t->owner.tenant = wb_arena_dup(a, tenant);
-    t->id           = ws_column_id(st, i++);
-    t->tree         = ws_column_id(st, i++);
-    t->parent       = ws_column_id(st, i++);
-    t->owner.user   = ws_column_str(a, st, i++);
-    t->head         = ws_column_u64(st, i++);
-    t->kind         = (uint8_t)ws_column_u64(st, i++);
-    t->version      = (uint32_t)ws_column_u64(st, i++);
-    t->queued       = ws_column_u64(st, i++);
-    t->title        = ws_column_str(a, st, i++);
-    t->metadata     = ws_column_str(a, st, i++);
-    t->created_ms   = sqlite3_column_int64(st, i++);
-    t->updated_ms   = sqlite3_column_int64(st, i++);
-    t->at           = (uint32_t)ws_column_u64(st, i++);
-}
-
-void ws_read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
-{
-    int i                = 0;
-    *x                   = (struct wm_run){0};
-    x->id                = ws_column_id(st, i++);
-    x->root              = ws_column_id(st, i++);
-    x->parent            = ws_column_id(st, i++);
-    x->thread            = ws_column_id(st, i++);
-    x->node              = ws_column_u64(st, i++);
-    x->first             = ws_column_u64(st, i++);
-    x->input             = (uint32_t)ws_column_u64(st, i++);
-    x->version           = (uint32_t)ws_column_u64(st, i++);
-    x->depth             = (uint16_t)ws_column_u64(st, i++);
-    x->status            = (uint8_t)ws_column_u64(st, i++);
-    x->durability        = (uint8_t)ws_column_u64(st, i++);
-    x->cancel            = ws_column_u64(st, i++) != 0;
-    x->epoch             = (uint32_t)ws_column_u64(st, i++);
-    x->queue             = ws_column_u64(st, i++);
-    x->agent             = ws_column_str(a, st, i++);
-    x->call              = ws_column_str(a, st, i++);
-    x->options           = ws_column_str(a, st, i++);
-    x->error             = ws_column_str(a, st, i++);
-    x->usage.input       = ws_column_u64(st, i++);
-    x->usage.output      = ws_column_u64(st, i++);
-    x->usage.cache_read  = ws_column_u64(st, i++);
-    x->usage.cache_write = ws_column_u64(st, i++);
-    x->created_ms        = sqlite3_column_int64(st, i++);
-    x->started_ms        = sqlite3_column_int64(st, i++);
-    x->ended_ms          = sqlite3_column_int64(st, i++);
-    x->expires_ms        = sqlite3_column_int64(st, i++);
-    x->swept             = ws_column_u64(st, i++) != 0;
+    for (const struct ws_column *end = c + n; c < end; c++, i++) {
+        void *at = (char *)thing + c->at;
+        switch ((enum ws_type)c->type) {
+        case WS_U8:
+            *(uint8_t *)at = (uint8_t)ws_column_u64(st, i);
+            break;
+        case WS_U16:
+            *(uint16_t *)at = (uint16_t)ws_column_u64(st, i);
+            break;
+        case WS_U32:
+            *(uint32_t *)at = (uint32_t)ws_column_u64(st, i);
+            break;
+        case WS_U64:
+            *(uint64_t *)at = ws_column_u64(st, i);
+            break;
+        case WS_BOOL:
+            *(bool *)at = ws_column_u64(st, i) != 0;
+            break;
+        case WS_ID:
+        case WS_ID_OR_NONE:
+            *(struct wb_uuid *)at = ws_column_id(st, i);
+            break;
+        case WS_HASH:
+            if (sqlite3_column_bytes(st, i) == (int)sizeof(struct wl_blob_key))
+                memcpy(at, sqlite3_column_blob(st, i), sizeof(struct wl_blob_key));
+            break;
+        case WS_TEXT:
+        case WS_NAME:
+            *(struct upp_str *)at = ws_column_str(a, st, i);
+            break;
+        }
+    }
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
@@ -230,13 +214,7 @@ static int read_rows(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
         struct wl_row *row = room_for_row(x->a, &rows, &cap);
         if (!row || (r = ws_row_whole(x->s, st, "log", WS_LOG_COLUMNS, err)) < 0)
             break;
-        *row = (struct wl_row){.node      = g->node,
-                               .pos       = ws_column_u64(st, 2),
-                               .n_entries = (uint32_t)ws_column_u64(st, 3),
-                               .run       = ws_column_id(st, 4),
-                               .format    = (uint32_t)ws_column_u64(st, 5),
-                               .body      = ws_column_str(x->a, st, 6),
-                               .tape      = ws_column_str(x->a, st, 7)};
+        ws_read_columns(st, 1, ws_rows.columns, ws_rows.n, x->a, row);
         rows.n++;
         bytes += is;
     }
@@ -254,250 +232,298 @@ WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, c
     return ws_answer(s, &x, err);
 }
 
-/* ---- One thing ------------------------------------------------------------------------------------- */
+/* ---- Things and lists ------------------------------------------------------------------------------ */
 
-static int read_node(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+/* How something is asked for: the statement, what is bound to its parameters (a letter each, see bind), and which
+ * columns of its kind the answer has. */
+struct how {
+    enum ws_statement statement;
+    const char       *binds;
+    uint8_t           first, n; /* 0: all from the first on */
+};
+
+static const struct how hows[WL_WHATS] = {
+    [WL_GET_NODE]         = {WS_NODE, "tn", 1, WS_NODE_COLUMNS - 1},
+    [WL_GET_THREAD]       = {WS_THREAD, "ti", 0, 0},
+    [WL_GET_RUN]          = {WS_RUN, "ti", 0, 0},
+    [WL_GET_ALIAS]        = {WS_ALIAS, "tuna", 2, 1},
+    [WL_GET_KEY]          = {WS_KEY, "tsax", 2, 3},
+    [WL_GET_VALUE]        = {WS_VALUE, "tsa", 2, 1},
+    [WL_GET_PIECE]        = {WS_PIECE, "tbn", 0, 0},
+    [WL_LIST_THREADS]     = {WS_THREADS, "tuTiM", 0, 0},
+    [WL_LIST_RUNS]        = {WS_RUNS, "tiM", 0, 0},
+    [WL_LIST_RUNS_LIVE]   = {WS_RUNS_LIVE, "tiM", 0, 0},
+    [WL_LIST_LIVE]        = {WS_LIVE, "iM", 0, 0},
+    [WL_LIST_OLD_RUNS]    = {WS_OLD_RUNS, "tnTM", 0, 0},
+    [WL_LIST_VALUES]      = {WS_VALUES, "tsaM", 1, 2},
+    [WL_LIST_TENANTS]     = {WS_TENANTS_BY_NAME, "aM", 0, 0},
+    [WL_LIST_LOOSE_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
+};
+
+/* A family in the order of its ids: strays before its own, its own, strays behind them. */
+static const struct how own_nodes     = {WS_OWN_NODES, "tlhM", 0, 0};
+static const struct how stray_nodes   = {WS_STRAY_NODES, "tpqMf", 0, 0};
+static const struct how own_threads   = {WS_OWN_THREADS, "tiLHM", 0, 0};
+static const struct how stray_threads = {WS_STRAY_THREADS, "tiLHMf", 0, 0};
+
+static void family_bytes(uint64_t family, unsigned char out[4])
 {
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_NODE];
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_u64(st, 2, x->key);
-    int r = ws_step(x->s, st, err);
-    if (r == 1)
-        *(struct wl_node *)x->ret = (struct wl_node){.key           = x->key,
-                                                     .id            = ws_column_id(st, 0),
-                                                     .tree          = ws_column_id(st, 1),
-                                                     .parent        = ws_column_u64(st, 2),
-                                                     .parent_length = (uint32_t)ws_column_u64(st, 3),
-                                                     .holder        = ws_column_id(st, 4),
-                                                     .created_ms    = sqlite3_column_int64(st, 5)};
-    return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, x->key);
+    for (int i = 0; i < 4; i++)
+        out[i] = (unsigned char)(family >> (24 - 8 * i));
 }
 
-WEFT_SUSPENDS static int sq_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                                 struct upp_err *err)
+static void bind(sqlite3_stmt *st, const struct ws_reading *x, const char *binds)
 {
-    struct ws_reading x = {.fn = read_node, .o = o, .ret = ret, .key = key};
-    return ws_answer(s, &x, err);
+    const struct wl_ask *k = &x->ask;
+    for (int i = 1; *binds; i++, binds++) {
+        switch (*binds) {
+        case 't':
+            ws_bind_name(st, i, k->owner->tenant);
+            break;
+        case 'u':
+            ws_bind_name(st, i, k->owner->user);
+            break;
+        case 'i':
+            ws_bind_id(st, i, &k->id);
+            break;
+        case 'n':
+            ws_bind_u64(st, i, k->what == WL_GET_NODE ? k->number : WB_MIN(k->number, (uint64_t)INT64_MAX));
+            break;
+        case 's':
+            ws_bind_name(st, i, k->space);
+            break;
+        case 'a':
+            ws_bind_name(st, i, k->name);
+            break;
+        case 'b':
+            (void)sqlite3_bind_blob(st, i, k->blob->b, sizeof k->blob->b, SQLITE_STATIC);
+            break;
+        case 'T':
+            ws_bind_u64(st, i, (uint64_t)k->before_ms);
+            break;
+        case 'x':
+            ws_bind_u64(st, i, (uint64_t)(wb_wall_ms() - WS_KEY_MS));
+            break;
+        case 'M':
+            ws_bind_u64(st, i, x->max - x->list.n);
+            break;
+        case 'f':
+            ws_bind_name(st, i, wb_str((const char *)x->family, sizeof x->family));
+            break;
+        case 'l':
+            ws_bind_u64(st, i, x->low);
+            break;
+        case 'h':
+            ws_bind_u64(st, i, x->high);
+            break;
+        case 'p':
+            ws_bind_u64(st, i, (uint64_t)ws_place(x->low));
+            break;
+        case 'q':
+            ws_bind_u64(st, i, (uint64_t)ws_place(x->high));
+            break;
+        case 'L':
+            ws_bind_id(st, i, &x->first);
+            break;
+        default: /* 'H' */
+            ws_bind_id(st, i, &x->last);
+            break;
+        }
+    }
 }
 
-static int read_one_thread(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_piece(struct ws_reading *x, sqlite3_stmt *st, struct wl_piece *p, struct upp_err *err)
 {
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD];
-    struct wl_thread                    t;
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_id(st, 2, &x->id);
-    int r = ws_step(x->s, st, err);
-    if (r != 1)
-        return r < 0 ? r : ws_no_thing(err, "thread", x->id);
-    ws_read_thread(x->a, st, x->o->tenant, &t);
-    r = wb_arena_check(x->a, err);
-    if (r >= 0)
-        *(struct wl_thread *)x->ret = t;
-    return r;
+    *p = (struct wl_piece){.key    = *x->ask.blob,
+                           .number = (uint32_t)x->ask.number,
+                           .last   = x->ask.number + 1 == ws_column_u64(st, 3),
+                           .bytes  = ws_column_str(x->a, st, 1)};
+    return ws_row_whole(x->s, st, "pieces", WS_PIECES_COLUMNS, err);
 }
 
-WEFT_SUSPENDS static int sq_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                                   struct wl_thread *ret, struct upp_err *err)
+static int read_thing(struct ws_reading *x, sqlite3_stmt *st, const struct how *how, void *thing, struct upp_err *err)
 {
-    struct ws_reading x = {.fn = read_one_thread, .o = o, .a = a, .ret = ret, .id = id};
-    return ws_answer(s, &x, err);
-}
-
-static int read_one_run(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_RUN];
-    struct wm_run                       run;
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_id(st, 2, &x->id);
-    int r = ws_step(x->s, st, err);
-    if (r != 1)
-        return r < 0 ? r : ws_no_thing(err, "run", x->id);
-    ws_read_run(x->a, st, &run);
-    r = wb_arena_check(x->a, err);
-    if (r >= 0)
-        *(struct wm_run *)x->ret = run;
-    return r;
-}
-
-WEFT_SUSPENDS static int sq_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                                struct wm_run *ret, struct upp_err *err)
-{
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_one_run, .o = o, .a = a, .ret = ret, .id = id};
-    return ws_ask(&x, err);
-}
-
-static int read_alias(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_ALIAS];
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_name(st, 2, x->o->user);
-    ws_bind_u64(st, 3, x->key);
-    ws_bind_name(st, 4, x->text);
-    int r = ws_step(x->s, st, err);
-    if (r == 1)
-        *(struct wb_uuid *)x->ret = ws_column_id(st, 0);
-    return r < 0 ? r : r == 1 ? 0 : upp_fail(err, UPP_ENOTFOUND, "nothing is called '%.*s'", UPP_FMT(x->text));
-}
-
-WEFT_SUSPENDS static int sq_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
-                                  struct wb_uuid *ret, struct upp_err *err)
-{
-    struct ws_reading x = {.fn = read_alias, .o = o, .ret = ret, .key = kind, .text = text};
-    return ws_answer(s, &x, err);
-}
-
-static int read_key(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_KEY];
-    struct wl_key                       k  = {.route = x->text, .key = x->more};
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_name(st, 2, x->text);
-    ws_bind_name(st, 3, x->more);
-    ws_bind_u64(st, 4, (uint64_t)(wb_wall_ms() - WS_KEY_MS));
-    int r = ws_step(x->s, st, err);
-    if (r != 1)
-        return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the idempotency key was not used");
-    const void *body = sqlite3_column_blob(st, 0);
-    if (body && sqlite3_column_bytes(st, 0) == (int)sizeof k.body)
-        memcpy(k.body, body, sizeof k.body);
-    k.object                 = ws_column_id(st, 1);
-    k.created_ms             = sqlite3_column_int64(st, 2);
-    *(struct wl_key *)x->ret = k;
+    const struct wl_ask  *k    = &x->ask;
+    const struct ws_kind *kind = ws_kind_of(k->what);
+    if (k->what == WL_GET_PIECE)
+        return read_piece(x, st, thing, err);
+    memset(thing, 0, kind->size);
+    ws_read_columns(st, 0, kind->columns + how->first, how->n ? how->n : kind->n - how->first, x->a, thing);
+    if (kind == &ws_threads)
+        ((struct wl_thread *)thing)->owner.tenant = wb_arena_dup(x->a, k->owner->tenant);
+    else if (k->what == WL_GET_NODE)
+        ((struct wl_node *)thing)->key = k->number;
+    else if (k->what == WL_GET_KEY) {
+        ((struct wl_key *)thing)->route = k->space;
+        ((struct wl_key *)thing)->key   = k->name;
+    }
     return 0;
 }
 
-WEFT_SUSPENDS static int sq_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str key,
-                                struct wl_key *ret, struct upp_err *err)
+static int read_one(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_key, .o = o, .ret = ret, .text = route, .more = key};
-    return ws_ask(&x, err);
-}
-
-/* ---- Lists ----------------------------------------------------------------------------------------- */
-
-static int read_threads(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *after = c->st[WS_THREAD_UPDATED], *st = c->st[WS_THREADS];
-    int64_t                             updated = INT64_MAX;
-    int                                 r;
-    if (!ws_none(x->id)) {
-        ws_bind_name(after, 1, x->o->tenant);
-        ws_bind_id(after, 2, &x->id);
-        ws_bind_name(after, 3, x->o->user);
-        r = ws_step(x->s, after, err);
-        if (r != 1)
-            return r < 0 ? r : ws_no_thing(err, "thread", x->id);
-        updated = sqlite3_column_int64(after, 0);
-    }
-    struct wl_thread *p = wb_new_n(x->a, struct wl_thread, x->max);
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_name(st, 2, x->o->user);
-    ws_bind_u64(st, 3, (uint64_t)updated);
-    ws_bind_id(st, 4, &x->id);
-    ws_bind_u64(st, 5, x->max);
-    r = 0;
-    while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
-        ws_read_thread(x->a, st, x->o->tenant, &p[x->n++]);
-    (void)sqlite3_reset(st);
-    if (r >= 0)
+    const struct how                   *how = &hows[x->ask.what];
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st  = NULL;
+    union {
+        struct wl_node   node;
+        struct wl_thread thread;
+        struct wm_run    run;
+        struct wl_alias  alias;
+        struct wl_key    key;
+        struct wl_value  value;
+        struct wl_piece  piece;
+    } thing;
+    int r = ws_conn_need(x->s, c, how->statement, &st, err);
+    if (r < 0)
+        return r;
+    bind(st, x, how->binds);
+    r = ws_step(x->s, st, err);
+    if (r != 1)
+        return r < 0 ? r : ws_not_found(err, &x->ask);
+    r = read_thing(x, st, how, &thing, err);
+    if (r >= 0 && x->a)
         r = wb_arena_check(x->a, err);
     if (r >= 0)
-        *(struct wl_thread **)x->ret = p;
-    return r < 0 ? r : 0;
-}
-
-WEFT_SUSPENDS static int sq_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
-                                    struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
-{
-    struct ws_reading x = {.fn  = read_threads,
-                           .o   = o,
-                           .a   = a,
-                           .ret = ret,
-                           .id  = after,
-                           .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int               r = ws_answer(s, &x, err);
-    if (r >= 0)
-        *n = x.n;
+        memcpy(x->ret, &thing, ws_kind_of(x->ask.what)->size);
     return r;
 }
 
-static int read_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[x->live ? WS_RUNS_LIVE : WS_RUNS];
-    struct wm_run                      *p  = wb_new_n(x->a, struct wm_run, x->max);
-    int                                 r  = 0;
-    ws_bind_name(st, 1, x->o->tenant);
-    ws_bind_id(st, 2, &x->id);
-    ws_bind_u64(st, 3, x->max);
-    while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
-        ws_read_run(x->a, st, &p[x->n++]);
-    if (r >= 0)
-        r = wb_arena_check(x->a, err);
-    if (r >= 0)
-        *(struct wm_run **)x->ret = p;
-    return r < 0 ? r : 0;
-}
-
-WEFT_SUSPENDS static int sq_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, bool live_only,
-                                 size_t max, struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err)
-{
-    struct ws_reading x = {.s    = ws_sqlite(s),
-                           .fn   = read_runs,
-                           .o    = o,
-                           .a    = a,
-                           .ret  = ret,
-                           .id   = thread,
-                           .live = live_only,
-                           .max  = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int               r = ws_ask(&x, err);
-    if (r >= 0)
-        *n = x.n;
-    return r;
-}
-
-static int read_live(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
-{
-    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_LIVE];
-    struct wm_run                      *p  = wb_new_n(x->a, struct wm_run, x->max);
-    int                                 r  = 0;
-    x->owners                              = wb_new_n(x->a, struct wl_owner, x->max);
-    ws_bind_id(st, 1, &x->id);
-    ws_bind_u64(st, 2, x->max);
-    while (p && x->owners && x->n < x->max && (r = ws_step(x->s, st, err)) == 1) {
-        ws_read_run(x->a, st, &p[x->n]);
-        x->owners[x->n].tenant = ws_column_str(x->a, st, WS_RUN_COLUMNS);
-        x->owners[x->n].user   = ws_column_str(x->a, st, WS_RUN_COLUMNS + 1);
-        x->n++;
-    }
-    if (r >= 0)
-        r = wb_arena_check(x->a, err);
-    if (r >= 0)
-        *(struct wm_run **)x->ret = p;
-    return r < 0 ? r : 0;
-}
-
-WEFT_SUSPENDS static int sq_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
-                                 struct wm_run **runs, struct wl_owner **owners, size_t *n, struct upp_err *err)
+WEFT_SUSPENDS static int sq_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                                struct upp_err *err)
 {
     struct ws_reading x = {
-        .s = ws_sqlite(s), .fn = read_live, .a = a, .ret = runs, .id = after, .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int r = ws_ask(&x, err);
-    if (r >= 0) {
-        *n      = x.n;
-        *owners = x.owners;
+        .fn = ask->what == WL_GET_LEARNED ? ws_read_learned : read_one, .ask = *ask, .a = a, .ret = ret};
+    if (ask->what == WL_GET_PIECE && ask->number >= WS_PIECES_MAX)
+        return ws_not_found(err, ask);
+    return ws_answer(s, &x, err);
+}
+
+/* Adds what one statement gives to the list. */
+static int read_some(struct ws_reading *x, struct ws_conn *c, const struct how *how, struct upp_err *err)
+{
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st    = NULL;
+    struct wl_list                     *l     = &x->list;
+    const struct ws_kind               *kind  = ws_kind_of(x->ask.what);
+    const int                           more  = (int)kind->n + 1; /* behind the one that says it is whole */
+    size_t                              bytes = 0;
+    struct upp_str                      space = wb_arena_dup(x->a, x->ask.space);
+    int                                 r     = ws_conn_need(x->s, c, how->statement, &st, err);
+    if (r < 0)
+        return r;
+    bind(st, x, how->binds);
+    while (l->n < x->max && (r = ws_step(x->s, st, err)) == 1) {
+        void *thing = (char *)l->p + l->n * kind->size;
+        bytes += x->ask.what == WL_LIST_VALUES ? (size_t)sqlite3_column_bytes(st, 1) : 0;
+        if (l->n && bytes > WS_VALUES_BYTES)
+            break;
+        r = read_thing(x, st, how, thing, err);
+        if (r < 0)
+            return r;
+        if (x->ask.what == WL_LIST_VALUES)
+            ((struct wl_value *)thing)->space = space;
+        if (l->owners)
+            l->owners[l->n] = (struct wl_owner){ws_column_str(x->a, st, more), ws_column_str(x->a, st, more + 1)};
+        if (l->numbers)
+            l->numbers[l->n] = ws_column_u64(st, more);
+        l->n++;
     }
+    return r < 0 ? r : 0;
+}
+
+static int read_family_nodes(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    const struct wb_uuid after = x->ask.id;
+    const uint64_t       low = x->ask.number << 32, high = low | UINT32_MAX;
+    const uint64_t       from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0 again: behind the last one */
+    int                  r    = 0;
+    if (!from && !ws_none(after))
+        return 0;
+    if (from < low) {
+        x->low  = from;
+        x->high = low - 1;
+        r       = read_some(x, c, &stray_nodes, err);
+    }
+    if (r >= 0 && from <= high) {
+        x->low  = WB_MAX(from, low);
+        x->high = high;
+        r       = read_some(x, c, &own_nodes, err);
+    }
+    if (r >= 0 && high != UINT64_MAX) {
+        x->low  = WB_MAX(from, high + 1);
+        x->high = UINT64_MAX;
+        r       = read_some(x, c, &stray_nodes, err);
+    }
+    return r;
+}
+
+static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    struct wb_uuid low = {{0}}, high;
+    memset(&high, 0xff, sizeof high);
+    memcpy(low.b, x->family, sizeof x->family);
+    memcpy(high.b, x->family, sizeof x->family);
+    x->last  = low;
+    int r    = read_some(x, c, &stray_threads, err);
+    x->first = low;
+    x->last  = high;
+    if (r >= 0)
+        r = read_some(x, c, &own_threads, err);
+    x->first = high;
+    memset(&x->last, 0xff, sizeof x->last);
+    return r < 0 ? r : read_some(x, c, &stray_threads, err);
+}
+
+/* Behind which time the threads go on: that of the one with this id. */
+static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD_UPDATED];
+    x->ask.before_ms                       = INT64_MAX;
+    if (ws_none(x->ask.id))
+        return 0;
+    bind(st, x, "tiu");
+    int r = ws_step(x->s, st, err);
+    if (r != 1)
+        return r < 0 ? r : ws_no_thing(err, "thread", x->ask.id);
+    x->ask.before_ms = sqlite3_column_int64(st, 0);
+    return 0;
+}
+
+static int read_list(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    const enum wl_what what = x->ask.what;
+    int                r    = what == WL_LIST_THREADS ? find_updated(x, c, err) : 0;
+    if (r < 0)
+        return r;
+    family_bytes(x->ask.number, x->family);
+    x->list = (struct wl_list){.p = wb_arena_alloc(x->a, x->max * ws_kind_of(what)->size, _Alignof(max_align_t))};
+    if (what == WL_LIST_LIVE)
+        x->list.owners = wb_new_n(x->a, struct wl_owner, x->max);
+    if (what == WL_LIST_OLD_RUNS)
+        x->list.numbers = wb_new_n(x->a, uint64_t, x->max);
+    r = wb_arena_check(x->a, err);
+    if (r >= 0)
+        r = what == WL_LIST_FAMILY_NODES     ? read_family_nodes(x, c, err)
+            : what == WL_LIST_FAMILY_THREADS ? read_family_threads(x, c, err)
+                                             : read_some(x, c, &hows[what], err);
+    return r < 0 ? r : wb_arena_check(x->a, err);
+}
+
+WEFT_SUSPENDS static int sq_list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
+                                 struct upp_err *err)
+{
+    struct ws_reading x = {.fn = read_list, .ask = *ask, .a = a, .max = WB_MIN(ask->max, (size_t)WS_LIST_MAX)};
+    int               r = ws_answer(s, &x, err);
+    if (r >= 0)
+        *ret = x.list;
     return r;
 }
 
 static const struct wl_store_ops view_ops = {
-    .size    = sizeof view_ops,
-    .name    = "sqlite",
-    .rows    = sq_rows,
-    .node    = sq_node,
-    .thread  = sq_thread,
-    .threads = sq_threads,
-    .alias   = sq_alias,
-    .piece   = ws_look_piece,
+    .size = sizeof view_ops,
+    .name = "sqlite",
+    .rows = sq_rows,
+    .get  = sq_get,
+    .list = sq_list,
 };
 
 const struct wl_store_ops ws_sqlite_ops = {
@@ -505,26 +531,9 @@ const struct wl_store_ops ws_sqlite_ops = {
     .name    = "sqlite",
     .commit  = ws_writer_commit,
     .rows    = sq_rows,
-    .node    = sq_node,
-    .thread  = sq_thread,
-    .run     = sq_run,
-    .alias   = sq_alias,
-    .key     = sq_key,
-    .threads = sq_threads,
-    .runs    = sq_runs,
-    .live    = sq_live,
-
-    .family_nodes   = ws_look_family_nodes,
-    .family_threads = ws_look_family_threads,
-    .value          = ws_look_value,
-    .values         = ws_look_values,
-    .tenants        = ws_look_tenants,
-    .piece          = ws_look_piece,
-    .loose_blobs    = ws_look_loose_blobs,
-    .old_runs       = ws_look_old_runs,
-
+    .get     = sq_get,
+    .list    = sq_list,
     .follow  = ws_look_follow,
-    .learned = ws_look_learned,
     .search  = ws_look_search,
     .at_once = sq_at_once,
     .close   = ws_sqlite_close,

@@ -175,19 +175,6 @@ int ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err)
 
 /* ---- Following ------------------------------------------------------------------------------------------- */
 
-static void read_followed(struct wb_arena *a, sqlite3_stmt *st, struct wl_followed *ret)
-{
-    ret->number = ws_column_u64(st, 0);
-    ret->tenant = ws_column_str(a, st, 1);
-    ret->row    = (struct wl_row){.node      = ws_column_u64(st, 2),
-                                  .pos       = ws_column_u64(st, 3),
-                                  .n_entries = (uint32_t)ws_column_u64(st, 4),
-                                  .run       = ws_column_id(st, 5),
-                                  .format    = (uint32_t)ws_column_u64(st, 6),
-                                  .body      = ws_column_str(a, st, 7),
-                                  .tape      = ws_column_str(a, st, 8)};
-}
-
 static int follow(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     sqlite3_stmt       *st;
@@ -204,7 +191,9 @@ static int follow(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         if (x->n && bytes > x->range.max_bytes)
             break;
         p[x->n].changes = changes;
-        read_followed(x->a, st, &p[x->n++]);
+        p[x->n].number  = ws_column_u64(st, 0);
+        p[x->n].tenant  = ws_column_str(x->a, st, 1);
+        ws_read_columns(st, 2, ws_rows.columns, ws_rows.n, x->a, &p[x->n++].row);
     }
     (void)sqlite3_reset(st);
     if (r >= 0)
@@ -242,24 +231,15 @@ static int one_number(struct ws_reading *x, struct ws_conn *c, enum ws_statement
     return 0;
 }
 
-static int read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+int ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
-    uint64_t *ret = x->ret;
-    int       r   = one_number(x, c, WS_LEARNED, &ret[0], err);
+    struct wl_progress p = {0};
+    int                r = one_number(x, c, WS_LEARNED, &p.upto, err);
     if (r >= 0)
-        r = one_number(x, c, WS_LOG_END, &ret[1], err);
-    return r;
-}
-
-WEFT_SUSPENDS int ws_look_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err)
-{
-    uint64_t          two[2] = {0};
-    struct ws_reading x      = {.s = ws_sqlite(s), .fn = read_learned, .ret = two};
-    int               r      = ws_ask(&x, err);
-    if (r >= 0) {
-        *upto = two[0];
-        *end  = WB_MAX(two[0], two[1]); /* the newest rows may be gone again */
-    }
+        r = one_number(x, c, WS_LOG_END, &p.end, err);
+    p.end = WB_MAX(p.upto, p.end); /* the newest rows may be gone again */
+    if (r >= 0)
+        *(struct wl_progress *)x->ret = p;
     return r;
 }
 

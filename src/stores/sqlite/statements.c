@@ -50,23 +50,24 @@ const char *const ws_statements[WS_STATEMENTS] = {
                       " sum = " WS_SUM("nodes", "tenant, key, id, tree, parent, parent_length, ?4, created")
                       " WHERE tenant = ?1 AND key = ?2 AND holder IS ?3 AND " WS_WHOLE("nodes", WS_OF_NODES),
     [WS_ADD_THREAD] = "INSERT " ADD("threads", WS_OF_THREADS, P_14),
-    [WS_SET_THREAD] = "UPDATE threads SET head = ?4, version = version + 1, queued = ?5, title = ?6, metadata = ?7,"
-                      " updated = ?8, at = ?9, sum = " WS_SUM("threads", "tenant, id, tree, parent, user, ?4, kind,"
-                      " version + 1, ?5, ?6, ?7, created, ?8, ?9")
-                      " WHERE tenant = ?1 AND id = ?2 AND version = ?3 AND " WS_WHOLE("threads", WS_OF_THREADS),
+    /* What can be changed; parameters are numbered as those of a new row. */
+    [WS_SET_THREAD] = "UPDATE threads SET head = ?6, version = version + 1, queued = ?9, title = ?10, metadata = ?11,"
+                      " updated = ?13, at = ?14, sum = " WS_SUM("threads", "tenant, id, tree, parent, user, ?6, kind,"
+                      " version + 1, ?9, ?10, ?11, created, ?13, ?14")
+                      " WHERE tenant = ?1 AND id = ?2 AND version = ?8 AND " WS_WHOLE("threads", WS_OF_THREADS),
     [WS_TOUCH_THREAD]   = "UPDATE threads SET updated = ?3, sum = " WS_SUM("threads", "tenant, id, tree, parent, user,"
                           " head, kind, version, queued, title, metadata, created, ?3, at")
                           " WHERE tenant = ?1 AND id = ?2 AND updated < ?3 AND " WS_WHOLE("threads", WS_OF_THREADS),
     [WS_THREAD_VERSION] = "SELECT version, " WS_WHOLE("threads", WS_OF_THREADS) " FROM threads WHERE tenant = ?1"
                           " AND id = ?2",
     [WS_ADD_RUN]      = "INSERT " ADD("runs", WS_OF_RUNS, P_29),
-    [WS_SET_RUN]      = "UPDATE runs SET node = ?4, first = ?5, input = ?6, version = version + 1, status = ?7,"
-                        " durability = ?8, cancel = ?9, epoch = ?10, queue = ?11, agent = ?12, options = ?13, error = ?14,"
-                        " u_input = ?15, u_output = ?16, u_read = ?17, u_write = ?18, started = ?19, ended = ?20,"
-                        " expires = ?21, swept = ?22, sum = " WS_SUM("runs", "tenant, user, id, root, parent, thread,"
-                        " ?4, ?5, ?6, version + 1, depth, ?7, ?8, ?9, ?10, ?11, ?12, call, ?13, ?14, ?15, ?16, ?17,"
-                        " ?18, created, ?19, ?20, ?21, ?22")
-                        " WHERE tenant = ?1 AND id = ?2 AND version = ?3 AND " WS_WHOLE("runs", WS_OF_RUNS),
+    [WS_SET_RUN]      = "UPDATE runs SET node = ?7, first = ?8, input = ?9, version = version + 1, status = ?12,"
+                        " durability = ?13, cancel = ?14, epoch = ?15, queue = ?16, agent = ?17, options = ?19,"
+                        " error = ?20, u_input = ?21, u_output = ?22, u_read = ?23, u_write = ?24, started = ?26,"
+                        " ended = ?27, expires = ?28, swept = ?29, sum = " WS_SUM("runs", "tenant, user, id, root,"
+                        " parent, thread, ?7, ?8, ?9, version + 1, depth, ?12, ?13, ?14, ?15, ?16, ?17, call, ?19, ?20,"
+                        " ?21, ?22, ?23, ?24, created, ?26, ?27, ?28, ?29")
+                        " WHERE tenant = ?1 AND id = ?3 AND version = ?10 AND " WS_WHOLE("runs", WS_OF_RUNS),
     [WS_RUN_VERSION]  = "SELECT version, " WS_WHOLE("runs", WS_OF_RUNS) " FROM runs WHERE tenant = ?1 AND id = ?2",
     [WS_ADD_ALIAS]    = "INSERT " ADD("aliases", WS_OF_ALIASES, P_5),
     [WS_ALIAS_OBJECT] = "SELECT object, " WS_WHOLE("aliases", WS_OF_ALIASES) " FROM aliases WHERE tenant = ?1"

@@ -16,7 +16,6 @@
  *   grams.c   what the index of words keeps of a text
  *   loss.c    what a log must hold that an unclean stop has left, and a start without what is missing
  *   reserve.c room that is kept for the ends of runs on a full disk
- *   look.c    families, values, pieces, and what those who tidy up ask for
  */
 #ifndef WS_SQLITE_STORE_H
 #define WS_SQLITE_STORE_H
@@ -26,6 +25,7 @@
 
 #include "base/list.h"
 #include "stores/check.h"
+#include "stores/columns.h"
 #include "stores/sqlite/sqlite.h"
 #include "stores/sqlite/vfs.h"
 
@@ -196,6 +196,9 @@ static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_u
     else
         ws_bind_id(st, i, u);
 }
+
+/* The first n columns of a thing, from parameter i on. */
+void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing);
 
 struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 

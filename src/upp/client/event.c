@@ -27,12 +27,6 @@ const char *upp_event_name(uint8_t type)
     return type < WB_LEN(names) && names[type] ? names[type] : "unknown";
 }
 
-static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
-{
-    wj_write_name(w, name);
-    wj_write_str(w, s.p ? s : UPP_STR(""));
-}
-
 static void put_result(struct wj_writer *w, const struct upp_event *ev)
 {
     struct wj_syntax seen;
@@ -41,30 +35,29 @@ static void put_result(struct wj_writer *w, const struct upp_event *ev)
         wj_write_raw(w, ev->result.p, ev->result.n);
     else
         wj_write_null(w);
-    wj_write_name(w, UPP_STR("isError"));
-    wj_write_bool(w, ev->is_error);
+    wj_put_bool(w, "isError", ev->is_error);
 }
 
 static void put_delta(struct wj_writer *w, const struct upp_event *ev)
 {
     bool executes = ev->type == UPP_TOOL_EXECUTION_START || ev->type == UPP_TOOL_EXECUTION_END;
     if (executes || ev->type == UPP_TOOL_CALL_DELTA) {
-        put_str(w, UPP_STR("toolCallId"), ev->id);
-        put_str(w, UPP_STR("toolName"), ev->name);
+        wj_put_str_or_empty(w, "toolCallId", ev->id);
+        wj_put_str_or_empty(w, "toolName", ev->name);
     }
     switch (ev->type) {
     case UPP_TEXT_DELTA:
     case UPP_REASONING_DELTA:
     case UPP_OBJECT_DELTA:
-        put_str(w, UPP_STR("text"), ev->text);
+        wj_put_str_or_empty(w, "text", ev->text);
         break;
     case UPP_IMAGE_DELTA:
     case UPP_AUDIO_DELTA:
     case UPP_VIDEO_DELTA:
-        put_str(w, UPP_STR("data"), ev->text);
+        wj_put_str_or_empty(w, "data", ev->text);
         break;
     case UPP_TOOL_CALL_DELTA:
-        put_str(w, UPP_STR("argumentsJson"), ev->text);
+        wj_put_str_or_empty(w, "argumentsJson", ev->text);
         break;
     case UPP_TOOL_EXECUTION_END:
         put_result(w, ev);
@@ -72,10 +65,8 @@ static void put_delta(struct wj_writer *w, const struct upp_event *ev)
     default:
         break;
     }
-    if (executes) {
-        wj_write_name(w, UPP_STR("timestamp"));
-        wj_write_i64(w, ev->time_ms);
-    }
+    if (executes)
+        wj_put_i64(w, "timestamp", ev->time_ms);
 }
 
 int upp_event_to_json(const struct upp_event *ev, struct upp_str *ret, struct upp_err *err)
@@ -84,11 +75,9 @@ int upp_event_to_json(const struct upp_event *ev, struct upp_str *ret, struct up
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    put_str(&w, UPP_STR("type"), wb_cstr(upp_event_name(ev->type)));
-    wj_write_name(&w, UPP_STR("index"));
-    wj_write_u64(&w, ev->index);
-    wj_write_name(&w, UPP_STR("delta"));
-    wj_write_open(&w, '{');
+    wj_put_str_or_empty(&w, "type", wb_cstr(upp_event_name(ev->type)));
+    wj_put_u64(&w, "index", ev->index);
+    wj_put_open(&w, "delta", '{');
     put_delta(&w, ev);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');

@@ -71,10 +71,8 @@ static void type(struct reader *r);
 static void literals(struct reader *r)
 {
     wj_write_open(&r->w, '{');
-    wj_write_name(&r->w, UPP_STR("type"));
-    wj_write_str(&r->w, UPP_STR("string"));
-    wj_write_name(&r->w, UPP_STR("enum"));
-    wj_write_open(&r->w, '[');
+    wj_put_str(&r->w, "type", UPP_STR("string"));
+    wj_put_open(&r->w, "enum", '[');
     do {
         need(r, '"', "a string in quotes");
         size_t from = r->at;
@@ -119,10 +117,8 @@ static void object(struct reader *r)
     struct wj_writer                      required;
     wj_writer_init(&required, &names, r->err);
     wj_write_open(&r->w, '{');
-    wj_write_name(&r->w, UPP_STR("type"));
-    wj_write_str(&r->w, UPP_STR("object"));
-    wj_write_name(&r->w, UPP_STR("properties"));
-    wj_write_open(&r->w, '{');
+    wj_put_str(&r->w, "type", UPP_STR("object"));
+    wj_put_open(&r->w, "properties", '{');
     need(r, '{', "'{'");
     while (!r->failed && peek(r) != '}') {
         struct upp_str name = word(r, "a name");
@@ -142,8 +138,7 @@ static void object(struct reader *r)
     if (bad < 0 && !r->failed)
         r->failed = bad;
     if (names.n) {
-        wj_write_name(&r->w, UPP_STR("required"));
-        wj_write_open(&r->w, '[');
+        wj_put_open(&r->w, "required", '[');
         wj_write_raw(&r->w, names.p, names.n);
         wj_write_close(&r->w, ']');
     }
@@ -163,10 +158,8 @@ static void plain(struct reader *r)
         refuse(r, "string, integer, number, boolean, object, any, a string in quotes or '{'");
     }
     wj_write_open(&r->w, '{');
-    if (!any) {
-        wj_write_name(&r->w, UPP_STR("type"));
-        wj_write_str(&r->w, name);
-    }
+    if (!any)
+        wj_put_str(&r->w, "type", name);
     wj_write_close(&r->w, '}');
 }
 
@@ -207,8 +200,7 @@ static void type(struct reader *r)
     size_t n = arrays_after(r);
     for (size_t i = 0; i < n; i++) {
         wj_write_open(&r->w, '{');
-        wj_write_name(&r->w, UPP_STR("type"));
-        wj_write_str(&r->w, UPP_STR("array"));
+        wj_put_str(&r->w, "type", UPP_STR("array"));
         wj_write_name(&r->w, UPP_STR("items"));
     }
     char first = peek(r);

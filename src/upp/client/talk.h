@@ -105,7 +105,6 @@ void upp__making_loss(void *making, const struct upp_loss *loss); /* on_loss of 
 /* The answer: begun, and what each event adds. -UPP_ENOMEM and -UPP_ELIMIT are told by the arena. */
 int  upp__making_open(struct upp__making *m, struct upp_err *err) UPP_MUST_CHECK;
 int  upp__making_take(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
-void upp__making_drop(struct upp__making *m); /* as if it had not been begun */
 void upp__making_cut(struct upp__making *m);  /* keeps what was said until now */
 
 /* One more message of the turn, stamped with id and time where it has none. */

@@ -169,11 +169,6 @@ int upp__making_open(struct upp__making *m, struct upp_err *err)
     return 0;
 }
 
-void upp__making_drop(struct upp__making *m)
-{
-    m->open = NULL;
-}
-
 /* One of 1024 bits, by the end of the id, where ids differ. */
 static size_t id_bit(struct upp_str id)
 {

@@ -35,35 +35,22 @@ void upp_text_free(struct upp_str text)
 /* ---- Writing ------------------------------------------------------------------------------------------------------
  */
 
-static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
-{
-    wj_write_name(w, name);
-    wj_write_u64(w, v);
-}
-
-static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
-{
-    wj_write_name(w, name);
-    wj_write_str(w, s.p ? s : UPP_STR(""));
-}
-
 static void put_counts(struct wj_writer *w, const struct upp_usage *u, bool total)
 {
     wj_write_open(w, '{');
-    put_u64(w, UPP_STR("inputTokens"), u->input);
-    put_u64(w, UPP_STR("outputTokens"), u->output);
+    wj_put_u64(w, "inputTokens", u->input);
+    wj_put_u64(w, "outputTokens", u->output);
     if (total)
-        put_u64(w, UPP_STR("totalTokens"), u->input + u->output);
-    put_u64(w, UPP_STR("cacheReadTokens"), u->cache_read);
-    put_u64(w, UPP_STR("cacheWriteTokens"), u->cache_write);
+        wj_put_u64(w, "totalTokens", u->input + u->output);
+    wj_put_u64(w, "cacheReadTokens", u->cache_read);
+    wj_put_u64(w, "cacheWriteTokens", u->cache_write);
 }
 
 static void put_usage(struct wj_writer *w, const struct upp_turn *t)
 {
     wj_write_name(w, UPP_STR("usage"));
     put_counts(w, &t->usage, true);
-    wj_write_name(w, UPP_STR("cycles"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "cycles", '[');
     for (size_t i = 0; i < t->n_cycles; i++) {
         put_counts(w, &t->cycles[i], false);
         wj_write_close(w, '}');
@@ -84,17 +71,14 @@ static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str js
 static void put_execution(struct wj_writer *w, const struct upp_execution *e)
 {
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("toolName"), e->name);
-    put_str(w, UPP_STR("toolCallId"), e->id);
+    wj_put_str_or_empty(w, "toolName", e->name);
+    wj_put_str_or_empty(w, "toolCallId", e->id);
     put_json(w, UPP_STR("arguments"), upp__arguments_ok(e->arguments) ? e->arguments : UPP_STR(""), UPP_STR("{}"));
     put_json(w, UPP_STR("result"), e->result, UPP_STR("null"));
-    wj_write_name(w, UPP_STR("isError"));
-    wj_write_bool(w, e->is_error);
-    put_u64(w, UPP_STR("duration"), e->duration_ms);
-    if (e->approved != UPP_APPROVED_UNASKED) {
-        wj_write_name(w, UPP_STR("approved"));
-        wj_write_bool(w, e->approved == UPP_APPROVED_YES);
-    }
+    wj_put_bool(w, "isError", e->is_error);
+    wj_put_u64(w, "duration", e->duration_ms);
+    if (e->approved != UPP_APPROVED_UNASKED)
+        wj_put_bool(w, "approved", e->approved == UPP_APPROVED_YES);
     wj_write_close(w, '}');
 }
 
@@ -104,18 +88,16 @@ int upp_turn_to_json(const struct upp_turn *t, struct upp_str *ret, struct upp_e
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("messages"));
-    wj_write_open(&w, '[');
+    wj_put_open(&w, "messages", '[');
     for (size_t i = 0; i < t->n_messages && !b.failed; i++)
         wm_message_write(&w, &t->messages[i]);
     wj_write_close(&w, ']');
-    wj_write_name(&w, UPP_STR("toolExecutions"));
-    wj_write_open(&w, '[');
+    wj_put_open(&w, "toolExecutions", '[');
     for (size_t i = 0; i < t->n_executions && !b.failed; i++)
         put_execution(&w, &t->executions[i]);
     wj_write_close(&w, ']');
     put_usage(&w, t);
-    put_u64(&w, UPP_STR("cycles"), t->n_cycles);
+    wj_put_u64(&w, "cycles", t->n_cycles);
     if (t->data.p)
         put_json(&w, UPP_STR("data"), t->data, UPP_STR("null"));
     wj_write_close(&w, '}');

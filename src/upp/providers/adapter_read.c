@@ -37,6 +37,7 @@ void upp__say_open(struct upp__reader *r, struct upp_str id)
 
 uint32_t upp__say_part(struct upp__reader *r, uint8_t kind, struct upp_str id, struct upp_str name)
 {
+    upp__end_text(r);
     struct upp_step_event *ev = say(r, UPP_STEP_PART_OPEN);
     uint32_t               at = r->parts++;
     if (!ev)
@@ -80,6 +81,24 @@ void upp__say_close(struct upp__reader *r, uint32_t part)
         ev->part = part;
 }
 
+void upp__end_text(struct upp__reader *r)
+{
+    if (r->text_kind)
+        upp__say_close(r, r->text_part);
+    r->text_kind = 0;
+}
+
+void upp__say_text(struct upp__reader *r, uint8_t kind, struct upp_str text)
+{
+    if (!text.n)
+        return;
+    if (r->text_kind != kind) {
+        r->text_part = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0});
+        r->text_kind = kind;
+    }
+    upp__say_delta(r, r->text_part, text);
+}
+
 void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments)
 {
     struct upp_str said = wb_str_trim(arguments);
@@ -114,6 +133,7 @@ static struct upp_str said_metadata(struct upp__reader *r, struct upp_str metada
 
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata)
 {
+    upp__end_text(r);
     struct upp_step_event *ev = say(r, UPP_STEP_END);
     if (!ev)
         return;
@@ -135,6 +155,88 @@ int upp__check(struct upp__reader *r, struct upp_err *err)
     return 0;
 }
 
+uint8_t upp__stop_of(const struct upp__stop *table, struct upp_str word, uint8_t otherwise)
+{
+    for (; table->word; table++)
+        if (wb_str_eq(word, wb_cstr(table->word)))
+            return table->stop;
+    return otherwise;
+}
+
+int upp__eof(struct upp__reader *r, struct upp_err *err)
+{
+    const struct upp__adapter *adapter = r->vendor->adapter;
+    if (adapter->eof)
+        return adapter->eof(r, err);
+    return r->ended ? 0 : upp_fail(err, UPP_ENET, "the stream ended before %s", adapter->last);
+}
+
+void upp__reader_done(struct upp__reader *r)
+{
+    if (r->vendor && r->vendor->adapter->done)
+        r->vendor->adapter->done(r);
+    wb_vec_done(&r->queue);
+    wb_buf_done(&r->answer);
+    wb_buf_done(&r->own_ids);
+    wb_arena_done(&r->keep);
+    wb_arena_done(&r->scratch);
+}
+
+/* ---- Metadata ------------------------------------------------------------------------------------------------- */
+
+void upp__metadata_begin(struct upp__metadata *m)
+{
+    m->b = (struct wb_buf)WB_BUF(UPP__JSON);
+    wj_writer_init(&m->w, &m->b, NULL);
+    wj_write_open(&m->w, '{');
+}
+
+void upp__metadata_str(struct upp__metadata *m, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    wj_write_name(&m->w, wb_cstr(name));
+    wj_write_str(&m->w, text);
+}
+
+void upp__metadata_json(struct upp__metadata *m, const char *name, struct upp_str json)
+{
+    if (!json.p)
+        return;
+    wj_write_name(&m->w, wb_cstr(name));
+    wj_write_raw(&m->w, json.p, json.n);
+}
+
+void upp__metadata_value(struct upp__metadata *m, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(&m->w, wb_cstr(name));
+    wj_write_value(&m->w, v);
+}
+
+void upp__metadata_list(struct upp__metadata *m, const char *name, const struct wb_buf *items)
+{
+    if (!items->n)
+        return;
+    wj_write_name(&m->w, wb_cstr(name));
+    wj_write_open(&m->w, '[');
+    wb_buf_add(&m->b, wb_buf_str(items));
+    wj_write_close(&m->w, ']');
+}
+
+struct upp_str upp__metadata_end(struct upp__metadata *m, struct upp__reader *r)
+{
+    wj_write_close(&m->w, '}');
+    int            e   = wj_writer_check(&m->w);
+    struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&m->b));
+    upp__note(r, e);
+    wb_buf_done(&m->b);
+    return ret;
+}
+
+/* ---- JSON from outside ---------------------------------------------------------------------------------------- */
+
 static int not_json(struct upp_err *err)
 {
     struct upp_err why = {0};
@@ -149,8 +251,6 @@ int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, str
     int                              e    = wj_read(&r->scratch, text, &opts, ret, err);
     return WB_UNLIKELY(e == -UPP_EINVALID) ? not_json(err) : e;
 }
-
-/* ---- JSON from outside ---------------------------------------------------------------------------------------- */
 
 yyjson_val *upp__member(yyjson_val *object, struct upp_str name)
 {
@@ -169,7 +269,8 @@ static struct upp_str get_detail(yyjson_val *v)
     return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
 }
 
-yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
+                       struct upp__provider_error *t)
 {
     struct upp_str text = wb_str_trim(body);
     yyjson_val    *v    = NULL;
@@ -177,14 +278,21 @@ yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct up
         if (text.n && text.n <= 200 && text.p[0] != '<' &&
             wb_utf8_valid(text, NULL)) /* pages of proxies say nothing to anybody */
             t->message = wb_arena_dup(a, text);
-        return NULL;
+        return;
     }
     if (yyjson_is_arr(v))
         v = yyjson_arr_get_first(v); /* Google */
     t->message = yyjson_is_str(v) ? wj_text(v) : upp__get_str(v, "message");
     if (!t->message.n)
         t->message = get_detail(v);
-    return v;
+    adapter->error(v, t);
+}
+
+int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    struct upp__provider_error t = {0};
+    r->vendor->adapter->error(v, &t);
+    return upp__provider_fail(&t, (struct upp_str){0}, err);
 }
 
 uint64_t upp__u64(yyjson_val *v)

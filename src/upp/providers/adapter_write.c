@@ -115,8 +115,7 @@ void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_st
         wj_write_value(w, v);
     } else {
         wj_write_open(w, '{');
-        wj_write_name(w, UPP_STR("INVALID_JSON"));
-        wj_write_str(w, arguments);
+        wj_put_str(w, "INVALID_JSON", arguments);
         wj_write_close(w, '}');
     }
 }

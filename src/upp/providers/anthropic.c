@@ -1,16 +1,15 @@
 /* upp/providers/anthropic.c — Anthropic Messages: a request as POST /v1/messages.
  *
  * What is particular to it:
- *  - max_tokens is required. Without one in params 4096 is sent, on top of a thinking budget.
+ *  - max_tokens is required. The default is 4096, plus the thinking budget.
  *  - Roles are user and assistant. Results of tools are blocks of the user message that follows the calls, and come
- *    before everything else in it: messages in a row with the same role become one.
- *  - Blank texts are refused, wherever they stand: they are left out.
- *  - What the model said goes back as it came (metadata.anthropic.raw) where that is more than texts and calls.
+ *    first in it: consecutive messages of one role are merged.
+ *  - Blank texts are refused everywhere: they are omitted.
+ *  - Output of the model is sent back unchanged (metadata.anthropic.raw) if it is more than texts and calls.
  */
 #include "upp/providers/anthropic.h"
 
 #include "base/str.h"
-#include "upp/providers/kept.h"
 
 enum { MAX_TOKENS = 4096 };
 
@@ -21,8 +20,8 @@ static bool is_blank(struct upp_str s)
     return !wb_str_trim(s).n;
 }
 
-/* Ids of other vendors may hold anything; here they are [A-Za-z0-9_-]. The same id gives the same one, so that calls
- * and results still meet; two that differ stay apart by a hash. */
+/* Ids of other vendors may contain anything; here they are [A-Za-z0-9_-]. The mapping is pure, so that calls and
+ * results still match; a hash keeps different ids apart. */
 static struct upp_str fit_id(struct upp__body *b, struct upp_str id)
 {
     bool     fits = id.n > 0;
@@ -37,8 +36,8 @@ static struct upp_str fit_id(struct upp__body *b, struct upp_str id)
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------------- */
 
-/* What we write ourselves; all else that metadata.anthropic says of a thing goes onto it: cache_control, citations,
- * context, strict ... */
+/* Members that we write; all others in metadata.anthropic are copied to the object: cache_control, citations, context,
+ * strict ... */
 static const char *const ours[] = {"type", "text", "source",      "title",        "tool_use_id", "content", "is_error",
                                    "id",   "name", "description", "input_schema", "input",       NULL};
 
@@ -62,7 +61,7 @@ static void finish(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* A block of this role comes: messages in a row of the same role are one on the wire. */
+/* A block of this role follows: consecutive messages of one role are one on the wire. */
 static void begin(struct upp__body *b, const char *role)
 {
     if (b->role == role)
@@ -274,7 +273,7 @@ static void put_assistant(struct upp__body *b, size_t at)
     }
 }
 
-/* What stands between two answers of the model goes with all results first. */
+/* Between two answers of the model all results come first. */
 static void put_messages(struct upp__body *b)
 {
     const struct upp_request *req = b->req;
@@ -297,16 +296,12 @@ static void put_messages(struct upp__body *b)
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     wj_write_open(&b->w, '{');
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    wj_write_name(&b->w, UPP_STR("input_schema"));
-    upp__write_json(&b->w, b->arena, t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\"}"));
+    upp__put_tool(b, t, "input_schema", UPP_STR("{\"type\":\"object\"}"));
     put_metadata(b, t->metadata, NULL);
     wj_write_close(&b->w, '}');
 }
 
-/* What params say of the output, and the structure where they say nothing of the format. */
+/* output_config of params, and the structure if they have no format. */
 static void put_output(struct upp__body *b)
 {
     yyjson_val *said = upp__get(b->params, "output_config");
@@ -324,7 +319,7 @@ static void put_output(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* Code that the vendor ran goes on where it ran: the newest answer's container. */
+/* Code execution continues in the container of the newest answer. */
 static void put_container(struct upp__body *b)
 {
     for (size_t i = b->req->n_messages; i-- > 0;) {
@@ -345,8 +340,7 @@ static void put_body(struct upp__body *b)
         upp__put(b, "model", b->vendor->model);
     if (!upp__get(b->params, "max_tokens")) {
         uint64_t budget = upp__get_u64(upp__get(b->params, "thinking"), "budget_tokens");
-        wj_write_name(&b->w, UPP_STR("max_tokens"));
-        wj_write_u64(&b->w, MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
+        wj_put_u64(&b->w, "max_tokens", MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
     }
     if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
         upp__put(b, "system", b->req->system);
@@ -361,7 +355,7 @@ static void put_body(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* The key goes as the version wants it: versions are dates. */
+/* The API version, a date, decides how the key is sent. */
 static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
@@ -396,7 +390,7 @@ const struct upp__adapter upp__anthropic = {
     .write    = write_request,
     .event    = upp__anthropic_event,
     .whole    = upp__anthropic_whole,
-    .eof      = upp__anthropic_eof,
+    .last     = "message_stop",
     .done     = upp__anthropic_done,
-    .trouble  = upp__anthropic_trouble,
+    .error    = upp__anthropic_error,
 };

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "upp/providers/anthropic.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 enum { MAX_BLOCKS = 4096 };
 
@@ -33,7 +33,7 @@ static const struct delta {
 enum { MEMBERS = WB_LEN(deltas), INPUT = 1 };
 
 struct member {
-    struct upp_str start; /* its value in content_block_start, as JSON, in keep; no text: none */
+    struct upp_str start; /* its value in content_block_start, as JSON, in keep; empty: none */
     struct wb_buf  bytes; /* a text, JSON, or items of an array with commas between them */
     bool           added; /* deltas came: `bytes` counts, not `start` */
 };
@@ -52,14 +52,6 @@ struct upp__anthropic_block {
 static struct upp__anthropic_own *own_of(struct upp__reader *r)
 {
     return r->own;
-}
-
-struct wb_buf *upp__anthropic_fresh(struct upp__reader *r)
-{
-    struct wb_buf *b = &own_of(r)->json;
-    b->max           = UPP__ANTHROPIC_BYTES;
-    wb_buf_clear(b);
-    return b;
 }
 
 static struct member *member_of(struct upp__reader *r, struct upp__anthropic_block *b, size_t i)
@@ -240,7 +232,7 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
         bool           call = b.says == UPP_PART_CALL;
         struct upp_str id   = call ? upp__get_str(block, "id") : (struct upp_str){0};
         if (call && !id.n) /* of a server that speaks this API, and not all of it */
-            id = upp__mint_told(r, own->blocks.n);
+            id = upp__call_id_sent(r, own->blocks.n);
         b.part = upp__say_part(r, b.says, id, call ? upp__get_str(block, "name") : (struct upp_str){0});
     }
     say_start(r, &b, block);
@@ -328,8 +320,7 @@ void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w)
         plain &= own->blocks.p[i].plain;
     if (plain)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "raw", '[');
     for (size_t i = 0; i < own->blocks.n; i++)
         write_block(r, w, &own->blocks.p[i]);
     wj_write_close(w, ']');

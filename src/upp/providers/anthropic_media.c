@@ -74,8 +74,7 @@ static void put(struct wj_writer *w, const char *name, struct upp_str value)
 static void put_source(struct wj_writer *w, const char *type, struct upp_str mime, const char *name,
                        struct upp_str data)
 {
-    wj_write_name(w, UPP_STR("source"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "source", '{');
     put(w, "type", wb_cstr(type));
     if (mime.p)
         put(w, "media_type", mime);

@@ -20,72 +20,43 @@ static struct upp__anthropic_own *own_of(struct upp__reader *r)
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
 
-static void write_kept(struct wj_writer *w, const char *name, struct upp_str json)
-{
-    if (!json.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_raw(w, json.p, json.n);
-}
-
-static int write_metadata(struct upp__reader *r, struct upp_err *err)
+static struct upp_str make_metadata(struct upp__reader *r)
 {
     struct upp__anthropic_own *own = own_of(r);
-    struct wj_writer           w;
-    wj_writer_init(&w, upp__anthropic_fresh(r), err);
-    wj_write_open(&w, '{');
-    if (own->model.p) {
-        wj_write_name(&w, UPP_STR("model"));
-        wj_write_str(&w, own->model);
-    }
-    if (own->stop_reason.p) {
-        wj_write_name(&w, UPP_STR("stopReason"));
-        wj_write_str(&w, own->stop_reason);
-    }
-    write_kept(&w, "stopSequence", own->stop_sequence);
-    write_kept(&w, "stopDetails", own->stop_details);
-    write_kept(&w, "container", own->container);
-    if (own->usage) {
-        wj_write_name(&w, UPP_STR("usage"));
-        wj_write_value(&w, own->usage);
-    }
-    upp__anthropic_blocks_write(r, &w);
-    wj_write_close(&w, '}');
-    return wj_writer_check(&w);
+    struct upp__metadata       m;
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "model", own->model);
+    upp__metadata_str(&m, "stopReason", own->stop_reason);
+    upp__metadata_json(&m, "stopSequence", own->stop_sequence);
+    upp__metadata_json(&m, "stopDetails", own->stop_details);
+    upp__metadata_json(&m, "container", own->container);
+    upp__metadata_value(&m, "usage", own->usage);
+    upp__anthropic_blocks_write(r, &m.w);
+    return upp__metadata_end(&m, r);
 }
 
-static const struct {
-    struct upp_str reason;
-    uint8_t        stop;
-} stops[] = {
-    {UPP_STR_INIT("end_turn"), UPP_STOP_END},
-     {UPP_STR_INIT("stop_sequence"), UPP_STOP_END},
-      {UPP_STR_INIT("max_tokens"), UPP_STOP_LENGTH},
-       {UPP_STR_INIT("model_context_window_exceeded"), UPP_STOP_LENGTH},
-        {UPP_STR_INIT("tool_use"), UPP_STOP_TOOLS},
-         {UPP_STR_INIT("pause_turn"), UPP_STOP_END}, /* the vendor's own tools took long: asked again, it goes on */
-          {UPP_STR_INIT("refusal"), UPP_STOP_FILTER},
+static const struct upp__stop stops[] = {
+    {"end_turn", UPP_STOP_END},
+    {"stop_sequence", UPP_STOP_END},
+    {"max_tokens", UPP_STOP_LENGTH},
+    {"model_context_window_exceeded", UPP_STOP_LENGTH},
+    {"tool_use", UPP_STOP_TOOLS},
+    {"pause_turn", UPP_STOP_END}, /* the vendor's own tools took long: asked again, it goes on */
+    {"refusal", UPP_STOP_FILTER},
+    {0},
 };
-
-static uint8_t stop_of(struct upp_str reason)
-{
-    for (size_t i = 0; i < WB_LEN(stops); i++)
-        if (wb_str_eq(reason, stops[i].reason))
-            return stops[i].stop;
-    return UPP_STOP_END;
-}
 
 /* Nothing at all was said. */
 static int filtered(struct upp__reader *r, struct upp_err *err)
 {
     struct upp_str      json = own_of(r)->stop_details;
     yyjson_val         *why  = NULL;
-    struct upp__trouble t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
+    struct upp__provider_error t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
     if (json.p && wj_read(&r->scratch, json, NULL, &why, NULL) == 0)
         t.message = upp__get_str(why, "explanation");
     if (!t.message.n)
         t.message = UPP_STR("the answer was filtered");
-    return upp__trouble_fail(&t, (struct upp_str){0}, err);
+    return upp__provider_fail(&t, (struct upp_str){0}, err);
 }
 
 static int say_end(struct upp__reader *r, struct upp_err *err)
@@ -97,14 +68,11 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
                                         .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens"),
                                         .reasoning   = upp__get_u64(out, "thinking_tokens")};
     usage.input  = upp__sum(upp__get_u64(own->usage, "input_tokens"), upp__sum(usage.cache_read, usage.cache_write));
-    uint8_t stop = stop_of(own->stop_reason);
+    uint8_t stop = upp__stop_of(stops, own->stop_reason, UPP_STOP_END);
     if (stop == UPP_STOP_FILTER && !r->parts)
         return filtered(r, err);
     upp__anthropic_blocks_stop(r, upp__is_cut(stop));
-    int e = write_metadata(r, err);
-    if (e < 0)
-        return e;
-    upp__say_end(r, stop, &usage, wb_buf_str(&own->json));
+    upp__say_end(r, stop, &usage, make_metadata(r));
     return upp__check(r, err);
 }
 
@@ -121,7 +89,9 @@ static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *er
         return 0;
     if (yyjson_obj_size(now) + yyjson_obj_size(own->usage) > MAX_COUNTS) /* each is looked for among the others */
         return upp_fail(err, UPP_ELIMIT, "usage of more than %d counts", MAX_COUNTS);
-    wj_writer_init(&w, upp__anthropic_fresh(r), err);
+    own->json.max = UPP__ANTHROPIC_BYTES;
+    wb_buf_clear(&own->json);
+    wj_writer_init(&w, &own->json, err);
     wj_write_open(&w, '{');
     while ((name = yyjson_obj_iter_next(&it))) {
         yyjson_val *newer = upp__member(now, wj_text(name));
@@ -174,7 +144,7 @@ static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}, or what others make of it. */
-static void read_trouble(yyjson_val *v, struct upp__trouble *t)
+void upp__anthropic_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val *error = upp__get(v, "error");
     t->type           = upp__get_str(error, "type");
@@ -185,18 +155,6 @@ static void read_trouble(yyjson_val *v, struct upp__trouble *t)
         t->message = wj_text(error);
     if (upp__get_str(v, "request_id").n)
         t->request_id = upp__get_str(v, "request_id");
-}
-
-void upp__anthropic_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
-{
-    read_trouble(upp__trouble_read(a, body, t), t);
-}
-
-static int fail_inside(yyjson_val *v, struct upp_err *err)
-{
-    struct upp__trouble t = {0};
-    read_trouble(v, &t);
-    return upp__trouble_fail(&t, (struct upp_str){0}, err);
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */
@@ -240,12 +198,6 @@ static int on_message_stop(struct upp__reader *r, yyjson_val *v, struct upp_err 
     return say_end(r, err);
 }
 
-static int on_error(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
-{
-    (void)r;
-    return fail_inside(v, err);
-}
-
 static const struct {
     struct upp_str type;
     int (*on)(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
@@ -255,7 +207,7 @@ static const struct {
                                                              {UPP_STR_INIT("message_start"), on_message_start},
                                                               {UPP_STR_INIT("message_delta"), on_message_delta},
                                                                {UPP_STR_INIT("message_stop"), on_message_stop},
-                                                                {UPP_STR_INIT("error"), on_error},
+                                                                {UPP_STR_INIT("error"), upp__fail_inside},
 };
 
 int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
@@ -273,7 +225,7 @@ int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct
         if (wb_str_eq(type, events[i].type))
             return events[i].on(r, v, err);
     /* ping, and what is not known yet; what a proxy says in its own words has no type at all */
-    return !type.n && upp__get(v, "error") ? fail_inside(v, err) : 0;
+    return !type.n && upp__get(v, "error") ? upp__fail_inside(r, v, err) : 0;
 }
 
 int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
@@ -285,7 +237,7 @@ int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_
         return e;
     content = upp__get(v, "content");
     if (!content && upp__get(v, "error"))
-        return fail_inside(v, err);
+        return upp__fail_inside(r, v, err);
     if (!yyjson_is_arr(content))
         return upp_fail(err, UPP_EPROTO, "the answer has no content");
     e = begin_message(r, v, err);
@@ -297,11 +249,6 @@ int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_
             upp__anthropic_block_stop(r, i);
     }
     return e < 0 ? e : say_end(r, err);
-}
-
-int upp__anthropic_eof(struct upp__reader *r, struct upp_err *err)
-{
-    return r->ended ? 0 : upp_fail(err, UPP_ENET, "the stream ended before message_stop");
 }
 
 void upp__anthropic_done(struct upp__reader *r)

@@ -1,4 +1,4 @@
-/* upp/providers/body.c — a body being written, and blocks that results hold. */
+/* upp/providers/body.c — see body.h. */
 #include "upp/providers/body.h"
 
 #include <stdio.h>
@@ -6,11 +6,12 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "json/compare.h"
 
 /* ---- A body --------------------------------------------------------------------------------------------------------
  */
 
-/* params go to the vendor as they are, but for what is put together with ours. */
+/* params are sent unchanged, except for what is merged with ours. */
 static int check_params(const struct upp__body *b, const char *messages)
 {
     yyjson_val *tools = upp__get(b->params, "tools");
@@ -46,20 +47,17 @@ void upp__put(struct upp__body *b, const char *name, struct upp_str text)
 
 void upp__put_true(struct upp__body *b, const char *name, bool value)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_bool(&b->w, value);
+    wj_put_bool(&b->w, name, value);
 }
 
 void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_value(&b->w, value);
+    wj_put_value(&b->w, name, value);
 }
 
 void upp__put_open(struct upp__body *b, const char *name, char bracket)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_open(&b->w, bracket);
+    wj_put_open(&b->w, name, bracket);
 }
 
 void upp__put_typed(struct upp__body *b, const char *type)
@@ -103,6 +101,15 @@ void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const 
     wj_write_close(&b->w, ']');
 }
 
+void upp__put_tool(struct upp__body *b, const struct upp_tool_spec *t, const char *schema, struct upp_str empty)
+{
+    upp__put(b, "name", t->name);
+    if (t->description.n)
+        upp__put(b, "description", t->description);
+    wj_write_name(&b->w, wb_cstr(schema));
+    upp__write_json(&b->w, b->arena, t->parameters.n ? t->parameters : empty);
+}
+
 void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *taken)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
@@ -119,7 +126,7 @@ yyjson_val *upp__look(struct upp__body *b, struct upp_str json)
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
     yyjson_val               *v    = NULL;
     int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
-    if (r == -UPP_ENOMEM) /* else the request would go out without it */
+    if (r == -UPP_ENOMEM) /* else the request would be sent without it */
         wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
     return r < 0 ? NULL : v;
 }
@@ -310,4 +317,61 @@ struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v)
     if (r < 0 && !a->failed)
         a->failed = r;
     return !v || r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
+}
+
+/* ---- Calls stored in a vendor's own form ------------------------------------------------------------------- */
+
+/* The message may have been edited since. Then the stored form must not be sent: the model would see a result that does
+ * not belong to the arguments of the call. */
+static bool same(struct upp__body *b, yyjson_val *one, yyjson_val *other)
+{
+    int r = wj_equal(one, other, NULL);
+    if (r < 0) /* else something different would be sent */
+        wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
+    return r > 0;
+}
+
+/* Do arguments as text have this value? Empty means the empty object. */
+static bool means(struct upp__body *b, struct upp_str text, yyjson_val *value)
+{
+    yyjson_val *said = upp__look(b, text.n ? text : UPP_STR("{}"));
+    return said && same(b, said, value);
+}
+
+/* The message has the arguments of a truncated call without the last brace (upp__say_cut). */
+static struct upp_str closed(struct upp__body *b, struct upp_str text)
+{
+    return wb_arena_printf(b->arena, "%.*s}", UPP_FMT(text));
+}
+
+static bool same_text(struct upp__body *b, struct upp_str said, struct upp_str kept)
+{
+    kept = wb_str_trim(kept);
+    return wb_str_eq(said, kept) || wb_str_eq(closed(b, said), kept);
+}
+
+static bool same_arguments(struct upp__body *b, struct upp_str said, yyjson_val *kept)
+{
+    said = wb_str_trim(said);
+    if (yyjson_is_str(kept)) {
+        if (same_text(b, said, wj_text(kept)))
+            return true;
+        struct upp_str text = wb_str_trim(wj_text(kept));
+        kept                = upp__look(b, text.n ? text : UPP_STR("{}"));
+        if (!kept)
+            return false; /* not JSON: only the text can be compared */
+    }
+    if (!kept || yyjson_is_null(kept))
+        kept = upp__look(b, UPP_STR("{}"));
+    if (!kept)
+        return false;
+    if (means(b, said, kept) || means(b, closed(b, said), kept))
+        return true;
+    yyjson_val *invalid = upp__get(kept, "INVALID_JSON"); /* upp__write_arguments */
+    return yyjson_is_str(invalid) && yyjson_obj_size(kept) == 1 && same_text(b, said, wj_text(invalid));
+}
+
+bool upp__is_kept_call(struct upp__body *b, const struct upp_part *call, struct upp_str name, yyjson_val *arguments)
+{
+    return wb_str_eq(call->name, name) && same_arguments(b, call->text, arguments);
 }

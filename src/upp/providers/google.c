@@ -187,5 +187,5 @@ const struct upp__adapter upp__google = {
     .whole    = upp__google_whole,
     .eof      = upp__google_eof,
     .done     = upp__google_done,
-    .trouble  = upp__google_trouble,
+    .error    = upp__google_error,
 };

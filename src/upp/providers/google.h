@@ -1,4 +1,4 @@
-/* upp/providers/google.h — what the two halves of the Gemini adapter share. */
+/* upp/providers/google.h — shared by the files of the Gemini adapter. */
 #ifndef UPP_PROVIDERS_GOOGLE_H
 #define UPP_PROVIDERS_GOOGLE_H
 
@@ -6,9 +6,9 @@
 
 struct upp__google_args;
 
-enum { UPP__GOOGLE_MAX_RAW = 64 << 20 }; /* bytes of what is kept to be said again */
+enum { UPP__GOOGLE_MAX_RAW = 64 << 20 }; /* bytes of what is stored to be sent back */
 
-/* What came along with the answer and stays in metadata.google as it is. */
+/* Members of the answer that are stored in metadata.google unchanged. */
 enum {
     UPP__GOOGLE_MESSAGE,   /* finishMessage */
     UPP__GOOGLE_TOKEN,     /* continuationToken */
@@ -18,22 +18,19 @@ enum {
     UPP__GOOGLE_EXTRAS,
 };
 
-/* A step being read. Two lists grow at once: parts as UPP has them, said as they come; and `raw`, the vendor's own, in
- * which texts in a row are one unless they are signed. */
+/* A step being read. It builds two lists: UPP's parts, reported as they arrive; and `raw`, the vendor's parts, in which
+ * consecutive texts are one unless they are signed. */
 struct upp__google_own {
-    uint8_t        kind; /* of the part that is open: text, reasoning; 0: none is */
-    uint32_t       part;
-    struct wb_buf  text;     /* of the newest part of raw, while it grows */
-    bool           thought;  /* it is one */
-    struct wb_buf  raw;      /* JSON: the parts before it, without brackets */
-    bool           odd;      /* raw says more than texts and calls do */
-    struct wb_buf  usage;    /* JSON: the newest object that holds a usageMetadata */
-    struct wb_buf  minted;   /* JSON: ids of ours, without brackets */
-    bool           answered; /* a candidate came */
+    struct wb_buf  text;     /* of the newest part of raw, not yet in it */
+    bool           thought;  /* that part is a thought */
+    struct wb_buf  raw;      /* JSON: the earlier parts, without brackets */
+    bool           odd;      /* raw contains more than texts and calls */
+    struct wb_buf  usage;    /* JSON: the newest object with a usageMetadata */
+    bool           answered; /* there was a candidate */
     struct upp_str model, finish;
     struct upp_str extras[UPP__GOOGLE_EXTRAS]; /* JSON */
 
-    /* A call whose arguments come in pieces (Vertex); NULL: none. */
+    /* A call with partialArgs (Vertex); NULL: none. */
     struct upp__google_args *args;
     struct upp_str           call_id, call_name, call_signature;
 };
@@ -46,14 +43,6 @@ int  upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct u
 int  upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
 int  upp__google_eof(struct upp__reader *r, struct upp_err *err);
 void upp__google_done(struct upp__reader *r);
-void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
-
-/* Between the reader and how it ends. */
-extern const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS];
-
-void upp__google_close_part(struct upp__reader *r, struct upp__google_own *g);
-void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g);
-int  upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err) UPP_MUST_CHECK;
-int  upp__google_finish(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+void upp__google_error(yyjson_val *v, struct upp__provider_error *t);
 
 #endif

@@ -5,8 +5,7 @@
 #include "base/str.h"
 #include "upp/providers/body.h"
 #include "upp/providers/google.h"
-#include "upp/providers/kept.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 /* "skip_thought_signature_validator" in base64: what Google's documentation has for calls that it did not make itself.
  */
@@ -16,7 +15,7 @@
 struct said {
     const struct upp_message *message;
     yyjson_val               *raw;    /* what went out; NULL: it was made of the message's parts */
-    yyjson_val               *minted; /* ids that are ours */
+    yyjson_val               *own_ids; /* metadata.google.minted */
 };
 
 struct contents {
@@ -165,8 +164,8 @@ static bool same_calls(struct upp__body *b, const struct said *s, yyjson_val *ra
         p = upp_part_next(s->message, p, UPP_PARTS_CALLS);
         if (!p || !upp__is_kept_call(b, p, upp__get_str(call, "name"), upp__get(call, "args")))
             return false;
-        if (!wb_str_eq(p->id, upp__get_str(call, "id")) && !upp__is_minted(s->minted, p->id) &&
-            !upp__looks_minted(p->id))
+        if (!wb_str_eq(p->id, upp__get_str(call, "id")) && !upp__call_id_listed(s->own_ids, p->id) &&
+            !upp__call_id_is_ours(p->id))
             return false;
     }
     return !upp_part_next(s->message, p, UPP_PARTS_CALLS);
@@ -232,11 +231,11 @@ static void put_raw(struct upp__body *b, yyjson_val *raw)
     }
 }
 
-static void put_call(struct upp__body *b, const struct upp_part *p, bool minted, bool sign)
+static void put_call(struct upp__body *b, const struct upp_part *p, bool own_id, bool sign)
 {
     wj_write_open(&b->w, '{');
     upp__put_open(b, "functionCall", '{');
-    if (p->id.n && !minted)
+    if (p->id.n && !own_id)
         upp__put(b, "id", p->id);
     upp__put(b, "name", p->name);
     wj_write_name(&b->w, UPP_STR("args"));
@@ -260,7 +259,7 @@ static void put_parts(struct upp__body *b, const struct said *s)
         else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
             upp__lose_call(b);
         else if (p->kind == UPP_PART_CALL) {
-            put_call(b, p, upp__is_minted(s->minted, p->id), sign);
+            put_call(b, p, upp__call_id_listed(s->own_ids, p->id), sign);
             sign = false;
         } else if (p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY) {
             if (media_refused(p->media)) /* of the past: nobody can say it otherwise any more */
@@ -274,7 +273,7 @@ static void put_parts(struct upp__body *b, const struct said *s)
 static void put_model(struct contents *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(o->b, m->metadata), *raw = upp__get(own, "raw");
-    o->said = (struct said){.message = m, .minted = upp__get(own, "minted")};
+    o->said = (struct said){.message = m, .own_ids = upp__get(own, "minted")};
     if (yyjson_arr_size(raw) && same_calls(o->b, &o->said, raw) && same_texts(m, raw))
         o->said.raw = raw;
     begin_content(o->b, "model");
@@ -295,7 +294,7 @@ struct result {
     bool                   written;
 };
 
-/* The id under which Google knows a call; no text: none. */
+/* The id under which Google knows a call; empty: none. */
 static struct upp_str id_at_google(const struct said *s, struct upp_str id)
 {
     yyjson_arr_iter        it = yyjson_arr_iter_with(s->raw);
@@ -304,7 +303,7 @@ static struct upp_str id_at_google(const struct said *s, struct upp_str id)
     while ((call = next_call(&it)) && (p = upp_part_next(s->message, p, UPP_PARTS_CALLS)))
         if (wb_str_eq(p->id, id))
             return upp__get_str(call, "id");
-    return upp__is_minted(s->minted, id) ? (struct upp_str){0} : id;
+    return upp__call_id_listed(s->own_ids, id) ? (struct upp_str){0} : id;
 }
 
 static const char *result_refused(const struct upp__block *block)

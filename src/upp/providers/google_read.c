@@ -9,7 +9,7 @@
 #include "upp/providers/body.h"
 #include "upp/providers/google.h"
 #include "upp/providers/google_args.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 /* A buffer begins all zero; a test sets less. */
 static void limit(struct wb_buf *b)
@@ -32,18 +32,15 @@ static struct wj_writer raw_writer(struct upp__google_own *g)
 }
 
 /* The text that has been growing is one part now. */
-void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
+static void raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
 {
     if (!g->text.n)
         return;
     struct wj_writer w = raw_writer(g);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("text"));
-    wj_write_str(&w, wb_buf_str(&g->text));
-    if (g->thought) {
-        wj_write_name(&w, UPP_STR("thought"));
-        wj_write_bool(&w, true);
-    }
+    wj_put_str(&w, "text", wb_buf_str(&g->text));
+    if (g->thought)
+        wj_put_bool(&w, "thought", true);
     wj_write_close(&w, '}');
     upp__note(r, wj_writer_check(&w));
     wb_buf_clear(&g->text);
@@ -52,7 +49,7 @@ void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
 static void raw_text(struct upp__reader *r, struct upp__google_own *g, struct upp_str text, bool thought)
 {
     if (thought != g->thought)
-        upp__google_raw_text_ends(r, g);
+        raw_text_ends(r, g);
     g->thought = thought;
     limit(&g->text);
     wb_wtf8_add(&g->text, text);
@@ -63,7 +60,7 @@ static void raw_text(struct upp__reader *r, struct upp__google_own *g, struct up
 /* As it is. */
 static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part)
 {
-    upp__google_raw_text_ends(r, g);
+    raw_text_ends(r, g);
     struct wj_writer w = raw_writer(g);
     wj_write_value(&w, part);
     upp__note(r, wj_writer_check(&w));
@@ -72,36 +69,12 @@ static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
 /* ---- Parts
  * ------------------------------------------------------------------------------------------------------------ */
 
-void upp__google_close_part(struct upp__reader *r, struct upp__google_own *g)
+static int say_call(struct upp__reader *r, struct upp_str id, struct upp_str name, struct upp_str args,
+                    struct upp_err *err)
 {
-    if (g->kind)
-        upp__say_close(r, g->part);
-    g->kind = 0;
-}
-
-static void say_text(struct upp__reader *r, struct upp__google_own *g, struct upp_str text, bool thought)
-{
-    const uint8_t kind = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
-    if (!text.n)
-        return;
-    if (g->kind != kind) {
-        upp__google_close_part(r, g);
-        g->part = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0});
-        g->kind = kind;
-    }
-    upp__say_delta(r, g->part, text);
-}
-
-static int say_call(struct upp__reader *r, struct upp__google_own *g, struct upp_str id, struct upp_str name,
-                    struct upp_str args, struct upp_err *err)
-{
-    upp__google_close_part(r, g);
-    if (!id.n) {
-        limit(&g->minted);
-        int e = upp__mint(r, &g->minted, &id, err);
-        if (e < 0)
-            return e;
-    }
+    int e = id.n ? 0 : upp__call_id_new(r, &id, err);
+    if (e < 0)
+        return e;
     uint32_t part = upp__say_part(r, UPP_PART_CALL, id, name);
     upp__say_delta(r, part, args);
     upp__say_close(r, part);
@@ -123,12 +96,11 @@ static uint8_t media_kind(struct upp_str mime)
     return UPP_PART_BINARY;
 }
 
-static void say_media(struct upp__reader *r, struct upp__google_own *g, yyjson_val *data)
+static void say_media(struct upp__reader *r, yyjson_val *data)
 {
     struct upp_media *m = wb_new(&r->scratch, struct upp_media);
     if (!m)
         return;
-    upp__google_close_part(r, g);
     m->source = UPP_SOURCE_BASE64;
     m->data   = upp__get_str(data, "data");
     m->mime   = upp__get_str(data, "mimeType");
@@ -140,7 +112,7 @@ static void say_media(struct upp__reader *r, struct upp__google_own *g, yyjson_v
  * ----------------------------------------------------------------------------------------- */
 
 /* The call is complete: now it is said. */
-int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err)
+static int end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(UPP__GOOGLE_MAX_RAW);
     struct upp__google_args              *args = g->args;
@@ -152,33 +124,28 @@ int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, str
     upp__google_args_write(args, &w);
     upp__note(r, wj_writer_check(&w));
     struct upp_str text = wb_arena_dup(&r->scratch, wb_buf_str(&b));
-    upp__google_raw_text_ends(r, g);
+    raw_text_ends(r, g);
     w = raw_writer(g);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("functionCall"));
-    wj_write_open(&w, '{');
-    if (g->call_id.n) {
-        wj_write_name(&w, UPP_STR("id"));
-        wj_write_str(&w, g->call_id);
-    }
-    wj_write_name(&w, UPP_STR("name"));
-    wj_write_str(&w, g->call_name);
+    wj_put_open(&w, "functionCall", '{');
+    if (g->call_id.n)
+        wj_put_str(&w, "id", g->call_id);
+    wj_put_str(&w, "name", g->call_name);
     wj_write_name(&w, UPP_STR("args"));
     upp__google_args_write(args, &w);
     wj_write_close(&w, '}');
     if (g->call_signature.n) {
-        wj_write_name(&w, UPP_STR("thoughtSignature"));
-        wj_write_str(&w, g->call_signature);
+        wj_put_str(&w, "thoughtSignature", g->call_signature);
         g->odd = true;
     }
     wj_write_close(&w, '}');
     upp__note(r, wj_writer_check(&w));
-    return say_call(r, g, g->call_id, g->call_name, text, err);
+    return say_call(r, g->call_id, g->call_name, text, err);
 }
 
 static int begin_pieces(struct upp__reader *r, struct upp__google_own *g, yyjson_val *call, struct upp_err *err)
 {
-    int e = upp__google_end_pieces(r, g, err);
+    int e = end_pieces(r, g, err);
     if (e < 0)
         return e;
     g->args           = upp__google_args_new(&r->keep);
@@ -201,7 +168,7 @@ static int call_piece(struct upp__reader *r, struct upp__google_own *g, yyjson_v
     while ((item = yyjson_arr_iter_next(&it)))
         if ((e = upp__google_args_add(g->args, item, err)) < 0)
             return e;
-    return upp__get_true(call, "willContinue") ? 0 : upp__google_end_pieces(r, g, err);
+    return upp__get_true(call, "willContinue") ? 0 : end_pieces(r, g, err);
 }
 
 /* ---- What a part is
@@ -224,14 +191,14 @@ static int read_call(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     struct upp_str text = UPP_STR("{}");
     if (upp__get(call, "partialArgs") || upp__get_true(call, "willContinue") || !upp__get_str(call, "name").n)
         return call_piece(r, g, part, call, err);
-    int e = upp__google_end_pieces(r, g, err);
+    int e = end_pieces(r, g, err);
     if (e < 0)
         return e;
     if (args && !yyjson_is_null(args))
         text = upp__json_text(&r->scratch, args);
     g->odd |= !is_plain(part, part_members) || !is_plain(call, members);
     raw_part(r, g, part);
-    return say_call(r, g, upp__get_str(call, "id"), upp__get_str(call, "name"), text, err);
+    return say_call(r, upp__get_str(call, "id"), upp__get_str(call, "name"), text, err);
 }
 
 static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, struct upp_err *err)
@@ -242,7 +209,7 @@ static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     if (!yyjson_obj_size(part) || (yyjson_is_null(text) && yyjson_obj_size(part) == 1))
         return 0; /* nothing; Google itself would not take it back */
     if (yyjson_is_str(text)) {
-        say_text(r, g, wj_text(text), thought);
+        upp__say_text(r, thought ? UPP_PART_REASONING : UPP_PART_TEXT, wj_text(text));
         if (yyjson_obj_size(part) == (thought ? 2 : 1))
             raw_text(r, g, wj_text(text), thought);
         else {
@@ -255,7 +222,7 @@ static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
         return read_call(r, g, part, call, err);
     data = upp__get(part, "inlineData");
     if (data && !thought) /* pictures on the way to a picture are thoughts */
-        say_media(r, g, data);
+        say_media(r, data);
     g->odd |= !data || thought || !is_plain(part, data_members);
     raw_part(r, g, part);
     return 0;
@@ -264,7 +231,7 @@ static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
 /* ---- Answers
  * ---------------------------------------------------------------------------------------------------------- */
 
-const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS] = {
+static const char *const extra_names[UPP__GOOGLE_EXTRAS] = {
     [UPP__GOOGLE_MESSAGE] = "finishMessage",       [UPP__GOOGLE_TOKEN] = "continuationToken",
     [UPP__GOOGLE_GROUNDING] = "groundingMetadata", [UPP__GOOGLE_CITATION] = "citationMetadata",
     [UPP__GOOGLE_URLS] = "urlContextMetadata",
@@ -274,7 +241,7 @@ const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS] = {
 static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate)
 {
     for (size_t i = 0; i < UPP__GOOGLE_EXTRAS; i++) {
-        yyjson_val *v = upp__get(candidate, upp__google_extra_names[i]);
+        yyjson_val *v = upp__get(candidate, extra_names[i]);
         if (v)
             g->extras[i] = upp__json_text(&r->keep, v);
     }
@@ -304,8 +271,9 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
 }
 
 /* An error inside of an answer, or of another status. */
-static void read_error(yyjson_val *error, struct upp__trouble *t)
+void upp__google_error(yyjson_val *v, struct upp__provider_error *t)
 {
+    yyjson_val     *error = upp__get(v, "error");
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
     yyjson_val     *detail, *violation;
     t->type = upp__get_str(error, "status");
@@ -364,11 +332,8 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept
     struct upp__google_own *g = r->own;
     int                     e = 0;
     upp__pick(v, names, COUNT, m);
-    if (m[ERROR]) {
-        struct upp__trouble t = {0};
-        read_error(m[ERROR], &t);
-        return upp__trouble_fail(&t, (struct upp_str){0}, err);
-    }
+    if (m[ERROR])
+        return upp__fail_inside(r, v, err);
     if (!r->begun)
         upp__say_open(r, upp__str(m[ID]));
     if (!g->model.p && yyjson_is_str(m[MODEL]))
@@ -382,6 +347,90 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept
     while (e >= 0 && (candidate = yyjson_arr_iter_next(&it)))
         e = read_candidate(r, g, candidate, err);
     return e < 0 ? e : upp__check(r, err);
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
+
+static const struct finish {
+    const char *word;
+    uint8_t     stop;
+    uint8_t     code; /* it is no answer */
+} finishes[] = {
+    {"STOP", UPP_STOP_END, 0},
+    {"MAX_TOKENS", UPP_STOP_LENGTH, 0},
+    {"CONTINUATION", UPP_STOP_LENGTH, 0}, /* the same request with metadata.google.continuationToken goes on */
+    {"SAFETY", UPP_STOP_FILTER, 0},
+    {"RECITATION", UPP_STOP_FILTER, 0},
+    {"BLOCKLIST", UPP_STOP_FILTER, 0},
+    {"PROHIBITED_CONTENT", UPP_STOP_FILTER, 0},
+    {"SPII", UPP_STOP_FILTER, 0},
+    {"IMAGE_SAFETY", UPP_STOP_FILTER, 0},
+    {"IMAGE_PROHIBITED_CONTENT", UPP_STOP_FILTER, 0},
+    {"IMAGE_RECITATION", UPP_STOP_FILTER, 0},
+    {"MALFORMED_FUNCTION_CALL", 0, UPP_EPROTO},
+    {"UNEXPECTED_TOOL_CALL", 0, UPP_EPROTO},
+    {"LANGUAGE", UPP_STOP_ERROR, 0},
+    {"TOO_MANY_TOOL_CALLS", UPP_STOP_ERROR, 0},
+    {"IMAGE_OTHER", UPP_STOP_ERROR, 0},
+    {"NO_IMAGE", UPP_STOP_ERROR, 0},
+    {"OTHER", UPP_STOP_ERROR, 0},
+}; /* what is new: an error */
+
+static struct finish find_finish(struct upp_str word)
+{
+    for (size_t i = 0; i < WB_LEN(finishes); i++)
+        if (wb_str_eq(word, wb_cstr(finishes[i].word)))
+            return finishes[i];
+    return (struct finish){.stop = word.n ? UPP_STOP_ERROR : UPP_STOP_END};
+}
+
+static struct upp_usage count(yyjson_val *u)
+{
+    return (struct upp_usage){
+        .input      = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
+        .output     = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
+        .cache_read = upp__get_u64(u, "cachedContentTokenCount"),
+        .reasoning  = upp__get_u64(u, "thoughtsTokenCount"),
+    };
+}
+
+static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_own *g, yyjson_val *usage)
+{
+    static const struct wb_buf none = {0};
+    struct upp__metadata       m;
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "model", g->model);
+    upp__metadata_str(&m, "stopReason", g->finish);
+    upp__metadata_value(&m, "usage", usage);
+    for (size_t i = 0; i < UPP__GOOGLE_EXTRAS; i++)
+        upp__metadata_json(&m, extra_names[i], g->extras[i]);
+    upp__metadata_list(&m, "minted", &r->own_ids);
+    upp__metadata_list(&m, "raw", g->odd ? &g->raw : &none);
+    return upp__metadata_end(&m, r);
+}
+
+static int finish(struct upp__reader *r, struct upp_err *err)
+{
+    struct upp__google_own *g     = r->own;
+    struct finish           how   = find_finish(g->finish);
+    yyjson_val             *usage = NULL;
+    int                     e     = 0;
+    if (how.code)
+        return upp_fail(err, (enum upp_code)how.code, "Google ended with %.*s%s%.*s", UPP_FMT(g->finish),
+                        g->extras[UPP__GOOGLE_MESSAGE].n ? ": " : "", UPP_FMT(g->extras[UPP__GOOGLE_MESSAGE]));
+    if (g->args && how.stop == UPP_STOP_END) /* else it was cut off, and never was one */
+        e = end_pieces(r, g, err);
+    if (e >= 0 && g->usage.n)
+        e = upp__parse(r, wb_buf_str(&g->usage), &usage, err);
+    if (e < 0)
+        return e;
+    if (how.stop == UPP_STOP_FILTER && !r->parts)
+        return upp_fail(err, UPP_EFILTERED, "Google held the answer back: %.*s", UPP_FMT(g->finish));
+    raw_text_ends(r, g);
+    usage                  = upp__get(usage, "usageMetadata");
+    struct upp_usage total = count(usage);
+    upp__say_end(r, how.stop, &total, make_metadata(r, g, usage));
+    return upp__check(r, err);
 }
 
 /* ---- For the adapter
@@ -416,7 +465,7 @@ int upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err
         return e;
     if (!g->answered)
         return upp_fail(err, UPP_EPROTO, "the answer holds no candidate");
-    return upp__google_finish(r, err);
+    return finish(r, err);
 }
 
 int upp__google_eof(struct upp__reader *r, struct upp_err *err)
@@ -424,7 +473,7 @@ int upp__google_eof(struct upp__reader *r, struct upp_err *err)
     struct upp__google_own *g = r->own;
     if (!g->finish.n)
         return upp_fail(err, UPP_ENET, "the stream ended before a finishReason");
-    return upp__google_finish(r, err);
+    return finish(r, err);
 }
 
 void upp__google_done(struct upp__reader *r)
@@ -433,10 +482,4 @@ void upp__google_done(struct upp__reader *r)
     wb_buf_done(&g->text);
     wb_buf_done(&g->raw);
     wb_buf_done(&g->usage);
-    wb_buf_done(&g->minted);
-}
-
-void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
-{
-    read_error(upp__get(upp__trouble_read(a, body, t), "error"), t);
 }

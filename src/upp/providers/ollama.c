@@ -1,24 +1,24 @@
-/* upp/providers/ollama.c — Ollama: a request as POST /api/chat.
+/* upp/providers/ollama.c — Ollama: a request as POST /api/chat, and what comes back as the events of a step.
  *
  * What is particular to it:
- *  - It streams unless it is told not to: `stream` is always said.
+ *  - It streams by default: `stream` is always sent.
  *  - A message is one text; several are joined by line feeds. Images stand beside it, as bare base64.
  *  - Arguments of calls are objects. Results name their tool; ids go along where the server gave them.
- *  - What the model thought goes back as it said it, beside the text: so there is no order to keep, and nothing is kept
- *    but which ids are ours (metadata.ollama.minted).
+ *  - Reasoning is sent back unchanged, in a member next to the text: there is no order to preserve, and nothing is
+ *    stored except which ids are ours (metadata.ollama.minted).
  *  - Sampling and num_predict stand in params.options; at the top level they are ignored.
+ *  - A line of the answer is an object with new text and new reasoning, and with complete calls. The one that is `done`
+ *    has the usage; no line has an id.
  */
-#include "upp/providers/ollama.h"
-
 #include "base/str.h"
 #include "upp/providers/body.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 enum { MAX_TEXT = 256 << 20 }; /* of one message */
 
 struct body {
     struct upp__body b;
-    yyjson_val      *minted; /* ids that are ours, of the newest message of the model */
+    yyjson_val      *own_ids; /* metadata.ollama.minted of the newest message of the model */
     struct wb_buf    text;   /* of the message being written */
 };
 
@@ -54,7 +54,7 @@ static bool is_text_document(const struct upp_part *p)
     return p->kind == UPP_PART_DOCUMENT && p->media && p->media->source == UPP_SOURCE_TEXT;
 }
 
-/* Images and nothing else: why this is none, or NULL. */
+/* Why this cannot be sent as an image; NULL: it can. */
 static const char *image_of(uint8_t kind, const struct upp_media *m, struct upp_str *base64)
 {
     struct upp_str mime;
@@ -122,7 +122,7 @@ static void put_user(struct body *o, const struct upp_message *m)
     wj_write_close(&o->b.w, '}');
 }
 
-/* Some models think aloud, in the text itself; what they thought is not for the next turn. */
+/* Some models write their reasoning into the text; it is not sent back. */
 static struct upp_str without_thoughts(struct upp_str text)
 {
     struct upp_str end = UPP_STR("</think>");
@@ -147,11 +147,10 @@ static void put_calls(struct body *o, const struct upp_message *m)
         if (n == 0)
             upp__put_open(b, "tool_calls", '[');
         wj_write_open(&b->w, '{');
-        if (p->id.n && !upp__is_minted(o->minted, p->id))
+        if (p->id.n && !upp__call_id_listed(o->own_ids, p->id))
             upp__put(b, "id", p->id);
         upp__put_open(b, "function", '{');
-        wj_write_name(&b->w, UPP_STR("index"));
-        wj_write_u64(&b->w, n++);
+        wj_put_u64(&b->w, "index", n++);
         upp__put(b, "name", p->name);
         wj_write_name(&b->w, UPP_STR("arguments"));
         upp__write_arguments(&b->w, b->arena, p->text);
@@ -165,7 +164,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
 static void put_assistant(struct body *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(&o->b, m->metadata);
-    o->minted       = upp__get(own, "minted");
+    o->own_ids       = upp__get(own, "minted");
     begin_message(o, "assistant");
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_TEXT)
@@ -187,7 +186,7 @@ static void put_assistant(struct body *o, const struct upp_message *m)
     wj_write_close(&o->b.w, '}');
 }
 
-/* Images in a result stand beside it, as they do everywhere here. */
+/* Images of a result go into `images`, as everywhere in this API. */
 static void put_result_images(struct body *o, yyjson_val *blocks)
 {
     yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
@@ -220,7 +219,7 @@ static void put_results(struct body *o, const struct upp_message *m)
         if (blocks)
             put_result_images(o, value);
         upp__put(b, "tool_name", upp__tool_name(b->req, b->message, p));
-        if (p->id.n && !upp__is_minted(o->minted, p->id))
+        if (p->id.n && !upp__call_id_listed(o->own_ids, p->id))
             upp__put(b, "tool_call_id", p->id);
         wj_write_close(&b->w, '}');
     }
@@ -253,12 +252,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_open(&b->w, '{');
     upp__put(b, "type", UPP_STR("function"));
     upp__put_open(b, "function", '{');
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    wj_write_name(&b->w, UPP_STR("parameters"));
-    upp__write_json(&b->w, b->arena,
-                    t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
+    upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     upp__put_rest(b, upp__look_own(b, t->metadata), made);
     wj_write_close(&b->w, '}');
     wj_write_close(&b->w, '}');
@@ -298,15 +292,158 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
     return upp__body_check(&o.b);
 }
 
+/* ---- Answers ---------------------------------------------------------------------------------------------------- */
+
+/* A step being read. */
+struct own {
+    struct upp_str model;
+};
+
+/* An object; some servers send it as a string, as OpenAI does. */
+static struct upp_str arguments_of(struct upp__reader *r, yyjson_val *arguments)
+{
+    if (!arguments || yyjson_is_null(arguments))
+        return UPP_STR("{}");
+    if (!yyjson_is_str(arguments))
+        return upp__json_text(&r->scratch, arguments);
+    return wb_str_trim(wj_text(arguments)).n ? wj_text(arguments) : UPP_STR("{}");
+}
+
+static int say_call(struct upp__reader *r, yyjson_val *call, struct upp_err *err)
+{
+    yyjson_val    *function = upp__get(call, "function");
+    struct upp_str id       = upp__get_str(call, "id");
+    if (!function)
+        return 0;
+    int e = id.n ? 0 : upp__call_id_new(r, &id, err);
+    if (e < 0)
+        return e;
+    uint32_t part = upp__say_part(r, UPP_PART_CALL, id, upp__get_str(function, "name"));
+    upp__say_delta(r, part, arguments_of(r, upp__get(function, "arguments")));
+    upp__say_close(r, part);
+    return 0;
+}
+
+/* ---- The end
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static const char *const counts[] = {"total_duration",       "load_duration", "prompt_eval_count",
+                                     "prompt_eval_duration", "eval_count",    "eval_duration"};
+
+static struct upp_str make_metadata(struct upp__reader *r, const struct own *o, yyjson_val *v)
+{
+    struct upp__metadata m;
+    struct upp_str       stop = upp__get_str(v, "done_reason");
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "model", o->model);
+    upp__metadata_str(&m, "stopReason", stop.n ? stop : (struct upp_str){0});
+    wj_write_name(&m.w, UPP_STR("usage"));
+    wj_write_open(&m.w, '{');
+    for (size_t i = 0; i < WB_LEN(counts); i++)
+        upp__metadata_value(&m, counts[i], upp__get(v, counts[i])); /* what is zero is left out */
+    wj_write_close(&m.w, '}');
+    upp__metadata_list(&m, "minted", &r->own_ids);
+    return upp__metadata_end(&m, r);
+}
+
+/* stop, load, unload, and nothing from older servers: the answer has ended. There is no word for calls. */
+static uint8_t stop_of(struct upp_str reason)
+{
+    return wb_str_eq(reason, UPP_STR("length")) ? UPP_STOP_LENGTH : UPP_STOP_END;
+}
+
+static void finish(struct upp__reader *r, struct own *o, yyjson_val *v)
+{
+    struct upp_usage usage = {.input = upp__get_u64(v, "prompt_eval_count"), .output = upp__get_u64(v, "eval_count")};
+    upp__say_end(r, stop_of(upp__get_str(v, "done_reason")), &usage, make_metadata(r, o, v));
+}
+
+/* ---- For the adapter
+ * -------------------------------------------------------------------------------------------------- */
+
+/* An error is a string; proxies also send objects. */
+static void read_error(yyjson_val *v, struct upp__provider_error *t)
+{
+    yyjson_val *error = upp__get(v, "error"), *code = upp__get(error, "code");
+    if (!error)
+        return;
+    if (yyjson_is_str(error))
+        t->message = wj_text(error);
+    else if (upp__get_str(error, "message").n)
+        t->message = upp__get_str(error, "message");
+    t->type = upp__get_str(error, "type");
+    t->code = yyjson_is_raw(code) ? wj_text(code) : upp__str(code);
+}
+
+static int read_message(struct upp__reader *r, yyjson_val *message, struct upp_err *err)
+{
+    enum { CONTENT, THINKING, CALLS, COUNT };
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("thinking"),
+                                                                                      UPP_STR_INIT("tool_calls")};
+    yyjson_val                 *m[COUNT], *call;
+    int                         e = 0;
+    upp__pick(message, names, COUNT, m);
+    upp__say_text(r, UPP_PART_REASONING, upp__str(m[THINKING]));
+    upp__say_text(r, UPP_PART_TEXT, upp__str(m[CONTENT]));
+    yyjson_arr_iter it = yyjson_arr_iter_with(m[CALLS]);
+    while (e >= 0 && (call = yyjson_arr_iter_next(&it)))
+        e = say_call(r, call, err);
+    return e;
+}
+
+static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    enum { MESSAGE, DONE, MODEL, ERROR, COUNT };
+    static const struct upp_str names[COUNT] = {
+        UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"), UPP_STR_INIT("error")};
+    struct own *o = r->own;
+    yyjson_val             *m[COUNT];
+    upp__pick(v, names, COUNT, m);
+    if (m[ERROR])
+        return upp__fail_inside(r, v, err);
+    upp__say_open(r, (struct upp_str){0});
+    if (!o->model.p)
+        o->model = wb_arena_dup(&r->keep, upp__str(m[MODEL]));
+    int e = read_message(r, m[MESSAGE], err);
+    if (e < 0)
+        return e;
+    if (yyjson_is_true(m[DONE]))
+        finish(r, o, v);
+    return upp__check(r, err);
+}
+
+static int read_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
+{
+    yyjson_val *v;
+    if (r->ended || !wb_str_trim(f->data).n)
+        return 0;
+    int e = upp__parse(r, f->data, &v, err);
+    return e < 0 ? e : read_object(r, v, err);
+}
+
+static int read_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
+{
+    yyjson_val *v;
+    int         e = upp__parse(r, body, &v, err);
+    if (e < 0)
+        return e;
+    if (!upp__get(v, "message") && !upp__get(v, "error"))
+        return upp_fail(err, UPP_EPROTO, "the answer holds no message");
+    e = read_object(r, v, err);
+    if (e < 0 || r->ended)
+        return e;
+    finish(r, r->own, v); /* complete, with or without `done` */
+    return upp__check(r, err);
+}
+
 const struct upp__adapter upp__ollama = {
     .name     = "ollama",
     .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS, /* as text */
     .framing  = WW_LINES,
-    .own_size = sizeof(struct upp__ollama_own),
+    .own_size = sizeof(struct own),
     .write    = write_request,
-    .event    = upp__ollama_event,
-    .whole    = upp__ollama_whole,
-    .eof      = upp__ollama_eof,
-    .done     = upp__ollama_done,
-    .trouble  = upp__ollama_trouble,
+    .event    = read_event,
+    .whole    = read_whole,
+    .last     = "a line that is done",
+    .error    = read_error,
 };

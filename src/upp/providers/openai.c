@@ -135,13 +135,6 @@ void upp__openai_schema(struct upp__body *b)
     upp__put_true(b, "strict", strict);
 }
 
-void upp__openai_parameters(struct upp__body *b, const struct upp_tool_spec *t)
-{
-    wj_write_name(&b->w, UPP_STR("parameters"));
-    upp__write_json(&b->w, b->arena,
-                    t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
-}
-
 /* ---- Calls and results ------------------------------------------------------------------------------------------ */
 
 struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str arguments)

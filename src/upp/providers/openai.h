@@ -1,4 +1,4 @@
-/* upp/providers/openai.h — what OpenAI's two APIs have in common, and the servers that speak one of them. */
+/* upp/providers/openai.h — shared by OpenAI's two APIs, and by the servers that implement one of them. */
 #ifndef UPP_OPENAI_H
 #define UPP_OPENAI_H
 
@@ -6,60 +6,57 @@
 
 /* ---- Requests --------------------------------------------------------------------------------------------------- */
 
-/* Address, headers, params read, the body's object open and its model written. `tail`: "/chat/completions". A base_url
- * that is a host alone stands for its /v1. `messages` as for upp__body_init. */
+/* Sets URL and headers, reads params, opens the body's object and writes its model. `tail`: "/chat/completions". A
+ * base_url that is only a host stands for its /v1. `messages` as for upp__body_init. */
 int upp__openai_begin(struct upp__body *b, struct upp__outgoing *out, struct upp_str tail, const char *messages,
                       struct upp_str key) UPP_MUST_CHECK;
 
-/* What marks a part for the prompt cache: of the part's own metadata, or on the last one, of its message's. */
+/* Prompt cache markers: from the part's metadata, or for the last part from its message's. */
 void upp__openai_marks(struct upp__body *b, const struct upp_part *p, bool last);
 
-/* A user's message: a text by itself, or a list of content, each by `put`. */
+/* A user's message: a single text, or a list of content, each by `put`. */
 void upp__openai_user(struct upp__body *b, const struct upp_message *m,
                       void (*put)(struct upp__body *b, const struct upp_part *p, bool last));
 
 static inline bool upp__openai_is_said(const struct upp_part *p)
 {
-    return p->kind != UPP_PART_TEXT || p->text.n; /* an empty text says nothing */
+    return p->kind != UPP_PART_TEXT || p->text.n; /* empty texts are not sent */
 }
 
 /* "data:image/png;base64,...", or the address. */
 struct upp_str upp__openai_url(struct upp__body *b, const struct upp_media *m);
 
-/* A name for a file that has none: both APIs want one. */
+/* A default file name: both APIs require one. */
 struct upp_str upp__openai_file_name(const struct upp_media *m);
 
-/* "name", "schema" and "strict" of a structured answer. Strict where the schema is one that OpenAI takes as such. */
+/* "name", "schema" and "strict" of structured output. Strict if OpenAI accepts the schema as strict. */
 void upp__openai_schema(struct upp__body *b);
 
-/* The JSON Schema of a tool's parameters; one without any takes an empty object. */
-void upp__openai_parameters(struct upp__body *b, const struct upp_tool_spec *t);
-
-/* Arguments as the text of an object: as the model wrote them where they are one. */
+/* Arguments as the text of an object: unchanged if they are one. */
 struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str arguments);
 
-/* What the result at b->part shows: its text, or, where it is an array of UPP's content blocks, those; then the media
- * that stand beside it in its message. In the arena of the request. */
+/* The content of the result at b->part: its text, or its blocks if it is an array of UPP's content blocks; then the
+ * media next to it in its message. In the arena of the request. */
 struct upp__openai_shown {
     struct upp_part *parts; /* TEXT, IMAGE, DOCUMENT ... */
     size_t           n;
-    bool             media; /* some of them are no text */
+    bool             media; /* some are not text */
 };
 struct upp__openai_shown upp__openai_shown(struct upp__body *b, const struct upp_message *m);
 
-/* The texts of some parts, with `between` between them. */
+/* Joins the texts of parts with `between`. */
 struct upp_str upp__openai_join(struct upp__body *b, const struct upp_part *parts, size_t n, uint8_t kind,
                                 struct upp_str between);
 
-/* Something said by this provider itself. */
+/* Is it output of this provider? */
 bool upp__openai_is_own(struct upp__body *b, const struct upp_message *m);
 
-/* Reasoning and media of an assistant's message that do not go back. */
+/* Reports reasoning and media of an assistant's message that are not sent back as losses. */
 void upp__openai_lose(struct upp__body *b, const struct upp_message *m, bool reasoning);
 
 /* ---- Answers ---------------------------------------------------------------------------------------------------- */
 
-/* The value of an index; 0 for all else. */
+/* The value of an index; 0 for anything else. */
 static inline uint64_t upp__openai_index(yyjson_val *v)
 {
     uint64_t n;
@@ -67,24 +64,15 @@ static inline uint64_t upp__openai_index(yyjson_val *v)
 }
 
 /* The error in a body or an event: {error:{...}}, {error:"text"}, {object:"error",...}, {type:"error",...}. False:
- * there is none. */
-bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret);
+ * none. */
+bool upp__openai_error(yyjson_val *v, struct upp__provider_error *ret);
 
-/* upp__adapter.trouble of both. */
-void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+/* upp__adapter.error of both. */
+void upp__openai_error_body(yyjson_val *v, struct upp__provider_error *t);
 
-/* A failure that a 200 held. */
-int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err);
+/* Fails with an error inside a 200. */
+int upp__openai_fail(const struct upp__provider_error *t, struct upp_err *err);
 
-/* The metadata of an answer: begun with model, stopReason and usage; closed by _metadata_end, as text in r->keep. */
-struct upp__openai_said {
-    struct wb_buf    b;
-    struct wj_writer w;
-};
-void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
-                            struct upp_str usage);
-struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__reader *r);
-
-enum { UPP__OPENAI_BLOCKS = 4096 }; /* of an answer: calls, items, pieces of text */
+enum { UPP__OPENAI_BLOCKS = 4096 }; /* of an answer: calls, items, texts */
 
 #endif

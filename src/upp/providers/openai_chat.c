@@ -1,9 +1,9 @@
 /* upp/providers/openai_chat.c — requests of OpenAI's Chat Completions, and of all who speak it.
  *
  *  - A turn of the model is one message: its texts are one `content`, its calls are `tool_calls`.
- *  - Each result is a message of its own, and holds text alone: images of results follow in a message of the user,
- * after the last result in a row.
- *  - Reasoning goes back only where the server wants it (the habits of upp/providers/adapter.h).
+ *  - Each result is a separate message with text only: images of results follow in a user message after the last of
+ *    consecutive results.
+ *  - Reasoning is sent back only if the server requires it (enum upp__habit in upp/providers/adapter.h).
  */
 #include "upp/providers/openai_chat.h"
 
@@ -65,7 +65,7 @@ static void put_audio(struct upp__body *b, const struct upp_part *p)
     wj_write_close(&b->w, '}');
 }
 
-/* Why a part cannot be said; NULL: it can. */
+/* Why a part cannot be sent; NULL: it can. */
 static const char *refused(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
@@ -109,7 +109,7 @@ static void put_role(struct upp__body *b, const char *role)
     upp__put(b, "role", wb_cstr(role));
 }
 
-/* ---- What the model said ---------------------------------------------------------------------------------------- */
+/* ---- Output of the model ---------------------------------------------------------------------------------------- */
 
 static void put_calls(struct upp__body *b, const struct upp_message *m)
 {
@@ -139,8 +139,7 @@ static bool has_calls(struct upp__body *b, const struct upp_message *m)
     return false;
 }
 
-/* The calls that `raw` was kept with: where they are others, the message was edited and what came before them is void.
- */
+/* Are these the calls that `raw` was stored with? If not, the message was edited and `raw` is void. */
 static bool has_kept_calls(const struct upp_message *m, yyjson_val *ids)
 {
     yyjson_arr_iter        it = yyjson_arr_iter_with(ids);
@@ -152,7 +151,7 @@ static bool has_kept_calls(const struct upp_message *m, yyjson_val *ids)
     return !yyjson_arr_iter_next(&it);
 }
 
-/* Reasoning, where the server wants it back. False: it does not go. */
+/* Reasoning, if the server requires it. False: it is not sent. */
 static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool own, bool calls)
 {
     if (!own)
@@ -174,7 +173,7 @@ static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool
 
 static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
-    /* What came as one text and was cut by calls is one text again; texts of others were blocks of their own. */
+    /* A text that calls had split becomes one text again; texts of other vendors were separate blocks. */
     bool           own = upp__openai_is_own(b, m), calls = has_calls(b, m);
     struct upp_str text = upp__openai_join(b, m->parts, m->n_parts, UPP_PART_TEXT, own ? UPP_STR("") : UPP_STR("\n\n"));
     put_role(b, "assistant");
@@ -202,7 +201,7 @@ static void put_result(struct upp__body *b, const struct upp_message *m)
     wj_write_close(&b->w, '}');
 }
 
-/* What a result shows besides texts, in the message of the user that the first of them opens. */
+/* Media of a result, in a user message that the first of them opens. */
 static void put_media(struct upp__body *b, const struct upp_message *m)
 {
     struct upp__openai_shown s = upp__openai_shown(b, m);
@@ -236,7 +235,7 @@ static void each_result(struct upp__body *b, size_t from, size_t to,
     }
 }
 
-/* Messages of results in a row, then what they show. */
+/* Consecutive messages of results, then their media. */
 static void put_results(struct upp__body *b, size_t from, size_t to)
 {
     each_result(b, from, to, put_result);
@@ -283,10 +282,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_open(&b->w, '{');
     upp__put(b, "type", UPP_STR("function"));
     upp__put_open(b, "function", '{');
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    upp__openai_parameters(b, t);
+    upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     upp__put_some(b, metadata, inside);
     wj_write_close(&b->w, '}');
     upp__put_some(b, metadata, beside);
@@ -344,5 +340,5 @@ const struct upp__adapter upp__openai_chat = {
     .whole    = upp__chat_whole,
     .eof      = upp__chat_eof,
     .done     = upp__chat_done,
-    .trouble  = upp__openai_trouble,
+    .error    = upp__openai_error_body,
 };

@@ -6,8 +6,8 @@
 #include "upp/providers/reasoning_details.h"
 
 struct upp__chat_call {
-    uint64_t       index; /* as the server counts */
-    bool           open;  /* its part was opened: its name is known */
+    uint64_t       index; /* as numbered by the server */
+    bool           open;  /* its part is open: its name is known */
     bool           spoke; /* arguments came */
     uint32_t       part;
     struct upp_str id, early; /* early: arguments that came before the name */
@@ -16,16 +16,13 @@ struct upp__chat_call {
 struct upp__chat {
     WB_VEC(struct upp__chat_call) calls;
     struct upp__details details;
-    bool                talks; /* a part of text or reasoning is open */
-    uint8_t             kind;  /* which of both */
-    uint32_t            part;
     bool                refused;
     bool                chosen;        /* a choice came */
-    struct upp_str      model, finish; /* finish: the finish_reason; no text: none yet */
+    struct upp_str      model, finish; /* finish: the finish_reason; empty: none yet */
     struct upp_str      usage_json;
     struct upp_usage    usage;
 
-    /* What came beside the text: sources (JSON, without brackets), and speech, whose transcript is the text. */
+    /* Output besides text: sources (JSON, without brackets), and speech, whose transcript is the text. */
     struct wb_buf  annotations;
     struct wb_buf  audio; /* its bytes */
     struct upp_str audio_id, audio_expires;

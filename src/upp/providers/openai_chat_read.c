@@ -5,42 +5,21 @@
  */
 #include "base/base64.h"
 #include "base/str.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_chat.h"
 
 /* ---- Text and reasoning ----------------------------------------------------------------------------------------- */
 
-static void stop_talking(struct upp__reader *r, struct upp__chat *c)
-{
-    if (c->talks)
-        upp__say_close(r, c->part);
-    c->talks = false;
-}
-
-/* A part for each change of kind: the wire has none. */
-static void talk(struct upp__reader *r, struct upp__chat *c, uint8_t kind, struct upp_str text)
-{
-    if (!text.n)
-        return;
-    if (!c->talks || c->kind != kind) {
-        stop_talking(r, c);
-        c->talks = true;
-        c->kind  = kind;
-        c->part  = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0});
-    }
-    upp__say_delta(r, c->part, text);
-}
-
 /* A text, or (Mistral, vLLM) parts of which some are. */
-static void read_content(struct upp__reader *r, struct upp__chat *c, yyjson_val *v)
+static void read_content(struct upp__reader *r, yyjson_val *v)
 {
     yyjson_val     *part;
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
     if (yyjson_is_str(v))
-        talk(r, c, UPP_PART_TEXT, wj_text(v));
+        upp__say_text(r, UPP_PART_TEXT, wj_text(v));
     while ((part = yyjson_arr_iter_next(&it)))
-        talk(r, c, UPP_PART_TEXT, upp__get_str(part, "text"));
+        upp__say_text(r, UPP_PART_TEXT, upp__get_str(part, "text"));
 }
 
 /* reasoning_content (DeepSeek, Moonshot, xAI, llama.cpp), else reasoning (Groq, Cerebras, OpenRouter), else the texts
@@ -51,11 +30,11 @@ static void read_reasoning(struct upp__reader *r, struct upp__chat *c, yyjson_va
     yyjson_val    *v;
     if (!text.n)
         text = upp__get_str(delta, "reasoning");
-    talk(r, c, UPP_PART_REASONING, text);
+    upp__say_text(r, UPP_PART_REASONING, text);
     yyjson_arr_iter it = yyjson_arr_iter_with(details);
     while (!text.n && (v = yyjson_arr_iter_next(&it))) {
-        talk(r, c, UPP_PART_REASONING, upp__get_str(v, "text"));
-        talk(r, c, UPP_PART_REASONING, upp__get_str(v, "summary"));
+        upp__say_text(r, UPP_PART_REASONING, upp__get_str(v, "text"));
+        upp__say_text(r, UPP_PART_REASONING, upp__get_str(v, "summary"));
     }
     if (details && r->vendor->habits & UPP__REASONING_DETAILS)
         upp__details_add(r, &c->details, details);
@@ -85,7 +64,7 @@ static int add_audio(struct upp__reader *r, struct upp__chat *c, yyjson_val *aud
         c->audio_id = wb_arena_dup(&r->keep, id);
     if (yyjson_is_raw(expires))
         c->audio_expires = wb_arena_dup(&r->keep, wj_text(expires));
-    talk(r, c, UPP_PART_TEXT, upp__get_str(audio, "transcript"));
+    upp__say_text(r, UPP_PART_TEXT, upp__get_str(audio, "transcript"));
     c->audio.max = UPP__JSON;
     int e        = wb_base64_decode(upp__get_str(audio, "data"), &c->audio, err);
     return e == -UPP_EINVALID ? upp_fail(err, UPP_EPROTO, "the audio of the answer is no base64") : e;
@@ -110,24 +89,14 @@ static void say_audio(struct upp__reader *r, struct upp__chat *c)
     upp__say_media(r, UPP_PART_AUDIO, m);
 }
 
-static void put_beside(struct wj_writer *w, const struct upp__chat *c)
+static void put_audio(struct wj_writer *w, const struct upp__chat *c)
 {
-    if (c->annotations.n) {
-        wj_write_name(w, UPP_STR("annotations"));
-        wj_write_open(w, '[');
-        wb_buf_add(w->out, wb_buf_str(&c->annotations));
-        wj_write_close(w, ']');
-    }
     if (!c->audio_id.n)
         return;
-    wj_write_name(w, UPP_STR("audio"));
-    wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("id"));
-    wj_write_str(w, c->audio_id);
-    if (c->audio_expires.n) {
-        wj_write_name(w, UPP_STR("expires_at"));
-        wj_write_num(w, c->audio_expires);
-    }
+    wj_put_open(w, "audio", '{');
+    wj_put_str(w, "id", c->audio_id);
+    if (c->audio_expires.n)
+        wj_put_num(w, "expires_at", c->audio_expires);
     wj_write_close(w, '}');
 }
 
@@ -174,8 +143,7 @@ static struct upp__chat_call *new_call(struct upp__reader *r, struct upp__chat *
 static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__chat_call *call, struct upp_str name)
 {
     if (!call->id.n || is_used(c, call, call->id))
-        call->id = upp__mint_told(r, (size_t)(call - c->calls.p));
-    stop_talking(r, c);
+        call->id = upp__call_id_sent(r, (size_t)(call - c->calls.p));
     call->open = true;
     call->part = upp__say_part(r, UPP_PART_CALL, call->id, wb_arena_dup(&r->keep, name));
     upp__say_delta(r, call->part, call->early);
@@ -224,26 +192,15 @@ static void read_calls(struct upp__reader *r, struct upp__chat *c, yyjson_val *l
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *word;
-    uint8_t     stop;
-} stops[] = {
+static const struct upp__stop stops[] = {
     {"stop", UPP_STOP_END},
     {"length", UPP_STOP_LENGTH},
     {"tool_calls", UPP_STOP_TOOLS},
     {"function_call", UPP_STOP_TOOLS},
     {"content_filter", UPP_STOP_FILTER},
     {"error", UPP_STOP_ERROR},
+    {0},
 };
-
-static uint8_t stop_of(const struct upp__chat *c)
-{
-    uint8_t stop = UPP_STOP_END;
-    for (size_t i = 0; i < WB_LEN(stops); i++)
-        if (wb_str_eq(c->finish, wb_cstr(stops[i].word)))
-            stop = stops[i].stop;
-    return c->refused ? UPP_STOP_FILTER : stop;
-}
 
 static void close_calls(struct upp__reader *r, struct upp__chat *c, uint8_t stop)
 {
@@ -264,13 +221,11 @@ static void put_raw(struct wj_writer *w, const struct upp__chat *c)
 {
     if (!c->details.list.n)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "raw", '{');
     wj_write_name(w, UPP_STR("reasoning_details"));
     upp__details_write(w, &c->details);
     if (c->calls.n) {
-        wj_write_name(w, UPP_STR("calls"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "calls", '[');
         for (size_t i = 0; i < c->calls.n; i++)
             wj_write_str(w, c->calls.p[i].id);
         wj_write_close(w, ']');
@@ -280,21 +235,24 @@ static void put_raw(struct wj_writer *w, const struct upp__chat *c)
 
 static int conclude(struct upp__reader *r, struct upp__chat *c, struct upp_err *err)
 {
-    uint8_t stop = stop_of(c);
+    uint8_t stop = c->refused ? UPP_STOP_FILTER : upp__stop_of(stops, c->finish, UPP_STOP_END);
     if (stop == UPP_STOP_ERROR)
-        return upp__openai_fail(&(struct upp__trouble){.type = UPP_STR("error")}, err);
+        return upp__openai_fail(&(struct upp__provider_error){.type = UPP_STR("error")}, err);
     if (stop == UPP_STOP_FILTER && !r->parts && !c->calls.n)
         return upp__openai_fail(
-            &(struct upp__trouble){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
-    struct upp__openai_said said;
-    stop_talking(r, c);
+            &(struct upp__provider_error){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
+    struct upp__metadata m;
+    upp__end_text(r);
     say_audio(r, c);
     close_calls(r, c, stop);
-    upp__openai_said_begin(&said, (struct upp_str){0}, c->model,
-                           c->finish.p ? c->finish : UPP_STR("stop"), c->usage_json);
-    put_beside(&said.w, c);
-    put_raw(&said.w, c);
-    upp__say_end(r, stop, &c->usage, upp__openai_said_end(&said, r));
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "model", c->model);
+    upp__metadata_str(&m, "stopReason", c->finish.p ? c->finish : UPP_STR("stop"));
+    upp__metadata_json(&m, "usage", c->usage_json);
+    upp__metadata_list(&m, "annotations", &c->annotations);
+    put_audio(&m.w, c);
+    put_raw(&m.w, c);
+    upp__say_end(r, stop, &c->usage, upp__metadata_end(&m, r));
     return upp__check(r, err);
 }
 
@@ -343,10 +301,10 @@ static int read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *sai
     }
     if (reasons || details)
         read_reasoning(r, c, said, details);
-    read_content(r, c, content);
+    read_content(r, content);
     if (yyjson_is_str(refusal) && wj_text(refusal).n) {
         c->refused = true;
-        talk(r, c, UPP_PART_TEXT, wj_text(refusal));
+        upp__say_text(r, UPP_PART_TEXT, wj_text(refusal));
     }
     if (audio)
         e = add_audio(r, c, audio, err);
@@ -365,7 +323,7 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
         UPP_STR_INIT("index"),   UPP_STR_INIT("delta"), UPP_STR_INIT("finish_reason"),
                                                                      UPP_STR_INIT("message"), UPP_STR_INIT("error"), UPP_STR_INIT("usage")};
     yyjson_val         *m[COUNT];
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     upp__pick(choice, names, COUNT, m);
     struct upp_str finish = upp__str(m[FINISH]);
     if (upp__openai_index(m[INDEX]))
@@ -390,7 +348,7 @@ static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
     static const struct upp_str names[COUNT] = {
         UPP_STR_INIT("id"),    UPP_STR_INIT("object"), UPP_STR_INIT("model"), UPP_STR_INIT("choices"),
                                                                                            UPP_STR_INIT("usage"), UPP_STR_INIT("x_groq"), UPP_STR_INIT("error")};
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     yyjson_val         *m[COUNT], *choice;
     int                 e = 0;
     upp__pick(v, names, COUNT, m);

@@ -1,4 +1,4 @@
-/* upp/providers/openai_read.c — answers: errors in all their shapes, ids, and what is kept of an answer. */
+/* upp/providers/openai_read.c — answers: errors in all their shapes. */
 #include "base/str.h"
 #include "upp/providers/openai.h"
 
@@ -17,7 +17,7 @@ static void take(struct upp_str *to, struct upp_str word)
         *to = word;
 }
 
-static void read_error(yyjson_val *e, struct upp__trouble *t)
+static void read_error(yyjson_val *e, struct upp__provider_error *t)
 {
     take(&t->type, get_word(e, "type"));
     take(&t->code, get_word(e, "code"));
@@ -29,7 +29,7 @@ static void read_error(yyjson_val *e, struct upp__trouble *t)
         t->reason = UPP_STR("moderation");
 }
 
-bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
+bool upp__openai_error(yyjson_val *v, struct upp__provider_error *ret)
 {
     yyjson_val *e = upp__get(v, "error");
     if (yyjson_is_str(e)) {
@@ -51,47 +51,13 @@ bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
     return false;
 }
 
-void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+void upp__openai_error_body(yyjson_val *v, struct upp__provider_error *t)
 {
-    yyjson_val *v = upp__trouble_read(a, body, t);
-    if (v && !upp__openai_error(v, t))
+    if (!upp__openai_error(v, t))
         read_error(v, t);
 }
 
-int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
+int upp__openai_fail(const struct upp__provider_error *t, struct upp_err *err)
 {
-    return upp__trouble_fail(t, (struct upp_str){0}, err);
-}
-
-/* ---- Keeping ---------------------------------------------------------------------------------------------------- */
-
-void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
-                            struct upp_str usage)
-{
-    const struct {
-        const char    *name;
-        struct upp_str text;
-    } rows[] = {{"id", id}, {"model", model}, {"stopReason", stop}};
-    s->b     = (struct wb_buf)WB_BUF(UPP__JSON);
-    wj_writer_init(&s->w, &s->b, NULL);
-    wj_write_open(&s->w, '{');
-    for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (rows[i].text.p) {
-            wj_write_name(&s->w, wb_cstr(rows[i].name));
-            wj_write_str(&s->w, rows[i].text);
-        }
-    if (usage.p) {
-        wj_write_name(&s->w, UPP_STR("usage"));
-        wj_write_raw(&s->w, usage.p, usage.n);
-    }
-}
-
-struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__reader *r)
-{
-    wj_write_close(&s->w, '}');
-    int            e   = wj_writer_check(&s->w);
-    struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&s->b));
-    upp__note(r, e);
-    wb_buf_done(&s->b);
-    return ret;
+    return upp__provider_fail(t, (struct upp_str){0}, err);
 }

@@ -7,7 +7,6 @@
  */
 #include "upp/providers/openai_responses.h"
 
-#include "upp/providers/kept.h"
 #include "upp/providers/openai.h"
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
@@ -46,7 +45,7 @@ static void put_document(struct upp__body *b, const struct upp_part *p)
     upp__put(b, "file_data", upp__openai_url(b, m));
 }
 
-/* Why a part cannot be said; NULL: it can. */
+/* Why a part cannot be sent; NULL: it can. */
 static const char *refused(const struct upp_part *p)
 {
     if (p->kind == UPP_PART_TEXT)
@@ -213,7 +212,7 @@ static void put_assistant(struct upp__body *b, const struct upp_message *m)
 
 /* ---- The request ------------------------------------------------------------------------------------------------ */
 
-/* OpenAI knows what was said up to previous_response_id: only what came after it is sent. */
+/* OpenAI has the history up to previous_response_id: only later messages are sent. */
 static size_t first_new(struct upp__body *b)
 {
     struct upp_str before = upp__get_str(b->params, "previous_response_id");
@@ -239,26 +238,22 @@ static void put_input(struct upp__body *b)
     wj_write_close(&b->w, ']');
 }
 
-/* Flat, unlike in Chat Completions. A tool is strict unless it says that it is not: so this one always says. */
+/* Flat, unlike in Chat Completions. Tools are strict by default, so `strict` is always sent. */
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     yyjson_val *metadata = upp__look_own(b, t->metadata);
     upp__put_typed(b, "function");
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    upp__openai_parameters(b, t);
+    upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     if (!upp__get(metadata, "strict"))
         upp__put_true(b, "strict", false);
     upp__put_all(b, metadata);
     wj_write_close(&b->w, '}');
 }
 
-/* text.format, beside what params say of the text. */
+/* text.format, merged with `text` of params. */
 static void put_structure(struct upp__body *b)
 {
-    yyjson_val     *text = upp__get(b->params, "text"), *key;
-    yyjson_obj_iter it   = yyjson_obj_iter_with(text);
+    yyjson_val *text = upp__get(b->params, "text");
     if (!b->req->structure.p && !text)
         return;
     wj_write_name(&b->w, UPP_STR("text"));
@@ -273,14 +268,11 @@ static void put_structure(struct upp__body *b)
         upp__openai_schema(b);
         wj_write_close(&b->w, '}');
     }
-    while ((key = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&b->w, wj_text(key));
-        wj_write_value(&b->w, yyjson_obj_iter_get_val(key));
-    }
+    upp__put_all(b, text);
     wj_write_close(&b->w, '}');
 }
 
-/* Models that do not reason answer a 400 to those who ask for encrypted reasoning. What is not known does. */
+/* Models without reasoning refuse requests for encrypted reasoning with a 400. Unknown models are assumed to reason. */
 static bool reasons(struct upp_str model)
 {
     static const char *const heads[] = {"gpt-3.5", "gpt-4", "chatgpt-", "gpt-5-chat"};
@@ -333,7 +325,7 @@ const struct upp__adapter upp__openai_responses = {
     .write    = responses_write,
     .event    = upp__responses_event,
     .whole    = upp__responses_whole,
-    .eof      = upp__responses_eof,
+    .last     = "response.completed",
     .done     = upp__responses_done,
-    .trouble  = upp__openai_trouble,
+    .error    = upp__openai_error_body,
 };

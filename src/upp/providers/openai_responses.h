@@ -31,7 +31,6 @@ struct upp__responses {
 
 int  upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err) UPP_MUST_CHECK;
 int  upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err) UPP_MUST_CHECK;
-int  upp__responses_eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 void upp__responses_done(struct upp__reader *r);
 
 #endif

@@ -5,7 +5,7 @@
  * holds may be nothing.
  */
 #include "base/str.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_responses.h"
 
@@ -103,7 +103,7 @@ static struct upp__piece *begin_call(struct upp__reader *r, struct upp__response
     if (p)
         return p;
     if (!id.n)
-        id = upp__mint_told(r, s->pieces.n);
+        id = upp__call_id_sent(r, s->pieces.n);
     return new_piece(r, s, (struct upp__piece){.output = output, .what = UPP__OF_CALL}, UPP_PART_CALL, id,
                      upp__get_str(item, "name"));
 }
@@ -202,8 +202,7 @@ static void put_raw(struct wj_writer *w, const struct upp__responses *s)
 {
     if (!s->special || s->half)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "raw", '[');
     for (size_t i = 0; i < s->items.n; i++)
         wj_write_raw(w, s->items.p[i].json.p, s->items.p[i].json.n);
     wj_write_close(w, ']');
@@ -221,7 +220,7 @@ static void begin_response(struct upp__reader *r, struct upp__responses *s, yyjs
 
 static int fail_response(yyjson_val *response, struct upp_str status, struct upp_err *err)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     if (!upp__openai_error(response, &t))
         t.message = wb_str_eq(status, UPP_STR("cancelled")) ? UPP_STR("the response was cancelled")
                                                             : UPP_STR("the response failed, and nothing says why");
@@ -246,11 +245,11 @@ static uint8_t stop_of(const struct upp__responses *s, yyjson_val *response, str
 /* A response that is over: what of its items was not said yet, and the end. */
 static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_val *response, struct upp_err *err)
 {
-    struct upp__openai_said said;
-    struct upp_usage        usage = read_usage(upp__get(response, "usage"));
-    struct upp_str          word, status = upp__get_str(response, "status");
-    yyjson_val             *item, *error = upp__get(response, "error");
-    yyjson_arr_iter         it = yyjson_arr_iter_with(upp__get(response, "output"));
+    struct upp__metadata m;
+    yyjson_val          *item, *error = upp__get(response, "error"), *u = upp__get(response, "usage");
+    struct upp_usage     usage = read_usage(u);
+    struct upp_str       word, status = upp__get_str(response, "status");
+    yyjson_arr_iter      it = yyjson_arr_iter_with(upp__get(response, "output"));
     if (wb_str_eq(status, UPP_STR("failed")) || wb_str_eq(status, UPP_STR("cancelled")) || yyjson_is_obj(error))
         return fail_response(response, status, err);
     begin_response(r, s, response);
@@ -260,8 +259,8 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
     if (!stop)
         return upp_fail(err, UPP_EPROTO, "the response is not over: its status is '%.*s'", UPP_FMT(status));
     if (stop == UPP_STOP_FILTER && !r->parts)
-        return upp__openai_fail(&(struct upp__trouble){.code = word, .message = UPP_STR("the answer was filtered")},
-                                                       err);
+        return upp__openai_fail(
+            &(struct upp__provider_error){.code = word, .message = UPP_STR("the answer was filtered")}, err);
     for (size_t i = 0; i < s->pieces.n; i++) { /* an item that was begun and never done */
         struct upp__piece *p    = &s->pieces.p[i];
         bool               half = !p->closed && p->what == UPP__OF_CALL;
@@ -270,11 +269,13 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
             upp__say_cut(r, p->part, (struct upp_str){0});
         close_piece(r, p);
     }
-    yyjson_val *u = upp__get(response, "usage");
-    upp__openai_said_begin(&said, s->id, s->model, word,
-                           yyjson_is_obj(u) ? upp__json_text(&r->keep, u) : (struct upp_str){0});
-    put_raw(&said.w, s);
-    upp__say_end(r, stop, &usage, upp__openai_said_end(&said, r));
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "id", s->id);
+    upp__metadata_str(&m, "model", s->model);
+    upp__metadata_str(&m, "stopReason", word);
+    upp__metadata_value(&m, "usage", yyjson_is_obj(u) ? u : NULL);
+    put_raw(&m.w, s);
+    upp__say_end(r, stop, &usage, upp__metadata_end(&m, r));
     return upp__check(r, err);
 }
 
@@ -365,7 +366,7 @@ static int on_failed(struct at *at)
 /* Followed by response.failed, which nobody reads any more. */
 static int on_error(struct at *at)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     (void)upp__openai_error(at->event, &t);
     return upp__openai_fail(&t, at->err);
 }
@@ -434,7 +435,7 @@ int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct
 
 int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     yyjson_val         *v;
     int                 e = upp__parse(r, body, &v, err);
     if (e < 0)
@@ -444,11 +445,6 @@ int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_
     if (!yyjson_is_arr(upp__get(v, "output")))
         return upp_fail(err, UPP_EPROTO, "the answer holds no output");
     return end_response(r, r->own, v, err);
-}
-
-int upp__responses_eof(struct upp__reader *r, struct upp_err *err)
-{
-    return r->ended ? 0 : upp_fail(err, UPP_ENET, "the stream ended before response.completed");
 }
 
 void upp__responses_done(struct upp__reader *r)

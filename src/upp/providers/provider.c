@@ -1,8 +1,8 @@
 /* upp/providers/provider.c — a model of a vendor: an adapter, the transport, keys, limits and errors put together.
  *
  * The adapter knows the vendor and does no I/O; everything that waits is here. A step is: take a key, write the
- * request, send it, wait for the head, then cut the body into events and let the adapter say what they mean, until it
- * has said the end.
+ * request, send it, wait for the head, then split the body into wire events and pass them to the adapter, until it
+ * reports the end.
  */
 #include <pthread.h>
 
@@ -20,16 +20,16 @@
 
 enum {
     MAX_BODY    = 256 << 20, /* of a request */
-    MAX_TROUBLE = 256 << 10, /* of an answer that says what is wrong; the rest of it is not read */
+    MAX_ERROR   = 256 << 10, /* of the body of an error; the rest of it is not read */
     MAX_ANSWER  = 64 << 20,
     MAX_EVENT   = 16 << 20,
-    MAX_IDLE    = 16, /* connections that nobody uses now, in a plain program */
+    MAX_IDLE    = 16, /* idle connections, in an ordinary program */
 };
 
-/* As much as there can be of anything: what is reckoned from it does not overflow. */
+/* An upper limit for sizes: multiples of it do not overflow. */
 #define ANY_SIZE (SIZE_MAX / 32)
 
-/* Connections of this model's own, where the caller's table has none: one user at a time. */
+/* Connections of this model, where the caller's table has none: one user at a time. */
 struct pool {
     pthread_mutex_t  lock;
     struct upp_http *idle[MAX_IDLE];
@@ -60,9 +60,9 @@ struct call {
     struct upp_http            *http; /* taken from the pool */
     struct upp_http_call       *http_call;
     struct ww_frames            frames;
-    struct upp_str              piece; /* of the body, not cut yet */
+    struct upp_str              piece; /* of the body, not yet split */
     bool                        whole, over;
-    bool                        cut; /* the body is over: the event given last may be a half one */
+    bool                        cut; /* the body is over: the last event may be incomplete */
     struct upp__reader          reader;
     max_align_t                 own[]; /* the adapter's */
 };
@@ -121,7 +121,7 @@ static int send(struct upp_step *s, struct call *c, const struct upp_http_reques
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
-/* The program's own headers win; one without a value takes ours away. */
+/* The program's headers win; one without a value removes ours. */
 static void set_headers(const struct state *st, struct upp__outgoing *out)
 {
     for (size_t i = 0; i < st->n_headers; i++) {
@@ -148,7 +148,7 @@ static int check_headers(const struct upp__outgoing *out, struct upp_err *err)
     return 0;
 }
 
-/* No vendor takes half a pair of surrogates: U+FFFD stands for it. Our writer escapes those and no others. */
+/* No vendor accepts a lone surrogate: it becomes U+FFFD. Our writer escapes lone surrogates and no others. */
 static void mend_surrogates(struct wb_buf *body)
 {
     if (wb_str_find(wb_buf_str(body), UPP_STR("\\ud"), 0) == SIZE_MAX)
@@ -188,7 +188,7 @@ static int write_request(struct upp_step *s, struct call *c, struct upp_err *err
 /* ---- The answer ----------------------------------------------------------------------------------------------------
  */
 
-/* Reads on: 1, c->piece has more; 0: the body is over. */
+/* Reads more: 1, it is in c->piece; 0: the body is over. */
 static int read_more(struct call *c, struct upp_err *err)
 {
     int r = c->via->read(c->http_call, &c->piece, err);
@@ -214,25 +214,25 @@ static int read_all(struct call *c, size_t max, bool cut, struct wb_buf *ret, st
     return wb_buf_check(ret, err);
 }
 
-static int trouble(struct upp_step *s, struct call *c, const struct upp_http_head *h, struct upp_err *err)
+static int fail_status(struct upp_step *s, struct call *c, const struct upp_http_head *h, struct upp_err *err)
 {
     struct state                             *st    = state_of(s);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16 * (size_t)MAX_TROUBLE);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16 * (size_t)MAX_ERROR);
     WB_CLEANUP(wb_buf_done) struct wb_buf     body  = {0};
-    struct upp__trouble                       t     = {.status   = h->status,
+    struct upp__provider_error                       t     = {.status   = h->status,
                                                        .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
     static const struct upp_str               ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
                                                                                                 UPP_STR_INIT("x-generation-id")};
-    int                                       r     = read_all(c, MAX_TROUBLE, true, &body, err);
+    int                                       r     = read_all(c, MAX_ERROR, true, &body, err);
     if (r == -UPP_ECANCELED || r == -UPP_ENOMEM)
-        return r; /* else the status says enough */
+        return r; /* else the status is enough */
     for (size_t i = 0; i < WB_LEN(ids) && !t.request_id.n; i++)
         t.request_id = upp_http_header(h, ids[i]);
     uint64_t said = t.retry_ms;
-    st->vendor.adapter->trouble(&a, wb_buf_str(&body), &t);
+    upp__provider_error_read(st->vendor.adapter, &a, wb_buf_str(&body), &t);
     if (said)
         t.retry_ms = said; /* a header comes before the body */
-    r = upp__trouble_fail(&t, c->key.text, err);
+    r = upp__provider_fail(&t, c->key.text, err);
     if (r == -UPP_ENOMODEL && h->status == 404) { /* a wrong base_url looks the same */
         struct upp_str rest = c->out.url, url;
         (void)wb_str_split(&rest, '?', &url);
@@ -247,7 +247,7 @@ static bool is_type(struct upp_str content_type, const char *type)
     return wb_str_split(&rest, ';', &first) && wb_str_eq_nocase(wb_str_trim(first), wb_cstr(type));
 }
 
-/* What the body is: a stream of events, or one answer. */
+/* Is the body a stream of events, or one answer? */
 static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct upp_http_head h = {0};
@@ -255,7 +255,7 @@ static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
     if (r < 0)
         return r;
     if (h.status < 200 || h.status > 299)
-        return trouble(s, c, &h, err);
+        return fail_status(s, c, &h, err);
     struct upp_str type = upp_http_header(&h, UPP_STR("content-type"));
     if (is_type(type, "text/html"))
         return upp_fail(err, UPP_EPROTO, "the answer is a web page (HTTP %d), not of the model's API", h.status);
@@ -301,11 +301,11 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
     }
 }
 
-/* No more comes. That is well where the answer is complete, however the connection ended: some servers just drop it. */
-static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int r, struct upp_err *err)
+/* The connection has ended. That is no error where the answer is complete: some servers just drop the connection. */
+static int end_of_stream(struct call *c, int r, struct upp_err *err)
 {
     struct upp_err own = {0};
-    int            e   = adapter->eof(&c->reader, &own);
+    int            e   = upp__eof(&c->reader, &own);
     if (e == 0 && c->reader.ended)
         return 0;
     if (r < 0)
@@ -319,20 +319,18 @@ static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int
 
 static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err)
 {
-    const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
-    struct ww_frame            f;
-    int                        r = next_frame(c, &f, err);
+    struct ww_frame f;
+    int             r = next_frame(c, &f, err);
     if (r == 0 || r == -UPP_ENET)
-        return end_of_stream(c, adapter, r, err);
+        return end_of_stream(c, r, err);
     if (r > 0)
-        r = adapter->event(&c->reader, &f, err);
+        r = state_of(s)->vendor.adapter->event(&c->reader, &f, err);
     if (r == -UPP_EPROTO && c->cut)
         r = upp_fail(err, UPP_ENET, "the stream ended inside of an event");
     return r;
 }
 
-/* The answer is complete. What else the vendor sends is of no interest, but a connection that came to its end can be
- * used again. */
+/* The answer is complete. The rest of the body is drained, so that the connection can be reused. */
 static void finish(struct call *c)
 {
     bool can = c->via->size >= offsetof(struct upp_transport, drain) + sizeof c->via->drain && c->via->drain;
@@ -391,7 +389,7 @@ static int begin(struct upp_step *s, struct upp_err *err)
     return r < 0 ? r : take_head(s, c, err);
 }
 
-/* An error may name the address, or repeat what the vendor repeats of the request. */
+/* An error may contain the URL, or parts of the request that the vendor repeats: masked. */
 static int vendor_open(struct upp_step *s, struct upp_err *err)
 {
     struct call *c = upp_step_state(s);
@@ -411,12 +409,7 @@ static void vendor_close(struct upp_step *s)
         c->via->close(c->http_call);
     if (c->http)
         pool_give(st, c->http);
-    if (c->reader.vendor && st->vendor.adapter->done)
-        st->vendor.adapter->done(&c->reader);
-    wb_vec_done(&c->reader.queue);
-    wb_buf_done(&c->reader.answer);
-    wb_arena_done(&c->reader.keep);
-    wb_arena_done(&c->reader.scratch);
+    upp__reader_done(&c->reader);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
     if (c->out.bearer)
@@ -435,7 +428,7 @@ static void vendor_free(void *state)
         upp_http_free(st->pool.idle[i]);
     pthread_mutex_destroy(&st->pool.lock);
     upp__keys_free(st->keys);
-    wb_arena_wipe(&st->arena); /* one of the program's own headers may be a key */
+    wb_arena_wipe(&st->arena); /* a header of the program may be a key */
     wb_free(st);
 }
 

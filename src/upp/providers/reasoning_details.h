@@ -9,11 +9,11 @@
 enum { UPP__DETAILS = 4096 };
 
 struct upp__detail_member {
-    struct upp_str name, json; /* json: no text where `text` of the detail is its value */
+    struct upp_str name, json; /* json: empty if the value is `text` of the detail */
 };
 
 struct upp__detail {
-    struct upp_str type, index; /* index: as text; no text: none */
+    struct upp_str type, index; /* index: as text; empty: none */
     struct wb_buf  text;        /* of reasoning.text and reasoning.summary, joined */
     WB_VEC(struct upp__detail_member) members;
 };

@@ -41,7 +41,7 @@ struct upp__script_fill {
 };
 
 struct upp__reply {
-    struct upp_str           contains, tool_result; /* no text: not asked for */
+    struct upp_str           contains, tool_result; /* empty: any */
     struct upp__script_part *parts;
     size_t                   n_parts;
     struct upp__script_fill *fills;
@@ -50,9 +50,9 @@ struct upp__reply {
     uint64_t                 delta_bytes; /* 0: a text is one delta */
     uint64_t                 delay_ms;
     struct upp__script_error error;
-    struct upp_str           data; /* JSON; no text: none */
+    struct upp_str           data; /* JSON; empty: none */
     struct upp_str           metadata;
-    struct upp_str           id; /* the vendor's; no text: none */
+    struct upp_str           id; /* the vendor's; empty: none */
     uint8_t                  stop;
 };
 

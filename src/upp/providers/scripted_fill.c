@@ -1,4 +1,5 @@
-/* upp/providers/scripted_fill.c — `fill` of a reply: words of the user's question, put into what is said (docs/scripted.md). */
+/* upp/providers/scripted_fill.c — `fill` of a reply: words of the user's question, put into what is said
+ * (docs/scripted.md). */
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "json/write.h"

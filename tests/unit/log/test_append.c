@@ -58,24 +58,13 @@ static int rival_rows(struct wl_store *s, const struct wl_owner *o, const struct
     return rival(s)->real->ops->rows(rival(s)->real, o, r, a, ret, err);
 }
 
-static int rival_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                      struct upp_err *err)
+static int rival_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret, struct upp_err *err)
 {
-    return rival(s)->real->ops->node(rival(s)->real, o, key, ret, err);
+    return rival(s)->real->ops->get(rival(s)->real, ask, a, ret, err);
 }
 
-static int rival_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
-                        struct wl_thread *ret, struct upp_err *err)
-{
-    return rival(s)->real->ops->thread(rival(s)->real, o, id, a, ret, err);
-}
-
-static const struct wl_store_ops rival_ops = {.size   = sizeof rival_ops,
-                                              .name   = "rival",
-                                              .commit = rival_commit,
-                                              .rows   = rival_rows,
-                                              .node   = rival_node,
-                                              .thread = rival_thread};
+static const struct wl_store_ops rival_ops = {
+    .size = sizeof rival_ops, .name = "rival", .commit = rival_commit, .rows = rival_rows, .get = rival_get};
 
 TEST(log_append_gives_indices_and_times)
 {
@@ -202,7 +191,7 @@ TEST(log_append_leaves_a_head_that_was_restored)
     for (uint32_t keep = 0; keep <= 4; keep++) { /* 4: more than there are, so all */
         CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
         CHECK(wl_append(s, &tree_owner, &t, e, 3, &index, &err) == 0);
-        CHECK(s->ops->thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
+        CHECK(wl_get_thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
         const uint64_t head  = now.head;
         now.at               = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &now};
@@ -213,9 +202,9 @@ TEST(log_append_leaves_a_head_that_was_restored)
 
         CHECK(wl_append(s, &tree_owner, &t, e, 2, &index, &err) == 0);
         CHECK(index == 0 && t.head != head && t.at == 0);
-        CHECK(s->ops->thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
+        CHECK(wl_get_thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
         CHECK(now.head == t.head && now.at == 0);
-        CHECK(s->ops->node(s, &tree_owner, t.head, &node, &err) == 0);
+        CHECK(wl_get_node(s, &tree_owner, t.head, &node, &err) == 0);
         CHECK(node.parent == head && node.parent_length == (keep < 3 ? keep : 3));
         CHECK(wl_thread_path(s, &tree_owner, &now, &a, &path, &err) == 0);
         CHECK_INT(path.length, (keep < 3 ? keep : 3) + 2);

@@ -209,7 +209,7 @@ static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
                           wm_id_uuid((struct wm_id){.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY}),
                           UPP_STR(""), err));
     SAYS(st->s, &fork, "m<one> x<{}> m<\"erased\">");
-    FAIL_UNLESS(st->s->ops->value(st->s, O, v.space, v.name, &a, &v.bytes, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_value(st->s, O, v.space, v.name, &a, &v.bytes, err) == -UPP_ENOTFOUND);
     return 0;
 }
 
@@ -244,7 +244,7 @@ static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t l
               .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
     e.audience = WM_AUDIENCE_RUN;
     e.step     = 1;
-    TRY(s->ops->node(s, O, under, &node, err));
+    TRY(wl_get_node(s, O, under, &node, err));
     TRY(wl_branch_make(&node, length, &branch, err));
     TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch)));
     *ret = branch.key;
@@ -350,7 +350,7 @@ static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct up
         state |= wb_str_find(rows.p[i].body, UPP_STR("{\"step\":1,\"usage\":[1,2]}"), 0) != SIZE_MAX;
     FAIL_UNLESS(state);
     TRY(wl_learn_noted(s, O, err)); /* where it died before */
-    TRY(s->ops->values(s, O, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    TRY(wl_list_values(s, O, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 10, &a, &notes, &n, err));
     FAIL_UNLESS(n == 0);
     return 0;
 }

@@ -31,7 +31,7 @@ static WEFT_SUSPENDS int put_half(struct wl_store *s, const struct wl_thread *t,
     uint64_t        pos = 0;
     char            id[WB_UUID_TEXT + 1];
     struct wl_value v = {.space = UPP_STR(WL_HALF), .name = wb_uuid_text(t->id, id)};
-    TRY(s->ops->node(s, O, t->head, &node, err));
+    TRY(wl_get_node(s, O, t->head, &node, err));
     TRY(wl_branch_make(&node, 1, &branch[0], err));
     TRY(wl_branch_make(&branch[0], 1, &branch[1], err));
     keys[0] = branch[0].key;
@@ -65,15 +65,15 @@ static WEFT_SUSPENDS int is_there(struct wl_store *s, const struct wl_thread *t,
     struct wl_thread                          got;
     struct upp_str                            bytes;
     char                                      id[WB_UUID_TEXT + 1];
-    int                                       r = s->ops->thread(s, O, t->id, &a, &got, err);
+    int                                       r = wl_get_thread(s, O, t->id, &a, &got, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
-    r = s->ops->value(s, O, UPP_STR(WL_DELETED), wb_uuid_text(t->id, id), &a, &bytes, err); /* and a note, or none */
+    r = wl_get_value(s, O, UPP_STR(WL_DELETED), wb_uuid_text(t->id, id), &a, &bytes, err); /* and a note, or none */
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == !there);
-    r = s->ops->value(s, O, UPP_STR(WL_IMPORTED), wb_uuid_text(t->id, id), &a, &bytes, err);
+    r = wl_get_value(s, O, UPP_STR(WL_IMPORTED), wb_uuid_text(t->id, id), &a, &bytes, err);
     FAIL_UNLESS(there || r == -UPP_ENOTFOUND);
     return 0;
 }
@@ -85,10 +85,10 @@ static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, stru
     struct wl_value                          *values;
     struct wl_node                            node;
     size_t                                    n;
-    TRY(s->ops->values(s, O, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, &n, err));
+    TRY(wl_list_values(s, O, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, &n, err));
     FAIL_UNLESS(n == 0);
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
-        int r = s->ops->node(s, O, w->half[i], &node, err);
+        int r = wl_get_node(s, O, w->half[i], &node, err);
         FAIL_UNLESS(r < 0);
         if (r != -UPP_ENOTFOUND)
             return r;
@@ -104,7 +104,7 @@ static WEFT_SUSPENDS int half_is_known(struct wl_store *s, const struct world *w
     struct wl_node                            node;
     TRY(wl_half_read(s, O, wl_family(w->k.t.tree), &a, &half, err));
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
-        int r = s->ops->node(s, O, w->half[i], &node, err);
+        int r = wl_get_node(s, O, w->half[i], &node, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         FAIL_UNLESS(r < 0 || wl_half_has(&half, w->half[i]));
@@ -136,7 +136,7 @@ static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct world                             *w = world;
     struct wl_thread                          t;
-    int                                       r = s->ops->thread(s, O, w->k.t.id, &a, &t, err);
+    int                                       r = wl_get_thread(s, O, w->k.t.id, &a, &t, err);
     if (r == -UPP_ENOTFOUND)
         return only_fork(s, world, err);
     TRY(r);
@@ -229,7 +229,7 @@ static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct up
     TRY(nowhere(s, w->k.t.head, "secret", err));
     TRY(nowhere(s, w->fork.head, "secret", err));
     TRY(nowhere(s, w->sub.head, "secret", err));
-    TRY(s->ops->run(s, O, w->k.run.id, &a, &run, err));
+    TRY(wl_get_run(s, O, w->k.run.id, &a, &run, err));
     FAIL_UNLESS(run.swept && !run.options.p && !run.error.p);
     return no_half(s, w, err);
 }

@@ -217,20 +217,21 @@ TEST(log_entry_is_found_by_its_id_and_attempt)
 
 static size_t ring_n, ring_last; /* the parent of the last one; SIZE_MAX: it is a root */
 
-static int ring_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                     struct upp_err *err)
+static int ring_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret, struct upp_err *err)
 {
-    (void)s, (void)o;
-    if (key == 0 || key > ring_n)
+    uint64_t key = ask->number;
+    (void)s, (void)a;
+    if (ask->what != WL_GET_NODE || key == 0 || key > ring_n)
         return upp_fail(err, UPP_ENOTFOUND, "none");
-    size_t i = (size_t)key - 1;
-    *ret     = (struct wl_node){.key = key, .parent = i + 1 < ring_n ? key + 1 : ring_last, .parent_length = 1};
+    size_t i               = (size_t)key - 1;
+    *(struct wl_node *)ret = (struct wl_node){
+        .key = key, .parent = i + 1 < ring_n ? key + 1 : ring_last, .parent_length = 1};
     return 0;
 }
 
 TEST(log_path_is_neither_endless_nor_too_long)
 {
-    static const struct wl_store_ops          ops = {.size = sizeof ops, .node = ring_node};
+    static const struct wl_store_ops          ops = {.size = sizeof ops, .get = ring_get};
     struct wl_store                           s   = {.ops = &ops};
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
     struct wl_path                            path;
@@ -302,7 +303,7 @@ TEST(log_fork_shares_and_does_not_grow_chains)
     }
     CHECK(wl_append(k.s, &tree_owner, &f, &e, 1, &index, &k.err) == 0); /* now it has a node of its own */
     CHECK(index == 0 && f.head != k.t.head && f.at == 0);
-    CHECK(k.s->ops->node(k.s, &tree_owner, f.head, &n, &k.err) == 0);
+    CHECK(wl_get_node(k.s, &tree_owner, f.head, &n, &k.err) == 0);
     CHECK(n.parent == k.t.head && n.parent_length == 2);
     CHECK(wl_node_end(k.s, &tree_owner, f.head, &end, &k.err) == 0);
     CHECK(end.length == 1 && end.time_ms >= 1); /* not before the entry it follows */
@@ -311,7 +312,7 @@ TEST(log_fork_shares_and_does_not_grow_chains)
     /* From before everything, of a node that has a parent: beside it. */
     CHECK(wl_fork(k.s, &f, f.head, 0, &k.a, &h, &k.err) == 0);
     CHECK(wl_append(k.s, &tree_owner, &h, &e, 1, &index, &k.err) == 0);
-    CHECK(k.s->ops->node(k.s, &tree_owner, h.head, &n, &k.err) == 0);
+    CHECK(wl_get_node(k.s, &tree_owner, h.head, &n, &k.err) == 0);
     CHECK(n.parent == k.t.head && n.parent_length == 2);
 
     CHECK_INT(wl_fork(k.s, &k.t, k.t.head, 4, &k.a, &g, &k.err), -UPP_EINVALID);

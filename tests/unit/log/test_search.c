@@ -346,7 +346,7 @@ static WEFT_SUSPENDS int relearns(struct test_store *t, struct upp_err *err)
             FINDS(ALICE, 1, WORDS("plum"));
         else
             FINDS(ALICE, 2, WORDS("plum"));
-        TRY(O->values(S, &ALICE, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 9, &a, &notes, &n, err));
+        TRY(wl_list_values(S, &ALICE, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 9, &a, &notes, &n, err));
         FAIL_UNLESS(n == 0);
     }
     FINDS(ALICE, 1, WORDS("third"));
@@ -619,7 +619,7 @@ static WEFT_SUSPENDS int tidies(struct test_store *t, struct upp_err *err)
         FAIL_UNLESS(blocks == 0);
     }
     FINDS(ALICE, 39, WORDS("plums"), .max = 100);
-    TRY(O->tenants(S, (struct upp_str){0}, 9, &a, &tenants, &n, err));
+    TRY(wl_list_tenants(S, (struct upp_str){0}, 9, &a, &tenants, &n, err));
     FAIL_UNLESS(n == 1);
     return 0;
 }

@@ -24,7 +24,7 @@ static WEFT_SUSPENDS int sweep_at(struct wl_store *s, int64_t now_ms, struct wl_
 static WEFT_SUSPENDS int has_node(struct wl_store *s, uint64_t key, bool there, struct upp_err *err)
 {
     struct wl_node node;
-    int            r = s->ops->node(s, O, key, &node, err);
+    int            r = wl_get_node(s, O, key, &node, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
@@ -35,7 +35,7 @@ static WEFT_SUSPENDS int has_run(struct wl_store *s, struct wb_uuid id, bool the
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wm_run                             run;
-    int                                       r = s->ops->run(s, O, id, &a, &run, err);
+    int                                       r = wl_get_run(s, O, id, &a, &run, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     FAIL_UNLESS((r >= 0) == there);
@@ -67,7 +67,7 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
     TRY(wl_fork(s, &w->k.t, w->k.t.head, 1, a, &w->fork, err));
     TRY(wl_append(s, O, &w->fork, &e, 1, &index, err));
     TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->k.t.id), a, &w->sub, err));
-    TRY(s->ops->node(s, O, w->k.t.head, &root, err));
+    TRY(wl_get_node(s, O, w->k.t.head, &root, err));
     TRY(wl_branch_make(&root, 2, &w->side, err));
     TRY(wl_branch_make(&root, 3, &w->nobodys, err));
     w->second = (struct wm_run){.id         = test_uuid(78),
@@ -148,7 +148,7 @@ static WEFT_SUSPENDS int in_turn(struct test_store *st, struct upp_err *err)
     TRY(sweep_at(s, w.now + 20 * DAY, &n, err));
     FAIL_UNLESS(n.threads == 0 && n.nodes == 0);
     SAYS(s, &back, "m<question secret> m<fork>");
-    FAIL_UNLESS(s->ops->value(s, O, note.space, note.name, &a, &note.bytes, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_value(s, O, note.space, note.name, &a, &note.bytes, err) == -UPP_ENOTFOUND);
     return 0;
 }
 
@@ -190,7 +190,7 @@ static WEFT_SUSPENDS int is_swept(struct wl_store *s, void *world, struct upp_er
     TRY(has_node(s, w->nobodys.key, true, err));
     TRY(has_run(s, w->k.run.id, false, err));
     TRY(has_run(s, w->second.id, false, err));
-    TRY(s->ops->values(s, O, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    TRY(wl_list_values(s, O, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &notes, &n, err));
     FAIL_UNLESS(n == 0);
     return 0;
 }
@@ -228,22 +228,22 @@ static WEFT_SUSPENDS int journals(struct test_store *st, struct upp_err *err)
     SAYS(s, &k.t,
          "m<question secret> m<aside secret> m<thinking secret><{\"a\":\"secret\"}><{\"a\":\"secret\"}> "
          "m<\"one secret\"><\"two\"> m<answer secret>");
-    TRY(s->ops->run(s, O, k.run.id, &a, &run, err));
+    TRY(wl_get_run(s, O, k.run.id, &a, &run, err));
     FAIL_UNLESS(run.swept);
     TRY(sweep_at(s, 9 + 31 * DAY, &n, err));
     FAIL_UNLESS(!n.rows);
 
     /* The one that waited ends, and its time comes. */
-    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    TRY(wl_get_run(s, O, live.id, &a, &live, err));
     FAIL_UNLESS(!live.swept);
     live.status   = WM_EXPIRED;
     live.ended_ms = 50 * DAY;
     TRY(COMMIT(s, *O, NULL, err, SET_RUN(&live)));
     TRY(sweep_at(s, 80 * DAY - 1, &n, err));
-    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    TRY(wl_get_run(s, O, live.id, &a, &live, err));
     FAIL_UNLESS(!live.swept);
     TRY(sweep_at(s, 80 * DAY, &n, err));
-    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    TRY(wl_get_run(s, O, live.id, &a, &live, err));
     FAIL_UNLESS(live.swept);
 
     /* What was swept can still be deleted. */
@@ -325,7 +325,7 @@ static WEFT_SUSPENDS int pieces(struct test_store *st, struct upp_err *err)
     TRY(sweep_at(s, 40 * DAY, &n, err));
     for (unsigned i = 0; i < MANY; i++) {
         wb_arena_reset(&a);
-        TRY(s->ops->run(s, O, test_uuid(1000 + i), &a, &run, err));
+        TRY(wl_get_run(s, O, test_uuid(1000 + i), &a, &run, err));
         FAIL_UNLESS(run.swept);
     }
     return 0;
@@ -352,19 +352,19 @@ static WEFT_SUSPENDS int many_wait(struct test_store *st, struct upp_err *err)
         TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&run)));
     }
     TRY(sweep_at(s, 40 * DAY, &n, err));
-    TRY(s->ops->values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
+    TRY(wl_list_values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
     FAIL_UNLESS(left == MANY);
     for (unsigned i = 0; i < MANY; i++) {
         struct wm_run run;
         wb_arena_reset(&a);
-        TRY(s->ops->run(s, O, test_uuid(1000 + i), &a, &run, err));
+        TRY(wl_get_run(s, O, test_uuid(1000 + i), &a, &run, err));
         run.status   = WM_EXPIRED;
         run.ended_ms = 41 * DAY;
         TRY(COMMIT(s, *O, NULL, err, SET_RUN(&run)));
     }
     TRY(sweep_at(s, 80 * DAY, &n, err));
     wb_arena_reset(&a);
-    TRY(s->ops->values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
+    TRY(wl_list_values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
     FAIL_UNLESS(left == 0);
     return 0;
 }
@@ -388,9 +388,9 @@ static WEFT_SUSPENDS int broken(struct test_store *st, struct upp_err *err)
     run = (struct wm_run){.id = test_uuid(78), .root = test_uuid(78), .version = 1, .status = WM_FAILED, .ended_ms = 5};
     TRY(COMMIT(s, *O, NULL, err, SET_ROW(&bad), ADD_RUN(&run)));
     TRY(sweep_at(s, 40 * DAY, &n, err));
-    TRY(s->ops->run(s, O, k.run.id, &a, &run, err));
+    TRY(wl_get_run(s, O, k.run.id, &a, &run, err));
     FAIL_UNLESS(!run.swept);
-    TRY(s->ops->run(s, O, test_uuid(78), &a, &run, err));
+    TRY(wl_get_run(s, O, test_uuid(78), &a, &run, err));
     FAIL_UNLESS(run.swept);
     return 0;
 }

@@ -116,9 +116,9 @@ TEST(log_ids_of_a_conversation_begin_alike)
     CHECK(wl_family(fork.id) == family && fork.head >> 32 == family);
     CHECK(wl_family(other.tree) != family); /* one of four thousand million */
     CHECK(!wb_uuid_eq(t.tree, sub.tree) && !wb_uuid_eq(t.id, t.tree));
-    CHECK(s->ops->family_threads(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &threads, &n, &err) == 0);
+    CHECK(wl_list_family_threads(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &threads, &n, &err) == 0);
     CHECK_INT(n, 3);
-    CHECK(s->ops->family_nodes(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, &err) == 0);
+    CHECK(wl_list_family_nodes(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, &err) == 0);
     CHECK_INT(n, 2); /* the fork has none as long as nothing is added */
 }
 
@@ -139,22 +139,22 @@ static int crowded_commit(struct wl_store *s, struct wl_commit *c, struct upp_er
     return x->real->ops->commit(x->real, c, err);
 }
 
-static int crowded_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                        struct upp_err *err)
+static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                       struct upp_err *err)
 {
     struct crowded *x = WB_OUTER(s, struct crowded, store);
-    if (x->nodes && x->nodes--) {
-        *ret = (struct wl_node){.key = key};
+    if (ask->what == WL_GET_NODE && x->nodes && x->nodes--) {
+        *(struct wl_node *)ret = (struct wl_node){.key = ask->number};
         return 0;
     }
-    return x->real->ops->node(x->real, o, key, ret, err);
+    return x->real->ops->get(x->real, ask, a, ret, err);
 }
 
 TEST(log_ids_that_are_taken_are_minted_again)
 {
     WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    static const struct wl_store_ops ops        = {.size = sizeof ops, .commit = crowded_commit, .node = crowded_node};
+    static const struct wl_store_ops ops        = {.size = sizeof ops, .commit = crowded_commit, .get = crowded_get};
     struct wl_thread                 t, u;
     struct wb_uuid                   id;
     struct upp_err                   err = {0};

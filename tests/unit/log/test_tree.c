@@ -178,7 +178,7 @@ static int fork_it(struct world *w, int thread)
 static int move(struct world *w, int thread, const struct wl_node *branch, int to)
 {
     struct wl_thread t;
-    TRY(w->s->ops->thread(w->s, &tree_owner, w->threads[thread].id, &w->a, &t, &w->err));
+    TRY(wl_get_thread(w->s, &tree_owner, w->threads[thread].id, &w->a, &t, &w->err));
     t.head                        = w->nodes[to].key;
     t.at                          = 0;
     const struct wl_change c[]    = {{.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_NODE, .node = branch}};
@@ -193,7 +193,7 @@ static int move(struct world *w, int thread, const struct wl_node *branch, int t
 static int branch_at(struct world *w, int thread, int node, uint32_t length)
 {
     struct wl_node under, branch;
-    TRY(w->s->ops->node(w->s, &tree_owner, w->nodes[node].key, &under, &w->err));
+    TRY(wl_get_node(w->s, &tree_owner, w->nodes[node].key, &under, &w->err));
     TRY(wl_branch_make(&under, length, &branch, &w->err));
     int at = w->n_nodes;
     (void)new_node(w, branch.key, node, length);
@@ -340,7 +340,7 @@ static int try_seed(const char *file, uint64_t seed, unsigned steps)
 
 TEST_WITH(log_trees_are_what_a_plain_model_says, .no_torture = "the small one below is")
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 40);
+    uint64_t seeds = test_times("WEFT_SEEDS", 40);
     for (uint64_t seed = 0; seed < seeds; seed++) {
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(try_seed(NULL, seed, 150) == 0);

@@ -201,7 +201,7 @@ static bool live_is_stored(uint64_t seed)
 
 TEST_WITH(model_expand_live_is_what_was_stored, .no_torture = "many seeds; one of them is tortured below")
 {
-    for (uint64_t seed = 0; seed < test_number("WEFT_SEEDS", 150); seed++)
+    for (uint64_t seed = 0; seed < test_times("WEFT_SEEDS", 150); seed++)
         CHECK(live_is_stored(seed));
 }
 

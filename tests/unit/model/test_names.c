@@ -6,7 +6,8 @@
 
 static struct upp_str nth(char room[24], unsigned i)
 {
-    return wb_str(room, (size_t)snprintf(room, 24, "%s%u", i % 3 ? &"node-of-some-length-"[i % 20] : "", i));
+    static const char prefix[] = "node-of-some-length-";
+    return wb_str(room, (size_t)snprintf(room, 24, "%s%u", prefix + (i % 3 ? i % 20 : 20), i));
 }
 
 TEST(names_have_numbers)

@@ -36,7 +36,7 @@ static bool round_trip(uint64_t seed)
 
 TEST_WITH(model_row_comes_back_as_it_was, .no_torture = "many seeds; one of them is tortured below")
 {
-    for (uint64_t seed = 0; seed < test_number("WEFT_SEEDS", 2000); seed++)
+    for (uint64_t seed = 0; seed < test_times("WEFT_SEEDS", 2000); seed++)
         CHECK(round_trip(seed));
 }
 

@@ -152,7 +152,7 @@ static WEFT_SUSPENDS int gone_on(struct place *p, struct upp_err *err)
     TRY(start(p, "first", WR_REJECT, &one, err));
     TRY(settle(p, err));
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     TRY(wl_node_end(p->inner, &rig_owner, t.head, &end, err));
     struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread};
     what.head            = t.head;
@@ -165,7 +165,7 @@ static WEFT_SUSPENDS int gone_on(struct place *p, struct upp_err *err)
     TRY(wr_start(p->rig.engine, &what, &two, err)); /* in the place of the answer */
     uint8_t status;
     TRY(wr_wait(p->rig.engine, &rig_owner, two.run, &status, err));
-    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     FAIL_UNLESS(status == WM_COMPLETED && t.head != what.head && !t.at);
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
     TRY(history(p, &out, err));
@@ -292,7 +292,7 @@ static WEFT_SUSPENDS int forks(struct place *p, struct upp_err *err)
     TRY(start(p, "shared", WR_REJECT, &one, err));
     TRY(settle(p, err));
     TRY(start(p, "first", WR_REJECT, &one, err));
-    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     TRY(wl_fork(p->inner, &t, t.head, 2, &a, &fork, err));
     p->thread = fork.id;
     TRY(start(p, "second", WR_REJECT, &two, err));
@@ -320,7 +320,7 @@ static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     for (unsigned tries = 0;; tries++) { /* a run changes it, too */
         struct wl_thread t;
-        TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+        TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
         t.at                 = keep + 1;
         struct wl_change set = {.kind = WL_SET_THREAD, .thread = &t};
         struct wl_commit c   = {.owner = rig_owner, .changes = &set, .n = 1, .flags = WL_SYNCED};
@@ -346,7 +346,7 @@ static WEFT_SUSPENDS int restores(struct place *p, struct upp_err *err)
     TRY(settle(p, err));
     TRY(history(p, &out, err));
     FAIL_UNLESS(times(&out, "kept") == 1 && times(&out, "left") == 0 && times(&out, "anew") == 1);
-    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     FAIL_UNLESS(t.at == 0);
 
     TRY(start(p, "busy", WR_REJECT, &one, err)); /* from the queue */
@@ -365,7 +365,7 @@ static WEFT_SUSPENDS int restores(struct place *p, struct upp_err *err)
     wb_buf_clear(&out);
     TRY(history(p, &out, err));
     FAIL_UNLESS(times(&out, "queued") == 1 && times(&out, "cut") == 0 && times(&out, "urgent") == 1);
-    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, p->thread, &a, &t, err));
     FAIL_UNLESS(t.at == 0);
     return wb_buf_check(&out, err);
 }
@@ -585,7 +585,7 @@ static WEFT_SUSPENDS int race_keys(struct place *p, struct upp_err *err)
 
 TEST_WITH(busy_thousand_races_for_a_key, .no_torture = raced, .seconds = 120)
 {
-    uint64_t races = test_on_valgrind() ? 30 : 1000;
+    uint64_t races = test_times("WEFT_RACES", 1000);
     for (uint64_t seed = 1; seed <= races; seed++)
         PLAYS(.seed = seed, .act = race_keys, .script = "{\"replies\":[{\"parts\":[{\"text\":\"yes\"}]}]}");
 }

@@ -234,7 +234,7 @@ static WEFT_SUSPENDS int use_it(struct family *f, bool restart, struct upp_err *
         TRY(family_restart(f, err));
     TRY(family_wait(f, &status, err));
     FAIL_UNLESS(status == WM_COMPLETED);
-    TRY(f->store->ops->run(f->store, &rig_owner, f->started.run, &a, &row, err));
+    TRY(wl_get_run(f->store, &rig_owner, f->started.run, &a, &row, err));
     FAIL_UNLESS(row.usage.input == 1444 && row.usage.output == 2666);
     return check_trace(f, all_of_it, err);
 }

@@ -10,7 +10,7 @@
 #include "base/defs.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "run/internal.h"
+#include "run/tree.h"
 #include "support/family.h"
 
 /* ---- Three tools: one that sleeps, one that runs a program, one on a worker
@@ -124,7 +124,7 @@ static WEFT_SUSPENDS int no_child_lives(struct family *f, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 24);
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
     struct wm_run                             row;
-    TRY(f->store->ops->run(f->store, &rig_owner, f->started.run, &a, &row, err));
+    TRY(wl_get_run(f->store, &rig_owner, f->started.run, &a, &row, err));
     FAIL_UNLESS(row.status == WM_COMPLETED || row.status == WM_CANCELED);
     const struct upp_usage *used = &((struct plan *)f->arg)->play->used;
     FAIL_UNLESS(row.status != WM_COMPLETED || (row.usage.input == used->input && row.usage.output == used->output));

@@ -157,10 +157,10 @@ static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct
     struct wl_thread                         *threads;
     struct wm_run                            *runs;
     size_t                                    n;
-    TRY(st->inner->ops->threads(st->inner, &rig_owner, (struct wb_uuid){{0}}, 10, &a, &threads, &n, err));
+    TRY(wl_list_threads(st->inner, &rig_owner, (struct wb_uuid){{0}}, 10, &a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         if (threads[i].kind == WL_MAIN) {
-            TRY(st->inner->ops->runs(st->inner, &rig_owner, threads[i].id, false, 10, &a, &runs, &n, err));
+            TRY(wl_list_runs(st->inner, &rig_owner, threads[i].id, false, 10, &a, &runs, &n, err));
             *ret = runs[0].id;
             return 1;
         }

@@ -45,13 +45,13 @@ static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
     struct wl_thread                          t;
     struct wm_run                             run;
     TRY(bed_run(b, "first question", false, err));
-    TRY(s->ops->thread(s, &rig_owner, b->thread, &a, &t, err));
+    TRY(wl_get_thread(s, &rig_owner, b->thread, &a, &t, err));
     struct wb_uuid before = b->run;
     for (size_t i = 0; i < d->n; i++)
         TRY(wl_message_delete(s, &rig_owner, &t, message_id(t.head, d->indices[i]), UPP_STR(""), err));
     b->n_text = 0;
     TRY(bed_run(b, "second question", true, err));
-    TRY(s->ops->run(s, &rig_owner, before, &a, &run, err));
+    TRY(wl_get_run(s, &rig_owner, before, &a, &run, err));
     bed_say(b, "events %s\n", run.swept ? "swept" : "there");
     TRY(check_store(b, d, t.head, before, err));
     struct wr_reader *rd = NULL;
@@ -142,9 +142,9 @@ static WEFT_SUSPENDS int delete_busy(struct place *p, struct upp_err *err)
     TRY(place_start_on(p, first.thread, WR_ENQUEUE, &third, err));
     FAIL_UNLESS(second.queued && third.queued);
     TRY(weft_sleep_ms(250, err)); /* in the middle of what it says */
-    TRY(s->ops->thread(s, &rig_owner, first.thread, &a, &t, err));
+    TRY(wl_get_thread(s, &rig_owner, first.thread, &a, &t, err));
     TRY(wr_thread_delete(p->rig.engine, &rig_owner, &t, NULL, err));
-    FAIL_UNLESS(s->ops->thread(s, &rig_owner, first.thread, &a, &t, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_thread(s, &rig_owner, first.thread, &a, &t, err) == -UPP_ENOTFOUND);
     const struct wb_uuid ids[] = {first.run, second.run, third.run};
     for (size_t i = 0; i < WB_LEN(ids); i++) {
         TRY(place_stored(p, ids[i], &run, err));
@@ -172,12 +172,12 @@ static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
     TRY(place_start(p, &run, err));
     TRY(place_await(p, run.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
-    TRY(s->ops->thread(s, &rig_owner, run.thread, &a, &t, err));
-    TRY(s->ops->family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    TRY(wl_get_thread(s, &rig_owner, run.thread, &a, &t, err));
+    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
     FAIL_UNLESS(n == 2);
     TRY(wr_thread_delete(p->rig.engine, &rig_owner, &t, &erase, err));
     FAIL_UNLESS(erase.n == 0);
-    TRY(s->ops->family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    TRY(wl_list_family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
     FAIL_UNLESS(n == 0);
     struct wl_range range = {.node = t.head, .to = UINT64_MAX >> 1};
     struct wl_rows  rows;

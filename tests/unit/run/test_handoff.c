@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "run/internal.h"
+#include "run/event.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"
@@ -334,7 +334,7 @@ static WEFT_SUSPENDS int on_a_branch(struct rig *rig, struct wb_uuid *thread, st
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_thread                          from, made;
-    TRY(rig->store->ops->thread(rig->store, &rig_owner, *thread, &a, &from, err));
+    TRY(wl_get_thread(rig->store, &rig_owner, *thread, &a, &from, err));
     TRY(wl_fork(rig->store, &from, from.head, 1, &a, &made, err)); /* before anything was revoked */
     *fork = made.id;
     return 0;

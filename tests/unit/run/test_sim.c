@@ -407,11 +407,11 @@ static WEFT_SUSPENDS int all_runs(struct world *w, struct wb_arena *a, struct wm
     struct wl_thread *threads;
     size_t            n;
     *count = 0;
-    TRY(s->ops->threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
+    TRY(wl_list_threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wm_run *runs;
         size_t         m;
-        TRY(s->ops->runs(s, &rig_owner, threads[i].id, false, 1000, a, &runs, &m, err));
+        TRY(wl_list_runs(s, &rig_owner, threads[i].id, false, 1000, a, &runs, &m, err));
         for (size_t k = 0; k < m && *count < room; k++)
             if (!runs[k].depth)
                 ret[(*count)++] = runs[k];
@@ -639,7 +639,7 @@ TEST_WITH(run_sim_seeds, .no_torture = whole, .seconds = 7200)
 {
     struct sums sums  = {0};
     uint64_t    first = test_number("WEFT_SEED", 1), n;
-    n                 = test_number("WEFT_RUN_SEEDS", test_number("WEFT_SEEDS", test_on_valgrind() ? 30 : 1000));
+    n                 = test_times("WEFT_SEEDS", 1000);
     for (uint64_t seed = first; seed < first + n; seed++)
         CHECK(seed_holds(seed, &sums));
     printf("# %llu seeds: %llu crashes, %llu runs checked, %llu events seen, %llu stored, %llu voids, %llu tools ran, "

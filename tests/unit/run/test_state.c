@@ -1,6 +1,6 @@
 /* The state of a run, as it comes back from the store. */
 #include "base/defs.h"
-#include "run/internal.h"
+#include "run/run.h"
 #include "support/test.h"
 
 static int read_state(const char *json, struct wr_run *run, struct upp_err *err)
@@ -11,7 +11,7 @@ static int read_state(const char *json, struct wr_run *run, struct upp_err *err)
 
 static void forget(struct wr_run *run)
 {
-    wb_vec_done(&run->approved);
+    wb_vec_done(&run->journal.approved);
     wb_arena_done(&run->memory);
 }
 
@@ -24,7 +24,7 @@ TEST(run_state_comes_back)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
     struct upp_err                        err = {0};
     CHECK_INT(read_state(json, &run, &err), 0);
-    CHECK(run.pub.state.step == 3 && run.pub.state.cycles == 4 && run.approved.n == 2);
+    CHECK(run.pub.state.step == 3 && run.pub.state.cycles == 4 && run.journal.approved.n == 2);
     CHECK_INT(wr_state_write(&run, &out, &err), 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(json));
 }

@@ -134,7 +134,7 @@ static WEFT_SUSPENDS int deletes(struct rig *rig, const struct wr_started *start
     struct wl_thread                          t;
     struct wr_reader                         *rd = NULL;
     size_t                                    n;
-    TRY(s->ops->thread(s, &rig_owner, started->thread, &a, &t, err));
+    TRY(wl_get_thread(s, &rig_owner, started->thread, &a, &t, err));
     TRY(count(s, t.head, "SECR", &n, err));
     FAIL_UNLESS(n == 2);
     struct wm_id answer = {.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY, .attempt = 2};

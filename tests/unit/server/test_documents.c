@@ -37,7 +37,7 @@ static WEFT_SUSPENDS int runs_of(struct desk *d, const char *tenant, const char 
     struct wm_run                            *runs;
     struct wl_store                          *s = d->rig.store;
     TRY(wl_thread_find(s, &o, wb_cstr(thread), &a, &t, err));
-    return s->ops->runs(s, &o, t.id, false, 10, &a, &runs, ret, err);
+    return wl_list_runs(s, &o, t.id, false, 10, &a, &runs, ret, err);
 }
 
 /* ---- There and back ---------------------------------------------------------------------------------------------- */

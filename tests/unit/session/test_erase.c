@@ -25,13 +25,13 @@ static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb
     struct wm_run                            *runs;
     struct wl_value                          *values;
     size_t                                    n;
-    TRY(store->ops->family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &nodes, ret, err));
-    TRY(store->ops->family_threads(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
+    TRY(wl_list_family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &nodes, ret, err));
+    TRY(wl_list_family_threads(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
     *ret += n;
-    TRY(store->ops->runs(store, &wa_owner, thread, false, 100, &a, &runs, &n, err));
+    TRY(wl_list_runs(store, &wa_owner, thread, false, 100, &a, &runs, &n, err));
     *ret += n;
     for (size_t i = 0; i < WB_LEN(spaces); i++) {
-        TRY(store->ops->values(store, &wa_owner, wb_cstr(spaces[i]), (struct upp_str){0}, 100, &a, &values, &n, err));
+        TRY(wl_list_values(store, &wa_owner, wb_cstr(spaces[i]), (struct upp_str){0}, 100, &a, &values, &n, err));
         *ret += n;
     }
     return 0;
@@ -160,7 +160,7 @@ static WEFT_SUSPENDS int delete_two(struct weft_session *s, struct upp_err *err)
     struct wl_path                            path;
     struct wl_line                           *lines;
     size_t                                    n, gone = 0;
-    TRY(store->ops->thread(store, &wa_owner, s->thread, &a, &t, err));
+    TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &t, err));
     TRY(wl_thread_path(store, &wa_owner, &t, &a, &path, err));
     TRY(wl_path_tail(store, &wa_owner, &path, path.length, 100, &a, &lines, &n, err));
     for (size_t i = 0; i < n; i++) {

@@ -65,13 +65,13 @@ static WEFT_SUSPENDS int in_store(struct weft_session *s, const struct seen *see
     char             text[WB_UUID_TEXT + 1];
     size_t           n;
     FAIL_UNLESS(wb_uuid_parse(child, &id));
-    TRY(store->ops->thread(store, &wa_owner, id, a, &thread, err));
+    TRY(wl_get_thread(store, &wa_owner, id, a, &thread, err));
     FAIL_UNLESS(wb_uuid_eq(thread.parent, s->thread) && thread.kind == WL_SUB);
-    TRY(store->ops->runs(store, &wa_owner, id, false, 8, a, &runs, &n, err));
+    TRY(wl_list_runs(store, &wa_owner, id, false, 8, a, &runs, &n, err));
     FAIL_UNLESS(n == 1 && wb_str_eq(wb_uuid_text(runs[0].id, text), wb_cstr(seen->turn)));
     FAIL_UNLESS(wb_str_eq(wb_uuid_text(runs[0].parent, text), wb_cstr(seen->parent_turn)));
     FAIL_UNLESS(wb_str_eq(runs[0].call, UPP_STR("c1")) && wb_str_eq(runs[0].agent, UPP_STR("helper")));
-    TRY(store->ops->runs(store, &wa_owner, s->thread, false, 8, a, &above, &n, err));
+    TRY(wl_list_runs(store, &wa_owner, s->thread, false, 8, a, &above, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(above[0].id, runs[0].parent) && !above[0].depth && runs[0].depth == 1);
     FAIL_UNLESS(runs[0].usage.input == 200 && runs[0].usage.output == 20);
     FAIL_UNLESS(above[0].usage.input == 3210 && above[0].usage.output == 321);

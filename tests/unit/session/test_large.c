@@ -51,9 +51,9 @@ static WEFT_SUSPENDS int look(struct weft_session *s, size_t *nodes, size_t *hal
     struct wl_store                          *store = wr_engine_store(s->home->kept);
     struct wl_node                           *list;
     struct wl_value                          *values;
-    TRY(store->ops->family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
-                                 err));
-    return store->ops->values(store, &wa_owner, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, half, err);
+    TRY(wl_list_family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
+                             err));
+    return wl_list_values(store, &wa_owner, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, half, err);
 }
 
 static WEFT_SUSPENDS int open_again(struct weft_session *s, struct weft_session **ret, struct weft_tree **tree,
@@ -167,7 +167,7 @@ static WEFT_SUSPENDS int count(struct wl_store *s, size_t *rows, size_t *notes, 
     struct wl_followed                       *followed;
     struct wl_value                          *values;
     TRY(s->ops->follow(s, 0, 10000, 64u << 20, &a, &followed, rows, err));
-    return s->ops->values(s, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &values, notes, err);
+    return wl_list_values(s, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &values, notes, err);
 }
 
 /* What died in the middle is swept; what came whole is not. */
@@ -275,7 +275,7 @@ static WEFT_SUSPENDS int go_dying(struct weft_session *s, const struct going *g,
     struct wa_doc_node                       *seen;
     struct wl_thread                          t, fork;
     size_t                                    n, nodes, half;
-    TRY(store->ops->thread(store, &wa_owner, s->thread, &a, &t, err));
+    TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &t, err));
     break_disk(store, g->good);
     int r = g->forks                  ? wa_thread_fork(store, &wa_owner, &t, UPP_STR("cp-1"), &a, &fork, NULL)
                                       : wa_thread_restore(store, &wa_owner, &t, UPP_STR("cp-1"), &a, NULL);
@@ -289,7 +289,7 @@ static WEFT_SUSPENDS int go_dying(struct weft_session *s, const struct going *g,
     FAIL_UNLESS(n == (whole ? 2 : 1) && half == (g->good > 0 && !whole));
     if (*over && !g->forks) {
         FAIL_UNLESS(t.head == seen[1].node.key && t.at == SAID + 1);
-        TRY(store->ops->thread(store, &wa_owner, s->thread, &a, &fork, err));
+        TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &fork, err));
         FAIL_UNLESS(fork.head == t.head && fork.at == t.at && fork.version == t.version);
     }
     TRY(wl_thread_delete(store, &wa_owner, &t, err));

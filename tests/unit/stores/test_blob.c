@@ -48,35 +48,35 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
         TRY(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&in[i])));
     struct wl_value foreign = {UPP_STR("s"), UPP_STR("a"), UPP_STR("eve's")};
     TRY(COMMIT(S, EVE, NULL, err, PUT_VALUE(&foreign)));
-    TRY(O->value(S, &BOB, UPP_STR("s"), UPP_STR("a"), &a, &x, err)); /* of the tenant, whatever user */
+    TRY(wl_get_value(S, &BOB, UPP_STR("s"), UPP_STR("a"), &a, &x, err)); /* of the tenant, whatever user */
     FAIL_UNLESS(is(x, "one"));
-    TRY(O->value(S, &EVE, UPP_STR("s"), UPP_STR("a"), &a, &x, err));
+    TRY(wl_get_value(S, &EVE, UPP_STR("s"), UPP_STR("a"), &a, &x, err));
     FAIL_UNLESS(is(x, "eve's"));
-    TRY(O->value(S, &ALICE, UPP_STR("s"), UPP_STR("c\xff"), &a, &x, err));
+    TRY(wl_get_value(S, &ALICE, UPP_STR("s"), UPP_STR("c\xff"), &a, &x, err));
     FAIL_UNLESS(is(x, NULL));
-    FAIL_UNLESS(O->value(S, &ALICE, UPP_STR("s"), UPP_STR("d"), &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->value(S, &ALICE, UPP_STR(""), UPP_STR("a"), &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->value(S, &OWNER("nobody", ""), UPP_STR("s"), UPP_STR("a"), &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_value(S, &ALICE, UPP_STR("s"), UPP_STR("d"), &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_value(S, &ALICE, UPP_STR(""), UPP_STR("a"), &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_value(S, &OWNER("nobody", ""), UPP_STR("s"), UPP_STR("a"), &a, &x, err) == -UPP_ENOTFOUND);
 
     /* A list, by name, in pages. */
     static const char *const names[] = {"a", "b", "c\xff"};
     struct upp_str           after   = {NULL, 0};
     for (size_t i = 0; i < WB_LEN(names); i++) {
-        TRY(O->values(S, &ALICE, UPP_STR("s"), after, 1, &a, &p, &n, err));
+        TRY(wl_list_values(S, &ALICE, UPP_STR("s"), after, 1, &a, &p, &n, err));
         FAIL_UNLESS(n == 1 && is(p[0].name, names[i]) && is(p[0].space, "s"));
         after = p[0].name;
     }
-    TRY(O->values(S, &ALICE, UPP_STR("s"), after, 9, &a, &p, &n, err));
+    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), after, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(O->values(S, &ALICE, UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n, err)); /* behind a name that is not there */
+    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n, err)); /* behind a name that is not there */
     FAIL_UNLESS(n == 2 && is(p[0].bytes, "two") && is(p[1].bytes, NULL));
 
     /* Put again, dropped, dropped again. */
     in[1].bytes = UPP_STR("");
     TRY(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&in[1]), DROP_VALUE(&in[0]), DROP_VALUE(&in[0])));
-    TRY(O->values(S, &ALICE, UPP_STR("s"), UPP_STR(""), 9, &a, &p, &n, err));
+    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), UPP_STR(""), 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 2 && is(p[0].bytes, "") && is(p[1].name, "c\xff"));
-    TRY(O->value(S, &EVE, UPP_STR("s"), UPP_STR("a"), &a, &x, err));
+    TRY(wl_get_value(S, &EVE, UPP_STR("s"), UPP_STR("a"), &a, &x, err));
     FAIL_UNLESS(is(x, "eve's"));
 
     struct wl_value bad = {UPP_STR("s"), UPP_STR(""), UPP_STR("")};
@@ -108,13 +108,13 @@ WEFT_SUSPENDS static int tenants(struct test_store *t, struct upp_err *err)
     for (size_t i = 0; i < WB_LEN(in); i++)
         TRY(COMMIT(S, ((struct wl_owner){wb_cstr(in[i]), UPP_STR("")}), NULL, err, PUT_VALUE(&v)));
     for (size_t i = 0; i < WB_LEN(want); i++) {
-        TRY(O->tenants(S, after, 1, &a, &p, &n, err));
+        TRY(wl_list_tenants(S, after, 1, &a, &p, &n, err));
         FAIL_UNLESS(n == 1 && is(p[0], want[i]));
         after = p[0];
     }
-    TRY(O->tenants(S, after, 9, &a, &p, &n, err));
+    TRY(wl_list_tenants(S, after, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(O->tenants(S, UPP_STR("b"), 9, &a, &p, &n, err));
+    TRY(wl_list_tenants(S, UPP_STR("b"), 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 3);
     return 0;
 }
@@ -137,19 +137,19 @@ WEFT_SUSPENDS static int blobs(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[0])));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[2])) == -UPP_EBUSY);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[0]), ADD_PIECE(&p[1])));
-    FAIL_UNLESS(O->piece(S, &ALICE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND); /* it is not whole */
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND); /* it is not whole */
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[2])));
     for (uint32_t i = 0; i < 3; i++) {
-        TRY(O->piece(S, &BOB, &k, i, &a, &x, err));
+        TRY(wl_get_piece(S, &BOB, &k, i, &a, &x, err));
         FAIL_UNLESS(x.number == i && x.last == (i == 2) && wb_str_eq(x.bytes, p[i].bytes));
         FAIL_UNLESS(memcmp(x.key.b, k.b, sizeof k.b) == 0);
     }
-    FAIL_UNLESS(O->piece(S, &ALICE, &k, 3, &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->piece(S, &ALICE, &k, UINT32_MAX, &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->piece(S, &EVE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &k, 3, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &k, UINT32_MAX, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &EVE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[2]), ADD_PIECE(&p[0]), ADD_PIECE(&empty)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&late)) == -UPP_EINVALID);
-    TRY(O->piece(S, &ALICE, &empty.key, 0, &a, &x, err));
+    TRY(wl_get_piece(S, &ALICE, &empty.key, 0, &a, &x, err));
     FAIL_UNLESS(x.last && x.bytes.n == 0);
 
     struct wl_piece bad = piece_of(3, 0, "short");
@@ -165,7 +165,7 @@ WEFT_SUSPENDS static int blobs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, DROP_BLOB(&k)) == -UPP_ENOTFOUND);
     TRY(COMMIT(S, ALICE, NULL, err, DROP_BLOB(&k)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_BLOB(&k)) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->piece(S, &ALICE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &k, 0, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[1])) == -UPP_EBUSY); /* from the beginning, then */
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&p[0]), ADD_PIECE(&p[1]), ADD_PIECE(&p[2])));
     return 0;
@@ -202,7 +202,7 @@ WEFT_SUSPENDS static int loose(struct test_store *t, int64_t before, unsigned *r
     struct wl_blob_key                        *p;
     size_t                                     n;
     *ret = 0;
-    TRY(O->loose_blobs(S, &ALICE, before, 9, &a, &p, &n, err));
+    TRY(wl_list_loose_blobs(S, &ALICE, before, 9, &a, &p, &n, err));
     for (size_t i = 0; i < n; i++)
         *ret |= 1u << p[i].b[0];
     return 0;
@@ -229,9 +229,9 @@ WEFT_SUSPENDS static int references(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(bits == 0xe); /* also the one that is not whole */
     TRY(loose(t, 1000, &bits, err));
     FAIL_UNLESS(bits == 0);
-    TRY(O->loose_blobs(S, &ALICE, 1001, 2, &a, &keys, &count, err));
+    TRY(wl_list_loose_blobs(S, &ALICE, 1001, 2, &a, &keys, &count, err));
     FAIL_UNLESS(count == 2);
-    TRY(O->loose_blobs(S, &EVE, 1001, 2, &a, &keys, &count, err));
+    TRY(wl_list_loose_blobs(S, &EVE, 1001, 2, &a, &keys, &count, err));
     FAIL_UNLESS(count == 0);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_REF(&ref[4])) == -UPP_EBUSY); /* not whole */
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, ADD_REF(&ref[0])) == -UPP_EBUSY);
@@ -284,19 +284,19 @@ WEFT_SUSPENDS static int names(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, NAME_BLOB(&half.key, &two.key)) == -UPP_EBUSY);
     clock_now.wall_ms = 2000;
     TRY(COMMIT(S, ALICE, NULL, err, NAME_BLOB(&one.key, &two.key), ADD_REF(&ref)));
-    TRY(O->piece(S, &ALICE, &two.key, 0, &a, &x, err));
+    TRY(wl_get_piece(S, &ALICE, &two.key, 0, &a, &x, err));
     FAIL_UNLESS(is(x.bytes, "text"));
-    FAIL_UNLESS(O->piece(S, &ALICE, &one.key, 0, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &one.key, 0, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, NAME_BLOB(&two.key, &one.key)) == -UPP_EBUSY);
 
     /* Where there is one already the new one goes, and who referred to the old one still has it. */
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&one), NAME_BLOB(&one.key, &two.key)));
-    FAIL_UNLESS(O->piece(S, &ALICE, &one.key, 0, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_piece(S, &ALICE, &one.key, 0, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_BLOB(&two.key)) == -UPP_EBUSY);
     /* One that was only begun makes room; the same name is no change. */
     TRY(COMMIT(S, ALICE, NULL, err, ADD_PIECE(&other), NAME_BLOB(&other.key, &half.key),
                NAME_BLOB(&half.key, &half.key)));
-    TRY(O->piece(S, &ALICE, &half.key, 0, &a, &x, err));
+    TRY(wl_get_piece(S, &ALICE, &half.key, 0, &a, &x, err));
     FAIL_UNLESS(is(x.bytes, "other") && x.last);
     TRY(loose(t, 2000, &bits, err));
     FAIL_UNLESS(bits == 0);

@@ -50,7 +50,7 @@ static WEFT_SUSPENDS int count_loose(struct test_store *t, size_t *n, struct upp
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_blob_key                        *p;
-    return O->loose_blobs(S, &ALICE, INT64_MAX, 99, &a, &p, n, err);
+    return wl_list_loose_blobs(S, &ALICE, INT64_MAX, 99, &a, &p, n, err);
 }
 
 static WEFT_SUSPENDS int sizes(struct test_store *t, struct upp_err *err)
@@ -64,7 +64,7 @@ static WEFT_SUSPENDS int sizes(struct test_store *t, struct upp_err *err)
         uint64_t                                   total = 0;
         TRY(write_file(S, lengths[i], 64 * KIB, 0, i, &key, err));
         for (uint32_t k = 0; !p.last; k++) {
-            TRY(O->piece(S, &ALICE, &key, k, &a, &p, err));
+            TRY(wl_get_piece(S, &ALICE, &key, k, &a, &p, err));
             total += p.bytes.n;
         }
         FAIL_UNLESS(total == lengths[i]);

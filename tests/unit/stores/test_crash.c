@@ -132,7 +132,7 @@ WEFT_SUSPENDS static int make_nodes(struct ledger *l, struct upp_err *err)
     struct wl_node n;
     for (unsigned k = 0; k < 2 * WRITERS; k++) {
         struct wl_node node = test_node(k % 2 ? node_b(k / 2) : node_a(k / 2));
-        if (l->s->ops->node(l->s, &ALICE, node.key, &n, err) == -UPP_ENOTFOUND)
+        if (wl_get_node(l->s, &ALICE, node.key, &n, err) == -UPP_ENOTFOUND)
             TRY(COMMIT(l->s, ALICE, NULL, err, ADD_NODE(&node)));
     }
     return 0;
@@ -209,7 +209,7 @@ static bool lives(uint64_t seed, unsigned n)
 
 TEST_WITH(store_survives_loss_of_power, .no_torture = "the disk is the test's own, and fails by itself", .seconds = 300)
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 250);
+    uint64_t seeds = test_times("WEFT_SEEDS", 250);
     for (uint64_t seed = 1; seed <= seeds; seed++)
         CHECK(lives(seed, 8));
 }

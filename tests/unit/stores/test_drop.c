@@ -39,21 +39,21 @@ WEFT_SUSPENDS static int columns(struct test_store *t, struct upp_err *err)
     struct wm_run run = {.id = test_uuid(1), .thread = in.id, .version = 1, .status = WM_COMPLETED}, got;
     in.at             = 1;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&in), ADD_RUN(&run)));
-    TRY(O->thread(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(x.at == 1 && wl_thread_length(&x, 7) == 0);
     x.at = UINT32_MAX;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
-    TRY(O->thread(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(x.at == UINT32_MAX && wl_thread_length(&x, 7) == 7);
     x.at = 0;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
-    TRY(O->thread(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(x.at == 0 && wl_thread_length(&x, 7) == 7);
     run.swept = true;
-    TRY(O->run(S, &ALICE, run.id, &a, &got, err));
+    TRY(wl_get_run(S, &ALICE, run.id, &a, &got, err));
     FAIL_UNLESS(!got.swept);
     TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&run)));
-    TRY(O->run(S, &ALICE, run.id, &a, &got, err));
+    TRY(wl_get_run(S, &ALICE, run.id, &a, &got, err));
     FAIL_UNLESS(got.swept);
     return 0;
 }
@@ -76,7 +76,7 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
     struct wb_uuid                             from = none;
     wb_buf_clear(out);
     for (unsigned i = 0; n && i < 100; i++) {
-        TRY(O->family_nodes(S, &o, family, from, page, &a, &nodes, &n, err));
+        TRY(wl_list_family_nodes(S, &o, family, from, page, &a, &nodes, &n, err));
         FAIL_UNLESS(n <= page);
         for (size_t k = 0; k < n; k++) {
             FAIL_UNLESS(nodes[k].key == wm_key(nodes[k].id));
@@ -89,7 +89,7 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
     from = none;
     n    = 1;
     for (unsigned i = 0; n && i < 100; i++) {
-        TRY(O->family_threads(S, &o, family, from, page, &a, &threads, &n, err));
+        TRY(wl_list_family_threads(S, &o, family, from, page, &a, &threads, &n, err));
         for (size_t k = 0; k < n; k++) {
             wb_buf_addf(out, " %s%x%02x", wl_family(threads[k].id) == family ? "" : "s", threads[k].id.b[4],
                         threads[k].id.b[5]);
@@ -160,7 +160,7 @@ WEFT_SUSPENDS static int one_node(struct test_store *t, struct wl_owner o, struc
 {
     struct wl_node *p;
     size_t          n;
-    TRY(O->family_nodes(S, &o, F, none, 1, a, &p, &n, err));
+    TRY(wl_list_family_nodes(S, &o, F, none, 1, a, &p, &n, err));
     FAIL_UNLESS(n == 1);
     *ret = p[0];
     return 0;
@@ -176,7 +176,7 @@ WEFT_SUSPENDS static int branches(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, ADD_NODE(&in)));
     TRY(one_node(t, ALICE, &a, &x, err));
     FAIL_UNLESS(is(x.name, "main") && is(x.metadata, NULL) && is(x.origin, "{\"id\":7}") && x.parent_length == 5);
-    TRY(O->node(S, &ALICE, in.key, &x, err));
+    TRY(wl_get_node(S, &ALICE, in.key, &x, err));
     FAIL_UNLESS(!x.name.p && !x.metadata.p && !x.origin.p);
 
     /* Name and metadata change; all else, and where it came from, does not. */
@@ -278,7 +278,7 @@ WEFT_SUSPENDS static int drops_nodes(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, HOLD(child.key, run, none), DROP_NODE(&child)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_NODE(&root)) == -UPP_EBUSY); /* the stray */
     TRY(COMMIT(S, ALICE, NULL, err, DROP_NODE(&stray), DROP_NODE(&root)));
-    FAIL_UNLESS(O->node(S, &ALICE, root.key, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_node(S, &ALICE, root.key, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_NODE(&root)) == -UPP_ENOTFOUND);
     TRY(O->rows(S, &ALICE, &(struct wl_range){.node = root.key, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 0);
@@ -319,12 +319,12 @@ WEFT_SUSPENDS static int drops_threads(struct test_store *t, struct upp_err *err
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, DROP_THREAD(&one)) == -UPP_ENOTFOUND);
     TRY(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&one)));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&one)) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->thread(S, &ALICE, one.id, &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("one"), &id, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("uno"), &id, err) == -UPP_ENOTFOUND);
-    TRY(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err));
-    TRY(O->alias(S, &EVE, WL_ALIAS_THREAD, UPP_STR("one"), &id, err));
-    TRY(O->threads(S, &ALICE, none, 9, &a, &p, &n, err));
+    FAIL_UNLESS(wl_get_thread(S, &ALICE, one.id, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("one"), &id, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("uno"), &id, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err));
+    TRY(wl_get_alias(S, &EVE, WL_ALIAS_THREAD, UPP_STR("one"), &id, err));
+    TRY(wl_list_threads(S, &ALICE, none, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(p[0].id, two.id));
 
     /* Aliases alone; one that is not there is no change. */
@@ -332,9 +332,9 @@ WEFT_SUSPENDS static int drops_threads(struct test_store *t, struct upp_err *err
     TRY(COMMIT(S, ALICE, NULL, err, DROP_ALIAS(&another), DROP_ALIAS(&names[1])));
     TRY(COMMIT(S, BOB, NULL, err, DROP_ALIAS(&names[2])));
     TRY(COMMIT(S, EVE, NULL, err, DROP_ALIAS(&names[2])));
-    TRY(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err));
+    TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err));
     TRY(COMMIT(S, ALICE, NULL, err, DROP_ALIAS(&names[2])));
-    FAIL_UNLESS(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("two"), &id, err) == -UPP_ENOTFOUND);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_ALIAS(&names[2])));
     return 0;
 }
@@ -363,28 +363,28 @@ WEFT_SUSPENDS static int drops_runs(struct test_store *t, struct upp_err *err)
     /* By age, in pages: 1, 2, 4 (the third is younger than it came, the fifth too young). */
     static const size_t want[] = {0, 1, 3};
     for (size_t i = 0; i < 3; i++) {
-        TRY(O->old_runs(S, &ALICE, after, 5, 1, &a, &p, &numbers, &n, err));
+        TRY(wl_list_old_runs(S, &ALICE, after, 5, 1, &a, &p, &numbers, &n, err));
         FAIL_UNLESS(n == 1 && wb_uuid_eq(p[0].id, runs[want[i]].id) && numbers[0] > after);
         after = numbers[0];
     }
-    TRY(O->old_runs(S, &ALICE, after, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, after, 5, 9, &a, &p, &numbers, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(O->old_runs(S, &ALICE, UINT64_MAX, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, UINT64_MAX, 5, 9, &a, &p, &numbers, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(O->old_runs(S, &EVE, 0, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &EVE, 0, 5, 9, &a, &p, &numbers, &n, err));
     FAIL_UNLESS(n == 1);
-    TRY(O->old_runs(S, &OWNER("nobody", ""), 0, 5, 9, &a, &p, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &OWNER("nobody", ""), 0, 5, 9, &a, &p, &numbers, &n, err));
     FAIL_UNLESS(n == 0);
 
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_RUN(&runs[1])) == -UPP_EBUSY && strstr(err->msg, "not ended"));
     TRY(COMMIT(S, ALICE, NULL, err, DROP_RUN(&runs[0]), DROP_RUN(&runs[4])));
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, DROP_RUN(&runs[0])) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->run(S, &ALICE, runs[0].id, &a, &x, err) == -UPP_ENOTFOUND);
-    TRY(O->run(S, &EVE, runs[0].id, &a, &x, err));
-    TRY(O->runs(S, &ALICE, test_uuid(100), false, 9, &a, &p, &n, err));
+    FAIL_UNLESS(wl_get_run(S, &ALICE, runs[0].id, &a, &x, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_run(S, &EVE, runs[0].id, &a, &x, err));
+    TRY(wl_list_runs(S, &ALICE, test_uuid(100), false, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 3 && wb_uuid_eq(p[0].id, runs[3].id) && wb_uuid_eq(p[2].id, runs[1].id));
     TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&runs[0])));
-    TRY(O->runs(S, &ALICE, test_uuid(100), false, 9, &a, &p, &n, err));
+    TRY(wl_list_runs(S, &ALICE, test_uuid(100), false, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 4 && wb_uuid_eq(p[0].id, runs[0].id));
     return 0;
 }
@@ -410,7 +410,7 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
     uint64_t                                  *numbers;
     size_t                                     n;
     wb_buf_clear(out);
-    TRY(O->family_nodes(S, &ALICE, F, none, 100, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(S, &ALICE, F, none, 100, &a, &nodes, &n, err));
     for (size_t i = 0; i < n; i++) {
         wb_buf_addf(out, "node %llx %.*s %.*s\n", (unsigned long long)nodes[i].key, UPP_FMT(nodes[i].name),
                     UPP_FMT(nodes[i].origin));
@@ -418,31 +418,31 @@ WEFT_SUSPENDS static int dump(struct test_store *t, struct wb_buf *out, struct u
         for (size_t k = 0; k < rows.n; k++)
             wb_buf_addf(out, " row %llx %.*s\n", (unsigned long long)rows.p[k].pos, UPP_FMT(rows.p[k].body));
     }
-    TRY(O->family_threads(S, &ALICE, F, none, 100, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(S, &ALICE, F, none, 100, &a, &threads, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "thread %x %u %u\n", threads[i].id.b[5], threads[i].version, threads[i].at);
-    TRY(O->threads(S, &ALICE, none, 100, &a, &threads, &n, err));
+    TRY(wl_list_threads(S, &ALICE, none, 100, &a, &threads, &n, err));
     wb_buf_addf(out, "listed %zu\n", n);
-    TRY(O->old_runs(S, &ALICE, 0, INT64_MAX, 100, &a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(S, &ALICE, 0, INT64_MAX, 100, &a, &runs, &numbers, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "run %x %d\n", runs[i].id.b[15], runs[i].status);
     static const char *const names[] = {"one", "two"};
     for (size_t i = 0; i < WB_LEN(names); i++) {
-        int r = O->alias(S, &ALICE, WL_ALIAS_THREAD, wb_cstr(names[i]), &id, err);
+        int r = wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, wb_cstr(names[i]), &id, err);
         FAIL_UNLESS(r >= 0 || r == -UPP_ENOTFOUND);
         wb_buf_addf(out, "alias %s %d\n", names[i], r < 0 ? 0 : id.b[5]);
     }
-    TRY(O->values(S, &ALICE, UPP_STR("s"), UPP_STR(""), 100, &a, &values, &n, err));
+    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), UPP_STR(""), 100, &a, &values, &n, err));
     for (size_t i = 0; i < n; i++)
         wb_buf_addf(out, "value %.*s %.*s\n", UPP_FMT(values[i].name), UPP_FMT(values[i].bytes));
     for (unsigned char k = 1; k < 8; k++) {
         struct wl_piece piece;
-        int             r = O->piece(S, &ALICE, &(struct wl_blob_key){{k}}, 0, &a, &piece, err);
+        int             r = wl_get_piece(S, &ALICE, &(struct wl_blob_key){{k}}, 0, &a, &piece, err);
         FAIL_UNLESS(r >= 0 || r == -UPP_ENOTFOUND);
         if (r >= 0)
             wb_buf_addf(out, "blob %d %.*s\n", k, UPP_FMT(piece.bytes));
     }
-    TRY(O->loose_blobs(S, &ALICE, INT64_MAX, 100, &a, &loose, &n, err));
+    TRY(wl_list_loose_blobs(S, &ALICE, INT64_MAX, 100, &a, &loose, &n, err));
     unsigned bits = 0; /* in the order of time, which may be the same */
     for (size_t i = 0; i < n; i++)
         bits |= 1u << loose[i].b[0];

@@ -79,7 +79,7 @@ WEFT_SUSPENDS static int last_words(struct full *x, struct upp_err *err)
     TRY(fill(x, err));
     FAIL_UNLESS(wl_store_state(x->s) == WL_FULL);
 
-    TRY(x->s->ops->node(x->s, &ALICE, 7, &got, err)); /* reading works */
+    TRY(wl_get_node(x->s, &ALICE, 7, &got, err)); /* reading works */
     struct wl_value v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("x")};
     FAIL_UNLESS(is_full(COMMIT(x->s, ALICE, NULL, err, SET_RUN(&run)), err)); /* it goes on: no */
     FAIL_UNLESS(is_full(COMMIT(x->s, ALICE, NULL, err, DROP_NODE(&other), PUT_VALUE(&v)), err));
@@ -92,7 +92,7 @@ WEFT_SUSPENDS static int last_words(struct full *x, struct upp_err *err)
     x->rows++;
     TRY(COMMIT(x->s, ALICE, NULL, err, DROP_NODE(&other)));
     TRY(test_commit(x->s, ALICE, NULL, 0, NULL, err)); /* what there is is synced */
-    TRY(x->s->ops->run(x->s, &ALICE, run.id, &a, &is, err));
+    TRY(wl_get_run(x->s, &ALICE, run.id, &a, &is, err));
     FAIL_UNLESS(is.status == WM_CANCELED && wl_store_state(x->s) == WL_FULL);
 
     disk_room(x->d, 1 << 20); /* too little: the reserve comes first, and something beside it */
@@ -191,7 +191,7 @@ WEFT_SUSPENDS static int open_on_full(void *arg, struct upp_err *err)
     FAIL_UNLESS(disk_size(x->d, "-full_disk_reserve") == 0);
     disk_room(x->d, 0);
     TRY(open_full(x, 0, err));
-    r = x->s->ops->node(x->s, &ALICE, 7, &got, err);
+    r = wl_get_node(x->s, &ALICE, 7, &got, err);
     for (unsigned i = 0; r >= 0 && i < 50; i++) /* the log was moved, and may have some room */
         r = append(x, 20000, err);
     bool full = EXPECT(is_full(r, err));

@@ -80,7 +80,7 @@ WEFT_SUSPENDS static int count(void *arg, struct upp_err *err)
     struct wl_node n;
     int            r = 0;
     for (uint64_t k = next > 500 ? next - 500 : 0; r >= 0 && k < next; k++) {
-        int one = atomic_load(&life->is[k]) ? s->ops->node(s, &ALICE, k + 1, &n, err) : 0;
+        int one = atomic_load(&life->is[k]) ? wl_get_node(s, &ALICE, k + 1, &n, err) : 0;
         *missing += one == -UPP_ENOTFOUND;
         r = one == -UPP_ENOTFOUND ? 0 : one;
     }

@@ -81,7 +81,7 @@ WEFT_SUSPENDS static int read_heads(struct wl_store *s, size_t *threads, size_t 
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
     struct wl_thread                          *p;
-    TRY(s->ops->threads(s, &owner, none, 100, &a, &p, threads, err));
+    TRY(wl_list_threads(s, &owner, none, 100, &a, &p, threads, err));
     *entries = 0;
     for (size_t i = 0; i < *threads; i++) {
         struct wl_end   end;
@@ -104,12 +104,12 @@ WEFT_SUSPENDS static int thread_of(struct wl_store *s, const char *agent, struct
     struct wm_run *runs;
     uint64_t      *numbers;
     size_t         n;
-    TRY(s->ops->old_runs(s, &owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
+    TRY(wl_list_old_runs(s, &owner, 0, INT64_MAX, 100, a, &runs, &numbers, &n, err));
     FAIL_UNLESS(n == 9);
     for (size_t i = 0; i < n; i++) {
         FAIL_UNLESS(!runs[i].swept);
         if (wb_str_eq(runs[i].agent, wb_cstr(agent)))
-            return s->ops->thread(s, &owner, runs[i].thread, a, ret, err);
+            return wl_get_thread(s, &owner, runs[i].thread, a, ret, err);
     }
     FAIL_UNLESS(!"no such run");
     return 0;
@@ -123,20 +123,20 @@ WEFT_SUSPENDS static int read_families(struct wl_store *s, struct upp_err *err)
     struct wl_node                            *nodes;
     size_t                                     n;
     TRY(thread_of(s, "weather", &a, &t, err));
-    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(threads[0].id, t.id));
-    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 1 && nodes[0].key == t.head && !nodes[0].name.p);
 
     TRY(thread_of(s, "chief", &a, &t, err));
-    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 2 && wb_uuid_cmp(threads[0].id, threads[1].id) < 0);
     const struct wl_thread *sub = &threads[wb_uuid_eq(threads[0].id, t.id)];
     FAIL_UNLESS(wb_uuid_eq(sub->parent, t.id));
-    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 2 && nodes[0].key < nodes[1].key);
     FAIL_UNLESS((nodes[0].key == t.head) != (nodes[1].key == t.head));
-    TRY(s->ops->family_nodes(s, &owner, wl_family(sub->tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(sub->tree), none, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 1 && nodes[0].key == sub->head);
     return 0;
 }
@@ -169,7 +169,7 @@ WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
     struct wl_node                             head, branch, *nodes;
     size_t                                     n;
     TRY(thread_of(s, "chief", &a, &t, err));
-    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 2);
     const struct wb_uuid parent = threads[wb_uuid_eq(threads[0].id, t.id)].id;
     struct wl_thread     sub    = {.parent = parent, .kind = WL_SUB, .version = 1};
@@ -177,16 +177,16 @@ WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
     sub.tree         = sub.id;
     sub.head         = wm_key(sub.id);
     struct wl_node x = {.key = sub.head, .id = sub.id, .tree = sub.id};
-    TRY(s->ops->node(s, &owner, t.head, &head, err));
+    TRY(wl_get_node(s, &owner, t.head, &head, err));
     TRY(wl_branch_make(&head, 1, &branch, err));
     TRY(COMMIT(s, owner, NULL, err, ADD_THREAD(&sub), ADD_NODE(&x), ADD_NODE(&branch)));
-    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    TRY(wl_list_family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
     FAIL_UNLESS(n == 3);
-    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 4);
     /* And is dropped with it: nothing of it is left. */
     TRY(COMMIT(s, owner, NULL, err, DROP_THREAD(&sub), DROP_NODE(&x), DROP_NODE(&branch)));
-    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
     FAIL_UNLESS(n == 2);
     return 0;
 }
@@ -312,11 +312,11 @@ WEFT_SUSPENDS static int recover(void *arg, struct upp_err *err)
     for (unsigned i = 0; r >= 0 && i < 1000; i++) { /* until the one that was cut off has ended */
         r = thread_of(rig->store, "asking", &a, &t, err);
         if (r >= 0)
-            r = rig->store->ops->runs(rig->store, &owner, t.id, true, 9, &a, &runs, &n, err);
+            r = wl_list_runs(rig->store, &owner, t.id, true, 9, &a, &runs, &n, err);
         if (r < 0 || n != 1)
             break;
         struct wl_owner *owners;
-        r = rig->store->ops->live(rig->store, none, 9, &a, &runs, &owners, &n, err);
+        r = wl_list_live(rig->store, none, 9, &a, &runs, &owners, &n, err);
         if (r < 0 || n == 1)
             break;
         r = weft_sleep_ms(5, err);
@@ -436,13 +436,14 @@ static bool migrate_cut_at(int from, uint64_t n, uint64_t seed, bool *over, unsi
 TEST_WITH(store_migrates_whole_or_not_at_all, .no_torture = "the disk is the test's own, and fails by itself",
           .seconds = 300)
 {
+    const uint64_t seeds = test_times("WEFT_SEEDS", 3);
     for (int from = 1; from < NOW; from++) {
         bool     over          = false;
         unsigned seen[NOW + 1] = {0};
         uint64_t n             = 0;
         while (!over && n < 2000) {
             n++;
-            for (uint64_t seed = 0; seed < 3; seed++)
+            for (uint64_t seed = 0; seed < seeds; seed++)
                 CHECK(migrate_cut_at(from, n, n * 10 + seed, &over, seen));
         }
         test_note("%llu places: %u times version %d, %u times %d", (unsigned long long)n, seen[from], from, seen[NOW],

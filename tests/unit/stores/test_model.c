@@ -237,7 +237,7 @@ WEFT_SUSPENDS static int compare_nodes(struct wl_store *s, const struct wl_owner
         UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         struct wl_node                             node;
         struct wl_rows                             rows;
-        int                                        r = s->ops->node(s, o, k + 1, &node, err);
+        int                                        r = wl_get_node(s, o, k + 1, &node, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         FAIL_UNLESS((r == 0) == m->node[k].is);
@@ -263,7 +263,7 @@ WEFT_SUSPENDS static int compare_threads(struct wl_store *s, const struct wl_own
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_thread                          *p;
     size_t                                     n, want = 0;
-    TRY(s->ops->threads(s, o, (struct wb_uuid){{0}}, 100, &a, &p, &n, err));
+    TRY(wl_list_threads(s, o, (struct wb_uuid){{0}}, 100, &a, &p, &n, err));
     for (unsigned k = 0; k < THREADS; k++) {
         want += m->thread[k].is;
         for (size_t i = 0; i < n; i++)
@@ -285,7 +285,7 @@ WEFT_SUSPENDS static int compare_runs(struct wl_store *s, const struct wl_owner 
         struct wm_run *p;
         size_t         n, want = 0;
         uint64_t       last = live ? 0 : UINT64_MAX;
-        TRY(s->ops->runs(s, o, test_uuid(1), live, 100, &a, &p, &n, err));
+        TRY(wl_list_runs(s, o, test_uuid(1), live, 100, &a, &p, &n, err));
         for (unsigned k = 0; k < RUNS; k++)
             want += m->run[k].is && (!live || !wm_status_ended(m->run[k].status));
         FAIL_UNLESS(n == want);
@@ -325,7 +325,7 @@ TEST_WITH(store_is_as_the_model_says, .no_torture = "thousands of calls; the sui
     if (!w)
         abort();
     bool ok = true;
-    for (uint64_t seed = 1; seed <= test_number("WEFT_SEEDS", 20) && ok; seed++) {
+    for (uint64_t seed = 1; seed <= test_times("WEFT_SEEDS", 20) && ok; seed++) {
         memset(w, 0, sizeof *w);
         w->random = seed;
         ok        = test_each_store(random_walk, w);

@@ -92,7 +92,7 @@ WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
     struct wl_followed                        *rows;
     uint64_t                                   upto, end;
     size_t                                     n;
-    TRY(p->s->ops->learned(p->s, &upto, &end, err));
+    TRY(wl_get_learned(p->s, &upto, &end, err));
     TRY(p->s->ops->follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
     struct wl_learned l = {.list = words, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
     for (size_t i = 0; i < n; i++)
@@ -152,7 +152,7 @@ WEFT_SUSPENDS static int verify_old(struct power *p, struct upp_err *err)
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_thread                          *threads;
     size_t                                     n;
-    TRY(p->s->ops->threads(p->s, &OWNER("local", ""), (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
+    TRY(wl_list_threads(p->s, &OWNER("local", ""), (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
     return n == 7 ? 0 : wrong(p, "threads of the old file are missing");
 }
 
@@ -260,7 +260,7 @@ static int lives(uint64_t seed, uint64_t n, bool lies, uint64_t *cuts)
 TEST_WITH(store_power_is_lost_anywhere, .no_torture = "the disk is the test's own, and fails by itself",
           .seconds = 3600)
 {
-    uint64_t all = test_number("WEFT_POWER_CUTS", 24), cuts = 0;
+    uint64_t all = test_times("WEFT_POWER_CUTS", 24), cuts = 0;
     for (uint64_t seed = 1; cuts < all; seed++)
         CHECK(lives(seed, all - cuts, false, &cuts) >= 0);
 }

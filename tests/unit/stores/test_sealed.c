@@ -221,7 +221,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
     struct wl_rows                             rows;
     struct wl_piece                            p;
     size_t                                     n, live;
-    TRY(s->ops->family_nodes(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, err));
+    TRY(wl_list_family_nodes(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, err));
     FAIL_UNLESS(n == count);
     for (uint64_t i = 0; i < count; i++) {
         struct wl_blob_key named = {{'n', (unsigned char)i}}, plain = plain_key;
@@ -232,23 +232,23 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
         FAIL_UNLESS(rows.n == 2 && is(rows.p[0].body, "{\"text\":\"PlantedBody\"}") &&
                     is(rows.p[0].tape, "{\"text\":\"PlantedTape\"}") &&
                     is(rows.p[1].body, "{\"text\":\"PlantedAgain\"}"));
-        TRY(s->ops->thread(s, &o, test_family_uuid(7, 20 + i), &a, &t, err));
+        TRY(wl_get_thread(s, &o, test_family_uuid(7, 20 + i), &a, &t, err));
         FAIL_UNLESS(is(t.title, "PlantedTitle") && is(t.metadata, "{\"text\":\"PlantedMeta\"}"));
-        TRY(s->ops->run(s, &o, run_id(o, i), &a, &run, err));
+        TRY(wl_get_run(s, &o, run_id(o, i), &a, &run, err));
         FAIL_UNLESS(is(run.agent, "PlantedAgent") && is(run.call, "PlantedCall") &&
                     is(run.options, "{\"text\":\"PlantedOptions\"}") && is(run.error, "{\"text\":\"PlantedError\"}"));
-        TRY(s->ops->piece(s, &o, &plain, 0, &a, &p, err));
+        TRY(wl_get_piece(s, &o, &plain, 0, &a, &p, err));
         FAIL_UNLESS(is(p.bytes, "PlantedPiece"));
-        TRY(s->ops->piece(s, &o, &named, 0, &a, &p, err));
+        TRY(wl_get_piece(s, &o, &named, 0, &a, &p, err));
         FAIL_UNLESS(is(p.bytes, "PlantedRenamed"));
     }
-    TRY(s->ops->values(s, &o, UPP_STR("space"), (struct upp_str){NULL, 0}, 9, &a, &values, &n, err));
+    TRY(wl_list_values(s, &o, UPP_STR("space"), (struct upp_str){NULL, 0}, 9, &a, &values, &n, err));
     FAIL_UNLESS(n == count && is(values[0].bytes, "PlantedValue"));
-    TRY(s->ops->threads(s, &o, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
+    TRY(wl_list_threads(s, &o, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
     FAIL_UNLESS(n == count);
-    TRY(s->ops->family_threads(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
-    TRY(s->ops->runs(s, &o, t.id, false, 9, &a, &runs, &n, err));
-    TRY(s->ops->live(s, (struct wb_uuid){{0}}, 9, &a, &runs, &owners, &live, err));
+    TRY(wl_list_family_threads(s, &o, 7, (struct wb_uuid){{0}}, 9, &a, &threads, &n, err));
+    TRY(wl_list_runs(s, &o, t.id, false, 9, &a, &runs, &n, err));
+    TRY(wl_list_live(s, (struct wb_uuid){{0}}, 9, &a, &runs, &owners, &live, err));
     FAIL_UNLESS(live >= count && is(runs[0].agent, "PlantedAgent"));
     return 0;
 }
@@ -543,7 +543,7 @@ WEFT_SUSPENDS static int read_tenants(struct wl_store *s, unsigned n, struct upp
         char                                       name[16];
         struct upp_str                             x;
         struct wl_owner o = {.tenant = wb_str(name, (size_t)snprintf(name, sizeof name, "t%u", i))};
-        TRY(s->ops->value(s, &o, UPP_STR("s"), UPP_STR("n"), &a, &x, err));
+        TRY(wl_get_value(s, &o, UPP_STR("s"), UPP_STR("n"), &a, &x, err));
         FAIL_UNLESS(is(x, "text"));
     }
     return 0;
@@ -800,13 +800,13 @@ WEFT_SUSPENDS static int forgotten(struct wl_store *s, struct upp_err *err)
     struct upp_err                             e = {0};
     size_t                                     n;
     struct wl_value                            v = {UPP_STR("s"), UPP_STR("n"), UPP_STR("text")};
-    int                                        r = s->ops->thread(s, &ALICE, test_family_uuid(7, 20), &a, &t, &e);
+    int                                        r = wl_get_thread(s, &ALICE, test_family_uuid(7, 20), &a, &t, &e);
     FAIL_UNLESS(r == -UPP_ENOMEM || (r == -UPP_EREFUSED && strstr(e.msg, "the key of tenant 'acme' was erased")));
-    FAIL_UNLESS(s->ops->alias(s, &ALICE, WL_ALIAS_THREAD, UPP_STR("PlantedAlias"), &id, err) < 0);
+    FAIL_UNLESS(wl_get_alias(s, &ALICE, WL_ALIAS_THREAD, UPP_STR("PlantedAlias"), &id, err) < 0);
     FAIL_UNLESS(COMMIT(s, ALICE, NULL, err, PUT_VALUE(&v)) < 0); /* the name stays erased */
-    TRY(s->ops->tenants(s, (struct upp_str){NULL, 0}, 9, &a, &names, &n, err));
+    TRY(wl_list_tenants(s, (struct upp_str){NULL, 0}, 9, &a, &names, &n, err));
     FAIL_UNLESS(n == 1 && is(names[0], "evil"));
-    TRY(s->ops->live(s, (struct wb_uuid){{0}}, 1, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(s, (struct wb_uuid){{0}}, 1, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1 && is(owners[0].tenant, "evil"));
     return read_all(s, EVE, 1, err);
 }

@@ -148,7 +148,7 @@ static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, 
     TRY(open_as(path, index, &s, err));
     int r = wl_store_index(s) == want ? 0 : -UPP_EBUG;
     if (r >= 0)
-        r = s->ops->learned(s, &upto, &end, err);
+        r = wl_get_learned(s, &upto, &end, err);
     if (r >= 0 && (end != WB_LEN(texts) || upto != (learned ? end : 0)))
         r = upp_fail(err, UPP_EBUG, "%d of %d are known", (int)upto, (int)end);
     if (r >= 0 && want != WL_INDEX_OFF)

@@ -205,7 +205,7 @@ WEFT_SUSPENDS static int read_async(void *arg, struct upp_err *err)
     struct wl_store *s;
     struct wl_node   n;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "a.db", .vfs = disk_name(x->d)), &s, err));
-    int r = s->ops->node(s, &ALICE, 7, &n, err);
+    int r = wl_get_node(s, &ALICE, 7, &n, err);
     s->ops->close(s);
     return r;
 }
@@ -406,7 +406,7 @@ WEFT_SUSPENDS static int write_until_sync_fails(void *arg, struct upp_err *err)
             break;
     }
     struct wl_node n;
-    EXPECT(x->acked == 0 || s->ops->node(s, &ALICE, 7, &n, err) == 0); /* reading goes on */
+    EXPECT(x->acked == 0 || wl_get_node(s, &ALICE, 7, &n, err) == 0); /* reading goes on */
     disk_crash(x->d);
     s->ops->close(s);
     return 0;
@@ -455,7 +455,7 @@ WEFT_SUSPENDS static int fill_disk(void *arg, struct upp_err *err)
         r                 = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
     }
     bool full = EXPECT(r == -UPP_ESTORE && strstr(err->msg, "the disk is full"));
-    r         = s->ops->node(s, &ALICE, 7, &got, err); /* reading goes on */
+    r         = wl_get_node(s, &ALICE, 7, &got, err); /* reading goes on */
     disk_room(d, UINT64_MAX);
     for (uint32_t i = 0; full && r >= 0 && i < 5; i++) {
         struct wl_row row = test_row(7, wl_pos(n + i, 0), 1, big);

@@ -173,11 +173,11 @@ WEFT_SUSPENDS static int nodes(struct test_store *t, struct upp_err *err)
     struct wl_node  x;
     size_t          conflict;
     TRY(COMMIT(S, o, NULL, err, ADD_NODE(&in)));
-    TRY(O->node(S, &o, in.key, &x, err));
+    TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(x.key == in.key && wb_uuid_eq(x.id, in.id) && wb_uuid_eq(x.tree, in.tree) && x.parent == in.parent);
     FAIL_UNLESS(x.parent_length == in.parent_length && x.created_ms == in.created_ms && wb_uuid_eq(x.holder, none));
-    FAIL_UNLESS(O->node(S, &EVE, in.key, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->node(S, &o, 5, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_node(S, &EVE, in.key, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_node(S, &o, 5, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, o, &conflict, err, ADD_NODE(&in)) == -UPP_EBUSY && conflict == 0);
     struct wl_node zero = test_node(0);
     FAIL_UNLESS(COMMIT(S, o, NULL, err, ADD_NODE(&zero)) == -UPP_EINVALID);
@@ -185,11 +185,11 @@ WEFT_SUSPENDS static int nodes(struct test_store *t, struct upp_err *err)
     struct wb_uuid one = test_uuid(11), two = test_uuid(12);
     TRY(COMMIT(S, o, NULL, err, HOLD(in.key, none, one)));
     FAIL_UNLESS(COMMIT(S, o, &conflict, err, HOLD(in.key, none, two)) == -UPP_EBUSY && conflict == 0);
-    TRY(O->node(S, &o, in.key, &x, err));
+    TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(wb_uuid_eq(x.holder, one));
     TRY(COMMIT(S, o, NULL, err, HOLD(in.key, one, two)));
     TRY(COMMIT(S, o, NULL, err, HOLD(in.key, two, none)));
-    TRY(O->node(S, &o, in.key, &x, err));
+    TRY(wl_get_node(S, &o, in.key, &x, err));
     FAIL_UNLESS(wb_uuid_eq(x.holder, none));
     FAIL_UNLESS(COMMIT(S, o, NULL, err, HOLD(5, none, one)) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, EVE, NULL, err, HOLD(in.key, none, one)) == -UPP_ENOTFOUND);
@@ -227,10 +227,10 @@ WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
     struct wl_thread                           x;
     size_t                                     conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&in)));
-    TRY(O->thread(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_thread(&x, &in));
-    FAIL_UNLESS(O->thread(S, &EVE, in.id, &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->thread(S, &ALICE, test_uuid(5), &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_thread(S, &EVE, in.id, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_thread(S, &ALICE, test_uuid(5), &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_THREAD(&in)) == -UPP_EBUSY && conflict == 0);
 
     /* What may change does, and what may not does not. */
@@ -244,7 +244,7 @@ WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
                            .queued   = 4,
                            .metadata = UPP_STR("{}"), .created_ms = 5, .updated_ms = 1700000000009};
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&to)));
-    TRY(O->thread(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     struct wl_thread want = in;
     want.head             = 9;
     want.version          = 2;
@@ -275,7 +275,7 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
         struct wl_thread x = {.id = test_uuid(i), .kind = WL_MAIN, .version = 1, .updated_ms = (int64_t)(i % 3)};
         TRY(COMMIT(S, i == 5 ? BOB : ALICE, NULL, err, ADD_THREAD(&x)));
     }
-    TRY(O->threads(S, &ALICE, none, 100, &a, &p, &n, err));
+    TRY(wl_list_threads(S, &ALICE, none, 100, &a, &p, &n, err));
     FAIL_UNLESS(n == 8);
     for (size_t i = 1; i < n; i++)
         FAIL_UNLESS(p[i - 1].updated_ms > p[i].updated_ms ||
@@ -287,29 +287,29 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
     for (size_t i = 0; i < 8; i += 3) {
         struct wl_thread *page;
         size_t            got;
-        TRY(O->threads(S, &ALICE, after, 3, &a, &page, &got, err));
+        TRY(wl_list_threads(S, &ALICE, after, 3, &a, &page, &got, err));
         FAIL_UNLESS(got == (i < 6 ? 3 : 2));
         for (size_t k = 0; k < got; k++)
             FAIL_UNLESS(wb_uuid_eq(page[k].id, p[i + k].id));
         after = page[got - 1].id;
     }
     struct wl_thread *page;
-    TRY(O->threads(S, &ALICE, after, 3, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &ALICE, after, 3, &a, &page, &n, err));
     FAIL_UNLESS(n == 0);
 
     /* Whoever changes comes first. */
     struct wl_thread x = p[7];
     x.updated_ms       = 50;
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
-    TRY(O->threads(S, &ALICE, none, 1, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &ALICE, none, 1, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, x.id));
 
-    TRY(O->threads(S, &EVE, none, 9, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &EVE, none, 9, &a, &page, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(O->threads(S, &BOB, none, 9, &a, &page, &n, err));
+    TRY(wl_list_threads(S, &BOB, none, 9, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, test_uuid(5)));
-    FAIL_UNLESS(O->threads(S, &BOB, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->threads(S, &EVE, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_list_threads(S, &BOB, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_list_threads(S, &EVE, x.id, 9, &a, &page, &n, err) == -UPP_ENOTFOUND);
     return 0;
 }
 
@@ -350,10 +350,10 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
     struct wm_run                              x;
     size_t                                     conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&in)));
-    TRY(O->run(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_run(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_run(&x, &in));
-    FAIL_UNLESS(O->run(S, &EVE, in.id, &a, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->run(S, &ALICE, in.thread, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_run(S, &EVE, in.id, &a, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_run(S, &ALICE, in.thread, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_RUN(&in)) == -UPP_EBUSY && conflict == 0);
 
     struct wm_run to = {
@@ -381,7 +381,7 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
     want.created_ms    = in.created_ms;
     want.version       = 2;
     TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&to)));
-    TRY(O->run(S, &ALICE, in.id, &a, &x, err));
+    TRY(wl_get_run(S, &ALICE, in.id, &a, &x, err));
     FAIL_UNLESS(same_run(&x, &want));
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, SET_RUN(&to)) == -UPP_EBUSY && conflict == 0);
     to.version = 2;
@@ -422,24 +422,24 @@ WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&end)));
 
     static const uint64_t newest[] = {5, 4, 2, 1}, live[] = {1, 4, 5};
-    TRY(O->runs(S, &ALICE, test_uuid(100), false, 100, &a, &p, &n, err));
+    TRY(wl_list_runs(S, &ALICE, test_uuid(100), false, 100, &a, &p, &n, err));
     FAIL_UNLESS(n == 4);
     for (size_t i = 0; i < n; i++)
         FAIL_UNLESS(wb_uuid_eq(p[i].id, test_uuid(newest[i])));
-    TRY(O->runs(S, &ALICE, test_uuid(100), true, 100, &a, &p, &n, err));
+    TRY(wl_list_runs(S, &ALICE, test_uuid(100), true, 100, &a, &p, &n, err));
     FAIL_UNLESS(n == 3);
     for (size_t i = 0; i < n; i++)
         FAIL_UNLESS(wb_uuid_eq(p[i].id, test_uuid(live[i])));
-    TRY(O->runs(S, &ALICE, test_uuid(100), true, 2, &a, &p, &n, err));
+    TRY(wl_list_runs(S, &ALICE, test_uuid(100), true, 2, &a, &p, &n, err));
     FAIL_UNLESS(n == 2 && wb_uuid_eq(p[1].id, test_uuid(4)));
-    TRY(O->runs(S, &EVE, test_uuid(200), false, 9, &a, &p, &n, err));
+    TRY(wl_list_runs(S, &EVE, test_uuid(200), false, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 0);
 
     /* All tenants' live ones, in pages, in the order of their ids. */
     struct wb_uuid after = none;
     size_t         all = 0, evils = 0;
     do {
-        TRY(O->live(S, after, 2, &a, &p, &owners, &n, err));
+        TRY(wl_list_live(S, after, 2, &a, &p, &owners, &n, err));
         for (size_t i = 0; i < n; i++, all++) {
             FAIL_UNLESS(wb_uuid_cmp(after, p[i].id) < 0);
             after    = p[i].id;
@@ -466,19 +466,19 @@ WEFT_SUSPENDS static int aliases(struct test_store *t, struct upp_err *err)
     struct wb_uuid  x;
     size_t          conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_ALIAS(&in)));
-    TRY(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
+    TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
     FAIL_UNLESS(wb_uuid_eq(x, in.object));
     TRY(COMMIT(S, ALICE, NULL, err, ADD_ALIAS(&in))); /* the same: no change */
-    FAIL_UNLESS(O->alias(S, &ALICE, WL_ALIAS_RUN, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-"), &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->alias(S, &EVE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &ALICE, WL_ALIAS_RUN, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-"), &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &EVE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err) == -UPP_ENOTFOUND);
     in.object = test_uuid(2);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_ALIAS(&in)) == -UPP_EBUSY && conflict == 0);
     TRY(COMMIT(S, BOB, NULL, err, ADD_ALIAS(&in)));
-    TRY(O->alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
+    TRY(wl_get_alias(S, &BOB, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
     FAIL_UNLESS(wb_uuid_eq(x, test_uuid(2)));
-    TRY(O->alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
+    TRY(wl_get_alias(S, &ALICE, WL_ALIAS_THREAD, UPP_STR("t-1"), &x, err));
     FAIL_UNLESS(wb_uuid_eq(x, test_uuid(1)));
     return 0;
 }
@@ -515,22 +515,22 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
     size_t        conflict;
     again.object = test_uuid(2);
     TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&in)));
-    TRY(O->key(S, &ALICE, in.route, in.key, &x, err));
+    TRY(wl_get_key(S, &ALICE, in.route, in.key, &x, err));
     FAIL_UNLESS(wb_str_eq(x.route, in.route) && wb_str_eq(x.key, in.key) && memcmp(x.body, in.body, 32) == 0);
     FAIL_UNLESS(wb_uuid_eq(x.object, in.object) && x.created_ms == in.created_ms);
-    FAIL_UNLESS(O->key(S, &EVE, in.route, in.key, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->key(S, &ALICE, UPP_STR("POST /v1/thread"), in.key, &x, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->key(S, &ALICE, in.route, UPP_STR("l"), &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_key(S, &EVE, in.route, in.key, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_key(S, &ALICE, UPP_STR("POST /v1/thread"), in.key, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_key(S, &ALICE, in.route, UPP_STR("l"), &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_KEY(&again)) == -UPP_EBUSY && conflict == 0);
 
     clock_now.wall_ms += 86400000 - 1;
     FAIL_UNLESS(COMMIT(S, ALICE, NULL, err, ADD_KEY(&again)) == -UPP_EBUSY);
-    TRY(O->key(S, &ALICE, in.route, in.key, &x, err));
+    TRY(wl_get_key(S, &ALICE, in.route, in.key, &x, err));
     clock_now.wall_ms++;
-    FAIL_UNLESS(O->key(S, &ALICE, in.route, in.key, &x, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_key(S, &ALICE, in.route, in.key, &x, err) == -UPP_ENOTFOUND);
     again.created_ms = clock_now.wall_ms;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&again)));
-    TRY(O->key(S, &ALICE, in.route, in.key, &x, err));
+    TRY(wl_get_key(S, &ALICE, in.route, in.key, &x, err));
     FAIL_UNLESS(wb_uuid_eq(x.object, test_uuid(2)));
 
     /* Expired ones are swept by those that come; what has not expired is not. */
@@ -541,9 +541,9 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
         k.created_ms    = clock_now.wall_ms += i == 100 ? 86400000 : 0;
         TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&k)));
     }
-    TRY(O->key(S, &ALICE, in.route, UPP_STR("k100"), &x, err));
-    TRY(O->key(S, &ALICE, in.route, UPP_STR("k299"), &x, err));
-    FAIL_UNLESS(O->key(S, &ALICE, in.route, UPP_STR("k99"), &x, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_key(S, &ALICE, in.route, UPP_STR("k100"), &x, err));
+    TRY(wl_get_key(S, &ALICE, in.route, UPP_STR("k299"), &x, err));
+    FAIL_UNLESS(wl_get_key(S, &ALICE, in.route, UPP_STR("k99"), &x, err) == -UPP_ENOTFOUND);
     return 0;
 }
 
@@ -600,29 +600,29 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
     FAIL_UNLESS(rows.n == 2);
     TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 0);
-    FAIL_UNLESS(O->node(S, &o, 8, &n, err) == -UPP_ENOTFOUND);
-    TRY(O->node(S, &o, 7, &n, err));
+    FAIL_UNLESS(wl_get_node(S, &o, 8, &n, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_node(S, &o, 7, &n, err));
     FAIL_UNLESS(wb_uuid_eq(n.holder, none));
-    FAIL_UNLESS(O->thread(S, &o, t2.id, &a, &th, err) == -UPP_ENOTFOUND);
-    TRY(O->thread(S, &o, t1.id, &a, &th, err));
+    FAIL_UNLESS(wl_get_thread(S, &o, t2.id, &a, &th, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_thread(S, &o, t1.id, &a, &th, err));
     FAIL_UNLESS(th.version == 1 && th.updated_ms == 5);
-    TRY(O->threads(S, &o, none, 9, &a, &ths, &count, err));
+    TRY(wl_list_threads(S, &o, none, 9, &a, &ths, &count, err));
     FAIL_UNLESS(count == 1 && ths[0].updated_ms == 5);
-    FAIL_UNLESS(O->run(S, &o, r2.id, &a, &ru, err) == -UPP_ENOTFOUND);
-    TRY(O->run(S, &o, r1.id, &a, &ru, err));
+    FAIL_UNLESS(wl_get_run(S, &o, r2.id, &a, &ru, err) == -UPP_ENOTFOUND);
+    TRY(wl_get_run(S, &o, r1.id, &a, &ru, err));
     FAIL_UNLESS(ru.version == 1 && ru.status == WM_QUEUED);
-    TRY(O->runs(S, &o, test_uuid(1), false, 9, &a, &rus, &count, err));
+    TRY(wl_list_runs(S, &o, test_uuid(1), false, 9, &a, &rus, &count, err));
     FAIL_UNLESS(count == 1);
-    TRY(O->live(S, none, 9, &a, &rus, &os, &count, err));
+    TRY(wl_list_live(S, none, 9, &a, &rus, &os, &count, err));
     FAIL_UNLESS(count == 1);
-    FAIL_UNLESS(O->alias(S, &o, WL_ALIAS_RUN, UPP_STR("r"), &id, err) == -UPP_ENOTFOUND);
-    FAIL_UNLESS(O->key(S, &o, UPP_STR("r"), UPP_STR("k"), &k, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_alias(S, &o, WL_ALIAS_RUN, UPP_STR("r"), &id, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_get_key(S, &o, UPP_STR("r"), UPP_STR("k"), &k, err) == -UPP_ENOTFOUND);
 
     /* Without the last one all of it happens, each change seeing those before it. */
     TRY(test_commit(S, o, changes, N - 1, NULL, err));
     TRY(O->rows(S, &o, &(struct wl_range){.node = 8, .to = UINT64_MAX}, &a, &rows, err));
     FAIL_UNLESS(rows.n == 2 && is(rows.p[1].body, "z"));
-    TRY(O->live(S, none, 9, &a, &rus, &os, &count, err));
+    TRY(wl_list_live(S, none, 9, &a, &rus, &os, &count, err));
     FAIL_UNLESS(count == 1 && wb_uuid_eq(rus[0].id, test_uuid(2)));
     return 0;
 }

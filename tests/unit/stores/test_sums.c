@@ -99,7 +99,7 @@ WEFT_SUSPENDS static int ask_node(struct wl_store *s, struct wb_arena *a, struct
 {
     struct wl_node n;
     (void)a;
-    return s->ops->node(s, &ALICE, A, &n, err);
+    return wl_get_node(s, &ALICE, A, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_hold(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -112,7 +112,7 @@ WEFT_SUSPENDS static int ask_nodes(struct wl_store *s, struct wb_arena *a, struc
 {
     struct wl_node *p;
     size_t          n;
-    return s->ops->family_nodes(s, &ALICE, A >> 8 >> 24, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
+    return wl_list_family_nodes(s, &ALICE, A >> 8 >> 24, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_node(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -126,14 +126,14 @@ WEFT_SUSPENDS static int ask_set_node(struct wl_store *s, struct wb_arena *a, st
 WEFT_SUSPENDS static int ask_thread(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_thread t;
-    return s->ops->thread(s, &ALICE, test_uuid(1), a, &t, err);
+    return wl_get_thread(s, &ALICE, test_uuid(1), a, &t, err);
 }
 
 WEFT_SUSPENDS static int ask_threads(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_thread *p;
     size_t            n;
-    return s->ops->threads(s, &ALICE, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
+    return wl_list_threads(s, &ALICE, (struct wb_uuid){{0}}, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_thread(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -146,14 +146,14 @@ WEFT_SUSPENDS static int ask_set_thread(struct wl_store *s, struct wb_arena *a, 
 WEFT_SUSPENDS static int ask_run(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wm_run run;
-    return s->ops->run(s, &ALICE, test_uuid(3), a, &run, err);
+    return wl_get_run(s, &ALICE, test_uuid(3), a, &run, err);
 }
 
 WEFT_SUSPENDS static int ask_runs(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wm_run *p;
     size_t         n;
-    return s->ops->runs(s, &ALICE, test_uuid(1), false, 9, a, &p, &n, err);
+    return wl_list_runs(s, &ALICE, test_uuid(1), false, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_live(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -161,7 +161,7 @@ WEFT_SUSPENDS static int ask_live(struct wl_store *s, struct wb_arena *a, struct
     struct wm_run   *p;
     struct wl_owner *owners;
     size_t           n;
-    return s->ops->live(s, (struct wb_uuid){{0}}, 9, a, &p, &owners, &n, err);
+    return wl_list_live(s, (struct wb_uuid){{0}}, 9, a, &p, &owners, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_set_run(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -175,33 +175,33 @@ WEFT_SUSPENDS static int ask_alias(struct wl_store *s, struct wb_arena *a, struc
 {
     struct wb_uuid id;
     (void)a;
-    return s->ops->alias(s, &ALICE, WL_ALIAS_THREAD, UPP_STR("nick"), &id, err);
+    return wl_get_alias(s, &ALICE, WL_ALIAS_THREAD, UPP_STR("nick"), &id, err);
 }
 
 WEFT_SUSPENDS static int ask_key(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_key k;
     (void)a;
-    return s->ops->key(s, &ALICE, UPP_STR("route"), UPP_STR("key"), &k, err);
+    return wl_get_key(s, &ALICE, UPP_STR("route"), UPP_STR("key"), &k, err);
 }
 
 WEFT_SUSPENDS static int ask_value(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str x;
-    return s->ops->value(s, &ALICE, UPP_STR("space"), UPP_STR("name"), a, &x, err);
+    return wl_get_value(s, &ALICE, UPP_STR("space"), UPP_STR("name"), a, &x, err);
 }
 
 WEFT_SUSPENDS static int ask_values(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_value *p;
     size_t           n;
-    return s->ops->values(s, &ALICE, UPP_STR("space"), UPP_STR(""), 9, a, &p, &n, err);
+    return wl_list_values(s, &ALICE, UPP_STR("space"), UPP_STR(""), 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_piece(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct wl_piece p;
-    return s->ops->piece(s, &ALICE, &blob_key, 0, a, &p, err);
+    return wl_get_piece(s, &ALICE, &blob_key, 0, a, &p, err);
 }
 
 WEFT_SUSPENDS static int ask_ref(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
@@ -215,21 +215,21 @@ WEFT_SUSPENDS static int ask_loose(struct wl_store *s, struct wb_arena *a, struc
 {
     struct wl_blob_key *p;
     size_t              n;
-    return s->ops->loose_blobs(s, &ALICE, INT64_MAX, 9, a, &p, &n, err);
+    return wl_list_loose_blobs(s, &ALICE, INT64_MAX, 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_tenants(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str *p;
     size_t          n;
-    return s->ops->tenants(s, UPP_STR(""), 9, a, &p, &n, err);
+    return wl_list_tenants(s, UPP_STR(""), 9, a, &p, &n, err);
 }
 
 WEFT_SUSPENDS static int ask_learned(struct wl_store *s, struct wb_arena *a, struct upp_err *err)
 {
     uint64_t upto, end;
     (void)a;
-    return s->ops->learned(s, &upto, &end, err);
+    return wl_get_learned(s, &upto, &end, err);
 }
 
 /* ---- What is changed --------------------------------------------------------------------------------------- */
@@ -301,8 +301,8 @@ WEFT_SUSPENDS static int others(struct wl_store *s, struct wb_arena *a, struct u
     struct wl_row    row = test_row(B, wl_pos(3, 0), 1, "");
     TRY(s->ops->rows(s, &ALICE, &(struct wl_range){.node = B, .to = UINT64_MAX}, a, &rows, err));
     FAIL_UNLESS(rows.n == 3);
-    TRY(s->ops->node(s, &ALICE, B, &n, err));
-    TRY(s->ops->thread(s, &ALICE, test_uuid(2), a, &t, err));
+    TRY(wl_get_node(s, &ALICE, B, &n, err));
+    TRY(wl_get_thread(s, &ALICE, test_uuid(2), a, &t, err));
     TRY(COMMIT(s, ALICE, NULL, err, ADD_ROW(&row)));
     return 0;
 }
@@ -379,7 +379,7 @@ WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
     if (r >= 0)
         r = weft_scope_join(&all, err);
     struct upp_str x;
-    if (r >= 0 && p->s->ops->value(p->s, &ALICE, v.space, v.name, &a, &x, NULL) != -UPP_ENOTFOUND)
+    if (r >= 0 && wl_get_value(p->s, &ALICE, v.space, v.name, &a, &x, NULL) != -UPP_ENOTFOUND)
         r = upp_fail(err, UPP_EBUG, "half of a commit is there");
     p->s->ops->close(p->s);
     return r;

@@ -129,7 +129,7 @@ int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struc
     struct wl_node      head;
     struct wa_open      open;
     struct upp_message *results = NULL;
-    int                 r = s->ops->node(s, &x->owner, t->head, &head, err);
+    int                 r = wl_get_node(s, &x->owner, t->head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(s, t, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {

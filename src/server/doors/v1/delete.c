@@ -8,19 +8,11 @@
 
 static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uuid id, struct upp_str object)
 {
+    wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("id"));
     sv_write_id(w, prefix, id);
-    wj_write_name(w, UPP_STR("object"));
-    wj_write_str(w, object);
-    wj_write_name(w, UPP_STR("deleted"));
-    wj_write_bool(w, true);
-}
-
-static int finish(struct sv_exchange *x, struct wj_writer *w)
-{
-    wj_write_close(w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(w);
+    wj_put_str(w, "object", object);
+    wj_put_bool(w, "deleted", true);
 }
 
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
@@ -39,16 +31,15 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
     write_deleted(&w, "thread_", t.id, UPP_STR("thread.deleted"));
     if (erases > 0) {
-        wj_write_name(&w, UPP_STR("erased_threads"));
-        wj_write_open(&w, '[');
+        wj_put_open(&w, "erased_threads", '[');
         for (size_t i = 0; i < erase.n; i++)
             sv_write_id(&w, "thread_", erase.lost[i]);
         wj_write_close(&w, ']');
     }
-    return finish(x, &w);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
@@ -66,7 +57,7 @@ WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
     write_deleted(&w, "msg_", id, UPP_STR("thread.message.deleted"));
-    return finish(x, &w);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
 }

@@ -171,7 +171,6 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str                conflict;
     struct wl_thread              t;
-    struct wj_writer              w;
     const struct wd_document_ops *from;
     int                           r = import_dialect(x, &from, err);
     if (r < 0)
@@ -185,8 +184,5 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
                                     &x->arena, &t, err);
     if (copy < 0 || r < 0)
         return copy < 0 ? copy : r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, &t);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_answer_thread(x, &t, err);
 }

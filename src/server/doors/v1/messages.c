@@ -7,6 +7,8 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
+enum { LIMIT = 20, BATCH = 128 };
+
 /* ---- Shared ------------------------------------------------------------------------------------------------------ */
 
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
@@ -43,7 +45,7 @@ WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, 
     struct wl_store *s = x->server->opts.store;
     struct wl_node   node;
     char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
-    if (s->ops->node(s, &x->owner, t->head, &node, NULL) < 0)
+    if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
         return -UPP_EBUSY; /* what err says already has to do */
     (void)wb_uuid_hex(t->id, thread);
     (void)wb_uuid_hex(node.holder, run);
@@ -52,11 +54,55 @@ WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, 
                : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
 }
 
-/* Checks the answer's body, which is complete now. */
-static int finish(struct sv_exchange *x, struct wj_writer *w)
+int sv_finish(struct sv_exchange *x, struct wj_writer *w)
 {
     x->reply.status = 200;
     return wj_writer_check(w);
+}
+
+int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_thread(&w, t);
+    return sv_finish(x, &w);
+}
+
+int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err)
+{
+    struct upp_str text;
+    *limit = LIMIT;
+    int r  = sv_query(x, UPP_STR("limit"), &text, err);
+    if (r > 0 && (!wb_str_u64(text, limit) || *limit < 1 || *limit > SV_LIST_MAX))
+        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", SV_LIST_MAX);
+    if (r < 0 || !ascending)
+        return r;
+    r          = sv_query(x, UPP_STR("order"), &text, err);
+    *ascending = r > 0 && wb_str_eq(text, UPP_STR("asc"));
+    if (r > 0 && !*ascending && !wb_str_eq(text, UPP_STR("desc")))
+        return upp_fail(err, UPP_EINVALID, "order is asc or desc");
+    return r;
+}
+
+void sv_list_begin(struct wj_writer *w)
+{
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("object"));
+    wj_write_str(w, UPP_STR("list"));
+    wj_write_name(w, UPP_STR("data"));
+    wj_write_open(w, '[');
+}
+
+void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more)
+{
+    wj_write_close(w, ']');
+    wj_write_name(w, UPP_STR("first_id"));
+    sv_write_id(w, prefix, first);
+    wj_write_name(w, UPP_STR("last_id"));
+    sv_write_id(w, prefix, last);
+    wj_write_name(w, UPP_STR("has_more"));
+    wj_write_bool(w, more);
+    wj_write_close(w, '}');
 }
 
 /* Whom requests are for that name no agent. */
@@ -75,7 +121,6 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
     struct sv_entries     entries;
     struct sv_body        b;
     struct wl_thread      t;
-    struct wj_writer      w;
     uint32_t              index;
     int                   r = sv_body_read(x, &b, err);
     if (r >= 0)
@@ -90,11 +135,7 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
         r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
     if (r >= 0 && entries.n)
         r = wl_append(s, &x->owner, &t, entries.p, entries.n, &index, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, &t);
-    return finish(x, &w);
+    return r < 0 ? r : sv_answer_thread(x, &t, err);
 }
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
@@ -119,7 +160,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
           (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
     wj_writer_init(&w, &x->reply.body, err);
     r = sv_write_message(&w, &x->arena, t.id, &line, err);
-    return r < 0 ? r : finish(x, &w);
+    return r < 0 ? r : sv_finish(x, &w);
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
@@ -132,8 +173,6 @@ struct page {
     struct wl_line *found; /* limit + 1 of them, in the order they were read */
     size_t          n;
 };
-
-enum { LIMIT = 20, LIMIT_MAX = 100, BATCH = 128 };
 
 /* The place on the path of the message that a parameter names. 1, 0 where it is not given. */
 static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct upp_str name, uint32_t *ret,
@@ -157,23 +196,11 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
 static int read_page(struct sv_exchange *x, const struct wl_path *path, struct page *ret, bool *ascending,
                      struct upp_err *err)
 {
-    struct upp_str text;
-    uint64_t       limit = LIMIT;
-    uint32_t       after = 0, before = 0;
-    int            r = sv_query(x, UPP_STR("limit"), &text, err);
+    uint64_t limit;
+    uint32_t after = 0, before = 0;
+    int      r = sv_read_limit(x, &limit, ascending, err);
     if (r < 0)
         return r;
-    if (r > 0 && (!wb_str_u64(text, &limit) || limit < 1 || limit > LIMIT_MAX))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
-    *ascending = false;
-    r          = sv_query(x, UPP_STR("order"), &text, err);
-    if (r < 0)
-        return r;
-    if (r > 0) {
-        *ascending = wb_str_eq(text, UPP_STR("asc"));
-        if (!*ascending && !wb_str_eq(text, UPP_STR("desc")))
-            return upp_fail(err, UPP_EINVALID, "order is asc or desc");
-    }
     int has_after  = read_cursor(x, path, UPP_STR("after"), &after, err);
     int has_before = has_after < 0 ? 0 : read_cursor(x, path, UPP_STR("before"), &before, err);
     if (has_after < 0 || has_before < 0)
@@ -219,30 +246,20 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
 static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p, bool ascending,
                       struct upp_err *err)
 {
-    struct wj_writer w;
-    size_t           n       = WB_MIN(p->n, p->limit);
-    bool             reverse = p->up != ascending;
+    static const struct wb_uuid none;
+    struct wj_writer            w;
+    size_t                      n       = WB_MIN(p->n, p->limit);
+    bool                        reverse = p->up != ascending;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("object"));
-    wj_write_str(&w, UPP_STR("list"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '[');
+    sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
         int r = sv_write_message(&w, &x->arena, t->id, &p->found[reverse ? n - 1 - i : i], err);
         if (r < 0)
             return r;
     }
-    wj_write_close(&w, ']');
-    static const struct wb_uuid none;
-    wj_write_name(&w, UPP_STR("first_id"));
-    sv_write_id(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none);
-    wj_write_name(&w, UPP_STR("last_id"));
-    sv_write_id(&w, "msg_", n ? p->found[reverse ? 0 : n - 1].id : none);
-    wj_write_name(&w, UPP_STR("has_more"));
-    wj_write_bool(&w, p->n > p->limit);
-    wj_write_close(&w, '}');
-    return finish(x, &w);
+    sv_list_end(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none, n ? p->found[reverse ? 0 : n - 1].id : none,
+                p->n > p->limit);
+    return sv_finish(x, &w);
 }
 
 struct listing {

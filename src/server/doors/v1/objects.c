@@ -12,27 +12,10 @@
 
 /* ---- Small things ------------------------------------------------------------------------------------------------ */
 
-static void name(struct wj_writer *w, const char *key)
-{
-    wj_write_name(w, wb_cstr(key));
-}
-
-static void text(struct wj_writer *w, const char *key, const char *value)
-{
-    name(w, key);
-    wj_write_str(w, wb_cstr(value));
-}
-
-static void null(struct wj_writer *w, const char *key)
-{
-    name(w, key);
-    wj_write_null(w);
-}
-
 /* Milliseconds as whole seconds; 0 is null. */
 static void seconds(struct wj_writer *w, const char *key, int64_t ms)
 {
-    name(w, key);
+    wj_write_name(w, wb_cstr(key));
     if (ms)
         wj_write_i64(w, ms / 1000);
     else
@@ -46,7 +29,7 @@ void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
 
 static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
 {
-    name(w, key);
+    wj_write_name(w, wb_cstr(key));
     sv_write_id(w, prefix, id);
 }
 
@@ -61,16 +44,15 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
 {
     wj_write_open(w, '{');
     id_member(w, "id", "thread_", t->id);
-    text(w, "object", "thread");
+    wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
-    name(w, "metadata");
+    wj_write_name(w, UPP_STR("metadata"));
     struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
     wj_write_raw(w, metadata.p, metadata.n);
     if (metadata_bytes > SV_LISTED_METADATA) {
-        name(w, "metadata_bytes");
-        wj_write_u64(w, metadata_bytes);
+        wj_put_u64(w, "metadata_bytes", metadata_bytes);
     }
-    null(w, "tool_resources");
+    wj_put_null(w, "tool_resources");
     wj_write_close(w, '}');
 }
 

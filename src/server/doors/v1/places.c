@@ -30,42 +30,31 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
     struct wl_path   path;
     struct wj_writer w;
     char             id[WB_UUID_TEXT + 1];
-    int              r = s->ops->node(s, &x->owner, t->head, &node, err);
+    int              r = wl_get_node(s, &x->owner, t->head, &node, err);
     if (r >= 0)
         r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("object"));
-    wj_write_str(&w, UPP_STR("thread.place"));
+    wj_put_str(&w, "object", UPP_STR("thread.place"));
     wj_write_name(&w, UPP_STR("thread_id"));
     sv_write_id(&w, "thread_", t->id);
-    wj_write_name(&w, UPP_STR("node_id"));
-    wj_write_str(&w, wb_uuid_text(node.id, id));
-    wj_write_name(&w, UPP_STR("entries"));
-    wj_write_u64(&w, path.length);
-    wj_write_name(&w, UPP_STR("put_back"));
-    wj_write_bool(&w, t->at != 0);
+    wj_put_str(&w, "node_id", wb_uuid_text(node.id, id));
+    wj_put_u64(&w, "entries", path.length);
+    wj_put_bool(&w, "put_back", t->at != 0);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t, fork;
     struct upp_str   at;
-    struct wj_writer w;
     int              r = read_request(x, UPP_STR("at"), &t, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, &fork);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return r < 0 ? r : sv_answer_thread(x, &fork, err);
 }
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)

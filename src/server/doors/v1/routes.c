@@ -34,8 +34,7 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
         return r;
     (void)snprintf(ms, sizeof ms, "%d", POLL_MS);
     sv_reply_header(&x->reply, "openai-poll-after-ms", wb_cstr(ms));
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */
@@ -97,8 +96,7 @@ static int read_options(struct sv_exchange *x, const struct sv_body *b, struct u
         if (!v)
             continue;
         any = true;
-        wj_write_name(&w, wb_cstr(kept[i]));
-        wj_write_value(&w, v);
+        wj_put_value(&w, kept[i], v);
     }
     wj_write_close(&w, '}');
     r    = wj_writer_check(&w);
@@ -153,7 +151,7 @@ WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_sta
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_key    used;
-    return start->key.n && s->ops->key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
+    return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
 /* The last additional message is the input of the run, in one commit with it. Those before it, and all where the last
@@ -170,7 +168,7 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
     if (!first)
         return 0;
     if (start->key.n) {
-        int r = s->ops->key(s, &x->owner, start->route, start->key, &used, err);
+        int r = wl_get_key(s, &x->owner, start->route, start->key, &used, err);
         if (r != -UPP_ENOTFOUND)
             return r;
     }

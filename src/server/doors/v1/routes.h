@@ -2,6 +2,7 @@
 #ifndef SV_ROUTES_V1_H
 #define SV_ROUTES_V1_H
 
+#include "json/write.h"
 #include "run/engine.h"
 #include "server/http/route.h"
 
@@ -12,6 +13,12 @@ extern const struct sv_routes sv_routes_v1;
 
 /* A run's id in any spelling. -UPP_ENOTFOUND. */
 int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The answer's body is complete: 200. */
+int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
+
+/* The answer is this thread. */
+int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The answer is the run as it is now. */
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
@@ -72,6 +79,14 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Parameters of a list: `limit`, and `order` (asc or desc), the latter where `ascending` is not NULL. */
+enum { SV_LIST_MAX = 100 };
+int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Its envelope: begun with `data`, ended with first_id, last_id and has_more. */
+void sv_list_begin(struct wj_writer *w);
+void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
 
 /* Entries of an array of messages for an agent (NULL: none); no array: none. */
 struct sv_entries {

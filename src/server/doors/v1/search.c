@@ -78,12 +78,6 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
     return r;
 }
 
-static void name_str(struct wj_writer *w, const char *name, struct upp_str s)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, s);
-}
-
 static void name_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id)
 {
     wj_write_name(w, wb_cstr(name));
@@ -99,45 +93,35 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
 {
     size_t behind = f->match + f->match_n;
     wj_write_open(w, '{');
-    name_str(w, "object", UPP_STR("search.result"));
+    wj_put_str(w, "object", UPP_STR("search.result"));
     name_id(w, "message_id", "msg_", f->entry);
-    wj_write_name(w, UPP_STR("threads"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < f->n_in; i++) {
         wj_write_open(w, '{');
         name_id(w, "id", "thread_", f->in[i].thread);
-        wj_write_name(w, UPP_STR("abandoned"));
-        wj_write_bool(w, f->in[i].abandoned);
+        wj_put_bool(w, "abandoned", f->in[i].abandoned);
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
-    name_str(w, "role", role_name(f->role));
-    name_str(w, "agent", f->who);
-    wj_write_name(w, UPP_STR("created_at"));
-    wj_write_i64(w, f->time_ms / 1000);
-    wj_write_name(w, UPP_STR("snippet"));
-    wj_write_open(w, '{');
-    name_str(w, "before", wb_str(f->snippet.p, f->match));
-    name_str(w, "match", wb_str(f->snippet.p + f->match, f->match_n));
-    name_str(w, "after", wb_str(f->snippet.p + behind, f->snippet.n - behind));
+    wj_put_str(w, "role", role_name(f->role));
+    wj_put_str(w, "agent", f->who);
+    wj_put_i64(w, "created_at", f->time_ms / 1000);
+    wj_put_open(w, "snippet", '{');
+    wj_put_str(w, "before", wb_str(f->snippet.p, f->match));
+    wj_put_str(w, "match", wb_str(f->snippet.p + f->match, f->match_n));
+    wj_put_str(w, "after", wb_str(f->snippet.p + behind, f->snippet.n - behind));
     wj_write_close(w, '}');
     wj_write_close(w, '}');
 }
 
 static void write_index(struct wj_writer *w, const struct wl_results *r)
 {
-    wj_write_name(w, UPP_STR("index"));
-    wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("rows_known"));
-    wj_write_u64(w, r->upto);
-    wj_write_name(w, UPP_STR("rows"));
-    wj_write_u64(w, r->end);
-    wj_write_name(w, UPP_STR("scanned"));
-    wj_write_bool(w, r->scanned);
-    wj_write_name(w, UPP_STR("cut"));
-    wj_write_bool(w, r->cut);
-    wj_write_name(w, UPP_STR("whole_words"));
-    wj_write_bool(w, r->whole);
+    wj_put_open(w, "index", '{');
+    wj_put_u64(w, "rows_known", r->upto);
+    wj_put_u64(w, "rows", r->end);
+    wj_put_bool(w, "scanned", r->scanned);
+    wj_put_bool(w, "cut", r->cut);
+    wj_put_bool(w, "whole_words", r->whole);
     wj_write_close(w, '}');
 }
 
@@ -154,18 +138,13 @@ WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err)
         return r;
     int n = snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)found.next);
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    name_str(&w, "object", UPP_STR("list"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '[');
+    sv_list_begin(&w);
     for (size_t i = 0; i < found.n; i++)
         write_found(&w, &found.p[i]);
     wj_write_close(&w, ']');
-    wj_write_name(&w, UPP_STR("has_more"));
-    wj_write_bool(&w, found.next != 0);
-    name_str(&w, "cursor", found.next ? wb_str(cursor, (size_t)n) : (struct upp_str){0});
+    wj_put_bool(&w, "has_more", found.next != 0);
+    wj_put_str(&w, "cursor", found.next ? wb_str(cursor, (size_t)n) : (struct upp_str){0});
     write_index(&w, &found);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }

@@ -11,8 +11,6 @@
 #include "server/http/server.h"
 
 enum {
-    LIMIT      = 20,
-    LIMIT_MAX  = 100,
     HANDFUL    = 4,        /* threads with all their metadata in memory at once ... */
     OF_HANDFUL = 24 << 20, /* ... and what they may take, sealed and opened */
 };
@@ -35,10 +33,8 @@ static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *er
 {
     static const struct wb_uuid none;
     struct upp_str              text;
-    *ret  = (struct list){.x = x, .limit = LIMIT};
-    int r = sv_query(x, UPP_STR("limit"), &text, err);
-    if (r > 0 && (!wb_str_u64(text, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
+    *ret  = (struct list){.x = x};
+    int r = sv_read_limit(x, &ret->limit, NULL, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("order"), &text, err);
     if (r > 0 && !wb_str_eq(text, UPP_STR("desc")))
@@ -73,11 +69,11 @@ WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(OF_HANDFUL);
     struct list                              *l = arg;
-    for (size_t some = 0; some < LIMIT_MAX && l->n <= l->limit && !l->over; some += HANDFUL) {
+    for (size_t some = 0; some < SV_LIST_MAX && l->n <= l->limit && !l->over; some += HANDFUL) {
         struct wl_thread *t;
         size_t            got;
         wb_arena_done(&a);
-        int r = s->ops->threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
+        int r = wl_list_threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < got; i++)
@@ -110,34 +106,16 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
         return r;
     size_t n = WB_MIN(l.n, (size_t)l.limit);
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("object"));
-    wj_write_str(&w, UPP_STR("list"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '[');
+    sv_list_begin(&w);
     for (size_t i = 0; i < n; i++)
         sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
-    wj_write_close(&w, ']');
-    wj_write_name(&w, UPP_STR("first_id"));
-    sv_write_id(&w, "thread_", n ? l.found[0].thread.id : none);
-    wj_write_name(&w, UPP_STR("last_id"));
-    sv_write_id(&w, "thread_", n ? l.found[n - 1].thread.id : none);
-    wj_write_name(&w, UPP_STR("has_more"));
-    wj_write_bool(&w, l.n > l.limit);
-    wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    sv_list_end(&w, "thread_", n ? l.found[0].thread.id : none, n ? l.found[n - 1].thread.id : none, l.n > l.limit);
+    return sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
-    struct wj_writer w;
     int              r = sv_find_thread(x, &t, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, &t);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

@@ -8,43 +8,17 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-enum { LIMIT = 20, LIMIT_MAX = 100 };
-
 /* ---- As JSON ----------------------------------------------------------------------------------------------------- */
-
-static void name(struct wj_writer *w, const char *key)
-{
-    wj_write_name(w, wb_cstr(key));
-}
-
-static void text(struct wj_writer *w, const char *key, struct upp_str value)
-{
-    name(w, key);
-    wj_write_str(w, value);
-}
-
-static void number(struct wj_writer *w, const char *key, uint64_t value)
-{
-    name(w, key);
-    wj_write_u64(w, value);
-}
-
-static void flag(struct wj_writer *w, const char *key, bool value)
-{
-    name(w, key);
-    wj_write_bool(w, value);
-}
 
 static void node_id(struct wj_writer *w, const char *key, const struct wa_look *l, uint32_t node)
 {
     char id[WB_UUID_TEXT + 1];
-    text(w, key, node < l->n ? wb_uuid_text(l->nodes[node].node.id, id) : (struct upp_str){NULL, 0});
+    wj_put_str(w, key, node < l->n ? wb_uuid_text(l->nodes[node].node.id, id) : (struct upp_str){NULL, 0});
 }
 
 static void seconds(struct wj_writer *w, const char *key, int64_t ms)
 {
-    name(w, key);
-    wj_write_i64(w, ms / 1000);
+    wj_put_i64(w, key, ms / 1000);
 }
 
 static struct upp_str role_name(uint8_t role)
@@ -61,15 +35,15 @@ static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, con
                              const struct wa_look_checkpoint *cp)
 {
     wj_write_open(w, '{');
-    text(w, "id", cp->id);
-    text(w, "object", UPP_STR("thread.checkpoint"));
+    wj_put_str(w, "id", cp->id);
+    wj_put_str(w, "object", UPP_STR("thread.checkpoint"));
     seconds(w, "created_at", cp->time_ms);
-    name(w, "thread_id");
+    wj_write_name(w, UPP_STR("thread_id"));
     sv_write_id(w, "thread_", t->id);
     node_id(w, "node_id", l, cp->node);
-    number(w, "step", cp->step);
-    number(w, "messages", cp->messages);
-    flag(w, "imported", cp->imported);
+    wj_put_u64(w, "step", cp->step);
+    wj_put_u64(w, "messages", cp->messages);
+    wj_put_bool(w, "imported", cp->imported);
     wj_write_close(w, '}');
 }
 
@@ -80,28 +54,25 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     wj_write_open(w, '{');
     node_id(w, "id", l, (uint32_t)(n - l->nodes));
     node_id(w, "parent_id", l, n->parent);
-    number(w, "branch_point", n->branch);
-    text(w, "name", n->node.name);
+    wj_put_u64(w, "branch_point", n->branch);
+    wj_put_str(w, "name", n->node.name);
     seconds(w, "created_at", n->node.created_ms);
-    number(w, "messages", n->messages);
-    text(w, "role", role_name(n->role));
-    text(w, "text", n->words);
-    flag(w, "imported", n->node.origin.p != NULL);
-    text(w, "foreign_id", n->foreign);
-    name(w, "metadata");
-    wj_write_raw(w, metadata.p, metadata.n);
-    name(w, "checkpoints");
-    wj_write_open(w, '[');
+    wj_put_u64(w, "messages", n->messages);
+    wj_put_str(w, "role", role_name(n->role));
+    wj_put_str(w, "text", n->words);
+    wj_put_bool(w, "imported", n->node.origin.p != NULL);
+    wj_put_str(w, "foreign_id", n->foreign);
+    wj_put_raw(w, "metadata", metadata.p, metadata.n);
+    wj_put_open(w, "checkpoints", '[');
     for (size_t i = 0; i < n->n_checkpoints; i++)
         write_checkpoint(w, t, l, &n->checkpoints[i]);
     wj_write_close(w, ']');
-    name(w, "threads");
-    wj_write_open(w, '[');
+    wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < n->n_threads; i++) {
         wj_write_open(w, '{');
-        name(w, "id");
+        wj_write_name(w, UPP_STR("id"));
         sv_write_id(w, "thread_", n->threads[i].id);
-        number(w, "messages", n->threads[i].messages);
+        wj_put_u64(w, "messages", n->threads[i].messages);
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
@@ -111,15 +82,14 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
 void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l)
 {
     wj_write_open(w, '{');
-    text(w, "object", UPP_STR("thread.tree"));
-    name(w, "thread_id");
+    wj_put_str(w, "object", UPP_STR("thread.tree"));
+    wj_write_name(w, UPP_STR("thread_id"));
     sv_write_id(w, "thread_", t->id);
     node_id(w, "root_id", l, l->root);
     node_id(w, "current_id", l, l->current);
-    number(w, "current_messages", l->messages);
-    flag(w, "put_back", l->put_back);
-    name(w, "nodes");
-    wj_write_open(w, '[');
+    wj_put_u64(w, "current_messages", l->messages);
+    wj_put_bool(w, "put_back", l->put_back);
+    wj_put_open(w, "nodes", '[');
     for (size_t i = 0; i < l->n; i++)
         write_node(w, t, l, &l->nodes[i]);
     wj_write_close(w, ']');
@@ -144,8 +114,7 @@ WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
     sv_write_tree(&w, &t, &l);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 struct list {
@@ -153,25 +122,6 @@ struct list {
     bool           ascending;
     struct upp_str after; /* no text: from the beginning */
 };
-
-static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
-{
-    struct upp_str given;
-    *ret  = (struct list){.limit = LIMIT};
-    int r = sv_query(x, UPP_STR("limit"), &given, err);
-    if (r > 0 && (!wb_str_u64(given, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("order"), &given, err);
-    if (r > 0) {
-        ret->ascending = wb_str_eq(given, UPP_STR("asc"));
-        if (!ret->ascending && !wb_str_eq(given, UPP_STR("desc")))
-            return upp_fail(err, UPP_EINVALID, "order is asc or desc");
-    }
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("after"), &ret->after, err);
-    return r < 0 ? r : 0;
-}
 
 /* The i-th in the order that was asked for. */
 static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct list *list, size_t i)
@@ -181,12 +131,14 @@ static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct
 
 WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err)
 {
-    struct list      list;
+    struct list      list = {0};
     struct wl_thread t;
     struct wa_look   l     = {0};
     size_t           first = 0;
     struct wj_writer w;
-    int              r = read_list(x, &list, err);
+    int              r = sv_read_limit(x, &list.limit, &list.ascending, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("after"), &list.after, err);
     if (r >= 0)
         r = look(x, &t, &l, err);
     if (r < 0)
@@ -200,17 +152,13 @@ WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err
     }
     size_t end = WB_MIN(l.n_checkpoints, first + (size_t)list.limit);
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    text(&w, "object", UPP_STR("list"));
-    name(&w, "data");
-    wj_write_open(&w, '[');
+    sv_list_begin(&w);
     for (size_t i = first; i < end; i++)
         write_checkpoint(&w, &t, &l, at(&l, &list, i));
     wj_write_close(&w, ']');
-    text(&w, "first_id", end > first ? at(&l, &list, first)->id : (struct upp_str){NULL, 0});
-    text(&w, "last_id", end > first ? at(&l, &list, end - 1)->id : (struct upp_str){NULL, 0});
-    flag(&w, "has_more", end < l.n_checkpoints);
+    wj_put_str(&w, "first_id", end > first ? at(&l, &list, first)->id : (struct upp_str){NULL, 0});
+    wj_put_str(&w, "last_id", end > first ? at(&l, &list, end - 1)->id : (struct upp_str){NULL, 0});
+    wj_put_bool(&w, "has_more", end < l.n_checkpoints);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }

@@ -6,6 +6,7 @@
 
 #include "dialects/core/convert.h"
 #include "json/read.h"
+#include "support/decode/agentapi.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"
@@ -23,7 +24,7 @@ struct heard {
 static void heard_init(struct heard *h)
 {
     *h = (struct heard){.a = WB_ARENA(ROOM), .told = WB_BUF(ROOM)};
-    wd_aap_decoder_init(&h->d, &h->doc, &h->a, (struct upp_str){0});
+    wd_aap_decoder_init(&h->d, &h->a);
 }
 
 static void heard_done(struct heard *h)
@@ -47,7 +48,7 @@ static int hear(struct heard *h, struct upp_str lines)
     while (r >= 0 && wb_str_split(&lines, '\n', &line))
         r = wd_aap_decode(&h->d, line, &h->err);
     if (r >= 0)
-        r = wd_aap_decode_end(&h->d, 0, &h->err);
+        r = wd_aap_decode_end(&h->d, &h->doc, (struct upp_str){0}, 0, &h->err);
     for (size_t i = 0; r >= 0 && i < h->doc.entries.n; i++) {
         const struct wm_doc_entry *e = &h->doc.entries.p[i];
         if (e->e.kind == WM_ENTRY_EVENT)

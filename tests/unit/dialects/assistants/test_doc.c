@@ -129,7 +129,7 @@ static bool invent(struct wm_doc *d, struct wb_arena *a, uint64_t seed)
 /* Any document of the model is read as what was written, which breaks no rule. */
 TEST_WITH(dialect_assistants_doc_keeps_who_said_what, .no_torture = "thousands of documents")
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
+    uint64_t seeds = test_times("WEFT_SEEDS", 2000);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(16 << 20);
         WB_CLEANUP(wm_doc_done) struct wm_doc           d   = {0};

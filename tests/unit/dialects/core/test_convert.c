@@ -573,7 +573,7 @@ static void any_toy(uint32_t *seed, struct wj_writer *w)
 
 TEST(convert_gives_any_document_back)
 {
-    uint32_t rounds = test_brief() ? 20 : (uint32_t)test_number("WEFT_SEEDS", 3000);
+    uint32_t rounds = test_brief() ? 20 : (uint32_t)test_times("WEFT_SEEDS", 3000);
     for (uint32_t i = 0; i < rounds; i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20), out = WB_BUF(1 << 20), mid = WB_BUF(1 << 20);
         struct upp_err                        err;

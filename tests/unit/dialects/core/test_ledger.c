@@ -255,7 +255,7 @@ static void free_doc(yyjson_doc **doc)
 TEST_WITH(dialect_ledger_comes_back_at_random, .no_torture = "every call fails once in the documents by hand")
 {
     static struct mutant m; /* too large for a frame */
-    uint64_t             times = test_number("WEFT_LEDGERS", 2000);
+    uint64_t             times = test_times("WEFT_LEDGERS", 2000);
 
     m.seed = 0x9e3779b97f4a7c15;
 

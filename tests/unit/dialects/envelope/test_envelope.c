@@ -8,6 +8,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "support/documents.h"
+#include "support/envelope_schema.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };

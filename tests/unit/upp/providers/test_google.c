@@ -8,7 +8,7 @@
 #include "support/test.h"
 #include "upp/providers/google.h"
 #include "upp/providers/google_args.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 static const struct upp_part    hi         = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("Hi")};
 static const struct upp__vendor at_its_own = {.adapter  = &upp__google,
@@ -158,19 +158,17 @@ TEST(google_media_without_a_type)
 TEST(google_minted_ids_are_never_the_same)
 {
     WB_CLEANUP(reading_done) struct reading   g;
-    WB_CLEANUP(wb_buf_done) struct wb_buf     list = WB_BUF(4096);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 16);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
     struct upp_str                            one, two;
     struct upp_err                            err = {0};
     yyjson_val                               *v;
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    CHECK(upp__mint(&g.r, &list, &one, &err) == 0 && upp__mint(&g.r, &list, &two, &err) == 0);
-    CHECK(!wb_str_eq(one, two) && upp__looks_minted(one) && upp__looks_minted(two));
-    wb_buf_addc(&list, ']');
-    CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s", UPP_FMT(wb_buf_str(&list))), NULL, &v, &err) == 0);
-    CHECK(upp__is_minted(v, one) && upp__is_minted(v, two) && !upp__is_minted(v, UPP_STR("call_1")));
-    CHECK(!upp__is_minted(NULL, one) && !upp__looks_minted(UPP_STR("call_1")) && !upp__looks_minted(UPP_STR("")));
-    CHECK(!upp__looks_minted(UPP_STR("call_0123456789abcdef0123456789abcdeg")));
+    CHECK(upp__call_id_new(&g.r, &one, &err) == 0 && upp__call_id_new(&g.r, &two, &err) == 0);
+    CHECK(!wb_str_eq(one, two) && upp__call_id_is_ours(one) && upp__call_id_is_ours(two));
+    CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s]", UPP_FMT(wb_buf_str(&g.r.own_ids))), NULL, &v, &err) == 0);
+    CHECK(upp__call_id_listed(v, one) && upp__call_id_listed(v, two) && !upp__call_id_listed(v, UPP_STR("call_1")));
+    CHECK(!upp__call_id_listed(NULL, one) && !upp__call_id_is_ours(UPP_STR("call_1")) && !upp__call_id_is_ours(UPP_STR("")));
+    CHECK(!upp__call_id_is_ours(UPP_STR("call_0123456789abcdef0123456789abcdeg")));
 }
 
 TEST(google_ids_have_a_limit)
@@ -178,7 +176,7 @@ TEST(google_ids_have_a_limit)
     WB_CLEANUP(reading_done) struct reading g;
     struct upp_err                          err = {0};
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    ((struct upp__google_own *)g.r.own)->minted.max = 60;
+    g.r.own_ids.max = 60;
     struct upp_str call = UPP_STR("{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]}}]}");
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);

@@ -1,7 +1,7 @@
 /* Calls that were kept in a vendor's own form, against those of a message. */
 #include "json/read.h"
 #include "support/test.h"
-#include "upp/providers/kept.h"
+#include "upp/providers/body.h"
 
 static const struct {
     const char *said, *kept; /* kept: JSON; NULL: none */

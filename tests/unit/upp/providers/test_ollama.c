@@ -3,7 +3,6 @@
 #include "base/str.h"
 #include "support/reader.h"
 #include "support/test.h"
-#include "upp/providers/ollama.h"
 
 static const struct upp__vendor local = {.adapter                        = &upp__ollama,
                                          .provider                       = "ollama",
@@ -46,7 +45,7 @@ TEST(ollama_ids_have_a_limit)
     struct upp_err                          err = {0};
     struct upp_str call = UPP_STR("{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{}}}]}}");
     CHECK(reading_init(&g, &upp__ollama, "llama3.2"));
-    ((struct upp__ollama_own *)g.r.own)->minted.max = 60;
+    g.r.own_ids.max = 60;
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);
     CHECK_INT(reading_event(&g, call, &err), -UPP_ELIMIT);
@@ -58,9 +57,9 @@ TEST(ollama_nothing_follows_the_end)
     WB_CLEANUP(reading_done) struct reading g;
     struct upp_err                          err = {0};
     CHECK(reading_init(&g, &upp__ollama, "llama3.2"));
-    CHECK(upp__ollama.eof(&g.r, &err) == -UPP_ENET);
+    CHECK(upp__eof(&g.r, &err) == -UPP_ENET);
     CHECK(reading_event(&g, UPP_STR("{\"done\":true}"), &err) == 0);
     CHECK(g.r.ended && g.r.queue.n == 2); /* OPEN, END */
     CHECK(reading_event(&g, UPP_STR("rubbish"), &err) == 0);
-    CHECK(g.r.queue.n == 2 && upp__ollama.eof(&g.r, &err) == 0);
+    CHECK(g.r.queue.n == 2 && upp__eof(&g.r, &err) == 0);
 }

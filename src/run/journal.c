@@ -1,0 +1,531 @@
+/* run/journal.c — a run as it stands in the log: history for the model, journal of the current step, state. */
+#include "base/hooks.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/journal.h"
+#include "run/middleware.h"
+#include "run/step.h"
+#include "run/turn.h"
+
+/* ---- The journal --------------------------------------------------------------------------------------- */
+
+struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id)
+{
+    for (size_t i = 0; i < run->journal.calls.n; i++)
+        if (wb_str_eq(run->journal.calls.p[i]->id, id))
+            return run->journal.calls.p[i];
+    return NULL;
+}
+
+struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err)
+{
+    struct wr_call *c = wr_call_find(run, id);
+    if (c)
+        return c;
+    c = wb_new(&run->memory, struct wr_call);
+    if (!c || !wb_vec_push(&run->journal.calls, c, 8 * WR_CALLS)) {
+        upp_fail(err, run->journal.calls.n >= 8 * WR_CALLS ? UPP_ELIMIT : UPP_ENOMEM, "too many calls in one step");
+        return NULL;
+    }
+    c->id = id;
+    return c;
+}
+
+/* Somebody outside was shown these arguments: they stay. */
+static int journal_pending(struct wr_run *run, const struct wm_pending *p, struct upp_err *err)
+{
+    if (!wb_uuid_eq(p->run, run->row.id))
+        return 0;
+    struct wr_call *c = wr_call_add(run, p->call, err);
+    if (!c)
+        return -(err && err->code ? err->code : UPP_ENOMEM);
+    c->asked     = true;
+    c->begun     = !p->approval;
+    c->arguments = p->arguments;
+    return 0;
+}
+
+/* What a child used, for whoever adopts the branch that asked it: the sum is right. */
+static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_event *ev, struct upp_err *err)
+{
+    if (!ev->last)
+        return 0;
+    c->cycles = wb_new_n(&run->memory, struct upp_usage, ev->last);
+    if (!c->cycles)
+        return wb_arena_check(&run->memory, err);
+    c->cycles[0] = ev->usage;
+    c->n_cycles  = ev->last;
+    return 0;
+}
+
+static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wr_call *c;
+    switch (ev->kind) {
+    case WM_TOOL_STARTED:
+    case WM_TOOL_ENDED:
+        c = wr_call_add(run, ev->call, err);
+        if (!c)
+            return -(err && err->code ? err->code : UPP_ENOMEM);
+        c->name = ev->name;
+        if (ev->kind == WM_TOOL_STARTED) {
+            c->state      = WR_CALL_STARTED;
+            c->begun      = true;
+            c->arguments  = ev->text;
+            c->child      = ev->child;
+            c->child_node = ev->child_node;
+            c->branch     = wm_is_branch(ev);
+        } else {
+            c->state   = WR_CALL_ENDED;
+            c->outcome = ev->outcome;
+            c->result  = ev->text;
+            c->ms      = ev->ms;
+            wr_usage_add(&run->step.usage, &ev->usage);
+            run->step.below += (uint32_t)ev->last;
+            c->order = run->step.n_ended++;
+        }
+        return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
+    case WM_VOID:
+        run->voids++;
+        return 0;
+    case WM_RUN:
+        run->journal.pending.n = 0;
+        for (size_t i = 0; i < ev->n_pending; i++) {
+            if (!wb_vec_push(&run->journal.pending, ev->pending[i], 8 * WR_CALLS))
+                return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+            int r = journal_pending(run, &ev->pending[i], err);
+            if (r < 0)
+                return r;
+        }
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static size_t count_calls(const struct upp_message *m)
+{
+    size_t n = 0;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        n += !p->cut;
+    return n;
+}
+
+static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
+{
+    struct wr_said *said = wb_new(&run->memory, struct wr_said);
+    if (!said || !wb_vec_push(&run->journal.said, said, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    *said = (struct wr_said){.phase = e->phase,
+                             .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
+    for (size_t i = 0; i < row->n_records; i++)
+        if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
+            said->reply.usage = row->records[i].usage;
+            said->reply.stop  = row->records[i].stop;
+        }
+    wr_usage_add(&run->step.usage, &said->reply.usage);
+    run->voids = 0;
+    return 0;
+}
+
+/* One row of the current step. Records first: a message of results refers to them. */
+static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
+{
+    run->step.n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
+    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
+        return 0;
+    if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
+        !wb_vec_push(&run->journal.prompted, e->phase, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    for (size_t i = 0; i < e->n_refs; i++) {
+        struct wr_call *c = wr_call_find(run, e->refs[i]);
+        if (c)
+            c->shown = true;
+    }
+    if (e->message.role != UPP_ROLE_ASSISTANT)
+        return 0;
+    run->step.open = run->step.dirty = true;
+    return journal_said(run, e, row, err);
+}
+
+static int journal_row(struct wr_run *run, const struct wm_row *row, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < row->n_records; i++)
+        r = journal_record(run, &row->records[i], err);
+    for (size_t i = 0; r >= 0 && i < row->n_entries; i++)
+        r = journal_entry(run, row, &row->entries[i], err);
+    return r;
+}
+
+static bool ends_step(const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_records; i++)
+        if (row->records[i].kind == WM_STEP_END)
+            return true;
+    return false;
+}
+
+/* Rows of the run from its last step end on, newest first, and the newest state. */
+struct journal {
+    WB_VEC(struct wm_row) rows;
+    struct upp_str state;
+    size_t         newer;  /* of the rows, those that came after the state */
+    bool           newest; /* the newest row was seen */
+};
+
+static int journal_take(struct wr_run *run, struct journal *j, const struct wl_row *stored, bool *stop,
+                        struct upp_err *err)
+{
+    struct wm_row row;
+    int           r = wm_row_read(&run->memory, stored->format, stored->body, stored->tape, &row, err);
+    if (r < 0)
+        return r;
+    if (!j->newest) {
+        j->newest        = true;
+        run->end.pos     = wl_pos_next(stored->pos, stored->n_entries);
+        run->end.length  = wl_pos_index(stored->pos) + stored->n_entries;
+        run->end.time_ms = row.time_ms;
+    }
+    if (row.state.p && !j->state.p) {
+        j->state = row.state;
+        j->newer = j->rows.n;
+    }
+    *stop = (ends_step(&row) && !run->whole) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p && !run->whole)
+        return 0;
+    if (!wb_vec_push(&j->rows, row, 65536))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return 0;
+}
+
+static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, struct upp_err *err)
+{
+    struct wl_store *s  = run->engine->store;
+    uint64_t         to = UINT64_MAX >> 1;
+    for (bool stop = false; !stop;) {
+        struct wl_range range = {
+            .node = run->row.node, .from = run->row.first, .to = to, .backwards = true, .max_rows = 16};
+        struct wl_rows rows;
+        int            r = s->ops->rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < rows.n && !stop; i++) {
+            r = journal_take(run, j, &rows.p[i], &stop, err);
+            if (r < 0)
+                return r;
+            to = rows.p[i].pos;
+        }
+        if (!rows.n || !rows.more)
+            break;
+    }
+    return 0;
+}
+
+/* What was said after the state was written is not counted in it, nor what children used that ended since. */
+static void count_said(struct wr_run *run, const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_records; i++) {
+        const struct wm_event *ev      = &row->records[i];
+        bool                   results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
+        if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
+            continue;
+        wr_usage_add(&run->pub.state.usage, &ev->usage);
+        run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
+    }
+}
+
+static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
+{
+    struct journal j = {.newer = SIZE_MAX};
+    int            r = read_journal(run, &j, err);
+    if (r >= 0 && !j.newest)
+        r = upp_fail(err, UPP_ESTORE, "the run has no rows");
+    if (r >= 0 && j.state.p)
+        r = wr_state_read(run, j.state, err);
+    if (r >= 0 && run->handoff.becomes.n) { /* it was handed over */
+        r                    = wr_become(run, run->handoff.becomes, err);
+        run->handoff.becomes = (struct upp_str){0};
+    }
+    for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
+        if (i < j.newer)
+            count_said(run, &j.rows.p[i]);
+        r = journal_row(run, &j.rows.p[i], err);
+    }
+    wb_vec_done(&j.rows);
+    return r;
+}
+
+/* ---- Executions ----------------------------------------------------------------------------------------------------
+ *
+ * What a run that was taken up did in its earlier steps: how each call came out, by the records.
+ *
+ * Messages have results and nothing more. With what arguments a tool was started, whether anybody said no, how long it
+ * took and in which order calls ended is in the rows of the run, which are read once for it.
+ */
+
+static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
+
+struct reading {
+    struct wr_run *run;
+    size_t         n_ended; /* executions in their place: they come first */
+};
+
+static struct upp_execution *find(struct reading *in, struct upp_str call)
+{
+    for (size_t i = in->n_ended; i < in->run->executions.n; i++)
+        if (wb_str_eq(in->run->executions.p[i].id, call))
+            return &in->run->executions.p[i];
+    return NULL;
+}
+
+static void started(struct reading *in, struct upp_execution *e, struct upp_str arguments)
+{
+    if (wb_str_trim(arguments).n)
+        e->arguments = wb_arena_dup(&in->run->memory, arguments);
+    e->approved = UPP_APPROVED_YES;
+}
+
+/* It comes after those that ended before it. */
+static void ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
+{
+    struct upp_execution it = *e;
+    it.duration_ms          = ev->ms;
+    if (ev->outcome == WM_DENIED) {
+        it.approved = UPP_APPROVED_NO;
+        it.result   = denied;
+    }
+    struct upp_execution *to = &in->run->executions.p[in->n_ended++];
+    memmove(to + 1, to, (size_t)(e - to) * sizeof *to);
+    *to = it;
+}
+
+static void take_record(struct reading *in, const struct wm_event *ev)
+{
+    struct upp_execution *e = NULL;
+    if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
+        e = find(in, ev->call);
+    if (e && ev->kind == WM_TOOL_STARTED)
+        started(in, e, ev->text);
+    else if (e)
+        ended(in, e, ev);
+    for (size_t i = 0; ev->kind == WM_RUN && i < ev->n_pending; i++) {
+        const struct wm_pending *p = &ev->pending[i];
+        e                          = wb_uuid_eq(p->run, in->run->row.id) ? find(in, p->call) : NULL;
+        if (!e)
+            continue;
+        started(in, e, p->arguments);
+        if (p->approval)
+            e->approved = UPP_APPROVED_UNASKED; /* its start says more */
+    }
+}
+
+static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, bool *more, struct upp_err *err)
+{
+    struct wr_run                            *run = in->run;
+    struct wl_store                          *s   = run->engine->store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WR_RUN_MEMORY);
+    struct wl_rows                            rows;
+    int                                       r = s->ops->rows(s, &run->tree->owner, range, &a, &rows, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < rows.n; i++) {
+        struct wm_row row;
+        r = wm_row_read(&a, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
+        if (r < 0)
+            return r;
+        for (size_t k = 0; k < row.n_records; k++)
+            take_record(in, &row.records[k]);
+        range->from = rows.p[i].pos + 1;
+    }
+    *more = rows.more && rows.n;
+    return wb_arena_check(&run->memory, err);
+}
+
+/* Executions of a run that was taken up, as its records have them. */
+static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err)
+{
+    struct reading  in    = {.run = run};
+    struct wl_range range = {.node = run->row.node, .from = run->row.first, .to = UINT64_MAX >> 1, .max_rows = 64};
+    int             r     = 0;
+    for (bool more = run->executions.n > 0; r >= 0 && more;)
+        r = read_some(&in, &range, &more, err);
+    return r;
+}
+
+/* ---- The path -------------------------------------------------------------------------------------------- */
+
+/* Does an entry go to the model of this run? */
+static bool on_path(const struct wr_run *run, const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    if (wm_is_hidden(e))
+        return false;
+    if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
+        return false;
+    /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
+    return e->audience != WM_AUDIENCE_RUN ||
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
+}
+
+static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
+{
+    if (!wb_vec_push(&run->places, (uint32_t)place, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    run->n_history++;
+    return wr_path_add(run, m, err);
+}
+
+static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    int r = 0;
+    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
+        r = wr_ids_add(&run->ids, p->id, err);
+        if (r >= 0 && run->row.depth)
+            r = wr_ids_add(&run->tree->ids, p->id, err);
+    }
+    return r;
+}
+
+/* An answer needs a question before it: providers and the templates of models refuse a history that begins with one, or
+ * has two in a row. Where the question was erased and is all there was, something stands for it. */
+static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n, size_t place, struct upp_err *err)
+{
+    static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
+    const struct wl_line        *line = &lines[place];
+    if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
+        (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
+        return 0;
+    size_t next = place + 1;
+    while (next < n && !on_path(run, &lines[next]))
+        next++;
+    if (next == n || lines[next].entry.message.role != UPP_ROLE_ASSISTANT)
+        return 0;
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct upp_part    *parts = wb_new(&run->memory, struct upp_part);
+    if (!m || !parts)
+        return wb_arena_check(&run->memory, err);
+    *parts     = part;
+    *m         = line->entry.message;
+    m->parts   = parts;
+    m->n_parts = 1;
+    return add_history(run, m, place, err);
+}
+
+/* From which of its own steps on a grant holds: one that another run made, from the first. A branch has the past of its
+ * run, where the step that it is part of has not ended. */
+static uint32_t grant_step(const struct wr_run *run, const struct wl_line *line)
+{
+    if (wb_uuid_eq(line->run, run->row.id))
+        return line->entry.step;
+    bool step_goes_on =
+        run->branch && wb_uuid_eq(line->run, run->row.parent) && line->entry.step > run->parent->pub.state.step;
+    return step_goes_on ? UINT32_MAX : 0;
+}
+
+static int load_event(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
+{
+    bool mine = wb_uuid_eq(line->run, run->row.id) && !wr_is_context(&line->entry);
+    int  r    = mine && run->branch ? wr_event_note(run, line->entry.data, err) : 0;
+    return r < 0 ? r : wr_grant_note(run, line->entry.data, grant_step(run, line), err);
+}
+
+/* One entry of the path, as the run's agent sees it. */
+static int load_line(struct wr_run *run, const struct wl_line *line, size_t place, struct upp_err *err)
+{
+    const struct upp_message *m    = &line->entry.message, *seen;
+    bool                      mine = wb_uuid_eq(line->run, run->row.id);
+    int                       r    = 0;
+    if (line->entry.kind == WM_ENTRY_EVENT)
+        return load_event(run, line, err);
+    if (!on_path(run, line))
+        return 0;
+    if (mine && line->entry.audience == WM_AUDIENCE_ALL)
+        r = wr_mine_note(run, m, err);
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+        run->step.from.messages = run->mine.n;
+    if (r >= 0)
+        r = wr_as_seen(run, m, line->entry.who, &seen, err);
+    if (r >= 0)
+        r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, place, err);
+    if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
+        r = wr_reasoned(run, m, err);
+    return r < 0 ? r : add_ids(run, m, err);
+}
+
+static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
+{
+    struct wl_store *s = run->engine->store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n;
+    int              r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
+    if (r >= 0)
+        r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
+    struct wr_summary before = {0};
+    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it stands for all that was said till then */
+        r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
+    if (r < 0)
+        return r;
+    run->middleware.input_place = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        struct wl_line *line = &lines[i];
+        if (i < before.through && line->entry.kind != WM_ENTRY_EVENT)
+            continue; /* a summary stands for it; what was granted holds all the same */
+        run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
+        if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
+            run->pub.input = &line->entry.message;
+        if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
+            run->middleware.input_place = WB_MIN(run->middleware.input_place, (uint32_t)i);
+        r = wm_is_hidden(&line->entry) ? add_erased(run, lines, n, i, err) : load_line(run, line, i, err);
+        if (r < 0)
+            return r;
+    }
+    return wr_context_restore(run, lines, n, err);
+}
+
+int wr_load(struct wr_run *run, struct upp_err *err)
+{
+    if (!run->engine->store)
+        return 0;
+    int r = load_journal(run, err);
+    if (r >= 0)
+        r = load_path(run, err);
+    if (r >= 0) {
+        wr_used_restore(run);
+        r = wr_turn_restore(run, err);
+    }
+    return r < 0 ? r : executions_read(run, err);
+}
+
+static struct upp_str speaker_of(const struct wr_run *run, size_t message)
+{
+    for (size_t i = 0; i < run->speakers.n; i++)
+        if (message < run->speakers.p[i].until)
+            return run->speakers.p[i].who;
+    return (struct upp_str){0};
+}
+
+int wr_path_anew(struct wr_run *run, struct upp_err *err)
+{
+    if (run->engine->store) {
+        run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
+        run->places.n = run->middleware.n_remembered = 0;
+        run->middleware.told = NULL;
+        wr_ids_clear(&run->ids);
+        return load_path(run, err);
+    }
+    /* Without a store the history is the caller's, and nobody said who spoke in it. */
+    run->path.n                  = run->n_history;
+    run->middleware.n_remembered = 0;
+    for (size_t i = 0; i < run->mine.n; i++) {
+        const struct upp_message *seen = run->mine.p[i];
+        int                       r    = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
+        if (r >= 0)
+            r = wr_path_add(run, i == 0 && run->middleware.told && run->pub.input ? run->middleware.told : seen, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

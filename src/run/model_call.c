@@ -1,0 +1,601 @@
+/* run/model_call.c — asking the model: attempts, the open message, voids.
+ *
+ * What the model says is on the air at once. It becomes part of the draft when it is finished, and is committed with
+ * the start of its tools (C2) or the end of its step (C4).
+ */
+#include <upp/provider.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/hooks.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "json/read.h"
+#include "model/upp_json.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/middleware.h"
+#include "run/open_message.h"
+#include "run/step.h"
+#include "run/tools.h"
+#include "run/turn.h"
+
+enum {
+    YIELD_BYTES = 16 << 10, /* readers get a turn after so much was said without a wait */
+    YIELD_PARTS = 64,       /* and after so many deltas */
+};
+
+/* Is nothing heard of what a model says before middleware has seen it whole? */
+static bool screened(const struct wr_run *run)
+{
+    return run->def->around && run->def->around->screen;
+}
+
+/* ---- The open message ------------------------------------------------------------------------------------ */
+
+/* One call of the model. */
+struct asking {
+    struct wr_run              *run;
+    const struct weft_ask_opts *opts;
+    struct upp_str              phase;
+    struct wr_open             *open;
+    struct upp_request          request;
+    struct upp_step_event       end;   /* usage, stop, metadata, data */
+    bool                        aired; /* it is heard of while it is said */
+    bool                        said;  /* something was said in this attempt */
+    unsigned                    since; /* deltas since readers had a turn */
+    size_t                      bytes;
+};
+
+/* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
+static void go_on_air(struct asking *a)
+{
+    struct wr_tree *t = a->run->tree;
+    if (a->said)
+        return;
+    a->said = true;
+    if (!a->aired)
+        return;
+    a->open->number = t->next;
+    a->open->epoch  = t->epoch;
+    t->open         = a->open;
+}
+
+static int open_message(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    int            r   = wr_open_new(run->engine, &run->memory, &a->open, err);
+    if (r < 0)
+        return r;
+    struct wr_open *o = a->open;
+    o->face           = run->face;
+    o->index          = run->end.length + (uint32_t)run->draft.entries.n;
+    o->step           = run->pub.state.step + 1;
+    o->entry.step     = o->step;
+    o->entry.phase    = a->phase;
+    o->entry.who      = run->def->name;
+    o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
+    if (a->opts && a->opts->scaffolding)
+        o->entry.audience = WM_AUDIENCE_RUN;
+    o->entry.message.time_ms = wr_now(run);
+    if (!run->step.open)
+        wm_tape_mark(&o->tape, WM_MARK_STEP, 0);
+    wm_tape_mark(&o->tape, WM_MARK_OPEN, 0);
+    return wb_buf_check(&o->tape.out, err);
+}
+
+static void drop_message(struct wr_run *run, struct wr_open **open)
+{
+    wr_readers_leave(run->tree, *open, true);
+    if (run->tree->open == *open)
+        run->tree->open = NULL;
+    wr_open_free(run->engine, *open);
+    *open = NULL;
+}
+
+/* A call id that is empty or taken in the run tree is replaced; the vendor's own stays in the part's metadata. */
+static bool id_taken(const struct wr_run *run, struct upp_str id)
+{
+    for (const struct wr_run *up = run; up; up = up->parent)
+        if (wr_ids_have(&up->ids, id))
+            return true;
+    return wr_ids_have(&run->tree->ids, id) || (run->row.depth && run->tree->resumed);
+}
+
+static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
+{
+    char id[5 + WB_UUID_HEX + 1] = "call_";
+    if (ev->part_kind == UPP_PART_CALL && (!ev->id.n || id_taken(a->run, ev->id))) {
+        struct wb_uuid u;
+        int            r = wb_uuid_new(&u, err);
+        if (r < 0)
+            return r;
+        wb_uuid_hex(u, id + 5);
+        ev->id = wb_str(id, 5 + WB_UUID_HEX);
+    }
+    if (ev->part_kind == UPP_PART_CALL) {
+        int bad = wr_ids_add(&a->run->ids, ev->id, err);
+        if (bad >= 0 && a->run->row.depth) /* other children can see it only there */
+            bad = wr_ids_add(&a->run->tree->ids, ev->id, err);
+        if (bad < 0)
+            return bad;
+    }
+    int r = wr_open_part(a->open, ev, err);
+    if (r >= 0)
+        go_on_air(a);
+    return r;
+}
+
+static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_err *err)
+{
+    struct wb_arena *m              = &a->run->memory;
+    struct upp_str   metadata       = wb_arena_dup(m, ev->metadata);
+    struct upp_str   data           = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
+    a->end                          = *ev;
+    a->end.metadata                 = metadata;
+    a->end.data                     = data;
+    a->open->entry.message.metadata = metadata;
+    a->open->entry.data             = data;
+    go_on_air(a);
+    return wb_arena_check(m, err);
+}
+
+static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
+{
+    switch (ev->kind) {
+    case UPP_STEP_OPEN:
+        a->open->entry.message.id = wb_arena_dup(&a->run->memory, ev->text);
+        return wb_arena_check(&a->run->memory, err);
+    case UPP_STEP_PART_OPEN:
+        return part_open(a, ev, err);
+    case UPP_STEP_DELTA:
+        a->bytes += ev->text.n;
+        a->since++;
+        return wr_open_delta(a->open, ev->part, ev->text, err);
+    case UPP_STEP_PART_CLOSE:
+        return wr_open_close(a->open, ev->part, ev->metadata, err);
+    default:
+        return ended(a, ev, err);
+    }
+}
+
+/* One attempt: 0, or what failed it. */
+static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    const struct weft_fiber                      *self = weft_fiber_self();
+    struct upp_step_event                         ev;
+    struct wr_engine                             *e = a->run->engine;
+    int r = upp__step_open(&e->spares.room, a->run->model, &a->request, &e->wait, &step, err);
+    while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
+        r = take(a, &ev, err);
+        if (r < 0)
+            break;
+        if (!wb_list_empty(&a->run->tree->readers)) {
+            if (a->aired)
+                wr_readers_wake(a->run->tree);
+            if (a->since >= YIELD_PARTS || a->bytes >= YIELD_BYTES) {
+                a->since = 0;
+                a->bytes = 0;
+                r        = weft_yield(err);
+            }
+        } else if (weft__canceled(self))
+            r = upp_fail(err, UPP_ECANCELED, "cancelled");
+    }
+    return r;
+}
+
+/* ---- Attempts ---------------------------------------------------------------------------------------------- */
+
+/* Is it worth another call, and after how long? To a run, an answer that makes no sense is a provider that failed. */
+static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
+{
+    struct upp_err seen = *why;
+    seen.code           = r == -UPP_EPROTO ? UPP_EPROVIDER : -r;
+    return upp_retry_failed(retry, &seen, tried, ms) > 0;
+}
+
+/* C5: what was said since the last record is void, and the epoch rises. Who reads the events later has to hear it as
+ * those did who listened, or what dialects count and name would be different: so the row holds it. */
+static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
+{
+    struct wr_run  *run   = a->run;
+    struct wr_tree *t     = run->tree;
+    uint32_t        tried = run->attempt + 1;
+    (void)wr_now(run);
+    run->attempt = tried;
+    run->voids++;
+    run->engine->counts.voids++;
+    struct wm_event *ev = a->aired ? wr_draft_record(run, WM_VOID, err) : NULL;
+    if (!ev) {
+        drop_message(run, &a->open);
+        return a->aired ? -UPP_ENOMEM : 0; /* or nobody has seen it */
+    }
+    ev->last        = t->next - 1;
+    run->draft.open = a->open;
+    run->draft.lost = true;
+    a->open         = NULL;
+    t->epoch++;
+    wb_crashpoint("void.before");
+    int r = wr_flush(run, NULL, err);
+    wb_crashpoint("void.after");
+    if (run->draft.lost) { /* it was not written: what comes next is about something else */
+        drop_message(run, &run->draft.open);
+        run->draft.lost = false;
+    }
+    run->attempt = tried; /* also where a prompt went with the row: the answer's place is the same */
+    return r;
+}
+
+static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
+{
+    struct upp_retry *retry = a->run->model->retry;
+    struct upp_err    own, *why = err ? err : &own;
+    for (unsigned n = a->run->voids + 1;; n++) {
+        uint64_t wait_ms = upp_retry_before(retry);
+        int      r       = a->open ? 0 : open_message(a, err);
+        if (r >= 0 && wait_ms)
+            r = weft_sleep_ms(wait_ms, err);
+        if (r < 0)
+            return r;
+        a->request.attempt  = n;
+        why->retry_after_ms = 0; /* whoever fails says more */
+        wb_crashpoint("ask.open");
+        r = attempt(a, why);
+        wb_crashpoint("ask.said");
+        if (r >= 0)
+            return upp_retry_succeeded(retry), 0;
+        if (!try_again(retry, r, why, n, &wait_ms))
+            return r;
+        if (a->said) {
+            r       = void_attempt(a, err);
+            a->said = false;
+        } else
+            r = 0;
+        if (r >= 0)
+            r = weft_sleep_ms(wait_ms, err);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* Results that do not end their step are a record of their own: the row that ends one says what they are. */
+static int tell_results(struct wr_run *run, struct upp_err *err)
+{
+    const struct wr_draft *d = &run->draft;
+    for (uint32_t i = 0; i < d->entries.n; i++) {
+        size_t told = 0;
+        while (told < d->records.n && !(d->records.p[told].kind == WM_MESSAGE && d->records.p[told].part == i))
+            told++;
+        if (d->entries.p[i].message.role != UPP_ROLE_TOOL || told < d->records.n)
+            continue;
+        struct wm_event *ev = wr_draft_record(run, WM_MESSAGE, err);
+        if (!ev)
+            return -UPP_ENOMEM;
+        ev->part = i;
+    }
+    return 0;
+}
+
+/* What was done before must be committed before anything new is said. */
+static WEFT_SUSPENDS int flush_before(struct wr_run *run, struct upp_err *err)
+{
+    int r = tell_results(run, err);
+    return r < 0 || wr_draft_empty(run) ? r : wr_flush(run, NULL, err);
+}
+
+/* ---- Said whole ------------------------------------------------------------------------------------------------ */
+
+static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, struct upp_err *err)
+{
+    struct upp_step_event ev = {
+        .kind = UPP_STEP_PART_OPEN, .part = i, .part_kind = p->kind, .id = p->id, .name = p->name, .media = p->media};
+    int r = wr_open_part(o, &ev, err);
+    if (r >= 0 && p->text.n)
+        r = wr_open_delta(o, i, p->text, err);
+    return r < 0 ? r : wr_open_close(o, i, p->metadata, err);
+}
+
+static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err);
+
+int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
+           struct upp_str data, struct upp_err *err)
+{
+    struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
+    struct wr_said *said = NULL;
+    int             r    = flush_before(run, err);
+    if (r >= 0)
+        r = open_message(&a, err);
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
+        return r;
+    }
+    if (used) { /* a model said it on a branch */
+        a.end.usage       = *used;
+        a.request.attempt = 1;
+    }
+    a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
+    a.open->entry.message.id          = wb_arena_dup(&run->memory, m->id);
+    a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
+    a.open->entry.message.interrupted = m->interrupted;
+    for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
+        r = say_part(a.open, i, &m->parts[i], err);
+    for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
+        a.open->entry.message.parts[i].cut = m->parts[i].cut;
+    if (r >= 0)
+        r = wb_arena_check(&run->memory, err);
+    if (r >= 0)
+        r = into_draft(&a, &said, err);
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
+        return r;
+    }
+    return wb_vec_push(&run->journal.said, said, WR_CALLS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+}
+
+/* ---- Into the draft ------------------------------------------------------------------------------------------ */
+
+static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    (void)wr_now(run);
+    struct wr_said     *said  = wb_new(&run->memory, struct wr_said);
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct wm_entry    *entry = said && m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                 r     = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
+    if (r < 0) {
+        run->draft.entries.n -= entry != NULL;
+        run->draft.records.n -= ev != NULL;
+        return upp_fail(err, UPP_ENOMEM, "no memory for a message");
+    }
+    if (a->opts && a->opts->no_tools) /* it had none: nobody runs what it asks for all the same */
+        for (size_t i = 0; i < entry->message.n_parts; i++)
+            entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
+    *m              = entry->message;
+    if (a->request.attempt && run->model) { /* a model said it, and not the program */
+        ev->name = run->model->name;
+        ev->call = wb_cstr(run->model->ops->provider);
+    }
+    ev->usage       = a->end.usage;
+    ev->stop        = a->end.stop;
+    ev->part        = (uint32_t)(run->draft.entries.n - 1);
+    run->draft.open = a->open;
+    a->open         = NULL;
+    run->step.open = run->step.dirty = true;
+    run->voids                       = 0;
+    *said                            = (struct wr_said){.phase = a->phase,
+                                                        .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        said->reply.n_calls += !p->cut;
+    *ret = said;
+    if (entry->audience == WM_AUDIENCE_ALL) {
+        if (a->end.data.n)
+            run->data = a->end.data;
+        return wr_mine_add(run, m, err);
+    }
+    int bad = wb_str_eq(a->phase, UPP_STR("reason")) ? wr_reasoned(run, m, err) : 0;
+    return bad < 0 ? bad : wr_path_add(run, m, err);
+}
+
+/* ---- Screened ------------------------------------------------------------------------------------------------- */
+
+/* A structured answer is what the text says now, or nothing. */
+static int data_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    yyjson_val *v;
+    if (!a->end.data.n)
+        return 0;
+    struct upp_str text = wm_message_text(&a->run->memory, said);
+    bool           json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
+    a->end.data         = json ? text : (struct upp_str){0};
+    return wb_arena_check(&a->run->memory, err);
+}
+
+/* The message with other texts: said anew, each part in one piece. */
+static int say_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    struct upp_message old = a->open->entry.message;
+    int                r   = data_again(a, said, err);
+    drop_message(a->run, &a->open);
+    if (r >= 0)
+        r = open_message(a, err);
+    for (uint32_t i = 0; r >= 0 && i < said->n_parts; i++)
+        r = say_part(a->open, i, &said->parts[i], err);
+    if (r < 0)
+        return r;
+    a->open->entry.message.id       = old.id;
+    a->open->entry.message.metadata = old.metadata;
+    a->open->entry.data             = a->end.data;
+    return 0;
+}
+
+/* Middleware sees what was said before anybody else does. */
+static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
+{
+    struct wr_run          *run = a->run;
+    const struct wr_around *m   = run->def->around;
+    struct upp_message      said;
+    bool                    changed = false;
+    int                     r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
+    struct upp_str         *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
+    if (!were)
+        return r < 0 ? r : wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < said.n_parts; i++)
+        were[i] = said.parts[i].text;
+    r = m->screen(m->arg, &run->pub, &said, err);
+    for (size_t i = 0; r >= 0 && i < said.n_parts; i++)
+        if (!wb_str_eq(were[i], said.parts[i].text)) {
+            said.parts[i].metadata = (struct upp_str){0}; /* a signature of what it was */
+            changed                = true;
+        }
+    return r >= 0 && changed ? say_again(a, &said, err) : r;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------------------------- */
+
+/* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
+static void tell_loss(void *arg, const struct upp_loss *loss)
+{
+    const struct asking *a = arg;
+    char                 id[WB_UUID_TEXT + 1];
+    if (a->run->pub.state.step == 0 && a->request.attempt == 1)
+        wb_log(WB_WARN, "something said earlier does not go to this model",
+               WB_LS("run", wb_uuid_text(a->run->row.id, id)), WB_LU("message", loss->message),
+               WB_LU("part", loss->part), WB_LZ("what", loss->what), WB_LZ("why", loss->why));
+}
+
+static struct upp_str structure_of(const struct asking *a)
+{
+    if (a->opts && a->opts->structure.n)
+        return a->opts->structure;
+    bool none = a->opts && (a->opts->no_structure || a->opts->scaffolding);
+    return none ? (struct upp_str){0} : a->run->def->structure;
+}
+
+int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, size_t *n, struct upp_err *err)
+{
+    struct wr_run             *run   = wr_of(pub);
+    const struct wr_agent_def *agent = run->def;
+    struct upp_tool_spec      *specs = wb_new_n(&run->memory, struct upp_tool_spec, agent->n_tools + 1);
+    bool                       bound = wr_bound(run);
+    *n                               = 0;
+    *ret                             = specs;
+    if (!specs)
+        return wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < agent->n_tools; i++)
+        if (wr_offers(run, &agent->tools[i]) && (!bound || wr_allowed(run, &agent->tools[i])))
+            specs[(*n)++] = agent->tools[i].spec;
+    return 0;
+}
+
+static int make_request(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run     = a->run;
+    a->request.system      = run->system;
+    a->request.params      = run->params;
+    a->request.on_loss     = tell_loss;
+    a->request.on_loss_arg = a;
+    a->request.structure   = structure_of(a);
+    a->request.messages    = run->path.p;
+    a->request.n_messages  = run->path.n;
+    return a->opts && a->opts->no_tools ? 0
+                                        : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
+}
+
+/* It is written once, whoever asks again. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase, struct upp_err *err)
+{
+    for (size_t i = 0; i < run->journal.prompted.n; i++)
+        if (wb_str_eq(run->journal.prompted.p[i], phase))
+            return 0;
+    if (!wb_vec_push(&run->journal.prompted, phase, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    struct wm_entry *e = wr_draft_entry(run, err);
+    if (!e)
+        return -UPP_ENOMEM;
+    e->audience = WM_AUDIENCE_RUN;
+    e->phase    = phase;
+    e->who      = run->def->name;
+    int r       = wm_message_copy(&run->memory, prompt, &e->message, err);
+    if (r < 0) {
+        run->draft.entries.n--;
+        return r;
+    }
+    e->message.time_ms    = wr_now(run);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    if (!m)
+        return wb_arena_check(&run->memory, err);
+    *m = e->message;
+    return wr_path_add(run, m, err);
+}
+
+/* Middleware may show the model other messages than the path. */
+static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
+{
+    const struct wr_around *m = a->run->def->around;
+    return m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+}
+
+static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    if (run->step.dirty || run->step.told)
+        return 0;
+    run->step.told = true;
+    wr_observe_step(run);
+    if (!h || !h->on_step_start)
+        return 0;
+    int r = wr_count_tokens(run, err);
+    return r < 0 ? r : h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
+}
+
+static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    int            r   = wr_budget(run, true, err);
+    /* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
+    a->aired = !run->row.depth && !screened(run);
+    if (r > 0)
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
+    if (r >= 0)
+        r = step_start(run, err);
+    if (r >= 0)
+        r = wr_mend(run, err); /* calls that the strategy did not run have a result before the model hears more */
+    if (r >= 0)
+        r = flush_before(run, err);
+    if (r >= 0)
+        r = a->opts && a->opts->prompt ? wr_prompt(run, a->opts->prompt, a->phase, err) : 0;
+    if (r >= 0)
+        r = make_request(a, err);
+    if (r >= 0)
+        r = view(a, err);
+    run->asking++;
+    if (r >= 0)
+        r = attempts(a, err);
+    if (r >= 0 && screened(run))
+        r = screen(a, err);
+    run->asking--;
+    struct wr_said *said = NULL;
+    if (r >= 0)
+        r = into_draft(a, &said, err);
+    else if (a->open && a->said && !run->engine->closing && !screened(run)) {
+        /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
+        struct upp_err second = {0};
+        if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
+            return r;
+    }
+    if (a->open)
+        drop_message(run, &a->open);
+    int due = run->asking ? 0 : wr_events_due(run, r < 0 ? NULL : err);
+    if (r < 0 || due < 0)
+        return r < 0 ? r : due;
+    r = wr_cycle_add(run, &said->reply.usage, err);
+    if (r < 0)
+        return r;
+    if (!wb_vec_push(&run->journal.said, said, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return 0;
+}
+
+int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_opts *opts,
+                 const struct weft_reply **ret, struct upp_err *err)
+{
+    struct wr_run *run = wr_of(pub);
+    struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase)};
+    for (size_t i = 0; i < run->journal.said.n; i++)
+        if (wb_str_eq(run->journal.said.p[i]->phase, a.phase)) {
+            *ret = &run->journal.said.p[i]->reply;
+            return 0;
+        }
+    if (!run->model)
+        return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(run->def->name));
+    a.phase = wb_arena_dup(&run->memory, a.phase); /* the journal has it when the caller's is gone */
+    int r   = wb_arena_check(&run->memory, err);
+    if (r >= 0)
+        r = ask(&a, err);
+    if (r < 0)
+        return r;
+    *ret = &run->journal.said.p[run->journal.said.n - 1]->reply;
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* run/open_message.h — what a model is saying right now: readers see it grow before it is committed. */
+#ifndef WR_OPEN_MESSAGE_H
+#define WR_OPEN_MESSAGE_H
+
+#include "run/tree.h"
+
+enum {
+    WR_PARTS       = 1024,      /* parts of one message */
+};
+
+/* The text of a part that may grow. */
+struct wr_text {
+    size_t cap;   /* 0: it has no memory yet */
+    bool   block; /* of its own; else it lies in the arena */
+    bool   closed;
+    bool   holds; /* the first half of a surrogate pair: */
+    char   half[3];
+};
+
+/* A message that a model is saying. */
+struct wr_open {
+    struct wr_open  *spare;
+    struct wr_faces *face;
+    struct wb_arena *memory;
+    struct wm_entry  entry;
+    struct wm_tape   tape;
+    struct wr_text  *texts; /* of each part */
+    size_t           n, room;
+    uint32_t         index, step;
+    uint64_t         number; /* of its first event, when it is on the air */
+    uint32_t         epoch;  /* of all of them */
+    size_t           bytes;
+};
+/* Names, media and small texts are copied into the arena, which outlives it. */
+int  wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;
+void wr_open_free(struct wr_engine *e, struct wr_open *o); /* with all texts; NULL is fine */
+int  wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err) UPP_MUST_CHECK;
+/* Closes what is open and marks calls as cut: nothing more will be said. */
+int wr_open_cut(struct wr_open *o, struct upp_err *err) UPP_MUST_CHECK;
+/* Gives the message with all its texts to the arena. */
+int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+void wr_open_done(struct wr_open *o); /* a spare one */
+
+#endif

@@ -1,0 +1,294 @@
+/* run/run.c — a run in memory: made, freed, used again; its agent and system text; what its strategy sees of it. */
+#include "base/hooks.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "run/engine_state.h"
+#include "run/open_message.h"
+#include "run/run.h"
+#include "run/strategy.h"
+
+/* ---- Its system text -----------------------------------------------------------------------------------------------
+ *
+ * The system text of a run: its agent's, and what the request that began it was let say.
+ *
+ * As OpenAI has it: `instructions` stand in the place of the agent's, `additional_instructions` behind them. They are
+ * for the agent that the request named, and for no other: not for agents below it, nor for one to whom the thread is
+ * passed. Who may say them is the server's matter; here they are options that are kept with the run.
+ */
+
+static struct upp_str text_at(yyjson_val *v, const char *name)
+{
+    yyjson_val *text = yyjson_obj_get(v, name);
+    return text && yyjson_is_str(text) ? wj_text(text) : (struct upp_str){0};
+}
+
+static int instruct(struct wr_run *run, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    run->system   = run->def ? run->def->system : (struct upp_str){0};
+    if (!run->def || !run->row.options.n || run->row.depth || !wb_str_eq(run->def->name, run->row.agent))
+        return 0;
+    int r = wj_read(&run->memory, run->row.options, NULL, &v, err);
+    if (r < 0)
+        return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the options of the run are no JSON");
+    struct upp_str own = text_at(v, "instructions"), more = text_at(v, "additional_instructions");
+    if (own.n)
+        run->system = own;
+    if (more.n)
+        run->system = run->system.n ? wb_arena_printf(&run->memory, "%.*s\n\n%.*s", UPP_FMT(run->system), UPP_FMT(more))
+                                    : more;
+    return wb_arena_check(&run->memory, err);
+}
+
+/* ---- Made, freed, used again ---------------------------------------------------------------------------------- */
+
+/* A spare one keeps its memory and the room of its lists. */
+static struct wr_run *take_run(struct wr_engine *e)
+{
+    struct wr_run *run = e->spares.runs;
+    if (!run)
+        return wb_calloc(1, sizeof *run);
+    e->spares.runs = run->spare;
+    e->spares.n_runs--;
+    memset(run, 0, offsetof(struct wr_run, memory));
+    run->journal.said.n = run->journal.prompted.n = run->journal.calls.n = run->journal.approved.n = 0;
+    run->journal.pending.n = run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = 0;
+    run->executions.n = run->cycles.n = run->places.n = run->later.n = run->noted.n = 0;
+    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
+    return run;
+}
+
+/* The definition now in force. An agent without a model has that of whoever asks it. Params are an agent's own; in a
+ * configuration they belong to the model, and go with it. */
+static void define(struct wr_run *run, const struct wr_agent_def *def)
+{
+    run->def = def;
+    if (!def)
+        return;
+    bool own           = def->model || !run->parent;
+    run->model         = own ? def->model : run->parent->model;
+    run->params        = own || def->agent ? def->params : run->parent->params;
+    run->pub.agent     = def->agent;
+    run->pub.opts      = def->strategy->opts;
+    run->pub.hooks     = def->hooks;
+    run->pub.has_tools = def->n_tools > 0;
+    run->pub.model     = run->model;
+    run->pub.signal    = &run->engine->wait;
+}
+
+int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
+{
+    struct wm_run row = run->row;
+    row.agent         = agent;
+    define(run, wr_agent(run->engine, agent));
+    if (!run->def)
+        return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
+    run->face = wr_tree_face(run->tree, &row, run->def->id);
+    return run->face ? instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+}
+
+int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
+               struct wr_run **ret, struct upp_err *err)
+{
+    struct wr_run *run = take_run(e);
+    if (!run)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    t->refs++;
+    run->engine      = e;
+    run->tree        = t;
+    run->parent      = parent;
+    run->memory.max  = WR_RUN_MEMORY;
+    run->row         = *row;
+    run->row.call    = wb_arena_dup(&run->memory, row->call);
+    run->row.options = wb_arena_dup(&run->memory, row->options);
+    run->row.error   = wb_arena_dup(&run->memory, row->error);
+    run->pub.depth   = row->depth;
+    run->pub.parent  = parent ? &parent->pub : NULL;
+    define(run, wr_agent(e, row->agent));
+    run->face = wr_tree_face(t, row, run->def ? run->def->id : UPP_STR(""));
+    int r     = wb_arena_check(&run->memory, err);
+    if (r >= 0 && !run->face)
+        r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    if (r >= 0)
+        run->row.agent = run->face->from.agent; /* the tree outlives it */
+    if (r >= 0)
+        r = instruct(run, err);
+    if (r < 0) {
+        wr_run_free(run);
+        return r;
+    }
+    *ret = run;
+    return 0;
+}
+
+static void run_done(struct wr_run *run)
+{
+    wb_vec_done(&run->draft.entries);
+    wb_vec_done(&run->draft.records);
+    wb_vec_done(&run->path);
+    wb_vec_done(&run->mine);
+    wb_vec_done(&run->places);
+    wb_vec_done(&run->later);
+    wb_vec_done(&run->reasoning);
+    wb_vec_done(&run->grants);
+    wb_vec_done(&run->noted);
+    wb_vec_done(&run->speakers);
+    wb_vec_done(&run->executions);
+    wb_vec_done(&run->cycles);
+    wb_vec_done(&run->journal.said);
+    wb_vec_done(&run->journal.prompted);
+    wb_vec_done(&run->journal.calls);
+    wb_vec_done(&run->journal.approved);
+    wb_vec_done(&run->journal.pending);
+    wr_ids_done(&run->ids);
+    wb_arena_done(&run->memory);
+    wb_free(run);
+}
+
+enum { SPARE_ITEMS = 64 };
+
+static bool worth_keeping(const struct wr_run *run)
+{
+    return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
+           run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
+           run->noted.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
+           run->journal.calls.cap <= SPARE_ITEMS && run->journal.pending.cap <= SPARE_ITEMS &&
+           run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
+           run->draft.records.cap <= SPARE_ITEMS;
+}
+
+void wr_run_free(struct wr_run *run)
+{
+    if (!run)
+        return;
+    struct wr_tree *t = run->tree;
+    if (run->draft.open) {
+        wr_readers_leave(t, run->draft.open, true);
+        if (t->open == run->draft.open)
+            t->open = NULL;
+    }
+    wr_open_free(run->engine, run->draft.open);
+    upp_turn_free(run->turn);
+    if (worth_keeping(run)) {
+        struct wr_spares *s = &run->engine->spares;
+        if (run->memory.used || run->memory.failed) /* else the turn took it */
+            wb_arena_reset(&run->memory);
+        wr_ids_clear(&run->ids);
+        run->spare = s->runs;
+        s->runs    = run;
+        s->n_runs++;
+    } else
+        run_done(run);
+    wr_tree_unref(t);
+}
+
+struct wb_arena wr_arena_take(struct wr_spares *s, size_t max)
+{
+    struct wb_arena a = {0};
+    if (s->n_arenas)
+        a = s->arenas[--s->n_arenas];
+    a.max = max;
+    return a;
+}
+
+void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
+{
+    if (!a->chunks)
+        return;
+    if (s->n_arenas == WR_SPARE_CALLS || a->used > WR_SPARE_BYTES) {
+        wb_arena_done(a);
+        return;
+    }
+    wb_arena_reset(a);
+    s->arenas[s->n_arenas++] = *a;
+}
+
+void wr_value_take(struct wr_spares *s, struct upp_value *ret)
+{
+    *ret = s->n_values ? s->values[--s->n_values] : (struct upp_value)UPP__VALUE;
+}
+
+void wr_value_give(struct wr_spares *s, struct upp_value *v)
+{
+    if (s->n_values == WR_SPARE_CALLS || v->json.cap + v->spare.cap > WR_SPARE_BYTES) {
+        upp__value_done(v);
+        return;
+    }
+    wb_buf_clear(&v->json);
+    wb_buf_clear(&v->spare);
+    v->set = v->is_error     = false;
+    s->values[s->n_values++] = *v;
+}
+
+void wr_spares_done(struct wr_spares *s)
+{
+    upp__room_done(&s->room);
+    while (s->n_values)
+        upp__value_done(&s->values[--s->n_values]);
+    while (s->n_arenas)
+        wb_arena_done(&s->arenas[--s->n_arenas]);
+    for (struct wr_run *run; (run = s->runs);) {
+        s->runs = run->spare;
+        run_done(run);
+    }
+    for (struct wr_tree *t; (t = s->trees);) {
+        s->trees = t->spare;
+        wb_arena_done(&t->memory);
+        wb_free(t);
+    }
+    for (struct wr_open *o; (o = s->opens);) {
+        s->opens = o->spare;
+        wr_open_done(o);
+    }
+}
+
+void wr_run_freep(struct wr_run **run)
+{
+    wr_run_free(*run);
+}
+
+/* ---- For its strategy ---------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 10 };
+
+struct wb_arena *wr_memory(struct weft_run *run)
+{
+    return &wr_of(run)->memory;
+}
+
+const struct wr_tool *wr_tools_of(struct weft_run *run, size_t *n)
+{
+    const struct wr_agent_def *def = wr_of(run)->def;
+    *n                             = def->n_tools;
+    return def->tools;
+}
+
+bool wr_can_structure(struct weft_run *run)
+{
+    const struct upp_model *m = wr_of(run)->model;
+    return m && (!m->can || (m->can & UPP_CAN_STRUCTURE));
+}
+
+bool wr_step_begun(struct weft_run *run)
+{
+    const struct wr_run *r = wr_of(run);
+    return r->step.dirty || r->step.told;
+}
+
+int wr_rounds(struct weft_run *run, uint32_t own)
+{
+    const struct upp_tool_strategy *s = wr_of(run)->def->tool_strategy;
+    if (own)
+        return own > INT_MAX ? INT_MAX : (int)own;
+    if (s && s->max_iterations < 0)
+        return UPP_HAND_BACK;
+    return s && s->max_iterations ? s->max_iterations : ROUNDS;
+}
+
+int wr_too_many_rounds(struct weft_run *run, int max, struct upp_err *err)
+{
+    const struct upp_tool_strategy *s = wr_of(run)->def->tool_strategy;
+    int                             r = s && s->on_max_iterations ? s->on_max_iterations(s->arg, max, err) : 0;
+    return r < 0 ? r : upp_fail(err, UPP_EINVALID, "Tool execution exceeded maximum iterations (%d)", max);
+}

@@ -1,0 +1,343 @@
+/* run/supervisor.c — looking after runs that nobody works on.
+ *
+ * A waiting run expires. A queued one is started when its turn has come, and one that could not be ended or taken up
+ * (no memory, too many at once, a full disk) is taken up again. One fiber does all of that: it sleeps until the next
+ * moment that matters, reads the runs that have not ended, and goes when there is nothing left to look after.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "run/engine_state.h"
+#include "run/journal.h"
+#include "run/start.h"
+
+enum {
+    SOON_MS  = 1000,
+    LATER_MS = 60000,
+    TRIES    = 10,  /* of a run that works and cannot be ended: five minutes, and as many answers of its model */
+    TROUBLED = 4096 /* runs in trouble whose times are known */
+};
+
+/* ---- After a crash: every run that has not ended goes on from what the log holds --------------------------------- */
+
+/* C5: what the dead process said since the last record is void. The epoch rises, whatever was on the air. */
+static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_tree *t = run->tree;
+    int             r = wr_load(run, err);
+    if (r < 0)
+        return r;
+    run->loaded = true;
+    (void)wr_now(run);
+    struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->last = t->next - 1;
+    t->epoch++;
+    run->voids++;
+    run->attempt = run->voids;
+    return 0;
+}
+
+/* Still said to work, and nobody does? What a list said may be old. */
+static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
+{
+    struct wl_store *s = run->engine->store;
+    struct wm_run    now;
+    int              r = wl_get_run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
+    if (r < 0)
+        return r;
+    if (now.status != WM_RUNNING && now.status != WM_CANCELING)
+        return 0;
+    run->row = now;
+    return 1;
+}
+
+/* ret: for whoever waits for its turn, with its tree where this took it up; NULL: nobody does. */
+static WEFT_SUSPENDS int take_up_for(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    struct wr_run                             *run;
+    int                                        r = wr_tree_get(e, o, row, &t, err);
+    if (r < 0 || t->run)
+        return r; /* somebody has it */
+    r = wr_tree_own(t, row, &run, err);
+    if (r < 0)
+        return r;
+    r = still_works(run, err);
+    if (r > 0)
+        r = take_up(run, err);
+    else if (r == 0)
+        return wr_tree_disown(run), 0;
+    if (r >= 0 && ret)
+        r = wr_want_turn(run, watch, err);
+    if (r >= 0)
+        r = wr_launch(run, err);
+    if (r < 0) {
+        wr_tree_disown(run);
+        return r;
+    }
+    wb_crashpoint("recover.before");
+    r = wr_flush(run, NULL, err);
+    wb_crashpoint("recover.after");
+    if (r >= 0 && ret)
+        ret->tree = wr_wanted(run);
+    wr_go(run, r >= 0);
+    e->counts.recovered += r >= 0;
+    return r;
+}
+
+/* Goes on with a run that is said to work, when nobody does. */
+static WEFT_SUSPENDS int go_on(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                               struct upp_err *err)
+{
+    return take_up_for(e, o, row, NULL, NULL, err);
+}
+
+int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, const struct wr_watch *watch,
+              struct wr_started *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    int r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
+            *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
+            r    = take_up_for(e, o, &runs[i], watch, ret, err);
+            return r < 0 || ret->tree ? r : upp_fail(err, UPP_EBUSY, "the run works already");
+        }
+    return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
+}
+
+static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     struct upp_err *err)
+{
+    if (row->depth)
+        return 0; /* its parent takes it up */
+    switch (row->status) {
+    case WM_QUEUED:
+        return wr_start_next(e, o, row->thread, err);
+    case WM_WAITING:
+        if (row->cancel) { /* its end had begun */
+            int r = wr_cancel(e, o, row->id, err);
+            return r == -UPP_EREFUSED ? 0 : r;
+        }
+        wr_look_at(e, row->expires_ms);
+        return 0;
+    default:
+        return go_on(e, o, row, err);
+    }
+}
+
+int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
+{
+    struct wb_uuid after = {{0}};
+    *ret                 = 0;
+    wb_crashpoint("recover.begin");
+    for (size_t n = 1; n && e->store;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++) {
+            struct upp_err why = {0};
+            after              = runs[i].id;
+            r                  = recover_one(e, &owners[i], &runs[i], &why);
+            if (r == -UPP_ENOMEM || r == -UPP_ECANCELED) {
+                if (err)
+                    *err = why;
+                return r;
+            }
+            if (r == -UPP_ELIMIT) /* enough work for now: the others come when there is room */
+                wr_look_soon(e);
+            else if (r < 0) { /* one that cannot be read must not keep the others down */
+                char id[WB_UUID_TEXT + 1];
+                wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
+                       WB_LERR(&why));
+            } else
+                ++*ret;
+        }
+    }
+    return 0;
+}
+
+/* ---- Trouble ---------------------------------------------------------------------------------------------------- */
+
+static struct wr_trouble *find_trouble(const struct wr_engine *e, struct wb_uuid run)
+{
+    for (size_t i = 0; i < e->troubled.n; i++)
+        if (wb_uuid_eq(e->troubled.p[i].run, run))
+            return &e->troubled.p[i];
+    return NULL;
+}
+
+int wr_troubled(const struct wr_engine *e, struct wb_uuid run)
+{
+    const struct wr_trouble *t = find_trouble(e, run);
+    return t ? t->failed : 0;
+}
+
+void wr_trouble_over(struct wr_engine *e, struct wb_uuid run)
+{
+    struct wr_trouble *t = find_trouble(e, run);
+    if (t)
+        *t = e->troubled.p[--e->troubled.n];
+}
+
+static bool is_full(const struct wr_engine *e)
+{
+    return e->troubled.n >= TROUBLED;
+}
+
+/* Nobody will know how often one more was tried: it waits until one of the others is well. */
+static void no_room(struct wr_tree *tree)
+{
+    char id[WB_UUID_TEXT + 1];
+    if (!is_full(tree->engine)) { /* of memory: as those that find no room to work */
+        wr_look_soon(tree->engine);
+        return;
+    }
+    wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them",
+           WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", TROUBLED));
+    wr_look_at(tree->engine, wb_wall_ms() + LATER_MS);
+}
+
+void wr_trouble(struct wr_tree *tree, bool worked)
+{
+    struct wr_engine  *e = tree->engine;
+    struct wr_trouble *t = find_trouble(e, tree->root), new = {.run = tree->root};
+    if (!e->store || e->closing)
+        return;
+    if (!t && wb_vec_push(&e->troubled, new, TROUBLED))
+        t = &e->troubled.p[e->troubled.n - 1];
+    if (!t) {
+        no_room(tree);
+        return;
+    }
+    t->failed  = tree->failed;
+    t->wait_ms = t->wait_ms ? WB_MIN(2 * t->wait_ms, (int64_t)LATER_MS) : SOON_MS;
+    t->tries += worked;
+    t->at_ms = t->tries < TRIES ? wb_wall_ms() + t->wait_ms : INT64_MAX;
+    if (t->at_ms == INT64_MAX) {
+        char id[WB_UUID_TEXT + 1];
+        wb_log(WB_ERROR, "a run cannot be ended, and is left for the next start",
+               WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("tries", t->tries));
+    } else
+        wr_look_at(e, t->at_ms);
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                struct upp_err *err)
+{
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    int                                        r = wr_tree_get(e, o, row, &t, err);
+    if (r < 0 || t->run)
+        return r < 0 ? r : -UPP_EBUSY;
+    struct upp_err why = {0};
+    r                  = wr_end_idle(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
+    return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
+}
+
+/* When to look at it again, in milliseconds since 1970; INT64_MAX: never, somebody works on it or it has ended. */
+static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row)
+{
+    int64_t        now = wb_wall_ms();
+    struct upp_err err = {0};
+    int            r   = 0;
+    if (row->depth)
+        return INT64_MAX; /* its parent does */
+    if (row->status == WM_QUEUED)
+        r = wr_start_next(e, o, row->thread, &err);
+    else if (row->status != WM_WAITING) {
+        const struct wr_trouble *t = find_trouble(e, row->id);
+        if (t && t->at_ms > now)
+            return t->at_ms;
+        if (!t && is_full(e))
+            return now + LATER_MS;
+        r = go_on(e, o, row, &err);
+    } else if (row->cancel) /* its end had begun */
+        r = wr_cancel(e, o, row->id, &err);
+    else if (row->expires_ms && row->expires_ms > now)
+        return row->expires_ms;
+    else
+        r = row->expires_ms ? expire(e, o, row, &err) : 0;
+    if (r >= 0 || r == -UPP_EREFUSED || r == -UPP_ECANCELED)
+        return INT64_MAX;
+    if (r != -UPP_EBUSY && r != -UPP_ELIMIT) {
+        char id[WB_UUID_TEXT + 1];
+        wb_log(WB_WARN, "a run waits until something is better", WB_LS("run", wb_uuid_text(row->id, id)),
+               WB_LERR(&err));
+    }
+    return now + e->look_ms;
+}
+
+static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
+{
+    struct wb_uuid after = {{0}};
+    int64_t        next  = INT64_MAX;
+    for (size_t n = 1; n && !e->closing;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n && !e->closing; i++) {
+            int64_t at = look_at(e, &owners[i], &runs[i]);
+            after      = runs[i].id;
+            next       = WB_MIN(next, at);
+        }
+    }
+    e->look_at_ms = WB_MIN(e->look_at_ms, next);
+    return 0;
+}
+
+static WEFT_SUSPENDS int look_main(void *arg, struct upp_err *err)
+{
+    struct wr_engine *e = arg;
+    (void)err;
+    for (int r = 0; r != -UPP_ECANCELED && !e->closing && e->look_at_ms != INT64_MAX;) {
+        int64_t        now = wb_wall_ms(), left = e->look_at_ms - now;
+        struct upp_err why = {0};
+        if (left > 0) {
+            WEFT_DEADLINE((uint64_t)WB_MIN(left, LATER_MS)); /* the clock may be moved */
+            r = weft_cond_wait(&e->look, &why);
+            continue;
+        }
+        e->look_at_ms = INT64_MAX;
+        e->look_ms    = WB_MIN(2 * e->look_ms, (int64_t)LATER_MS);
+        r             = look_at_all(e, &why);
+        if (r < 0 && r != -UPP_ECANCELED) {
+            wb_log(WB_WARN, "runs could not be looked after", WB_LERR(&why));
+            e->look_at_ms = now + LATER_MS;
+        }
+        if (e->look_at_ms > now + LATER_MS) /* nothing is in a bad state */
+            e->look_ms = SOON_MS;
+    }
+    e->looking = false;
+    return 0;
+}
+
+void wr_look_at(struct wr_engine *e, int64_t ms)
+{
+    if (!ms || !e->store || e->closing)
+        return;
+    if (!e->look_ms)
+        e->look_ms = SOON_MS;
+    e->look_at_ms = WB_MIN(e->look_at_ms, ms);
+    if (e->looking)
+        weft_cond_broadcast(&e->look);
+    else
+        e->looking = weft_scope_spawn(&e->scope, "looks after runs", look_main, e, NULL, NULL) >= 0;
+}
+
+void wr_look_soon(struct wr_engine *e)
+{
+    wr_look_at(e, wb_wall_ms() + SOON_MS);
+}
