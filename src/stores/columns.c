@@ -8,7 +8,7 @@
 
 #define AT(type_, member)        {.type = (type_), .at = offsetof(T, member)}
 #define WITH(type_, member, ...) {.type = (type_), .at = offsetof(T, member), __VA_ARGS__}
-#define KIND(columns_)           {.size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_)}
+#define KIND(columns_, groups_)  {.size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_), .groups = (groups_)}
 
 #define T struct wl_row
 static const struct ws_column row[] = {
@@ -20,7 +20,7 @@ static const struct ws_column row[] = {
     WITH(WS_TEXT, body, .seal = 1, .home = true),
     WITH(WS_TEXT, tape, .seal = 1),
 };
-const struct ws_kind ws_rows = KIND(row);
+const struct ws_kind ws_rows = KIND(row, 1);
 #undef T
 
 #define T struct wl_node
@@ -38,7 +38,7 @@ static const struct ws_column node[] = {
     WITH(WS_TEXT, origin, .seal = 2, .home = true, .optional = true, .what = "the origin of a branch",
          .max = WS_TEXT_MAX),
 };
-const struct ws_kind ws_nodes = KIND(node);
+const struct ws_kind ws_nodes = KIND(node, 2);
 #undef T
 
 #define T struct wl_thread
@@ -57,7 +57,7 @@ static const struct ws_column thread[] = {
     AT(WS_U64, updated_ms),
     AT(WS_U32, at),
 };
-const struct ws_kind ws_threads = KIND(thread);
+const struct ws_kind ws_threads = KIND(thread, 1);
 #undef T
 
 #define T struct wm_run
@@ -91,7 +91,7 @@ static const struct ws_column run[] = {
     AT(WS_U64, expires_ms),
     AT(WS_BOOL, swept),
 };
-const struct ws_kind ws_runs = KIND(run);
+const struct ws_kind ws_runs = KIND(run, 2);
 #undef T
 
 #define T struct wl_alias
@@ -100,7 +100,7 @@ static const struct ws_column alias[] = {
     WITH(WS_NAME, text, .what = "an alias", .max = WS_NAME_MAX),
     AT(WS_ID, object),
 };
-const struct ws_kind ws_aliases = KIND(alias);
+const struct ws_kind ws_aliases = KIND(alias, 0);
 #undef T
 
 #define T struct wl_key
@@ -111,7 +111,7 @@ static const struct ws_column key[] = {
     AT(WS_ID, object),
     AT(WS_U64, created_ms),
 };
-const struct ws_kind ws_keys = KIND(key);
+const struct ws_kind ws_keys = KIND(key, 0);
 #undef T
 
 #define T struct wl_value
@@ -120,7 +120,7 @@ static const struct ws_column value[] = {
     WITH(WS_NAME, name, .what = "the name of a value", .max = WS_NAME_MAX),
     WITH(WS_TEXT, bytes, .seal = 1, .home = true, .what = "a value", .max = WS_VALUE_MAX),
 };
-const struct ws_kind ws_values = KIND(value);
+const struct ws_kind ws_values = KIND(value, 1);
 #undef T
 
 #define T struct wl_piece
@@ -130,16 +130,16 @@ static const struct ws_column piece[] = {
     AT(WS_BOOL, last),
     AT(WS_NAME, bytes),
 };
-const struct ws_kind ws_pieces = KIND(piece);
+const struct ws_kind ws_pieces = KIND(piece, 0);
 #undef T
 
 static const struct ws_column tenant[]   = {{.type = WS_NAME}};
-static const struct ws_kind   tenants    = {sizeof(struct upp_str), tenant, 1};
+static const struct ws_kind   tenants    = {sizeof(struct upp_str), tenant, 1, 0};
 static const struct ws_column blob[]     = {{.type = WS_HASH}};
-static const struct ws_kind   blobs      = {sizeof(struct wl_blob_key), blob, 1};
+static const struct ws_kind   blobs      = {sizeof(struct wl_blob_key), blob, 1, 0};
 static const struct ws_column progress[] = {{.type = WS_U64, .at = offsetof(struct wl_progress, upto)},
                                             {.type = WS_U64, .at = offsetof(struct wl_progress, end)}};
-static const struct ws_kind   learned    = {sizeof(struct wl_progress), progress, 2};
+static const struct ws_kind   learned    = {sizeof(struct wl_progress), progress, 2, 0};
 
 const struct ws_kind *ws_kind_of(enum wl_what what)
 {

@@ -35,6 +35,7 @@ struct ws_kind {
     size_t                  size; /* of its struct */
     const struct ws_column *columns;
     size_t                  n;
+    unsigned                groups; /* of texts that are sealed */
 };
 extern const struct ws_kind ws_rows, ws_nodes, ws_threads, ws_runs, ws_aliases, ws_keys, ws_values, ws_pieces;
 

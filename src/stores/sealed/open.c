@@ -53,13 +53,11 @@ static int open_texts(struct ws_seal *x, const struct ws_sealed_texts *t, struct
 static int open_thing(struct ws_seal *x, const struct ws_kind *k, void *thing, struct upp_err *err)
 {
     int r = 0;
-    for (unsigned group = 1; r >= 0; group++) {
+    for (unsigned group = 1; r >= 0 && group <= k->groups; group++) {
         struct ws_sealed_texts t = ws_sealed_texts(k, thing, group);
-        if (!t.n)
-            return 0;
-        r = open_texts(x, &t, err);
+        r                        = open_texts(x, &t, err);
     }
-    return not_opened(err, r, k, thing);
+    return r < 0 ? not_opened(err, r, k, thing) : 0;
 }
 
 /* Opens n things of a tenant that stand in a row. */

@@ -137,11 +137,9 @@ static int seal_thing(struct sealing *g, const struct ws_kind *k, const void *th
         return r;
     memcpy(copy, thing, k->size);
     memcpy(ret, &copy, sizeof copy);
-    for (unsigned group = 1; r >= 0; group++) {
+    for (unsigned group = 1; r >= 0 && group <= k->groups; group++) {
         struct ws_sealed_texts t = ws_sealed_texts(k, copy, group);
-        if (!t.n)
-            break;
-        r = seal_texts(g, &t, err);
+        r                        = seal_texts(g, &t, err);
     }
     return r;
 }

@@ -12,7 +12,7 @@ enum { WS_NAMES_NAME = 64 };
 struct ws_sealed_texts {
     struct ws_place at;
     struct upp_str *part[WS_SEAL_PARTS];
-    size_t          n; /* 0: there is no such group */
+    size_t          n;
     struct upp_str *home;
     bool            optional;
 };
