@@ -83,10 +83,10 @@ static WEFT_SUSPENDS int many_steps(struct weft_run *run, struct upp_err *err)
     return 0;
 }
 
-static const struct weft_strategy  strategy = {.name = "steps", .execute = many_steps};
-static const struct wr_agent_def agent    = {
-       .name = UPP_STR_INIT("bench"), .id = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = &says,
-                                                         .strategy = &strategy};
+static const struct weft_strategy strategy = {.name = "steps", .execute = many_steps};
+static const struct wr_agent_def  agent    = {
+        .name = UPP_STR_INIT("bench"), .id = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = &says,
+                                                          .strategy = &strategy};
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 {
@@ -143,8 +143,9 @@ static WEFT_SUSPENDS int run_all(void *arg, struct upp_err *err)
     struct wr_started s[SESSIONS];
     int               r = 0;
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++) {
-        struct wr_start what = {.owner = owner, .thread = w->threads[i], .agent = agent.name, .input = &hello, .durability = w->durability};
-        r                    = wr_start(w->engine, &what, &s[i], err);
+        struct wr_start what = {
+            .owner = owner, .thread = w->threads[i], .agent = agent.name, .input = &hello, .durability = w->durability};
+        r = wr_start(w->engine, &what, &s[i], err);
     }
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++) {
         uint8_t status;

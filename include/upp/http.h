@@ -17,16 +17,15 @@ struct upp_header {
 
 /* Everything is borrowed until close. */
 struct upp_http_request {
-    struct upp_str method; /* empty: POST if body is not NULL, else GET */
-    struct upp_str url;
-    const struct upp_header
-                  *headers; /* values may be secrets: they are never logged and never sent to another host */
-    size_t         n_headers;
-    struct upp_str body;
-    uint64_t       head_ms;   /* limit until the response head arrives. 0: 120000 */
-    uint64_t       idle_ms;   /* limit between two pieces of the body. 0: 60000 */
-    uint64_t       total_ms;  /* limit of the whole call. 0: none */
-    size_t         max_bytes; /* limit of the body, after decompression. 0: 64 MiB */
+    struct upp_str           method; /* empty: POST if body is not NULL, else GET */
+    struct upp_str           url;
+    const struct upp_header *headers; /* values may be secrets: they are never logged and never sent to another host */
+    size_t                   n_headers;
+    struct upp_str           body;
+    uint64_t                 head_ms;   /* limit until the response head arrives. 0: 120000 */
+    uint64_t                 idle_ms;   /* limit between two pieces of the body. 0: 60000 */
+    uint64_t                 total_ms;  /* limit of the whole call. 0: none */
+    size_t                   max_bytes; /* limit of the body, after decompression. 0: 64 MiB */
 };
 
 struct upp_http_head {

@@ -56,8 +56,7 @@ struct upp_request {
 };
 
 enum upp_step_kind {
-    UPP_STEP_OPEN =
-        1, /* the message begins: .text is its id at the vendor, or NULL. Optional, at most once, first */
+    UPP_STEP_OPEN = 1, /* the message begins: .text is its id at the vendor, or NULL. Optional, at most once, first */
     UPP_STEP_PART_OPEN,
     UPP_STEP_DELTA,
     UPP_STEP_PART_CLOSE,

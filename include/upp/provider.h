@@ -90,8 +90,8 @@ struct upp_provider_opts {
     const char                 *base_url;    /* the API's root or the whole endpoint. NULL: the provider's default */
     const char                 *api;         /* openai: "responses" (default) or "chat" */
     const char                 *api_version; /* anthropic: "2023-06-01" (default), "2026-10-21" */
-    const char                 *auth;    /* how the key is sent; NULL: the vendor's way (docs/configuration.md) */
-    const char                 *api_key; /* NULL: `keys`, else the provider's environment variable */
+    const char                 *auth;        /* how the key is sent; NULL: the vendor's way (docs/configuration.md) */
+    const char                 *api_key;     /* NULL: `keys`, else the provider's environment variable */
     struct upp_keys             keys;
     const struct upp_header    *headers; /* additional ones; one with a NULL value removes the provider's own */
     size_t                      n_headers;
@@ -101,7 +101,7 @@ struct upp_provider_opts {
     size_t                      max_event;  /* bytes of one stream event. 0: 16 MiB */
     size_t                      max_answer; /* bytes of a response. 0: 64 MiB */
     struct upp_retry_opts       retry;
-    const struct upp_transport *transport; /* NULL: libcurl. Must outlive the model */
+    const struct upp_transport *transport;       /* NULL: libcurl. Must outlive the model */
     struct upp_http_opts        http;            /* its member `size` is ignored */
     bool                        no_stream_usage; /* for a server that rejects stream_options */
 };

@@ -90,7 +90,7 @@ struct wa_asked {
 };
 
 /* Points into `to`, and to what the caller gave: neither may move. */
-int  wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
+int wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
 /* From now on what it points to is its own: for whoever may free what the caller gave. `thread` and `wait` are not. */
 int  wa_asked_own(struct wa_asked *q, struct upp_err *err) UPP_MUST_CHECK;
 void wa_asked_done(struct wa_asked *q);

@@ -142,7 +142,7 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
     if (r >= 0)
         r = check_model(a, d, err);
     if (r >= 0)
-        r = wa_around_new(a->middleware, a->n_middleware, a, &d->pub.around, err);
+        r = wa_middleware_new(a->middleware, a->n_middleware, a, &d->pub.middleware, err);
     return r < 0 ? upp_wrap(err, r, "agent '%.*s'", UPP_FMT(wa_agent_name(a))) : 0;
 }
 
@@ -157,7 +157,7 @@ void wa_def_free(struct wa_def *d)
         } schema = {.in = d->tools[i].schema};
         upp_schema_free(schema.out);
     }
-    wa_around_free(d->pub.around);
+    wa_middleware_free(d->pub.middleware);
     struct wb_arena arena = d->arena;
     wb_arena_done(&arena);
 }

@@ -7,10 +7,10 @@
 #include "base/hooks.h"
 
 struct shared {
-    struct upp_thread     *thread;
-    struct wa_query_place *place; /* NULL: the thread is all there is */
-    unsigned               refs;
-    bool                   busy; /* a run has its messages */
+    struct upp_thread       *thread;
+    struct wa_query_backend *place; /* NULL: the thread is all there is */
+    unsigned                 refs;
+    bool                     busy; /* a run has its messages */
 };
 
 struct query {
@@ -59,7 +59,7 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     return 0;
 }
 
-int wa_query_at(struct weft_agent *a, struct wa_query_place *place, struct upp_thread *thread, struct upp_str text,
+int wa_query_at(struct weft_agent *a, struct wa_query_backend *place, struct upp_thread *thread, struct upp_str text,
                 struct weft_query_result **ret, struct upp_err *err)
 {
     struct shared *s = wb_calloc(1, sizeof *s);

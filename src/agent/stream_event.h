@@ -1,8 +1,8 @@
 /* agent/stream_event.h — from events of the engine to UAP's AgentStreamEvents, as a C program sees them.
  *
- * The dialect `uap` writes the same ones as JSON (dialects/uap/stream.c); that both agree is a test. What the engine's events
- * say by themselves is told at once; remembered is, for each run of the tree, which calls its last message made, and of
- * a child what it was asked and what it said last. */
+ * The dialect `uap` writes the same ones as JSON (dialects/uap/stream.c); that both agree is a test. What the engine's
+ * events say by themselves is told at once; remembered is, for each run of the tree, which calls its last message made,
+ * and of a child what it was asked and what it said last. */
 #ifndef WA_STREAM_EVENT_H
 #define WA_STREAM_EVENT_H
 
@@ -19,7 +19,7 @@ struct wa_voice {
     bool           begun;
     struct wb_uuid parent_agent, parent_run; /* of a child: who called it */
     struct upp_str task, last;               /* of a child */
-    WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
+    WB_VEC(struct upp_str) calls;            /* ids, for their positions; in `ids` */
     struct wb_arena ids, memory;
     struct wb_buf   plan_step; /* the step of a plan that the current step is */
     uint32_t        step;      /* that began last */

@@ -174,15 +174,13 @@ int wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err)
         return 0;
     size_t most = WB_SECRET_MAX - sizeof(struct wb_hidden);
     text        = wb_str_sub(text, 0, most);
-    int r =
-        wb_secret_room(sizeof(struct wb_hidden) + (text.n > FORMED ? text.n : text.n * ROOM), &pages, &into, err);
+    int r = wb_secret_room(sizeof(struct wb_hidden) + (text.n > FORMED ? text.n : text.n * ROOM), &pages, &into, err);
     if (r < 0)
         return r;
     struct wb_hidden *h = (void *)into;
     h->pages            = pages;
     h->word             = text.n < WHOLE;
-    h->pieces           = text.n >= PIECES && !memchr(text.p, ' ', text.n) &&
-                wb_str_find(text, UPP_STR("://"), 0) == SIZE_MAX;
+    h->pieces = text.n >= PIECES && !memchr(text.p, ' ', text.n) && wb_str_find(text, UPP_STR("://"), 0) == SIZE_MAX;
     make_forms(h, text, into + sizeof *h);
     (void)pthread_rwlock_wrlock(&lock); /* these locks fail only for nonsense */
     wb_list_push(&hidden, &h->link);

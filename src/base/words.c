@@ -12,10 +12,10 @@ static const struct {
     uint32_t  from;
     enum kind is;
 } kinds[] = {
-    {0x00, BETWEEN},  {'0', LETTER},    {'9' + 1, BETWEEN}, {'A', LETTER},      {'Z' + 1, BETWEEN}, {'a', LETTER},
-    {'z' + 1, BETWEEN}, {0xc0, LETTER}, {0xe00, ALONE},     {0xf00, LETTER},    {0x1000, ALONE},    {0x10a0, LETTER},
-    {0x1780, ALONE},  {0x1800, LETTER}, {0x2000, BETWEEN},  {0x2070, ALONE},    {0x3000, BETWEEN},  {0x3005, ALONE},
-    {0x3008, BETWEEN}, {0x3021, ALONE}, {0xff00, BETWEEN},  {0xff10, ALONE},
+    {0x00, BETWEEN},    {'0', LETTER},    {'9' + 1, BETWEEN}, {'A', LETTER},   {'Z' + 1, BETWEEN}, {'a', LETTER},
+    {'z' + 1, BETWEEN}, {0xc0, LETTER},   {0xe00, ALONE},     {0xf00, LETTER}, {0x1000, ALONE},    {0x10a0, LETTER},
+    {0x1780, ALONE},    {0x1800, LETTER}, {0x2000, BETWEEN},  {0x2070, ALONE}, {0x3000, BETWEEN},  {0x3005, ALONE},
+    {0x3008, BETWEEN},  {0x3021, ALONE},  {0xff00, BETWEEN},  {0xff10, ALONE},
 };
 
 static enum kind kind_of(uint32_t c)

@@ -12,7 +12,7 @@ enum { PATH_MAX_BYTES = 32 << 10 };
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 {
     struct cli_change *p = arg;
-    int                 r = cli_owner_open(&p->door, false, err);
+    int                r = cli_owner_open(&p->door, false, err);
     if (r >= 0)
         r = p->fn(p, err);
     cli_owner_close(&p->door);
@@ -20,13 +20,13 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 }
 
 int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
-                   int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
+                     int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct cli_change p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
-    struct wrt_place   place;
-    struct upp_err     err = {0};
-    int                r   = cli_store_find(file, store, &config, &place, &err);
+    struct cli_change   p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
+    struct wrt_location place;
+    struct upp_err      err = {0};
+    int                 r   = cli_store_find(file, store, &config, &place, &err);
     if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {

@@ -8,16 +8,16 @@
 /* State of such a command; its function runs on a fiber. */
 struct cli_change {
     struct cli_owner door;
-    struct wb_arena arena;
-    struct wb_buf   path; /* of the request */
-    void           *arg;
+    struct wb_arena  arena;
+    struct wb_buf    path; /* of the request */
+    void            *arg;
     WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
 };
 
 /* Connects to the owner of the configuration's store (or of `store`), or becomes it, calls fn and disconnects. Returns
  * the exit code. Interrupted runs are not resumed. must_exist: a missing database is an error, and is not created. */
 int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
-                   int (*fn)(struct cli_change *p, struct upp_err *err), void *arg);
+                     int (*fn)(struct cli_change *p, struct upp_err *err), void *arg);
 
 /* Sets p->path to "/v1/threads/THREAD" + rest, encoded. */
 int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, struct upp_err *err) UPP_MUST_CHECK;

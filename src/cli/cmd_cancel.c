@@ -55,8 +55,7 @@ const struct cli_command cli_cancel = {
     .name    = "cancel",
     .usage   = "RUN [--json] [--config FILE] [--store URL]",
     .summary = "cancels a run",
-    .help    =
-        "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
-        "ended cannot be cancelled.",
+    .help = "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
+            "ended cannot be cancelled.",
     .run  = run,
 };

@@ -38,8 +38,8 @@ const struct cli_command cli_config = {
     .name    = "config",
     .usage   = "check [FILE] [--config FILE]",
     .summary = "checks a configuration",
-    .help    =
+    .help =
         "Prints every mistake in the configuration as FILE:LINE:COLUMN: sentence. Exits 1 if there is one. Warnings\n"
         "are printed too; they do not count as mistakes.",
-    .run     = run,
+    .run = run,
 };

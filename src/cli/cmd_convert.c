@@ -20,7 +20,7 @@ struct asked {
 
 /* ---- One document, and one a line --------------------------------------------------------------------------- */
 
-static int failed(struct cli_conversion *c, const struct cli_place *at, const struct upp_err *err)
+static int failed(struct cli_conversion *c, const struct cli_document_ref *at, const struct upp_err *err)
 {
     cli_progress_hide(&c->progress);
     cli_report(c->self, at, err);
@@ -66,7 +66,7 @@ static int convert_whole(struct cli_conversion *c, const char *file, struct wb_b
         wb_buf_done(&in.text); /* it may be long, and is in the list */
     }
     if (r >= 0)
-        r = cli_convert_text(c, &(struct cli_place){.file = in.name}, text, out, err);
+        r = cli_convert_text(c, &(struct cli_document_ref){.file = in.name}, text, out, err);
     if (r >= 0) {
         wb_buf_addc(out, '\n');
         r = wb_buf_check(out, err);
@@ -79,7 +79,7 @@ static int convert_one(struct cli_conversion *c, const char *file)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
     struct upp_err                        err = {0};
     if (convert_whole(c, file, &out, &err) < 0)
-        return failed(c, &(struct cli_place){.file = file ? file : "-"}, &err);
+        return failed(c, &(struct cli_document_ref){.file = file ? file : "-"}, &err);
     (void)fwrite(out.p, 1, out.n, stdout);
     return CLI_GOOD;
 }
@@ -90,7 +90,8 @@ static void show_all(void)
     (void)fflush(stdout);
 }
 
-static int convert_line(struct cli_conversion *c, const struct cli_place *at, struct upp_str line, struct wb_buf *out)
+static int convert_line(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str line,
+                        struct wb_buf *out)
 {
     struct upp_err err = {0};
     wb_buf_clear(out);
@@ -111,7 +112,7 @@ static int convert_lines(struct cli_conversion *c, const char *file)
     WB_CLEANUP(cli_input_close) struct cli_input in;
     struct upp_err                               err  = {0};
     int                                          code = CLI_GOOD, r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
-    struct cli_place                             at = {.file = in.name};
+    struct cli_document_ref                      at = {.file = in.name};
     in.before                                       = show_all;
     c->many                                         = true;
     while (r >= 0 && !ferror(stdout)) {
@@ -189,14 +190,14 @@ static int convert_files(struct cli_conversion *c, const char **files, size_t n,
     r = WB_CALL(mkdir)(folder, 0777);
     if (r < 0 && r != -EEXIST) {
         (void)wb_fail_sys(&err, r, UPP_ESTORE, "cannot make the folder");
-        return failed(c, &(struct cli_place){.file = folder}, &err);
+        return failed(c, &(struct cli_document_ref){.file = folder}, &err);
     }
     c->many = true;
     cli_progress_begin(&c->progress, n);
     for (size_t i = 0; i < n; i++) {
         wb_err_init(&err);
         if (convert_file(c, files[i], folder, &out, &err) < 0)
-            code = failed(c, &(struct cli_place){.file = files[i]}, &err);
+            code = failed(c, &(struct cli_document_ref){.file = files[i]}, &err);
         cli_progress_step(&c->progress);
     }
     cli_progress_hide(&c->progress);
@@ -279,7 +280,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--out", "a folder", &q.out, NULL}};
     size_t                  n;
     const char            **files = (void *)argv; /* the words move to its front */
-    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     return code ? code : go(&c, &q, files, n);
 }
 
@@ -289,7 +290,7 @@ const struct cli_command cli_convert = {
                "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify]\n"
                "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
     .summary = "converts a document to another dialect",
-    .help    =
+    .help =
         "Reads a conversation from FILE or standard input and writes it in another dialect to standard output. With\n"
         "`--from auto`, the default, the dialect is detected.\n"
         "Losses go to standard error: FILE: lost: POINTER: WHAT: WHY. They are found by converting the result back;\n"
@@ -314,5 +315,5 @@ const struct cli_command cli_convert = {
         "most 512 MiB; above 256 MiB the command exits 1, because no command would read it.\n"
         "--out DIR: writes DIR/NAME for each of any number of files. A bad file is reported and skipped; the command\n"
         "then exits 1.",
-    .run  = run,
+    .run = run,
 };

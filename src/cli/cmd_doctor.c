@@ -80,8 +80,8 @@ UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state 
 /* ---- Libraries ----------------------------------------------------------------------------------- */
 
 static struct wb_library (*const libraries[])(void) = {
-    wj_library,            weft__uv_library,     upp__curl_library,  weft__llhttp_library,
-    weft__openssl_library, weft__sqlite_library, weft__yaml_library,
+    wj_library,           weft__uv_library,   upp__curl_library, weft__llhttp_library, weft__openssl_library,
+    weft__sqlite_library, weft__yaml_library,
 };
 
 static void check_libraries(struct report *r)
@@ -226,7 +226,7 @@ static void check_maps(struct report *r)
 static void check_tools(struct report *r)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(8192), said = WB_BUF(1024);
-    struct upp_err                        err   = {0};
+    struct upp_err                        err = {0};
     int                                   fds[2], status = 0;
     if (wa_reaper_find(&path, &err) < 0) {
         add(r, "tools", WARN, "%s", err.msg);
@@ -337,7 +337,7 @@ const struct cli_command cli_doctor = {
         "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search "
         "[--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
-    .help    =
+    .help =
         "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"
         "be writable, and the database, if there is one, readable. --store names another store or a folder; without a\n"
         "configuration it is the current folder.\n"

@@ -32,7 +32,7 @@ WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x,
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
         char                       text[WB_UUID_TEXT + 1];
-        int r = id.n ? 0 : wl_get_alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
+        int                        r = id.n ? 0 : wl_get_alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it has never run */
         if (r < 0)
@@ -153,7 +153,7 @@ const struct cli_command cli_export = {
     .name    = "export",
     .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
     .summary = "exports a thread as a document",
-    .help    =
+    .help =
         "Writes the thread to standard output, or to FILE, which is replaced atomically: as UAP's SessionJSON with\n"
         "its tree and its checkpoints (uap), or its history in any other dialect; --view selects the agent whose view\n"
         "is written, if the dialect has views. Residue of an imported document is exported in its own dialect. What\n"

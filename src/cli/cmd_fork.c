@@ -36,7 +36,7 @@ const struct cli_command cli_fork = {
     .name    = "fork",
     .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--config FILE] [--store URL]",
     .summary = "creates a second thread that shares a history",
-    .help    =
+    .help =
         "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
         "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all of it. Prints\n"
         "its id. Nothing is copied. Later messages of one thread are not part of the other.",

@@ -56,7 +56,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     const char             *file = NULL, *store = NULL;
-    struct upp_err          err = {0};
+    struct upp_err          err       = {0};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--as", "a dialect", &x.as, NULL},
@@ -82,7 +82,7 @@ const struct cli_command cli_import = {
     .name    = "import",
     .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
     .summary = "imports a document as a thread",
-    .help    =
+    .help =
         "Reads a document of any dialect (at most 64 MiB; --as D, or detected), validates all of it, and creates a\n"
         "thread with new ids, marked as imported. The document's id becomes an alias of the thread. Prints the\n"
         "thread's id. Nothing is started, continued, called or approved; checkpoints of a session can be restored as\n"
@@ -91,5 +91,5 @@ const struct cli_command cli_import = {
         "represent is stored, and exported with `weft export --as D`.\n"
         "A mistake is reported with its JSON pointer. If the document's id is taken, the import fails; with\n"
         "--on-conflict copy it is imported as another thread.",
-    .run     = run,
+    .run = run,
 };

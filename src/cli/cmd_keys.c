@@ -32,7 +32,7 @@ static int new_key(const struct cli_command *self)
 
 struct changing {
     const struct wc_config *config;
-    struct wrt_place        place;
+    struct wrt_location     place;
     struct ws_master        to;     /* rotate */
     struct upp_str          tenant; /* forget */
     WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
@@ -150,7 +150,7 @@ const struct cli_command cli_keys = {
     .name    = "keys",
     .usage   = "new | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
     .summary = "keys of an encrypted store: create, rotate, erase",
-    .help    =
+    .help =
         "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
         "WEFT_ENCRYPTION_KEY.\n"
         "A file that others can read is refused: umask 077; weft keys new >FILE\n"

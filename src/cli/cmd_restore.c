@@ -59,7 +59,7 @@ const struct cli_command cli_restore = {
     .name    = "restore",
     .usage   = "THREAD CHECKPOINT [--json] [--config FILE] [--store URL]",
     .summary = "sets a thread back to a checkpoint",
-    .help    =
+    .help =
         "Sets the thread back to the checkpoint (`weft tree THREAD --checkpoints` lists them). Nothing is deleted:\n"
         "later messages stay on their branch, and the next message starts a new one. Fails while a run of the thread\n"
         "has not ended: `weft cancel RUN` first.",

@@ -24,17 +24,17 @@
 enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends without an event */ };
 
 struct running {
-    struct upp_str     agent, text, thread_text, title;
-    struct wb_buf      thread_path; /* as it stands in a path */
+    struct upp_str      agent, text, thread_text, title;
+    struct wb_buf       thread_path; /* as it stands in a path */
     struct cli_owner    door;
-    struct cli_run_view   shown;
-    struct wb_arena    arena;
-    struct wb_uuid     thread;
-    struct weft_fiber *fiber;
-    char               key[WB_UUID_TEXT + 1];
-    char               last_id[64]; /* of the last event had */
-    int                signal_fd;
-    bool               interrupted;
+    struct cli_run_view shown;
+    struct wb_arena     arena;
+    struct wb_uuid      thread;
+    struct weft_fiber  *fiber;
+    char                key[WB_UUID_TEXT + 1];
+    char                last_id[64]; /* of the last event had */
+    int                 signal_fd;
+    bool                interrupted;
 };
 
 /* ---- Signals --------------------------------------------------------------------------------------------- */
@@ -253,9 +253,7 @@ static int exit_code(struct running *c)
         (void)fprintf(stderr, "weft run: interrupted: the run is cancelled\n");
     else
         cli_run_view_explain(&c->shown);
-    return c->interrupted                           ? CLI_INTERRUPTED
-           : cli_run_view_is(&c->shown, "incomplete") ? CLI_INCOMPLETE
-                                                    : CLI_FAILED;
+    return c->interrupted ? CLI_INTERRUPTED : cli_run_view_is(&c->shown, "incomplete") ? CLI_INCOMPLETE : CLI_FAILED;
 }
 
 /* No such agent: was another one meant? Whoever owns the store may have other agents than the file has. */
@@ -283,12 +281,12 @@ static int go(const struct cli_command *self, struct running *c, const char *fil
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
-    struct wrt_place                              place;
+    struct wrt_location                           place;
     struct wb_uuid                                key;
     struct upp_err                                err = {0};
     int                                           r   = cli_config_load(file, false, &config, &err);
     if (r >= 0)
-        r = wrt_place_of(config, store, &place, &err);
+        r = wrt_location_of(config, store, &place, &err);
     if (r >= 0)
         r = cli_take_key(&place, &master, &err);
     if (r >= 0)
@@ -320,12 +318,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
     bool                    events = false, json = false;
     struct upp_err          err       = {0};
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "memory: or sqlite:PATH", &store, NULL},
-                                         {"--thread", "an id", &thread, NULL},
-                                         {"--title", "a text", &title, NULL},
-                                         {"--events", NULL, NULL, &events},
-                                         {"--json", NULL, NULL, &json}};
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
+        {"--thread", "an id", &thread, NULL}, {"--title", "a text", &title, NULL},
+        {"--events", NULL, NULL, &events},    {"--json", NULL, NULL, &json}};
     cli_run_view_init(&c.shown, CLI_SHOW_TEXT);
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
     if (bad)
@@ -347,7 +343,7 @@ const struct cli_command cli_run = {
     .name    = "run",
     .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
     .summary = "runs an agent once and prints its answer",
-    .help    =
+    .help =
         "Gives TEXT (-: standard input) to AGENT, in a new thread (with the title TITLE) or in the thread ID, and\n"
         "prints the answer as it is generated.\n"
         "  --json            one JSON object at the end: run, thread, status, text, incomplete, usage, error, pending\n"

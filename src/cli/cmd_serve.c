@@ -12,7 +12,7 @@
 
 struct serving {
     const struct wc_config *config;
-    struct wrt_place        place;
+    struct wrt_location     place;
     char                    listen[256];
 };
 
@@ -92,7 +92,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct serving                                s      = {0};
     struct upp_err                                err    = {0};
     const char                                   *file = NULL, *listen = NULL, *store = NULL, *level = NULL;
-    bool                                          accept = false;
+    bool                                          accept    = false;
     const struct cli_option                       options[] = {{"--config", "a file", &file, NULL},
                                                                {"--listen", "ADDR:PORT", &listen, NULL},
                                                                {"--store", "memory: or sqlite:PATH", &store, NULL},
@@ -103,7 +103,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
     WB_CLEANUP(wb_secret_freep) struct wb_secret *key    = NULL;
-    int r = cli_config_report(file, false, &report, &config, &err);
+    int                                           r      = cli_config_report(file, false, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
@@ -113,7 +113,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     put_listen(&s, listen);
     raise_files();
     give_memory_back();
-    r                   = wrt_place_of(config, store, &s.place, &err);
+    r                   = wrt_location_of(config, store, &s.place, &err);
     s.place.accept_loss = accept;
     if (r >= 0)
         r = cli_take_key(&s.place, &key, &err);
@@ -126,7 +126,7 @@ const struct cli_command cli_serve = {
     .name    = "serve",
     .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL] [--accept-loss]",
     .summary = "the server",
-    .help    =
+    .help =
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
         "http://ADDR:PORT`. URL is memory: or sqlite:PATH.\n"

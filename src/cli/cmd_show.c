@@ -218,7 +218,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
+    int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
@@ -230,7 +230,7 @@ const struct cli_command cli_show = {
     .name    = "show",
     .usage   = "THREAD [--json] [--limit N] [--config FILE] [--store URL]",
     .summary = "prints a thread",
-    .help    =
+    .help =
         "Prints the last N entries (default 100) of a thread: author, time, texts, -> calls and <- results, system\n"
         "events and turns, and where its path branched off. Internal messages of agents are left out.\n"
         "--json: one object per entry and line: id, kind (message, repair, event, turn), origin (run, client,\n"

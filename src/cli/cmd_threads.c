@@ -101,8 +101,8 @@ const struct cli_command cli_threads = {
     .name    = "threads",
     .usage   = "[--json] [--config FILE] [--store URL]",
     .summary = "lists the threads of the store",
-    .help    =
+    .help =
         "Prints one line per thread, most recently changed first: id, time of the change, number of entries, title.\n"
         "--json: one object per line. The database can be read while a server uses it.",
-    .run  = run,
+    .run = run,
 };

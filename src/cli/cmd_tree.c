@@ -48,7 +48,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
+    int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
     if (bad)
         return bad;
     return cli_read_store(self, file, store, false, look, &x);
@@ -58,12 +58,12 @@ const struct cli_command cli_tree = {
     .name    = "tree",
     .usage   = "THREAD [--checkpoints] [--json] [--config FILE] [--store URL]",
     .summary = "the branches of a thread",
-    .help    =
+    .help =
         "Prints one line per node of the thread's tree, below its parent: after how many of the parent's messages it\n"
         "branched off, its name, its number of messages, one dot per checkpoint, its first words, other threads that\n"
         "end there. * marks the thread's current position, where the next message is appended.\n"
         "--checkpoints: one line per checkpoint, with the id for `weft restore` and `weft fork --at`.\n"
         "--json: one object, as GET /v1/threads/THREAD/tree returns it.\n"
         "The database can be read while a server uses it.",
-    .run     = run,
+    .run = run,
 };

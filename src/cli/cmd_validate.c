@@ -12,7 +12,8 @@ struct validation {
     size_t                        errors, warnings;
 };
 
-static int print(struct validation *v, const struct cli_place *at, const struct wd_problem *p, struct upp_err *err)
+static int print(struct validation *v, const struct cli_document_ref *at, const struct wd_problem *p,
+                 struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE);
     struct wj_writer                      w;
@@ -22,14 +23,14 @@ static int print(struct validation *v, const struct cli_place *at, const struct 
     }
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    cli_place_write(&w, at);
+    cli_document_ref_write(&w, at);
     cli_problem_write(&w, p);
     wj_write_close(&w, '}');
     return cli_line_out(stdout, &w);
 }
 
 /* One problem that is not the dialect's to find. */
-static int print_other(struct validation *v, const struct cli_place *at, const char *rule, struct upp_err *err)
+static int print_other(struct validation *v, const struct cli_document_ref *at, const char *rule, struct upp_err *err)
 {
     char sentence[sizeof err->where + sizeof err->msg + 2];
     int  n = snprintf(sentence, sizeof sentence, "%s%s%s", err->where, err->where[0] ? ": " : "", err->msg);
@@ -39,7 +40,8 @@ static int print_other(struct validation *v, const struct cli_place *at, const c
     return print(v, at, &p, err);
 }
 
-static int validate_text(struct validation *v, const struct cli_place *at, struct upp_str text, struct upp_err *err)
+static int validate_text(struct validation *v, const struct cli_document_ref *at, struct upp_str text,
+                         struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
@@ -53,13 +55,13 @@ static int validate_text(struct validation *v, const struct cli_place *at, struc
     v->warnings += problems.warnings;
     size_t more = problems.errors + problems.warnings - problems.list.n;
     if (r >= 0 && more) {
-        cli_place_print(stderr, at);
+        cli_document_ref_print(stderr, at);
         (void)fprintf(stderr, ": and %zu more problems\n", more);
     }
     return r;
 }
 
-static int validate_lines(struct validation *v, struct cli_input *in, struct cli_place *at, struct upp_err *err)
+static int validate_lines(struct validation *v, struct cli_input *in, struct cli_document_ref *at, struct upp_err *err)
 {
     int r = 0;
     while (r >= 0 && !ferror(stdout)) {
@@ -89,7 +91,7 @@ static void validate_file(struct validation *v, const char *file)
     WB_CLEANUP(cli_input_close) struct cli_input in;
     struct upp_str                               text;
     struct upp_err                               err = {0};
-    struct cli_place                             at  = {.file = file};
+    struct cli_document_ref                      at  = {.file = file};
     int                                          r   = cli_input_open(&in, file, WD_DOC_BYTES, &err);
     if (r >= 0 && v->lines)
         r = validate_lines(v, &in, &at, &err);
@@ -116,7 +118,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--lines", NULL, NULL, &v.lines}};
     size_t                  n;
     const char            **files = (void *)argv; /* the words move to its front */
-    int code = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");
     if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as)))
@@ -130,14 +132,15 @@ const struct cli_command cli_validate = {
     .name    = "validate",
     .usage   = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
     .summary = "validates documents",
-    .help    =
+    .help =
         "Checks documents against the rules of their dialect and prints one line per problem:\n"
         "FILE: POINTER: RULE: sentence. POINTER is a JSON pointer (empty: the whole document), RULE the id of the\n"
         "rule; a warning has `warning: ` before the sentence. A file that is not JSON or of no known dialect violates\n"
         "the rule `document`. Nothing is printed for a valid document.\n"
         "Exits 1 if there is an error; --strict: or a warning.\n"
         "--as DIALECT: the rules of this dialect; with `auto`, the default, the dialect is detected.\n"
-        "--json: one JSON object per line and problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", \"sentence\"}.\n"
+        "--json: one JSON object per line and problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", "
+        "\"sentence\"}.\n"
         "--lines: each line is a document; FILE is then FILE:LINE.",
     .run = run,
 };

@@ -12,14 +12,14 @@ enum { LINE_MAX_BYTES = 1 << 20 };
 
 /* ---- What is said about a document ------------------------------------------------------------------------ */
 
-void cli_place_print(FILE *out, const struct cli_place *at)
+void cli_document_ref_print(FILE *out, const struct cli_document_ref *at)
 {
     cli_print_text(out, wb_cstr(at->file), 0);
     if (at->line)
         (void)fprintf(out, ":%" PRIu64, at->line);
 }
 
-void cli_place_write(struct wj_writer *w, const struct cli_place *at)
+void cli_document_ref_write(struct wj_writer *w, const struct cli_document_ref *at)
 {
     wj_put_str(w, "file", wb_cstr(at->file));
     if (!at->line)
@@ -27,10 +27,10 @@ void cli_place_write(struct wj_writer *w, const struct cli_place *at)
     wj_put_u64(w, "line", at->line);
 }
 
-void cli_report(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err)
+void cli_report(const struct cli_command *self, const struct cli_document_ref *at, const struct upp_err *err)
 {
     (void)fprintf(stderr, "weft %s: ", self->name);
-    cli_place_print(stderr, at);
+    cli_document_ref_print(stderr, at);
     (void)fprintf(stderr, ": %s%s%s\n", err->where, err->where[0] ? ": " : "", err->msg);
 }
 
@@ -42,9 +42,9 @@ void cli_problem_write(struct wj_writer *w, const struct wd_problem *p)
     wj_put_str(w, "sentence", p->sentence);
 }
 
-void cli_problem_print(FILE *out, const struct cli_place *at, const struct wd_problem *p)
+void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struct wd_problem *p)
 {
-    cli_place_print(out, at);
+    cli_document_ref_print(out, at);
     (void)fputs(": ", out);
     cli_print_text(out, p->pointer, 0);
     (void)fprintf(out, ": %s: %s", p->rule, p->severity == WD_ERROR ? "" : "warning: ");
@@ -78,18 +78,18 @@ const struct wd_document_ops *cli_dialect(const struct cli_command *self, const 
 
 /* ---- Losses ------------------------------------------------------------------------------------------------ */
 
-static void begin_line(const struct cli_conversion *c, const struct cli_place *at, struct wj_writer *w,
+static void begin_line(const struct cli_conversion *c, const struct cli_document_ref *at, struct wj_writer *w,
                        struct wb_buf *out, struct upp_err *err)
 {
     wb_buf_clear(out);
     wj_writer_init(w, out, err);
     wj_write_open(w, '{');
     if (c->many)
-        cli_place_write(w, at);
+        cli_document_ref_write(w, at);
 }
 
 /* A line of JSON for each. */
-static int report(const struct cli_conversion *c, const struct cli_place *at, const struct wd_problems *problems,
+static int report(const struct cli_conversion *c, const struct cli_document_ref *at, const struct wd_problems *problems,
                   const struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
@@ -119,14 +119,14 @@ static int report(const struct cli_conversion *c, const struct cli_place *at, co
 }
 
 /* A line for a person each, as far as one reads them. */
-static void tell(const struct cli_place *at, const struct wd_problems *problems, const struct wd_losses *losses)
+static void tell(const struct cli_document_ref *at, const struct wd_problems *problems, const struct wd_losses *losses)
 {
     size_t n = WB_MIN(losses->list.n, (size_t)CLI_LOSSES_SHOWN);
     for (size_t i = 0; i < WB_MIN(problems->list.n, (size_t)CLI_LOSSES_SHOWN); i++)
         cli_problem_print(stderr, at, &problems->list.p[i]);
     for (size_t i = 0; i < n; i++) {
         const struct wd_loss *loss = &losses->list.p[i];
-        cli_place_print(stderr, at);
+        cli_document_ref_print(stderr, at);
         (void)fputs(": lost: ", stderr);
         cli_print_text(stderr, loss->pointer, 0);
         (void)fputs(": ", stderr);
@@ -137,7 +137,7 @@ static void tell(const struct cli_place *at, const struct wd_problems *problems,
     }
     if (losses->list.n + losses->more == n)
         return;
-    cli_place_print(stderr, at);
+    cli_document_ref_print(stderr, at);
     (void)fprintf(stderr, ": lost: and %zu more, which --report tells\n", losses->list.n + losses->more - n);
 }
 
@@ -205,7 +205,7 @@ static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
         }
 }
 
-static int tell_written(const struct cli_conversion *c, const struct cli_place *at, const struct wd_problem *p,
+static int tell_written(const struct cli_conversion *c, const struct cli_document_ref *at, const struct wd_problem *p,
                         struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
@@ -217,7 +217,7 @@ static int tell_written(const struct cli_conversion *c, const struct cli_place *
         wj_write_close(&w, '}');
         return cli_line_out(stderr, &w);
     }
-    cli_place_print(stderr, at);
+    cli_document_ref_print(stderr, at);
     (void)fputs(": written: ", stderr);
     cli_print_text(stderr, p->pointer, 0);
     (void)fprintf(stderr, ": %s: ", p->rule);
@@ -227,12 +227,13 @@ static int tell_written(const struct cli_conversion *c, const struct cli_place *
 }
 
 /* Validates the output against the rules of its dialect: mistakes of the input may have been converted. */
-static int check_written(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct upp_err *err)
+static int check_written(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
+                         struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
     const struct wd_document_ops                   *ops;
-    size_t shown = 0;
+    size_t                                          shown = 0;
     if (text.n > WD_DOC_BYTES) { /* no command would read it */
         struct wd_problem p = {.rule = "document", .severity = WD_ERROR, .sentence = UPP_STR("longer than 256 MiB")};
         c->wrong            = true;
@@ -258,8 +259,8 @@ static bool is_whole(const struct cli_conversion *c, size_t bytes)
            (c->report || bytes <= CLI_RETURN_BYTES);
 }
 
-int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,
-                     struct upp_err *err)
+int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
+                     struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &memory};

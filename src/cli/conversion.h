@@ -10,7 +10,7 @@
 #include "runtime/config.h"
 
 /* Which document: a file, or a line of it. */
-struct cli_place {
+struct cli_document_ref {
     const char *file;
     uint64_t    line; /* 0: the whole */
 };
@@ -35,19 +35,19 @@ enum {
 };
 
 /* Adds the converted document to out. Reports losses and problems. */
-int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,
-                     struct upp_err *err) UPP_MUST_CHECK;
+int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at, struct upp_str text,
+                     struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* "weft NAME: FILE:LINE: sentence". */
-void cli_report(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err);
+void cli_report(const struct cli_command *self, const struct cli_document_ref *at, const struct upp_err *err);
 
 /* "FILE:LINE", and the same as members of an object that is open. */
-void cli_place_print(FILE *out, const struct cli_place *at);
-void cli_place_write(struct wj_writer *w, const struct cli_place *at);
+void cli_document_ref_print(FILE *out, const struct cli_document_ref *at);
+void cli_document_ref_write(struct wj_writer *w, const struct cli_document_ref *at);
 
 /* "pointer", "rule", "severity" and "sentence" of an object that is open. */
 void cli_problem_write(struct wj_writer *w, const struct wd_problem *p);
-void cli_problem_print(FILE *out, const struct cli_place *at, const struct wd_problem *p);
+void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struct wd_problem *p);
 
 /* Writes a line of JSON to a stream; `w` has written it into its own buffer. */
 int cli_line_out(FILE *out, struct wj_writer *w) UPP_MUST_CHECK;

@@ -28,7 +28,7 @@ enum { REPORT_MAX = 256 << 20 };
 struct exporting {
     const char             *folder;
     const struct wc_config *config;
-    struct wrt_place        place, made;
+    struct wrt_location     place, made;
     struct ws_salvage      *from;
     struct wl_store        *store;
     struct wb_buf           report;
@@ -285,7 +285,7 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
     bool needed = !store || file || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
     int  r      = needed ? cli_config_load(file, true, config, err) : 0;
     if (r >= 0)
-        r = wrt_place_of(*config, store, &x->place, err);
+        r = wrt_location_of(*config, store, &x->place, err);
     if (r >= 0 && x->place.kind != WC_STORE_SQLITE)
         r = upp_fail(err, UPP_EINVALID, "the store is memory:, of which nothing is left");
     x->config   = *config;

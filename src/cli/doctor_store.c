@@ -14,7 +14,7 @@
 
 struct looking {
     const struct wc_config *config;
-    struct wrt_place        place;
+    struct wrt_location     place;
 };
 
 /* Read only, next to its owner if it has one. */
@@ -63,7 +63,7 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
         return;
     }
     if (r >= 0 || (url && !said && r == -UPP_ENOTFOUND))
-        r = wrt_place_of(config, given, &l.place, &ret->what);
+        r = wrt_location_of(config, given, &l.place, &ret->what);
     ret->looked = ret->bad = r < 0;
     l.config               = config;
     if (r >= 0)
@@ -74,7 +74,7 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
 
 struct rebuilding {
     const struct wc_config *config;
-    struct wrt_place        place;
+    struct wrt_location     place;
     size_t                  rows;
 };
 

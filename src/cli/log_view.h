@@ -9,6 +9,6 @@
 /* Adds one line of JSON per entry of the thread's path, in order, including entries that only a run or a model sees and
  * deleted ones. */
 WEFT_SUSPENDS int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
-                             struct upp_err *err) UPP_MUST_CHECK;
+                                struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

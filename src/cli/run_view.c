@@ -63,17 +63,17 @@ void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line)
 void cli_run_view_init(struct cli_run_view *s, enum cli_show how)
 {
     *s = (struct cli_run_view){.how      = how,
-                            .terminal = isatty(1) == 1,
-                            .same     = same_place(),
-                            .lock     = PTHREAD_MUTEX_INITIALIZER,
-                            .held     = WB_BUF(HELD_MAX),
-                            .arena    = WB_ARENA(512u << 20),
-                            .text     = WB_BUF(TEXT_MAX),
-                            .status   = WB_BUF(32),
-                            .usage    = WB_BUF(SMALL_MAX),
-                            .cut      = WB_BUF(SMALL_MAX),
-                            .error    = WB_BUF(SMALL_MAX),
-                            .pending  = WB_BUF(SMALL_MAX)};
+                               .terminal = isatty(1) == 1,
+                               .same     = same_place(),
+                               .lock     = PTHREAD_MUTEX_INITIALIZER,
+                               .held     = WB_BUF(HELD_MAX),
+                               .arena    = WB_ARENA(512u << 20),
+                               .text     = WB_BUF(TEXT_MAX),
+                               .status   = WB_BUF(32),
+                               .usage    = WB_BUF(SMALL_MAX),
+                               .cut      = WB_BUF(SMALL_MAX),
+                               .error    = WB_BUF(SMALL_MAX),
+                               .pending  = WB_BUF(SMALL_MAX)};
 }
 
 void cli_run_view_done(struct cli_run_view *s)
@@ -154,10 +154,9 @@ static int run_state(struct cli_run_view *s, yyjson_val *data, struct upp_err *e
 /* A line for people: the id of the event, its type, and what matters of the rest. */
 static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, struct upp_err *err)
 {
-    static const char *const shown[]          = {"status",        "stepNumber",  "toolName",     "toolCallId", "text",
-                                                 "argumentsJson", "result",      "isError",      "last",       "eventType",
-                                                 "eventData",     "sourceAgent", "targetAgents", "incomplete", "error",
-                                                 "usage"};
+    static const char *const shown[] = {
+        "status", "stepNumber", "toolName",  "toolCallId",  "text",         "argumentsJson", "result", "isError",
+        "last",   "eventType",  "eventData", "sourceAgent", "targetAgents", "incomplete",    "error",  "usage"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
     (void)printf("%-8.*s %.*s", UPP_FMT(id), UPP_FMT(type));
     for (size_t i = 0; i < WB_LEN(shown); i++) {

@@ -1,6 +1,6 @@
 /* cli/run_view.h — the events of a run (AgentStreamEvents of the uap dialect), as `weft run` shows them. */
-#ifndef CLI_SHOWN_H
-#define CLI_SHOWN_H
+#ifndef CLI_RUN_VIEW_H
+#define CLI_RUN_VIEW_H
 
 #include <pthread.h>
 #include <yyjson.h>
@@ -19,12 +19,12 @@ enum cli_show {
 
 struct cli_run_view {
     enum cli_show   how;
-    bool            terminal;                      /* standard output is one */
-    struct wb_arena arena;                         /* of the event at hand */
-    struct wb_buf   text;                          /* of the last message */
-    struct wb_uuid  run;                           /* all zero: not known yet */
+    bool            terminal;                           /* standard output is one */
+    struct wb_arena arena;                              /* of the event at hand */
+    struct wb_buf   text;                               /* of the last message */
+    struct wb_uuid  run;                                /* all zero: not known yet */
     struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON but for the first */
-    bool            open;                          /* standard output stands in the middle of a line */
+    bool            open;                               /* standard output stands in the middle of a line */
 
     pthread_mutex_t lock; /* of `open` and what is held: any thread may log */
     bool            same; /* standard output and standard error are one file, or one terminal */

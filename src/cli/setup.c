@@ -44,12 +44,12 @@ int cli_config_report(const char *given, bool text_only, struct wc_report *repor
     return r;
 }
 
-int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_place *place,
+int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err)
 {
     int r = cli_config_load(given, true, ret, err);
     if (r >= 0)
-        r = wrt_place_of(*ret, store, place, err);
+        r = wrt_location_of(*ret, store, place, err);
     if (r >= 0)
         (void)cli_log_setup(*ret, NULL, WB_WARN);
     return r;
@@ -62,7 +62,7 @@ void cli_log_warnings(const struct wc_report *report)
                WB_LS("warning", report->list[i].text));
 }
 
-int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err)
+int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err)
 {
     static const char name[] = "WEFT_ENCRYPTION_KEY";
     int               r      = -UPP_ENOTFOUND;

@@ -21,7 +21,7 @@ int cli_config_report(const char *given, bool text_only, struct wc_report *repor
 
 /* Loads the configuration, finds the store that `store` names (NULL: the configuration's), and turns the logger on for
  * warnings. For commands that need only the store. */
-int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_place *place,
+int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Prints "FILE:LINE:COLUMN: sentence" for each. */
@@ -31,7 +31,7 @@ void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *rep
 void cli_log_warnings(const struct wc_report *report);
 
 /* Moves the master key in WEFT_ENCRYPTION_KEY, if set, to *ret and to the place. The variable is wiped. */
-int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
+int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Turns the logger on, to standard error, at `level` (NULL: the configuration's, LOG_LEVEL, or `otherwise`). False: not
  * a level. */

@@ -142,7 +142,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
 /* ---- Asking --------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
-                               struct upp_err *err)
+                                struct upp_err *err)
 {
     int fd = -1;
     int r  = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
@@ -150,7 +150,7 @@ WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q
 }
 
 WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,
-                                yyjson_val **ret, struct upp_err *err)
+                                 yyjson_val **ret, struct upp_err *err)
 {
     WB_CLEANUP(cli_answer_done) struct cli_answer a;
     cli_answer_init(&a);

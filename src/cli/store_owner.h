@@ -14,12 +14,12 @@
 #include "server/http/server.h"
 
 struct cli_owner {
-    const struct wc_config *config;
-    const struct wrt_place *place;
-    struct wrt_runtime     *runtime; /* NULL: another process owns the store */
-    struct sv_server       *server;
-    struct weft_scope       serving;
-    char                    socket[108]; /* of the other owner */
+    const struct wc_config    *config;
+    const struct wrt_location *place;
+    struct wrt_runtime        *runtime; /* NULL: another process owns the store */
+    struct sv_server          *server;
+    struct weft_scope          serving;
+    char                       socket[108]; /* of the other owner */
 };
 
 enum { CLI_OWNER_MS = 10000 /* for an owner to start or stop */ };
@@ -32,10 +32,10 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d);
 
 /* Sends a request and reads the head of its answer. `a` is initialised. */
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
-                               struct upp_err *err) UPP_MUST_CHECK;
+                                struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same, and reads the body of a 2xx as JSON into the arena; any other status is a failure. */
 WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,
-                                yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
+                                 yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -8,8 +8,8 @@
 WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
 {
     struct cli_reader *rd = arg;
-    struct wl_store    *s;
-    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
+    struct wl_store   *s;
+    int                r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
     if (r == -UPP_ENOTFOUND && rd->may_lack)
         return rd->fn(rd, err);
     if (r >= 0)
@@ -26,9 +26,8 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct upp_err                                err    = {0};
-    struct cli_reader                            rd     = {
-                                       .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
-    int r = cli_store_find(file, store, &config, &rd.place, &err);
+    struct cli_reader rd = {.owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
+    int               r  = cli_store_find(file, store, &config, &rd.place, &err);
     if (r >= 0 && rd.place.kind != WC_STORE_SQLITE)
         r = upp_fail(&err, UPP_ENOTFOUND, "the store is memory:, which keeps nothing that another process could read");
     if (r >= 0) {

@@ -12,7 +12,7 @@ struct cli_reader {
     struct wb_arena  arena;
     void            *arg;
     WEFT_SUSPENDS int (*fn)(struct cli_reader *r, struct upp_err *err);
-    struct wrt_place        place;
+    struct wrt_location     place;
     const struct wc_config *config;
     bool                    may_lack; /* if there is no database yet, `store` is NULL */
 };

@@ -313,7 +313,7 @@ int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val 
     d->depth++;
     node->shape = s;
     node->from  = v;
-    int x       = !plan                      ? read_members(&r, NULL, v, true)
+    int x       = !plan                     ? read_members(&r, NULL, v, true)
                   : d->opts->plans->ordered ? read_members(&r, plan, v, true)
                                             : read_members(&r, plan, v, false);
     if (x < 0)

@@ -1,7 +1,7 @@
 /* json/decode.h — values to structs, as a table of rows says.
  *
- * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is left out, and
- * decoding goes on. Of members of one name the last fills the slot.
+ * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is left out,
+ * and decoding goes on. Of members of one name the last fills the slot.
  *
  * Time is linear in the value, whatever its members are called; each problem that is told costs one more walk through
  * it, to find the pointer. It recurses once for each array and object that a row describes, at most `depth` deep: 128
@@ -40,7 +40,7 @@ struct wj_decode_opts {
     void    *ctx;
     unsigned max_problems;
 
-    bool     closed; /* an unknown member is a problem */
+    bool closed; /* an unknown member is a problem */
 
     /* For many objects, in one call or one call after the other. NULL: names are looked for row by row. */
     struct wj_plans *plans;

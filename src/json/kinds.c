@@ -12,10 +12,8 @@ static int str_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     return 0;
 }
 
-const struct wj_kind wj_kind_str = {.expects = "a string",
-                                    .takes   = WJ_STRING,
-                                    .size    = sizeof(struct upp_str),
-                                    .get     = str_get};
+const struct wj_kind wj_kind_str = {
+    .expects = "a string", .takes = WJ_STRING, .size = sizeof(struct upp_str), .get = str_get};
 
 const struct wj_item wj_item_str = {{.kind = &wj_kind_str}, sizeof(struct upp_str)};
 
@@ -39,10 +37,8 @@ const struct wj_kind wj_kind_u64 = {.expects = "an integer of 64 bits that is no
                                     .size    = sizeof(uint64_t),
                                     .get     = u64_get};
 
-const struct wj_kind wj_kind_num = {.expects = "a number",
-                                    .takes   = WJ_NUMBER,
-                                    .size    = sizeof(struct upp_str),
-                                    .get     = str_get};
+const struct wj_kind wj_kind_num = {
+    .expects = "a number", .takes = WJ_NUMBER, .size = sizeof(struct upp_str), .get = str_get};
 
 /* ---- Words -------------------------------------------------------------------------------------------- */
 
@@ -53,10 +49,8 @@ static int bool_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *
     return 0;
 }
 
-const struct wj_kind wj_kind_bool = {.expects = "true or false",
-                                     .takes   = WJ_BOOL,
-                                     .size    = sizeof(bool),
-                                     .get     = bool_get};
+const struct wj_kind wj_kind_bool = {
+    .expects = "true or false", .takes = WJ_BOOL, .size = sizeof(bool), .get = bool_get};
 
 __attribute__((noinline, cold)) static int unknown_word(struct wj_decoder *d, const struct wj_enum *words,
                                                         yyjson_val *v)
@@ -81,10 +75,7 @@ static int enum_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *
     return unknown_word(d, words, v);
 }
 
-const struct wj_kind wj_kind_enum = {.expects = "a string",
-                                     .takes   = WJ_STRING,
-                                     .size    = sizeof(int),
-                                     .get     = enum_get};
+const struct wj_kind wj_kind_enum = {.expects = "a string", .takes = WJ_STRING, .size = sizeof(int), .get = enum_get};
 
 /* ---- Kept as they are ----------------------------------------------------------------------------------- */
 
@@ -114,10 +105,8 @@ static int map_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     return 0;
 }
 
-const struct wj_kind wj_kind_map = {.expects = "an object",
-                                    .takes   = WJ_OBJECT,
-                                    .size    = sizeof(struct wj_map),
-                                    .get     = map_get};
+const struct wj_kind wj_kind_map = {
+    .expects = "an object", .takes = WJ_OBJECT, .size = sizeof(struct wj_map), .get = map_get};
 
 /* ---- An object behind a pointer ----------------------------------------------------------------------- */
 
@@ -131,10 +120,7 @@ static int obj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     return wj_decode_object(d, s, v, p);
 }
 
-const struct wj_kind wj_kind_obj = {.expects = "an object",
-                                    .takes   = WJ_OBJECT,
-                                    .size    = sizeof(void *),
-                                    .get     = obj_get};
+const struct wj_kind wj_kind_obj = {.expects = "an object", .takes = WJ_OBJECT, .size = sizeof(void *), .get = obj_get};
 
 /* ---- An object in its place: the item of an array ------------------------------------------------------- */
 
@@ -170,8 +156,8 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     yyjson_val *x  = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
         bool object = item->row.kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* most are: it saves two calls */
-        int  r      = object ? wj_decode_object(d, item->row.arg, x, (struct wj_node *)(void *)at)
-                             : wj_get(d, &item->row, x, at);
+        int  r =
+            object ? wj_decode_object(d, item->row.arg, x, (struct wj_node *)(void *)at) : wj_get(d, &item->row, x, at);
         if (r < 0) {
             bad = f->flags & F_BAD_ITEMS ? bad : r;
             if (r != -UPP_EINVALID || !d->opts->problem)
@@ -183,7 +169,5 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     return bad;
 }
 
-const struct wj_kind wj_kind_arr = {.expects = "an array",
-                                    .takes   = WJ_ARRAY,
-                                    .size    = sizeof(struct arr),
-                                    .get     = arr_get};
+const struct wj_kind wj_kind_arr = {
+    .expects = "an array", .takes = WJ_ARRAY, .size = sizeof(struct arr), .get = arr_get};

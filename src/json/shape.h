@@ -89,7 +89,7 @@ struct wj_node {
     const struct wj_shape *shape;
     uint64_t               seen, null; /* bit i: row i was read / was null */
     yyjson_val            *from;       /* the object it was read from */
-    uint64_t               order; /* where it was read without plans, or by such as keep it (wj_plans.ordered) */
+    uint64_t               order;      /* where it was read without plans, or by such as keep it (wj_plans.ordered) */
 };
 
 /* In wj_node.order: the rows of an object's members as they stand there, where each is of a row of its own, there once
@@ -219,7 +219,7 @@ struct wj_item {
     }
 #define WJ_ARR_ROW_(row, T, m, E, nm, fl, arg_)                                                                        \
     {                                                                                                                  \
-        UPP_STR_INIT(nm), &wj_kind_arr, (arg_),                                                                        \
+        UPP_STR_INIT(nm), &wj_kind_arr, (arg_),                                                                                 \
             offsetof(T, m) + WJ_IS_(row, T, m.p, E *) + WJ_IS_(row, T, m.n, size_t) +                                  \
                 WJ_TRUE_(offsetof(T, m.p) == offsetof(T, m) && offsetof(T, m.n) == offsetof(T, m) + sizeof(void *),    \
                          row ": " #T "." #m " is not a WJ_ARR"),                                                       \

@@ -56,10 +56,11 @@ WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, co
 
 struct wl_retention {
     uint32_t size;
-    int64_t  deleted_ms; /* how long a deleted thread's nodes and rows stay in the database; 0: 7 days; < 0: not at all */
-    int64_t  journal_ms; /* how long tapes and journal rows other than results outlive their run; 0: 30 days; < 0: they
-                          * stay */
-    int64_t loose_ms;    /* how long a blob waits for somebody to refer to it; 0: an hour */
+    int64_t
+        deleted_ms; /* how long a deleted thread's nodes and rows stay in the database; 0: 7 days; < 0: not at all */
+    int64_t journal_ms; /* how long tapes and journal rows other than results outlive their run; 0: 30 days; < 0: they
+                         * stay */
+    int64_t loose_ms;   /* how long a blob waits for somebody to refer to it; 0: an hour */
 };
 
 struct wl_swept {

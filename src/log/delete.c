@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/change.h"
-#include "log/half.h"
+#include "log/staged.h"
 #include "log/lines.h"
 
 enum {
@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int drop_half(struct deleting *x, struct wl_thread *list, s
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++)
-        r = wl_half_clear(x->s, x->o, &list[i], x->err);
+        r = wl_staged_clear(x->s, x->o, &list[i], x->err);
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
 }
 

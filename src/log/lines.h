@@ -26,7 +26,8 @@ static inline uint64_t wl__pos_end(uint32_t end)
 }
 
 /* A row that was changed, as it is stored from now on: in the arena. 1. */
-int wl__row_write(struct wb_arena *a, const struct wm_row *from, struct wl_row *row, struct upp_err *err) UPP_MUST_CHECK;
+int wl__row_write(struct wb_arena *a, const struct wm_row *from, struct wl_row *row,
+                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* The row of a system event that the owner brings about, behind the last one of a node: *e has its data. */
 int wl__event_row(struct wb_arena *a, const struct wl_owner *o, struct wm_entry *e, uint64_t node,

@@ -4,9 +4,10 @@
  * that is one commit, and the event is its compare and swap: whoever else changes a row of the node, or appends to it,
  * was first, and this looks again.
  *
- * An answer takes attempts at it that were taken back along. A message with calls takes what they were asked and what came of them along; one with results, the results; an input,
- * what middleware made of it. These stand in the rows of the same run, on one side of the message. What else was made
- * of it (derived.h), and the threads of sub agents that were called, are erased before, in commits of their own.
+ * An answer takes attempts at it that were taken back along. A message with calls takes what they were asked and what
+ * came of them along; one with results, the results; an input, what middleware made of it. These stand in the rows of
+ * the same run, on one side of the message. What else was made of it (derived.h), and the threads of sub agents that
+ * were called, are erased before, in commits of their own.
  */
 #include "base/clock.h"
 #include "base/crash.h"

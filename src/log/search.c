@@ -44,9 +44,9 @@ struct searching {
     struct wl_thread        thread; /* with q->thread */
     bool                    in_thread;
     bool                    whole; /* words, not pieces of them */
-    struct wb_arena        *a;    /* of the caller */
-    struct wb_arena         own;  /* as long as the search lasts */
-    struct wb_arena         line; /* as long as one entry */
+    struct wb_arena        *a;     /* of the caller */
+    struct wb_arena         own;   /* as long as the search lasts */
+    struct wb_arena         line;  /* as long as one entry */
     struct wb_buf           text, lower, tools;
     struct family           families[TREES];
     size_t                  n_families;
@@ -431,7 +431,7 @@ WEFT_SUSPENDS static int by_reading(struct searching *x, size_t max, struct wl_r
 {
     struct scan sc = {.max = max};
     x->whole = ret->whole = false;
-    sc.ring        = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
+    sc.ring               = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
     if (!sc.ring)
         return wb_arena_check(&x->own, x->err);
     int r = scan_log(x, &sc, ret);

@@ -29,7 +29,8 @@ static uint32_t lower(uint32_t c)
 int wl__search_on(const struct wl_store *s, struct upp_err *err)
 {
     return wl_store_index(s) == WL_INDEX_OFF
-               ? upp_fail(err, UPP_EREFUSED, "the search is off: `search` of the configuration is neither words nor substrings")
+               ? upp_fail(err, UPP_EREFUSED,
+                          "the search is off: `search` of the configuration is neither words nor substrings")
                : 0;
 }
 

@@ -166,15 +166,15 @@ struct wl_learned {
 };
 
 enum wl_change_kind {
-    WL_ADD_ROW = 1, /* row; -UPP_EBUSY: its position is taken, or does not follow the node's last row */
-    WL_ADD_NODE,    /* node */
-    WL_ADD_THREAD,  /* thread */
-    WL_SET_THREAD,  /* thread; -UPP_EBUSY unless the stored version is thread.version; it is counted up */
-    WL_HOLD_NODE,   /* node.key gets the holder `to`; -UPP_EBUSY unless it is `from` now */
-    WL_ADD_RUN,     /* run */
-    WL_SET_RUN,     /* run; as WL_SET_THREAD */
-    WL_ADD_ALIAS,   /* alias; -UPP_EBUSY: taken (by another object; by the same it is no change) */
-    WL_ADD_KEY,     /* key; -UPP_EBUSY: used before and not yet 24 hours old */
+    WL_ADD_ROW = 1,  /* row; -UPP_EBUSY: its position is taken, or does not follow the node's last row */
+    WL_ADD_NODE,     /* node */
+    WL_ADD_THREAD,   /* thread */
+    WL_SET_THREAD,   /* thread; -UPP_EBUSY unless the stored version is thread.version; it is counted up */
+    WL_HOLD_NODE,    /* node.key gets the holder `to`; -UPP_EBUSY unless it is `from` now */
+    WL_ADD_RUN,      /* run */
+    WL_SET_RUN,      /* run; as WL_SET_THREAD */
+    WL_ADD_ALIAS,    /* alias; -UPP_EBUSY: taken (by another object; by the same it is no change) */
+    WL_ADD_KEY,      /* key; -UPP_EBUSY: used before and not yet 24 hours old */
     WL_TOUCH_THREAD, /* thread: it changed at updated_ms, if that is later than what is stored. Neither its version
                       * counts nor that of anybody else; one that is not there is no change */
     /* What can be changed and deleted. What is not there: -UPP_ENOTFOUND, but for the three that drop values, aliases
@@ -506,17 +506,16 @@ WEFT_SUSPENDS static inline int wl_list_live(struct wl_store *s, struct wb_uuid 
                                              struct upp_err *err)
 {
     struct wl_list list = {0};
-    int r   = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
-    *runs   = (struct wm_run *)list.p;
-    *owners = list.owners;
-    *n      = list.n;
+    int            r = s->ops->list(s, &(struct wl_ask){.what = WL_LIST_LIVE, .id = after, .max = max}, a, &list, err);
+    *runs            = (struct wm_run *)list.p;
+    *owners          = list.owners;
+    *n               = list.n;
     return r;
 }
 
 WEFT_SUSPENDS static inline int wl_list_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after,
-                                                 int64_t before_ms, size_t max, struct wb_arena *a,
-                                                 struct wm_run **ret, uint64_t **numbers, size_t *n,
-                                                 struct upp_err *err)
+                                                 int64_t before_ms, size_t max, struct wb_arena *a, struct wm_run **ret,
+                                                 uint64_t **numbers, size_t *n, struct upp_err *err)
 {
     struct wl_ask  ask  = {.what = WL_LIST_OLD_RUNS, .owner = o, .number = after, .before_ms = before_ms, .max = max};
     struct wl_list list = {0};
@@ -559,8 +558,8 @@ WEFT_SUSPENDS static inline int wl_list_tenants(struct wl_store *s, struct upp_s
 }
 
 WEFT_SUSPENDS static inline int wl_list_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms,
-                                                    size_t max, struct wb_arena *a, struct wl_blob_key **ret,
-                                                    size_t *n, struct upp_err *err)
+                                                    size_t max, struct wb_arena *a, struct wl_blob_key **ret, size_t *n,
+                                                    struct upp_err *err)
 {
     struct wl_ask ask = {.what = WL_LIST_LOOSE_BLOBS, .owner = o, .before_ms = before_ms, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);

@@ -269,8 +269,8 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
     if (r >= 0)
         r = read_place(x, &a, &after);
     if (r >= 0)
-        r = wl_list_old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers,
-                             &n, x->err);
+        r = wl_list_old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers, &n,
+                             x->err);
     for (size_t i = 0; r >= 0 && i < n && done < WL_SWEEP_BATCH; i++)
         r = pass(x, &runs[i], numbers[i], &done);
     if (r >= 0 && (n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH))

@@ -26,7 +26,7 @@ struct wm_doc_agent {
 };
 
 /* What is known of the call of a model that said a message. */
-struct wm_said {
+struct wm_reply_info {
     struct upp_str   model, provider, response; /* response: the vendor's id of it */
     uint8_t          stop;                      /* enum upp_stop; 0: not said */
     bool             has_usage;
@@ -44,11 +44,11 @@ struct wm_residue {
 };
 
 struct wm_doc_entry {
-    struct wm_entry    e;
-    struct upp_str     id;    /* as the document has it; no text: none */
-    uint32_t           agent; /* its place in the list, or WM_NO_AGENT: the user, or nobody knows */
-    struct wm_said     said;  /* messages of the assistant */
-    struct wm_residue *residue;
+    struct wm_entry      e;
+    struct upp_str       id;    /* as the document has it; no text: none */
+    uint32_t             agent; /* its place in the list, or WM_NO_AGENT: the user, or nobody knows */
+    struct wm_reply_info said;  /* messages of the assistant */
+    struct wm_residue   *residue;
 };
 
 /* Entries that are one turn: what a user submitted, or all that one run said. */

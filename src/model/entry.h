@@ -60,7 +60,7 @@ static inline bool wm_is_hidden(const struct wm_entry *e)
 }
 
 /* Is it part of a history that somebody is shown? */
-static inline bool wm_is_shown(const struct wm_entry *e)
+static inline bool wm_is_visible(const struct wm_entry *e)
 {
     return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e);
 }

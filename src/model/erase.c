@@ -226,8 +226,8 @@ static size_t erase_beside(struct wm_row *row, const struct wm_erasing *what, si
 {
     size_t kept = 0, n = row->n_beside;
     for (size_t i = 0; i < n; i++) {
-        const struct wm_beside *b     = &row->beside[i];
-        bool                    about = !b->thread && entry >= b->entry && entry - b->entry < WB_MAX(b->entries, 1u);
+        const struct wm_sidecar *b     = &row->beside[i];
+        bool                     about = !b->thread && entry >= b->entry && entry - b->entry < WB_MAX(b->entries, 1u);
         if (!what->all && (!about || wm_is_turn(b)))
             row->beside[kept++] = *b;
     }

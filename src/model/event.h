@@ -93,19 +93,20 @@ struct wm_source {
 };
 
 struct wm_event {
-    uint8_t                 kind;      /* enum wm_event_kind */
-    uint8_t                 status;    /* RUN */
-    uint8_t                 outcome;   /* TOOL_ENDED */
-    uint8_t                 part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
-    uint8_t                 stop;      /* MESSAGE: enum upp_stop */
-    bool                    aside;     /* MESSAGE_OPEN: scaffolding, for its run alone. VOID: the reader saw some of it, no event here tells what */
+    uint8_t kind;      /* enum wm_event_kind */
+    uint8_t status;    /* RUN */
+    uint8_t outcome;   /* TOOL_ENDED */
+    uint8_t part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
+    uint8_t stop;      /* MESSAGE: enum upp_stop */
+    bool    aside; /* MESSAGE_OPEN: scaffolding, for its run alone. VOID: the reader saw some of it, no event here tells
+                      what */
     uint32_t                step;
     uint32_t                part; /* index in the message: PART_*, DELTA */
     uint64_t                number;
     int64_t                 time_ms; /* records only; else 0 */
     const struct wm_source *from;
-    struct wb_uuid   id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str   call, name;    /* STEP_START: name = the step of a plan that it is; MESSAGE that a model said:
+    struct wb_uuid id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
+    struct upp_str call, name;      /* STEP_START: name = the step of a plan that it is; MESSAGE that a model said:
                                      * name = the model, call = its provider. No text: none */
     struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t         ms;            /* TOOL_ENDED: how long it took */

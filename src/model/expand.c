@@ -168,7 +168,7 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
     if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
     if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* (once they were random, and stored) */
-        ev->id = wm_place_uuid((struct wm_place){
+        ev->id = wm_position_uuid((struct wm_position){
             .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
         ev->entry = tool_entry(row);

@@ -46,27 +46,27 @@ enum { PLACE_CHECK = 10, STEP_BITS = 16, REST_BITS = PLACE_CHECK + STEP_BITS + I
 _Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
 
 /* Ten bits that only our own ids get right; the rest is covered by bits of the node, so that neighbours look unlike. */
-static uint64_t rest_of(struct wm_place p)
+static uint64_t rest_of(struct wm_position p)
 {
     uint64_t place = (uint64_t)p.length << STEP_BITS | p.step;
     uint64_t check = mix(p.node + mix(place)) & LOW_BITS(PLACE_CHECK);
     return (place << PLACE_CHECK | check) ^ (mix(p.node) & LOW_BITS(REST_BITS));
 }
 
-struct wb_uuid wm_place_uuid(struct wm_place p)
+struct wb_uuid wm_position_uuid(struct wm_position p)
 {
     uint64_t low = (p.node & LOW_BITS(NODE_LOW)) << REST_BITS | rest_of(p);
     return wb_uuid_v4(p.node >> NODE_LOW, low);
 }
 
-bool wm_place_parse(struct wb_uuid u, struct wm_place *ret)
+bool wm_position_parse(struct wb_uuid u, struct wm_position *ret)
 {
     uint64_t high, low;
     if (!wb_uuid_v4_bits(u, &high, &low))
         return false;
-    uint64_t        node  = high << NODE_LOW | low >> REST_BITS;
-    uint64_t        place = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> PLACE_CHECK;
-    struct wm_place p     = {.node = node, .length = (uint32_t)(place >> STEP_BITS), .step = (uint16_t)place};
+    uint64_t           node  = high << NODE_LOW | low >> REST_BITS;
+    uint64_t           place = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> PLACE_CHECK;
+    struct wm_position p     = {.node = node, .length = (uint32_t)(place >> STEP_BITS), .step = (uint16_t)place};
     if (!node || rest_of(p) != (low & LOW_BITS(REST_BITS)))
         return false;
     *ret = p;
@@ -82,13 +82,13 @@ static uint64_t check_of(uint64_t node, uint64_t low)
 
 struct wb_uuid wm_id_uuid(struct wm_id id)
 {
-    struct wm_place place;
-    uint64_t        low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
+    struct wm_position place;
+    uint64_t           low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
                    (id.noun & LOW_BITS(NOUN_BITS)) << NOUN_AT | (id.attempt & LOW_BITS(ATTEMPT_BITS)) << ATTEMPT_AT |
                    (id.part & LOW_BITS(PART_BITS)) << PART_AT;
     low |= check_of(id.node, low) << CHECK_AT;
     struct wb_uuid u = wb_uuid_v4(id.node >> NODE_LOW, low);
-    return wm_place_parse(u, &place) ? wb_uuid_v4(id.node >> NODE_LOW, low | 1) : u;
+    return wm_position_parse(u, &place) ? wb_uuid_v4(id.node >> NODE_LOW, low | 1) : u;
 }
 
 static bool parse_v4(struct wb_uuid u, struct wm_id *ret)

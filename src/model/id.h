@@ -26,9 +26,9 @@ struct wm_id {
 
 enum { WM_ATTEMPTS = 64, WM_PARTS = 1 << 14 };
 
-/* Where a step or a turn has ended: a node, and how many of its entries there were then. It is all that a checkpoint is,
- * and its id says it: that has the form of a random UUID (version 4), and nothing need be stored to find it. */
-struct wm_place {
+/* Where a step or a turn has ended: a node, and how many of its entries there were then. It is all that a checkpoint
+ * is, and its id says it: that has the form of a random UUID (version 4), and nothing need be stored to find it. */
+struct wm_position {
     uint64_t node;
     uint32_t length;
     uint16_t step; /* the lower 16 bits of its number */
@@ -36,8 +36,8 @@ struct wm_place {
 
 WB_EXPORT_BEGIN
 
-struct wb_uuid wm_place_uuid(struct wm_place p);
-bool           wm_place_parse(struct wb_uuid u, struct wm_place *ret); /* false: not one of ours */
+struct wb_uuid wm_position_uuid(struct wm_position p);
+bool           wm_position_parse(struct wb_uuid u, struct wm_position *ret); /* false: not one of ours */
 
 struct wb_uuid wm_id_uuid(struct wm_id id);
 bool           wm_id_parse(struct wb_uuid u, struct wm_id *ret); /* false: not one of ours */

@@ -383,7 +383,7 @@ static void put_beside(struct put *p, const struct wm_row *row)
     wj_write_open(&p->w, '[');
     p->list = 'b';
     for (p->i = 0; p->i < row->n_beside && !failed(p); p->i++) {
-        const struct wm_beside *b = &row->beside[p->i];
+        const struct wm_sidecar *b = &row->beside[p->i];
         wj_write_open(&p->w, '{');
         if (!b->thread && b->entry >= row->n_entries)
             p->member = 'e', refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));

@@ -22,20 +22,20 @@ enum { WM_FORMAT = 1 };
 enum { WM_ROW_MAX = 64 << 20 /* bytes of a body, at most */ };
 
 /* What came with entries and is none: what a dialect said of them that the model has no place for, and what a document
- * knew of them that the log has none for (model/doc_beside.h). */
-struct wm_beside {
+ * knew of them that the log has none for (model/doc_sidecar.h). */
+struct wm_sidecar {
     uint32_t       entry, entries; /* the first of the row that it is about, and how many from it on */
     bool           thread;         /* it is about all of the thread */
     struct upp_str dialect, slot;
     struct upp_str text;
 };
 
-#define WM_BESIDE_OWN "weft" /* the dialect of what is of the model itself */
+#define WM_SIDECAR_OWN "weft" /* the dialect of what is of the model itself */
 
 /* Whose turn it was: of the entries from the first one on. */
-static inline bool wm_is_turn(const struct wm_beside *b)
+static inline bool wm_is_turn(const struct wm_sidecar *b)
 {
-    return !b->thread && wb_str_eq(b->dialect, UPP_STR(WM_BESIDE_OWN)) && wb_str_eq(b->slot, UPP_STR("turn"));
+    return !b->thread && wb_str_eq(b->dialect, UPP_STR(WM_SIDECAR_OWN)) && wb_str_eq(b->slot, UPP_STR("turn"));
 }
 
 struct wm_row {
@@ -52,8 +52,8 @@ struct wm_row {
     struct wm_entry *lost;  /* what the tape is about, where it was taken back: it is in no history. NULL: it was not */
     struct upp_str   agent; /* by name, where the run has been handed over; no text: the run's own */
 
-    struct wm_beside *beside; /* not read with entries alone. It goes with any entry that it is about */
-    size_t            n_beside;
+    struct wm_sidecar *beside; /* not read with entries alone. It goes with any entry that it is about */
+    size_t             n_beside;
 };
 
 WB_EXPORT_BEGIN

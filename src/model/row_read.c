@@ -189,7 +189,7 @@ static void get_records(struct wm_get *g, yyjson_val *v)
 
 static void beside_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
-    struct wm_beside *b = into;
+    struct wm_sidecar *b = into;
     switch (name) {
     case 'e':
         b->entry = wm_get_u32(g, v);
@@ -219,11 +219,11 @@ static void get_beside(struct wm_get *g, yyjson_val *v)
     struct wm_row *row  = g->row;
     yyjson_val    *item = NULL;
     size_t         n    = g->entries_only ? 0 : wm_get_items(g, v, UINT32_MAX, &item);
-    row->beside         = n ? wb_new_n(g->a, struct wm_beside, n) : NULL;
+    row->beside         = n ? wb_new_n(g->a, struct wm_sidecar, n) : NULL;
     if (!row->beside)
         return;
     for (; n && !g->failed; n--, item = unsafe_yyjson_get_next(item)) {
-        struct wm_beside *b = &row->beside[row->n_beside++];
+        struct wm_sidecar *b = &row->beside[row->n_beside++];
         wm_get_members(g, item, b, beside_member);
         if (!g->failed && !b->thread && b->entry >= row->n_entries)
             wm_get_refuse(g, item, "an entry in the row");

@@ -5,10 +5,10 @@
  * id comes twice, depth and size have limits. Written with the seed's fields, in the seed's order; optional maps as {}.
  *
  * Keys of ours stand in the metadata maps: "uap.branchPoint" of a node (messages of its parent that it sees; absent:
- * all of them), "uap.branchEvents" (system events behind the last of these that it sees; absent: all), "uap.threadLength" of a checkpoint (messages of its node before its run's input; absent: all of them).
- * They are taken out when read and put in when written, so that the map is otherwise the user's, token for token.
- * One that says more messages than there are is refused, as is one that is no number. "uap.own" of a checkpoint may be
- * any value.
+ * all of them), "uap.branchEvents" (system events behind the last of these that it sees; absent: all),
+ * "uap.threadLength" of a checkpoint (messages of its node before its run's input; absent: all of them). They are taken
+ * out when read and put in when written, so that the map is otherwise the user's, token for token. One that says more
+ * messages than there are is refused, as is one that is no number. "uap.own" of a checkpoint may be any value.
  *
  * Accepted: a name and a parentId that are null or absent; metadata (but not state.metadata) and subAgentStates that
  * are absent; threads without times, which then have the session's (a tree's alone has none); reasoning, plan and tool
@@ -37,11 +37,11 @@ enum {
 #define WM_ALL_MESSAGES UINT32_MAX
 
 struct wm_tree_node {
-    struct upp_str        id, name; /* name: no text: none */
-    uint32_t              parent;   /* its place in the list; UINT32_MAX: the root */
-    uint32_t              branch;   /* uap.branchPoint, or WM_ALL_MESSAGES */
+    struct upp_str        id, name;      /* name: no text: none */
+    uint32_t              parent;        /* its place in the list; UINT32_MAX: the root */
+    uint32_t              branch;        /* uap.branchPoint, or WM_ALL_MESSAGES */
     uint32_t              branch_events; /* uap.branchEvents, or WM_ALL_MESSAGES */
-    uint32_t             *children; /* places, in the order in which the document names them */
+    uint32_t             *children;      /* places, in the order in which the document names them */
     size_t                n_children;
     struct wm_thread_json thread;
     bool                  untimed;  /* the document's thread has no times: they are left out again */

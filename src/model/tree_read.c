@@ -74,14 +74,14 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
     else if (r == 0)
         wm_getting_fail(t->d, m[ID], UPP_EINVALID, "node %u has this id too", at);
     read_thread(t->d, m[THREAD], created, updated, node);
-    node->id       = wj_text(m[ID]);
-    node->name     = wm_getting_text(m[NAME]);
-    node->metadata = wm_getting_map(t->d, m[METADATA], keys, WB_LEN(keys), found);
-    node->parent   = NONE;
-    t->lengths[i]  = found[0];
+    node->id            = wj_text(m[ID]);
+    node->name          = wm_getting_text(m[NAME]);
+    node->metadata      = wm_getting_map(t->d, m[METADATA], keys, WB_LEN(keys), found);
+    node->parent        = NONE;
+    t->lengths[i]       = found[0];
     node->branch_events = wm_getting_length(t->d, found[1], WM_SESSION_MESSAGES);
-    t->parents[i]  = m[PARENT];
-    t->children[i] = m[CHILDREN];
+    t->parents[i]       = m[PARENT];
+    t->children[i]      = m[CHILDREN];
 }
 
 /* ---- One tree ------------------------------------------------------------------------------------- */

@@ -66,12 +66,12 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
 
 /* The same for who reads many, and takes their metadata himself: ret has nothing of it but what metadata.weft says of
  * the message's parts. The buffer is used for each, and has room for WM_MESSAGE_SCRATCH bytes. */
-struct wm_message_beside {
+struct wm_message_sidecar {
     yyjson_val *metadata; /* that member; NULL: there is none */
     bool        plain;    /* all else is, member for member, what wm_message_begin and _end would write; no: perhaps */
 };
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
-                    struct wm_message_beside *beside, struct upp_err *err) UPP_MUST_CHECK;
+                    struct wm_message_sidecar *beside, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The messages of `list`, an array inside root. Pointers in err begin at root. *ret is NULL where there are none. */
 int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,
@@ -79,7 +79,7 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
 
 void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content block, ToolCall or ToolResult */
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
-void wm_usage_put(struct wj_writer *w, const struct upp_usage *u); /* the same as the member "usage" */
+void wm_usage_put(struct wj_writer *w, const struct upp_usage *u);              /* the same as the member "usage" */
 void wm_usage_open(struct wj_writer *w, const struct upp_usage *u, bool total); /* without the last bracket */
 void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider where none is known */
 void wm_time_write(struct wj_writer *w, int64_t ms);             /* "2026-02-03T04:05:06.007Z" */

@@ -484,7 +484,7 @@ static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, siz
                           : wj_named(key, wm_upp_message_names[WM_WEFT_ARGUMENTS])   ? &arguments
                           : wj_named(key, wm_upp_message_names[WM_WEFT_INTERRUPTED]) ? &interrupted
                           : wj_named(key, wm_upp_message_names[WM_WEFT_CUT])         ? &cut
-                                                               : NULL;
+                                                                                     : NULL;
         if (is && !*is)
             *is = key + 1;
     }
@@ -631,12 +631,12 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
 }
 
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
-                    struct wm_message_beside *beside, struct upp_err *err)
+                    struct wm_message_sidecar *beside, struct upp_err *err)
 {
     struct get g = {.in = {.a = a, .root = v, .scratch = scratch, .err = err}, .untimed = &ms, .leaves = true};
     int        r = read_message(&g, ret);
     if (r == 0)
-        *beside = (struct wm_message_beside){g.metadata, g.plain};
+        *beside = (struct wm_message_sidecar){g.metadata, g.plain};
     return r;
 }
 

@@ -193,7 +193,7 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
         return r;
     bool launched     = false;
     an.root->changing = true; /* a cancel waits until it goes on, or waits again */
-    r = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    r                 = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
     if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)

@@ -24,21 +24,21 @@
 /* The agent as it is in a branch: hooks and strategy are others, and middleware looks at calls of the model alone. */
 static int define(struct wr_run *child, const struct wr_branch *b, struct upp_err *err)
 {
-    struct wr_run       *parent = child->parent;
-    struct wr_agent_def *def    = wb_new(&child->memory, struct wr_agent_def);
-    struct wr_around    *around = wb_new(&child->memory, struct wr_around);
-    if (!def || !around || !parent->def)
+    struct wr_run        *parent     = child->parent;
+    struct wr_agent_def  *def        = wb_new(&child->memory, struct wr_agent_def);
+    struct wr_middleware *middleware = wb_new(&child->memory, struct wr_middleware);
+    if (!def || !middleware || !parent->def)
         return wb_arena_check(&child->memory, err);
     *def          = *parent->def;
     def->strategy = b->strategy;
     def->hooks    = b->hooks;
-    if (def->around) {
-        *around         = *def->around;
-        around->before  = NULL;
-        around->after   = NULL;
-        around->failed  = NULL;
-        around->observe = NULL; /* it is told of a step when that is adopted */
-        def->around     = around;
+    if (def->middleware) {
+        *middleware         = *def->middleware;
+        middleware->before  = NULL;
+        middleware->after   = NULL;
+        middleware->failed  = NULL;
+        middleware->observe = NULL; /* it is told of a step when that is adopted */
+        def->middleware     = middleware;
     }
     child->branch    = true;
     child->handoff.n = parent->handoff.n;
@@ -157,7 +157,7 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
 {
     struct wl_store *s = parent->engine->store;
     struct wm_run    row;
-    int              r = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
+    int              r    = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
     bool             made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
@@ -318,7 +318,7 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
     return r;
 }
 
-int wr_branch_mint(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *err)
+int wr_branch_new_id(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wr_run   *run    = wr_of(pub);
     struct wl_store *s      = run->engine->store;
@@ -438,11 +438,11 @@ static void had_before(struct adopting *a, const struct upp_usage *u, size_t n)
 
 static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
-    struct wr_run        *run   = a->run;
-    const struct wr_run  *child = a->branch->run;
-    const struct wr_said *said  = a->cycle < child->journal.said.n ? child->journal.said.p[a->cycle] : NULL;
-    const char           *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
-    struct upp_str        data  = {0};
+    struct wr_run                 *run   = a->run;
+    const struct wr_run           *child = a->branch->run;
+    const struct wr_journal_reply *said  = a->cycle < child->journal.said.n ? child->journal.said.p[a->cycle] : NULL;
+    const char                    *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
+    struct upp_str                 data  = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);
     if (was_said(run, phase)) {
@@ -609,8 +609,8 @@ static int adopt_wish(struct wr_run *run, const struct wr_passing *wish, struct 
     if (!wish->to.n || run->handoff.passing.to.n)
         return 0;
     run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, wish->to),
-                                       .reason  = wb_arena_dup(&run->memory, wish->reason),
-                                       .message = wb_arena_dup(&run->memory, wish->message)};
+                                               .reason  = wb_arena_dup(&run->memory, wish->reason),
+                                               .message = wb_arena_dup(&run->memory, wish->message)};
     return wb_arena_check(&run->memory, err);
 }
 
@@ -631,8 +631,8 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     struct wr_run            *run    = wr_of(pub);
     const struct wr_run      *child  = b->run;
     const struct upp_message *prompt = prompt_of(child);
-    struct adopting a = {
-        .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->step.n_adopted};
+    struct adopting           a      = {
+                       .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->step.n_adopted};
     if (!a.call)
         return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
     a.left = &a.call->cycles[0];

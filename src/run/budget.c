@@ -35,7 +35,7 @@ void wr_used_up(struct wr_run *run, const struct upp_usage *u)
 
 static uint64_t worked_ms(const struct wr_run *run)
 {
-    uint64_t now = weft__loop_clock(run->engine->loop);
+    uint64_t now   = weft__loop_clock(run->engine->loop);
     uint64_t began = run->budget.began_ns;
     return run->budget.worked_ms + (began && now > began ? (now - began) / 1000000 : 0);
 }
@@ -81,7 +81,7 @@ static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
         return &run->given->budget;
     if (def && def->rights && i-- == 0)
         return &def->rights->budget;
-    return def && def->around && i < def->around->n_budgets ? def->around->budgets[i] : NULL;
+    return def && def->middleware && i < def->middleware->n_budgets ? def->middleware->budgets[i] : NULL;
 }
 
 /* Is there anybody from here to the root who has a budget? */

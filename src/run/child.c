@@ -15,7 +15,7 @@
 
 /* Of the family of its parent. It is announced in the same row as others, so nothing waits here: that its key is taken
  * shows when it is made. */
-int wr_child_mint(const struct wr_run *run, struct wr_call *call, struct upp_err *err)
+int wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_err *err)
 {
     int r = wl_id_new(wl_family(run->row.thread), &call->child, err);
     if (r >= 0)
@@ -246,8 +246,8 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
     WB_LOG_CTX(WB_LS("child", wb_uuid_text(child->row.id, ids[0])),
                WB_LS("parent", wb_uuid_text(parent->row.id, ids[1])), WB_LS("agent", child->row.agent),
                WB_LS("agent_id", weft_run_agent_id(&child->pub)),
-               WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)),
-               WB_LS("call", call->id), WB_LU("depth", child->row.depth));
+               WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)), WB_LS("call", call->id),
+               WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
     int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
     if (r == -UPP_EBUSY && !made) { /* its key is that of another node of the family; another call has another one */

@@ -7,7 +7,7 @@
 /* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
 WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
                            struct upp_str arguments, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
-int               wr_child_mint(const struct wr_run *run, struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
+int               wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
 WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;

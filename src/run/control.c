@@ -100,14 +100,14 @@ int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const s
         r = wr_finish(run, result, why, err);
     wr_tree_disown(run);
     weft_cond_broadcast(&e->moved);
-    return r < 0 || t->heirs ? r : wr_start_next(e, &t->owner, thread, err);
+    return r < 0 || t->waiting_inputs ? r : wr_start_next(e, &t->owner, thread, err);
 }
 
 /* C5: the request to cancel is durable before the fiber is told. */
 static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
 {
     int r = 0;
-    wr_lane_take(t);
+    wr_commit_lock_take(t);
     struct wr_run *run = t->run;
     if (!run || run->changing || !t->fiber)
         r = -UPP_EBUSY; /* it is about to end or to wait: look again then */
@@ -120,7 +120,7 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
             run->row.version += t->engine->store != NULL;
         }
     }
-    wr_lane_leave(t);
+    wr_commit_lock_leave(t);
     if (r >= 0 && t->fiber)
         weft_fiber_cancel(t->fiber);
     return r;
@@ -280,7 +280,7 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
     struct wm_run                            *runs;
     size_t                                    n;
     uint8_t                                   status;
-    int r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
+    int                                       r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
     for (size_t i = n; r >= 0 && i-- > 0;) {
         r = wr_cancel(e, o, runs[i].root, err);
         if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */

@@ -42,7 +42,7 @@ struct wr_handoff {
 extern const struct upp_str wr_handoff_parameters; /* of those tools, as JSON Schema */
 
 /* Middleware, put together by the layer above. Each function may be NULL. */
-struct wr_around {
+struct wr_middleware {
     void *arg;
 
     /* Once a run, before its strategy: may change what the model is told (wr_run_set_input, wr_run_set_history). */
@@ -88,7 +88,7 @@ struct wr_agent_def {
     size_t                          n_handoffs;
     const struct weft_hooks        *hooks;         /* NULL: none */
     const struct upp_tool_strategy *tool_strategy; /* NULL: none */
-    const struct wr_around         *around;        /* NULL: none */
+    const struct wr_middleware     *middleware;    /* NULL: none */
     const struct weft_rights       *rights;        /* of its whole subtree; NULL: no more than the engine's */
     const struct weft_agent        *agent;         /* NULL: one of a configuration */
 };

@@ -142,17 +142,17 @@ static int make_row(struct flush *f, struct upp_err *err)
 
 static int keep_row(struct flush *f, struct upp_err *err)
 {
-    struct wr_tree *t = f->run->tree;
-    struct wr_kept *k = wb_alloc(sizeof *k + f->body.n + f->row.tape.n);
+    struct wr_tree       *t = f->run->tree;
+    struct wr_cached_row *k = wb_alloc(sizeof *k + f->body.n + f->row.tape.n);
     if (!k)
         return upp_fail(err, UPP_ENOMEM, "no memory to keep a row");
     char *bytes = (char *)(k + 1);
-    *k          = (struct wr_kept){.body   = wb_str(bytes, f->body.n),
-                                   .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
-                                   .at     = {.epoch = t->epoch, .number = f->row.event},
-                                   .events = events_of(&f->draft),
-                                   .index  = f->run->end.length,
-                                   .face   = f->run->face};
+    *k          = (struct wr_cached_row){.body   = wb_str(bytes, f->body.n),
+                                         .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
+                                         .at     = {.epoch = t->epoch, .number = f->row.event},
+                                         .events = events_of(&f->draft),
+                                         .index  = f->run->end.length,
+                                         .source = f->run->source};
     memcpy(bytes, f->body.p, f->body.n);
     if (f->row.tape.n)
         memcpy(bytes + f->body.n, f->row.tape.p, f->row.tape.n);
@@ -236,7 +236,7 @@ static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, 
     if (f->run->engine->store)
         r = commit(f, more, err);
     if (r < 0 && watched) {
-        struct wr_kept *k = wb_item(t->kept.prev, struct wr_kept, link);
+        struct wr_cached_row *k = wb_item(t->kept.prev, struct wr_cached_row, link);
         wb_unlink(&k->link);
         t->n_kept--;
         t->kept_bytes -= k->body.n + k->tape.n;
@@ -293,9 +293,9 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
     struct wr_tree *t    = run->tree;
     uint64_t        turn = run->draft.turn;
     int             r    = 0;
-    wr_lane_take(t);
+    wr_commit_lock_take(t);
     if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
-        wr_lane_leave(t);
+        wr_commit_lock_leave(t);
         return 0;
     }
     wr_observe(run);
@@ -307,9 +307,9 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
     else
         let_go(run);
     if (r >= 0) {
-        wr_kept_trim(t);
+        wr_cache_trim(t);
         wr_tree_wake(t);
     }
-    wr_lane_leave(t);
+    wr_commit_lock_leave(t);
     return r;
 }

@@ -6,7 +6,7 @@
 #include "run/engine.h"
 
 enum {
-    WR_LOST_BYTES  = 1 << 20,   /* of what an attempt said that is void: more of it is not kept for readers */
+    WR_LOST_BYTES = 1 << 20, /* of what an attempt said that is void: more of it is not kept for readers */
 };
 
 struct wr_open;

@@ -57,7 +57,7 @@ void wr_engine_close(struct wr_engine *e)
                 wr_run_free(WB_TAKE(t->run));
         }
     wb_vec_done(&e->troubled);
-    wr_spares_done(&e->spares);
+    wr_pools_done(&e->pools);
     upp_http_free(e->http);
     wb_free(e);
 }

@@ -68,13 +68,13 @@ const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
-    struct wl_owner                  owner;
-    struct wb_uuid                   thread; /* all zero: a new one */
-    struct upp_str                   agent;
-    const struct upp_message        *input;      /* NULL: the path ends with what shall be answered. Results: `who` is
+    struct wl_owner           owner;
+    struct wb_uuid            thread; /* all zero: a new one */
+    struct upp_str            agent;
+    const struct upp_message *input;             /* NULL: the path ends with what shall be answered. Results: `who` is
                                                   * the agent that made the calls */
-    uint64_t                         head;       /* with `at`: the thread's head */
-    uint32_t                         at;         /* not 0: the run stands in the place of the head's last entry, which
+    uint64_t head;                               /* with `at`: the thread's head */
+    uint32_t at;                                 /* not 0: the run stands in the place of the head's last entry, which
                                                   * is number `at`, on a branch. -UPP_EREFUSED: the thread has gone on */
     struct upp_str                   who;        /* the user by name; no text: not said */
     struct upp_str                   options;    /* JSON, kept with the run */

@@ -8,24 +8,24 @@
 enum { WR_BUCKETS = 1024 };
 
 /* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
-enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_CALLS = 16 };
-struct wr_spares {
+enum { WR_POOL_ITEMS = 64, WR_POOL_BYTES = 64 << 10, WR_POOL_CALLS = 16 };
+struct wr_pools {
     struct wr_tree  *trees;
     struct wr_run   *runs;
     struct wr_open  *opens;
-    struct wb_arena  arenas[WR_SPARE_CALLS]; /* empty, each with one chunk: for the arguments of calls */
-    struct upp_value values[WR_SPARE_CALLS]; /* for what they give back */
-    struct upp__room room;                   /* for a call of a model */
+    struct wb_arena  arenas[WR_POOL_CALLS]; /* empty, each with one chunk: for the arguments of calls */
+    struct upp_value values[WR_POOL_CALLS]; /* for what they give back */
+    struct upp__room room;                  /* for a call of a model */
     unsigned         n_trees, n_runs, n_opens, n_arenas, n_values;
 };
-void            wr_spares_done(struct wr_spares *s);
-struct wb_arena wr_arena_take(struct wr_spares *s, size_t max);
-void            wr_arena_give(struct wr_spares *s, struct wb_arena *a);
-void            wr_value_take(struct wr_spares *s, struct upp_value *ret);
-void            wr_value_give(struct wr_spares *s, struct upp_value *v);
+void            wr_pools_done(struct wr_pools *s);
+struct wb_arena wr_arena_take(struct wr_pools *s, size_t max);
+void            wr_arena_give(struct wr_pools *s, struct wb_arena *a);
+void            wr_value_take(struct wr_pools *s, struct upp_value *ret);
+void            wr_value_give(struct wr_pools *s, struct upp_value *v);
 
 /* A run that was left before its end, because the store did not take what it had to write. */
-struct wr_trouble {
+struct wr_failed_run {
     struct wb_uuid run;
     int            failed;  /* how it failed the last time */
     unsigned       tries;   /* how often it worked and could not be ended */
@@ -49,10 +49,10 @@ struct wr_engine {
     int64_t               look_ms;    /* how long to wait after a failure */
     struct weft_cond      look;
     bool                  looking; /* the fiber that does it lives */
-    WB_VEC(struct wr_trouble) troubled;
-    struct wr_spares spares;
-    struct wb_uuid   last_id; /* of the agent whose text stands here: most runs have the same one */
-    char             last_id_text[WB_UUID_TEXT];
+    WB_VEC(struct wr_failed_run) troubled;
+    struct wr_pools pools;
+    struct wb_uuid  last_id; /* of the agent whose text stands here: most runs have the same one */
+    char            last_id_text[WB_UUID_TEXT];
 };
 
 /* Sees to it that runs nobody works on are looked at then (src/run/supervisor.c); 0: not because of this. */
@@ -61,8 +61,8 @@ void wr_look_soon(struct wr_engine *e);
 
 /* A root was left before its end: it is taken up again, later each time. worked: it had been taken up, and its work was
  * for nothing; after so many times it is left for the next start. */
-void wr_trouble(struct wr_tree *t, bool worked);
-void wr_trouble_over(struct wr_engine *e, struct wb_uuid run);   /* it has ended */
-int  wr_troubled(const struct wr_engine *e, struct wb_uuid run); /* how it failed; 0: it is well */
+void wr_failed_run(struct wr_tree *t, bool worked);
+void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run);        /* it has ended */
+int  wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run); /* how it failed; 0: it is well */
 
 #endif

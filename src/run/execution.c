@@ -1,4 +1,5 @@
-/* run/execution.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay whole.
+/* run/execution.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay
+ * whole.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -112,7 +113,7 @@ static int show_repair(struct wr_run *run, const struct wm_entry *e, struct upp_
 }
 
 /* Every call of a message that was said has one result after it. */
-static int repair_message(struct wr_run *run, const struct wr_said *said, bool canceled, bool goes_on,
+static int repair_message(struct wr_run *run, const struct wr_journal_reply *said, bool canceled, bool goes_on,
                           struct upp_err *err)
 {
     size_t          n    = 0;
@@ -207,7 +208,7 @@ static const char *limit_of(struct wr_run *run)
         return run->budget.over;
     struct upp_str metadata = run->pub.state.metadata;
     if (wb_str_find(metadata, UPP_STR("maxStepsReached"), 0) == SIZE_MAX ||
-        wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
+                    wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
         return NULL;
     reached = yyjson_obj_get(v, "maxStepsReached");
     return reached && yyjson_is_true(reached) ? "max_steps" : NULL;
@@ -268,7 +269,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->row.version++;
         run->engine->counts.ended++;
         if (!run->row.depth && run->engine->troubled.n)
-            wr_trouble_over(run->engine, run->row.id);
+            wr_failed_run_over(run->engine, run->row.id);
     }
     return r;
 }
@@ -386,13 +387,13 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     }
     bool ended = go && !t->failed && wm_status_ended(t->status);
     run_gone(run);
-    if (ended && !t->heirs && e->store && !e->closing) {
+    if (ended && !t->waiting_inputs && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
         if (wr_start_next(e, &t->owner, thread, err) < 0)
             wr_look_soon(e);
     }
     if (t->failed)
-        wr_trouble(t, go);
+        wr_failed_run(t, go);
     t->fiber = NULL;
     wr_tree_wake(t);
     weft_cond_broadcast(&e->moved);

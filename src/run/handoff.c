@@ -1,8 +1,8 @@
 /* run/handoff.c — one agent passes the thread to another, within one run.
  *
- * The wish is part of the state from the next commit on; when its step has ended one row holds the event, the boundary between the two
- * turns, what the other agent is asked, and a state in which the run is the other agent's. So a crash finds the run
- * before or after, never between.
+ * The wish is part of the state from the next commit on; when its step has ended one row holds the event, the boundary
+ * between the two turns, what the other agent is asked, and a state in which the run is the other agent's. So a crash
+ * finds the run before or after, never between.
  */
 #include <ctype.h>
 
@@ -36,9 +36,9 @@ static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, st
     if (!wr_agent(run->engine, to))
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
     run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
-                                       .reason  = wb_arena_dup(&run->memory, reason),
-                                       .message = wb_arena_dup(&run->memory, message)};
-    run->draft.state = true; /* its step may say more before it ends */
+                                               .reason  = wb_arena_dup(&run->memory, reason),
+                                               .message = wb_arena_dup(&run->memory, message)};
+    run->draft.state     = true; /* its step may say more before it ends */
     return wb_arena_check(&run->memory, err);
 }
 

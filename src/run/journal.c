@@ -113,11 +113,11 @@ static size_t count_calls(const struct upp_message *m)
 
 static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
 {
-    struct wr_said *said = wb_new(&run->memory, struct wr_said);
+    struct wr_journal_reply *said = wb_new(&run->memory, struct wr_journal_reply);
     if (!said || !wb_vec_push(&run->journal.said, said, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
-    *said = (struct wr_said){.phase = e->phase,
-                             .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
+    *said = (struct wr_journal_reply){
+        .phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
         if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
             said->reply.usage = row->records[i].usage;
@@ -512,7 +512,7 @@ int wr_path_anew(struct wr_run *run, struct upp_err *err)
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
         run->places.n = run->middleware.n_remembered = 0;
-        run->middleware.told = NULL;
+        run->middleware.told                         = NULL;
         wr_ids_clear(&run->ids);
         return load_path(run, err);
     }

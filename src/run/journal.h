@@ -5,7 +5,7 @@
 #include "run/run.h"
 
 /* What the journal of the current step holds. */
-struct wr_said {
+struct wr_journal_reply {
     struct upp_str    phase;
     struct weft_reply reply;
     bool              answered; /* every call of it has a result on the path */

@@ -66,16 +66,16 @@ uint64_t wr_run_age_ms(struct weft_run *pub)
     return ms > 0 ? (uint64_t)ms : 0;
 }
 
-size_t wr_run_told_at(struct weft_run *pub)
+size_t wr_run_enriched_at(struct weft_run *pub)
 {
     const struct wr_run *run = wr_of(pub);
     return run->n_history + run->middleware.n_remembered;
 }
 
-const struct upp_message *wr_run_told(struct weft_run *pub)
+const struct upp_message *wr_run_enriched(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
-    size_t         at  = wr_run_told_at(pub);
+    size_t         at  = wr_run_enriched_at(pub);
     return at < run->path.n && (run->pub.input || run->middleware.told) ? run->path.p[at] : NULL;
 }
 
@@ -83,7 +83,7 @@ const struct upp_message *wr_run_told(struct weft_run *pub)
 
 int wr_before(struct wr_run *run, struct upp_err *err)
 {
-    const struct wr_around *m = run->def->around;
+    const struct wr_middleware *m = run->def->middleware;
     if (!m || run->middleware.request.p)
         return 0;
     /* What it changes stands in a row of its own, or of the first thing that is said. */
@@ -94,7 +94,7 @@ int wr_before(struct wr_run *run, struct upp_err *err)
         return r;
     if (!run->middleware.request.p)
         run->middleware.request = UPP_STR("{}");
-    run->draft.state            = true;
+    run->draft.state = true;
     wb_crashpoint("around.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("around.after");
@@ -104,8 +104,8 @@ int wr_before(struct wr_run *run, struct upp_err *err)
 /* Tells records that have not been told yet: each is complete when the step closes or the row is taken. */
 void wr_observe(struct wr_run *run)
 {
-    const struct wr_around *m = run->def ? run->def->around : NULL;
-    struct wr_draft        *d = &run->draft;
+    const struct wr_middleware *m = run->def ? run->def->middleware : NULL;
+    struct wr_draft            *d = &run->draft;
     if (!m || !m->observe)
         return;
     for (; d->observed < d->records.n; d->observed++) {
@@ -117,7 +117,7 @@ void wr_observe(struct wr_run *run)
 
 void wr_observe_step(struct wr_run *run)
 {
-    const struct wr_around *m = run->def->around;
+    const struct wr_middleware *m = run->def->middleware;
     if (m && m->observe)
         m->observe(m->arg, &run->pub, &(struct wm_event){.kind = WM_STEP_START, .step = run->pub.state.step + 1});
 }
@@ -136,7 +136,7 @@ static int path_insert(struct wr_run *run, size_t at, const struct upp_message *
 
 static int path_told(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    size_t at            = wr_run_told_at(&run->pub);
+    size_t at            = wr_run_enriched_at(&run->pub);
     bool   had           = run->pub.input || run->middleware.told;
     run->middleware.told = m;
     if (had) {
@@ -148,7 +148,7 @@ static int path_told(struct wr_run *run, const struct upp_message *m, struct upp
 
 static int path_remember(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    int r = path_insert(run, wr_run_told_at(&run->pub), m, err);
+    int r = path_insert(run, wr_run_enriched_at(&run->pub), m, err);
     run->middleware.n_remembered += r >= 0;
     return r;
 }

@@ -30,8 +30,8 @@ const struct upp_wait  *wr_run_wait(struct weft_run *run);
 uint64_t                wr_run_age_ms(struct weft_run *run);
 
 /* What the model is told where the user's input stands; NULL: nothing. And its place in the path. */
-const struct upp_message *wr_run_told(struct weft_run *run);
-size_t                    wr_run_told_at(struct weft_run *run);
+const struct upp_message *wr_run_enriched(struct weft_run *run);
+size_t                    wr_run_enriched_at(struct weft_run *run);
 
 /* Only in `before`. The input the model is told instead: an entry of audience run, and the event prompt.enriched before
  * all else that the run says. The history it is told: those of the messages that are in weft_run_history stay what they

@@ -28,7 +28,7 @@ enum {
 /* Is nothing heard of what a model says before middleware has seen it whole? */
 static bool screened(const struct wr_run *run)
 {
-    return run->def->around && run->def->around->screen;
+    return run->def->middleware && run->def->middleware->screen;
 }
 
 /* ---- The open message ------------------------------------------------------------------------------------ */
@@ -68,7 +68,7 @@ static int open_message(struct asking *a, struct upp_err *err)
     if (r < 0)
         return r;
     struct wr_open *o = a->open;
-    o->face           = run->face;
+    o->source         = run->source;
     o->index          = run->end.length + (uint32_t)run->draft.entries.n;
     o->step           = run->pub.state.step + 1;
     o->entry.step     = o->step;
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
     const struct weft_fiber                      *self = weft_fiber_self();
     struct upp_step_event                         ev;
     struct wr_engine                             *e = a->run->engine;
-    int r = upp__step_open(&e->spares.room, a->run->model, &a->request, &e->wait, &step, err);
+    int r = upp__step_open(&e->pools.room, a->run->model, &a->request, &e->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
         if (r < 0)
@@ -296,14 +296,14 @@ static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, str
     return r < 0 ? r : wr_open_close(o, i, p->metadata, err);
 }
 
-static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err);
+static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct upp_err *err);
 
 int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
            struct upp_str data, struct upp_err *err)
 {
-    struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
-    struct wr_said *said = NULL;
-    int             r    = flush_before(run, err);
+    struct asking            a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
+    struct wr_journal_reply *said = NULL;
+    int                      r    = flush_before(run, err);
     if (r >= 0)
         r = open_message(&a, err);
     if (r < 0) {
@@ -335,15 +335,15 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
 
 /* ---- Into the draft ------------------------------------------------------------------------------------------ */
 
-static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err)
+static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct upp_err *err)
 {
     struct wr_run *run = a->run;
     (void)wr_now(run);
-    struct wr_said     *said  = wb_new(&run->memory, struct wr_said);
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct wm_entry    *entry = said && m ? wr_draft_entry(run, err) : NULL;
-    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                 r     = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
+    struct wr_journal_reply *said  = wb_new(&run->memory, struct wr_journal_reply);
+    struct upp_message      *m     = wb_new(&run->memory, struct upp_message);
+    struct wm_entry         *entry = said && m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event         *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                      r     = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
     if (r < 0) {
         run->draft.entries.n -= entry != NULL;
         run->draft.records.n -= ev != NULL;
@@ -352,7 +352,7 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     if (a->opts && a->opts->no_tools) /* it had none: nobody runs what it asks for all the same */
         for (size_t i = 0; i < entry->message.n_parts; i++)
             entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
-    *m              = entry->message;
+    *m = entry->message;
     if (a->request.attempt && run->model) { /* a model said it, and not the program */
         ev->name = run->model->name;
         ev->call = wb_cstr(run->model->ops->provider);
@@ -364,8 +364,8 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     a->open         = NULL;
     run->step.open = run->step.dirty = true;
     run->voids                       = 0;
-    *said                            = (struct wr_said){.phase = a->phase,
-                                                        .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
+    *said                            = (struct wr_journal_reply){
+                                   .phase = a->phase, .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         said->reply.n_calls += !p->cut;
     *ret = said;
@@ -413,12 +413,12 @@ static int say_again(struct asking *a, const struct upp_message *said, struct up
 /* Middleware sees what was said before anybody else does. */
 static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
 {
-    struct wr_run          *run = a->run;
-    const struct wr_around *m   = run->def->around;
-    struct upp_message      said;
-    bool                    changed = false;
-    int                     r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
-    struct upp_str         *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
+    struct wr_run              *run = a->run;
+    const struct wr_middleware *m   = run->def->middleware;
+    struct upp_message          said;
+    bool                        changed = false;
+    int                         r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
+    struct upp_str             *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
     if (!were)
         return r < 0 ? r : wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < said.n_parts; i++)
@@ -479,8 +479,7 @@ static int make_request(struct asking *a, struct upp_err *err)
     a->request.structure   = structure_of(a);
     a->request.messages    = run->path.p;
     a->request.n_messages  = run->path.n;
-    return a->opts && a->opts->no_tools ? 0
-                                        : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
+    return a->opts && a->opts->no_tools ? 0 : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
 }
 
 /* It is written once, whoever asks again. */
@@ -513,7 +512,7 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 /* Middleware may show the model other messages than the path. */
 static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 {
-    const struct wr_around *m = a->run->def->around;
+    const struct wr_middleware *m = a->run->def->middleware;
     return m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
 }
 
@@ -556,7 +555,7 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r >= 0 && screened(run))
         r = screen(a, err);
     run->asking--;
-    struct wr_said *said = NULL;
+    struct wr_journal_reply *said = NULL;
     if (r >= 0)
         r = into_draft(a, &said, err);
     else if (a->open && a->said && !run->engine->closing && !screened(run)) {

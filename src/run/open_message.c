@@ -9,11 +9,11 @@
 
 static struct wr_open *take_open(struct wr_engine *e)
 {
-    struct wr_open *o = e->spares.opens;
+    struct wr_open *o = e->pools.opens;
     if (!o)
         return wb_calloc(1, sizeof *o);
-    e->spares.opens = o->spare;
-    e->spares.n_opens--;
+    e->pools.opens = o->spare;
+    e->pools.n_opens--;
     struct wr_text  *texts = o->texts;
     struct upp_part *parts = o->entry.message.parts;
     struct wb_buf    tape  = o->tape.out;
@@ -67,13 +67,13 @@ void wr_open_free(struct wr_engine *e, struct wr_open *o)
         return;
     drop_texts(o);
     o->n = 0;
-    if (e->spares.n_opens == WR_SPARES || o->room > 16 || o->tape.out.cap > 4096) {
+    if (e->pools.n_opens == WR_POOL_ITEMS || o->room > 16 || o->tape.out.cap > 4096) {
         wr_open_done(o);
         return;
     }
-    o->spare        = e->spares.opens;
-    e->spares.opens = o;
-    e->spares.n_opens++;
+    o->spare       = e->pools.opens;
+    e->pools.opens = o;
+    e->pools.n_opens++;
 }
 
 static bool grow_parts(struct wr_open *o)

@@ -5,7 +5,7 @@
 #include "run/tree.h"
 
 enum {
-    WR_PARTS       = 1024,      /* parts of one message */
+    WR_PARTS = 1024, /* parts of one message */
 };
 
 /* The text of a part that may grow. */
@@ -19,17 +19,17 @@ struct wr_text {
 
 /* A message that a model is saying. */
 struct wr_open {
-    struct wr_open  *spare;
-    struct wr_faces *face;
-    struct wb_arena *memory;
-    struct wm_entry  entry;
-    struct wm_tape   tape;
-    struct wr_text  *texts; /* of each part */
-    size_t           n, room;
-    uint32_t         index, step;
-    uint64_t         number; /* of its first event, when it is on the air */
-    uint32_t         epoch;  /* of all of them */
-    size_t           bytes;
+    struct wr_open   *spare;
+    struct wr_source *source;
+    struct wb_arena  *memory;
+    struct wm_entry   entry;
+    struct wm_tape    tape;
+    struct wr_text   *texts; /* of each part */
+    size_t            n, room;
+    uint32_t          index, step;
+    uint64_t          number; /* of its first event, when it is on the air */
+    uint32_t          epoch;  /* of all of them */
+    size_t            bytes;
 };
 /* Names, media and small texts are copied into the arena, which outlives it. */
 int  wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;

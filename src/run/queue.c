@@ -33,8 +33,8 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     struct wl_store *store = s->engine->store;
     struct wm_run   *live;
     size_t           n;
-    int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
-                         &live, &n, err);
+    int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory, &live,
+                         &n, err);
     if (r < 0)
         return r;
     if (n > s->engine->opts.max_queue)
@@ -194,7 +194,7 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
         r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
     if (r < 0)
         return r;
-    s->holder->heirs++;
+    s->holder->waiting_inputs++;
     wb_crashpoint("takeover");
     r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
     if (r >= 0)
@@ -209,7 +209,7 @@ bool wr_start_left(struct wr_starting *s)
     struct wr_tree *t = WB_TAKE(s->holder);
     if (!t)
         return false;
-    t->heirs--;
+    t->waiting_inputs--;
     wr_tree_unref(t);
     return true;
 }

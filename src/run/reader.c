@@ -271,7 +271,7 @@ static int from_kept(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree *t = rd->tree;
     for (struct wb_link *l = t->kept.prev; l != &t->kept; l = l->prev) {
-        struct wr_kept *k = wb_item(l, struct wr_kept, link);
+        struct wr_cached_row *k = wb_item(l, struct wr_cached_row, link);
         if (rd->next < k->at.number || !k->at.number)
             continue;
         if (rd->next >= k->at.number + k->events)
@@ -281,7 +281,7 @@ static int from_kept(struct wr_reader *rd, struct upp_err *err)
         if (r < 0)
             return r;
         rd->expand         = (struct wm_expand){.row = &rd->row, .index = k->index};
-        rd->from_row       = k->face->from;
+        rd->from_row       = k->source->from;
         rd->from_row.epoch = k->at.epoch;
         return 1;
     }
@@ -291,7 +291,7 @@ static int from_kept(struct wr_reader *rd, struct upp_err *err)
 static void begin_open(struct wr_reader *rd, struct wr_open *o)
 {
     wb_arena_reset(&rd->memory);
-    rd->from_row       = o->face->from;
+    rd->from_row       = o->source->from;
     rd->from_row.epoch = o->epoch;
     rd->expand         = (struct wm_expand){.from   = &rd->from_row,
                                             .tape   = &o->tape,
@@ -322,11 +322,11 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
 /* Texts of a run that outlive what they were read from. */
 static int keep_run(struct wr_reader *rd, struct upp_err *err)
 {
-    const struct wr_agent_def *agent = wr_agent(rd->tree->engine, rd->run.agent);
-    const struct wr_faces     *face  = wr_tree_face(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
-    if (!face)
+    const struct wr_agent_def *agent  = wr_agent(rd->tree->engine, rd->run.agent);
+    const struct wr_source    *source = wr_tree_source(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
+    if (!source)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
-    rd->run.agent = face->from.agent;
+    rd->run.agent = source->from.agent;
     rd->run.call = rd->run.options = rd->run.error = (struct upp_str){0};
     return 0;
 }
@@ -371,7 +371,7 @@ static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *r
         if (r == 0 && t->engine->store)
             r = from_store(rd, err);
         else if (r == 0 && rd->next < t->next)
-            r = upp_fail(err, UPP_ELIMIT, "the reader is more than %d bytes behind", WR_KEPT_ALONE);
+            r = upp_fail(err, UPP_ELIMIT, "the reader is more than %d bytes behind", WR_CACHE_ALONE);
         if (r > 0) {
             r = begin_row(rd, err);
             r = r < 0 ? r : 1;
@@ -395,7 +395,7 @@ static __attribute__((noinline)) void leave_row(struct wr_reader *rd)
 {
     rd->has_row = false;
     forget_results(rd);
-    wr_kept_trim(rd->tree);
+    wr_cache_trim(rd->tree);
 }
 
 /* One step: 1 an event, 0 nothing now, <0 failed. */
@@ -428,7 +428,7 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
 /* The number of the first event that is still in memory. */
 static uint64_t first_kept(const struct wr_tree *t)
 {
-    const struct wr_kept *k = wb_list_empty(&t->kept) ? NULL : wb_item(t->kept.next, struct wr_kept, link);
+    const struct wr_cached_row *k = wb_list_empty(&t->kept) ? NULL : wb_item(t->kept.next, struct wr_cached_row, link);
     return k ? k->at.number : t->next;
 }
 
@@ -487,7 +487,7 @@ void wr_reader_close(struct wr_reader *rd)
     wb_unlink(&rd->link);
     rd->tree->asleep -= rd->asleep;
     rd->tree->engine->counts.waiting_readers--;
-    wr_kept_trim(rd->tree);
+    wr_cache_trim(rd->tree);
     stored_free(rd->stored);
     wb_arena_done(&rd->memory);
     wb_arena_done(&rd->kept_results);

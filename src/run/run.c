@@ -29,8 +29,8 @@ static int instruct(struct wr_run *run, struct upp_err *err)
     if (own.n)
         run->system = own;
     if (more.n)
-        run->system = run->system.n ? wb_arena_printf(&run->memory, "%.*s\n\n%.*s", UPP_FMT(run->system), UPP_FMT(more))
-                                    : more;
+        run->system =
+            run->system.n ? wb_arena_printf(&run->memory, "%.*s\n\n%.*s", UPP_FMT(run->system), UPP_FMT(more)) : more;
     return wb_arena_check(&run->memory, err);
 }
 
@@ -39,11 +39,11 @@ static int instruct(struct wr_run *run, struct upp_err *err)
 /* A spare one keeps its memory and the room of its lists. */
 static struct wr_run *take_run(struct wr_engine *e)
 {
-    struct wr_run *run = e->spares.runs;
+    struct wr_run *run = e->pools.runs;
     if (!run)
         return wb_calloc(1, sizeof *run);
-    e->spares.runs = run->spare;
-    e->spares.n_runs--;
+    e->pools.runs = run->spare;
+    e->pools.n_runs--;
     memset(run, 0, offsetof(struct wr_run, memory));
     run->journal.said.n = run->journal.prompted.n = run->journal.calls.n = run->journal.approved.n = 0;
     run->journal.pending.n = run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = 0;
@@ -78,8 +78,8 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
     define(run, wr_agent(run->engine, agent));
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
-    run->face = wr_tree_face(run->tree, &row, run->def->id);
-    return run->face ? instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+    run->source = wr_tree_source(run->tree, &row, run->def->id);
+    return run->source ? instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -100,12 +100,12 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     run->pub.depth   = row->depth;
     run->pub.parent  = parent ? &parent->pub : NULL;
     define(run, wr_agent(e, row->agent));
-    run->face = wr_tree_face(t, row, run->def ? run->def->id : UPP_STR(""));
-    int r     = wb_arena_check(&run->memory, err);
-    if (r >= 0 && !run->face)
+    run->source = wr_tree_source(t, row, run->def ? run->def->id : UPP_STR(""));
+    int r       = wb_arena_check(&run->memory, err);
+    if (r >= 0 && !run->source)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r >= 0)
-        run->row.agent = run->face->from.agent; /* the tree outlives it */
+        run->row.agent = run->source->from.agent; /* the tree outlives it */
     if (r >= 0)
         r = instruct(run, err);
     if (r < 0) {
@@ -144,7 +144,7 @@ enum { SPARE_ITEMS = 64 };
 
 static bool worth_keeping(const struct wr_run *run)
 {
-    return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
+    return run->engine->pools.n_runs < WR_POOL_ITEMS && run->memory.used <= WR_POOL_BYTES &&
            run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
            run->noted.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
            run->journal.calls.cap <= SPARE_ITEMS && run->journal.pending.cap <= SPARE_ITEMS &&
@@ -165,7 +165,7 @@ void wr_run_free(struct wr_run *run)
     wr_open_free(run->engine, run->draft.open);
     upp_turn_free(run->turn);
     if (worth_keeping(run)) {
-        struct wr_spares *s = &run->engine->spares;
+        struct wr_pools *s = &run->engine->pools;
         if (run->memory.used || run->memory.failed) /* else the turn took it */
             wb_arena_reset(&run->memory);
         wr_ids_clear(&run->ids);
@@ -177,7 +177,7 @@ void wr_run_free(struct wr_run *run)
     wr_tree_unref(t);
 }
 
-struct wb_arena wr_arena_take(struct wr_spares *s, size_t max)
+struct wb_arena wr_arena_take(struct wr_pools *s, size_t max)
 {
     struct wb_arena a = {0};
     if (s->n_arenas)
@@ -186,11 +186,11 @@ struct wb_arena wr_arena_take(struct wr_spares *s, size_t max)
     return a;
 }
 
-void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
+void wr_arena_give(struct wr_pools *s, struct wb_arena *a)
 {
     if (!a->chunks)
         return;
-    if (s->n_arenas == WR_SPARE_CALLS || a->used > WR_SPARE_BYTES) {
+    if (s->n_arenas == WR_POOL_CALLS || a->used > WR_POOL_BYTES) {
         wb_arena_done(a);
         return;
     }
@@ -198,14 +198,14 @@ void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
     s->arenas[s->n_arenas++] = *a;
 }
 
-void wr_value_take(struct wr_spares *s, struct upp_value *ret)
+void wr_value_take(struct wr_pools *s, struct upp_value *ret)
 {
     *ret = s->n_values ? s->values[--s->n_values] : (struct upp_value)UPP__VALUE;
 }
 
-void wr_value_give(struct wr_spares *s, struct upp_value *v)
+void wr_value_give(struct wr_pools *s, struct upp_value *v)
 {
-    if (s->n_values == WR_SPARE_CALLS || v->json.cap + v->spare.cap > WR_SPARE_BYTES) {
+    if (s->n_values == WR_POOL_CALLS || v->json.cap + v->spare.cap > WR_POOL_BYTES) {
         upp__value_done(v);
         return;
     }
@@ -215,7 +215,7 @@ void wr_value_give(struct wr_spares *s, struct upp_value *v)
     s->values[s->n_values++] = *v;
 }
 
-void wr_spares_done(struct wr_spares *s)
+void wr_pools_done(struct wr_pools *s)
 {
     upp__room_done(&s->room);
     while (s->n_values)
@@ -242,7 +242,8 @@ void wr_run_freep(struct wr_run **run)
     wr_run_free(*run);
 }
 
-/* ---- For its strategy ---------------------------------------------------------------------------------------------- */
+/* ---- For its strategy ----------------------------------------------------------------------------------------------
+ */
 
 enum { ROUNDS = 10 };
 

@@ -6,14 +6,14 @@
 #include "run/tree.h"
 
 enum {
-    WR_RUN_MEMORY  = 512 << 20, /* of one run: history and what was said */
-    WR_CALLS       = 128,       /* tool calls of one message */
-    WR_RETRIES     = 64,        /* when somebody else was first */
-    WR_END_MS      = 10000,     /* the end of a run is shielded for so long */
+    WR_RUN_MEMORY = 512 << 20, /* of one run: history and what was said */
+    WR_CALLS      = 128,       /* tool calls of one message */
+    WR_RETRIES    = 64,        /* when somebody else was first */
+    WR_END_MS     = 10000,     /* the end of a run is shielded for so long */
 };
 
 struct wr_call;
-struct wr_said;
+struct wr_journal_reply;
 
 /* What was used by runs below one. */
 struct wr_below {
@@ -63,26 +63,26 @@ struct wr_run {
     struct upp_str             system; /* what it is told to be; no text: nothing */
     const struct weft_rights  *given;  /* by the tool of its parent that it is; NULL: nothing less than its parent's */
 
-    struct wm_run    row;
-    struct wr_faces *face;
-    struct wl_end    end; /* of its node */
-    char             id_text[WB_UUID_TEXT + 1];
-    int64_t          time_ms;   /* of the newest entry on the path */
-    size_t           n_history; /* of the path: what came before the input */
-    struct upp_str   data;      /* the structured answer; no text: none */
-    struct upp_turn *turn;      /* that it ends with, where somebody wants it; NULL: none yet */
-    bool             loaded;    /* history and journal are there */
-    bool             branch;    /* run/branch.c: its journal outlives its one step, for whoever adopts it */
-    bool             whole;     /* a branch that is to be adopted: its journal is that of all its steps */
-    struct wr_run   *beside; /* a branch one of whose hooks is told now: what the hook adds is the branch's; NULL: none */
+    struct wm_run     row;
+    struct wr_source *source;
+    struct wl_end     end; /* of its node */
+    char              id_text[WB_UUID_TEXT + 1];
+    int64_t           time_ms;   /* of the newest entry on the path */
+    size_t            n_history; /* of the path: what came before the input */
+    struct upp_str    data;      /* the structured answer; no text: none */
+    struct upp_turn  *turn;      /* that it ends with, where somebody wants it; NULL: none yet */
+    bool              loaded;    /* history and journal are there */
+    bool              branch;    /* run/branch.c: its journal outlives its one step, for whoever adopts it */
+    bool              whole;     /* a branch that is to be adopted: its journal is that of all its steps */
+    struct wr_run *beside; /* a branch one of whose hooks is told now: what the hook adds is the branch's; NULL: none */
 
     unsigned asking;  /* messages under way: what is to be an entry comes after them */
     unsigned voids;   /* since the last message: attempts that were lost */
     uint32_t attempt; /* at the current index */
 
-    bool             changing; /* its row is about to change with its next commit: a cancel comes after that. It is
-                                * set with the lane held, or before anybody can find the run */
-    uint8_t          gate;     /* enum wr_gate */
+    bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
+                            * set with the lane held, or before anybody can find the run */
+    uint8_t          gate; /* enum wr_gate */
     struct weft_cond at_gate;
 
     struct {
@@ -104,7 +104,7 @@ struct wr_run {
     } handoff;
 
     struct {
-        struct upp_str            request;      /* its metadata; no text: its `before` has not been done */
+        struct upp_str            request; /* its metadata; no text: its `before` has not been done */
         void                     *slot;
         size_t                    n_remembered; /* of the path: after the history, before the input */
         const struct upp_message *told;         /* in the place of the input; NULL: the user's own */
@@ -112,7 +112,7 @@ struct wr_run {
     } middleware;
 
     struct {
-        struct wr_below below; /* steps of all runs below it, and what those that have not ended used ... */
+        struct wr_below below;        /* steps of all runs below it, and what those that have not ended used ... */
         struct wr_below below_before; /* ... and in steps that have ended */
         uint64_t        worked_ms;    /* before it was taken up */
         uint64_t        began_ns;     /* by the loop's clock: it works since; 0: it does not */
@@ -133,7 +133,7 @@ struct wr_run {
     WB_VEC(struct upp_execution) executions;
     WB_VEC(struct upp_usage) cycles;
     struct { /* of the current step */
-        WB_VEC(struct wr_said *) said;
+        WB_VEC(struct wr_journal_reply *) said;
         WB_VEC(struct upp_str) prompted; /* phases whose prompt is on the path */
         WB_VEC(struct wr_call *) calls;
         WB_VEC(struct upp_str) approved;

@@ -140,8 +140,8 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     int r     = wm_message_copy(&run->memory, input, &e->message, err);
     if (r < 0)
         return r;
-    e->message.time_ms    = run->time_ms; /* that of the run */
-    e->message.time_text  = (struct upp_str){0};
+    e->message.time_ms   = run->time_ms; /* that of the run */
+    e->message.time_text = (struct upp_str){0};
     if (e->message.role != UPP_ROLE_USER) /* results: nobody asked anything */
         return 0;
     struct upp_message *m = wb_new(&run->memory, struct upp_message);

@@ -144,9 +144,8 @@ static int read_used(struct wr_run *run, yyjson_val *below, yyjson_val *ms, stru
     uint64_t steps;
     run->budget.below_before = (struct wr_below){0};
     run->budget.worked_ms    = 0;
-    if (below &&
-        (read_usage(below, &run->budget.below_before.usage, err) < 0 ||
-         !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
+    if (below && (read_usage(below, &run->budget.below_before.usage, err) < 0 ||
+                  !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
         return wrong(err, BELOW);
     if (below)
         run->budget.below_before.steps = (uint32_t)steps;
@@ -172,8 +171,8 @@ static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *
 {
     yyjson_val     *agent = yyjson_obj_get(state, AGENT), *count = yyjson_obj_get(state, HANDOFFS);
     yyjson_val     *passing = yyjson_obj_get(state, PASSING);
-    uint64_t        n    = 0;
-    struct upp_str *to[] = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
+    uint64_t        n       = 0;
+    struct upp_str *to[]    = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
     if (agent && !yyjson_is_str(agent))
         return wrong(err, AGENT);
     if (count && !number(count, UINT32_MAX, &n))

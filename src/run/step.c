@@ -69,9 +69,9 @@ static int step_close(struct wr_run *run, struct upp_err *err)
     run->budget.below_before.steps = run->budget.below.steps;
     run->draft.state               = true;
     run->step.open = run->step.dirty = run->step.told = false;
-    run->step.n_adopted = 0;
-    run->step.usage     = (struct upp_usage){0};
-    run->step.from      = wr_mark_now(run);
+    run->step.n_adopted                               = 0;
+    run->step.usage                                   = (struct upp_usage){0};
+    run->step.from                                    = wr_mark_now(run);
     journal_close(run);
     return 0;
 }
@@ -160,9 +160,9 @@ int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err 
 
 void wr_row_claim(struct wr_run *run)
 {
-    wr_lane_take(run->tree); /* a cancel that is being written is over then */
+    wr_commit_lock_take(run->tree); /* a cancel that is being written is over then */
     run->changing = true;
-    wr_lane_leave(run->tree);
+    wr_commit_lock_leave(run->tree);
 }
 
 /* ---- Waiting ------------------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ static bool turn_wanted(const struct wr_run *run)
 {
     const struct weft_hooks *h = run->pub.hooks;
     return (run->tree->outcome && !run->row.depth && run->engine->store) || (h && h->on_complete) ||
-           (run->def->around && run->def->around->after);
+           (run->def->middleware && run->def->middleware->after);
 }
 
 /* The step with which the run completes ends in the same row as the run. */
@@ -299,9 +299,9 @@ static int answer(struct wr_run *run, struct upp_err *err)
 /* The strategy is content, or a hook has made a turn of its failure. */
 static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 {
-    const struct weft_hooks *h = run->pub.hooks;
-    const struct wr_around  *m = run->def->around;
-    int                      r = wr_last_step(run, err);
+    const struct weft_hooks    *h = run->pub.hooks;
+    const struct wr_middleware *m = run->def->middleware;
+    int                         r = wr_last_step(run, err);
     if (r >= 0 && !run->turn)
         r = answer(run, err);
     if (r >= 0 && !run->turn && turn_wanted(run)) {
@@ -342,7 +342,7 @@ static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct 
 
 static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, struct upp_err *err)
 {
-    const struct wr_around *m = run->def->around;
+    const struct wr_middleware *m = run->def->middleware;
     if (!m || !m->failed || final(run, result))
         return result;
     struct upp_err   why  = *err;

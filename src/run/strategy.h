@@ -51,7 +51,7 @@ struct wr_branch {
 WEFT_SUSPENDS int wr_branch_known(struct weft_run *run, const struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The id of a branch that is to be: kept by whoever runs it, before it does. */
-WEFT_SUSPENDS int wr_branch_mint(struct weft_run *run, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_branch_new_id(struct weft_run *run, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Announces those that are new, with the state as it is, and works on all that have not ended, at the same time. 0: all
  * have. -UPP_EWAIT: some wait for answers, the others have ended. */

@@ -101,7 +101,7 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
+    int                                       r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
             *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
@@ -140,7 +140,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int                                       r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -167,7 +167,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
 
 /* ---- Trouble ---------------------------------------------------------------------------------------------------- */
 
-static struct wr_trouble *find_trouble(const struct wr_engine *e, struct wb_uuid run)
+static struct wr_failed_run *find_trouble(const struct wr_engine *e, struct wb_uuid run)
 {
     for (size_t i = 0; i < e->troubled.n; i++)
         if (wb_uuid_eq(e->troubled.p[i].run, run))
@@ -175,15 +175,15 @@ static struct wr_trouble *find_trouble(const struct wr_engine *e, struct wb_uuid
     return NULL;
 }
 
-int wr_troubled(const struct wr_engine *e, struct wb_uuid run)
+int wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run)
 {
-    const struct wr_trouble *t = find_trouble(e, run);
+    const struct wr_failed_run *t = find_trouble(e, run);
     return t ? t->failed : 0;
 }
 
-void wr_trouble_over(struct wr_engine *e, struct wb_uuid run)
+void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run)
 {
-    struct wr_trouble *t = find_trouble(e, run);
+    struct wr_failed_run *t = find_trouble(e, run);
     if (t)
         *t = e->troubled.p[--e->troubled.n];
 }
@@ -206,10 +206,10 @@ static void no_room(struct wr_tree *tree)
     wr_look_at(tree->engine, wb_wall_ms() + LATER_MS);
 }
 
-void wr_trouble(struct wr_tree *tree, bool worked)
+void wr_failed_run(struct wr_tree *tree, bool worked)
 {
-    struct wr_engine  *e = tree->engine;
-    struct wr_trouble *t = find_trouble(e, tree->root), new = {.run = tree->root};
+    struct wr_engine     *e = tree->engine;
+    struct wr_failed_run *t = find_trouble(e, tree->root), new = {.run = tree->root};
     if (!e->store || e->closing)
         return;
     if (!t && wb_vec_push(&e->troubled, new, TROUBLED))
@@ -255,7 +255,7 @@ static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner 
     if (row->status == WM_QUEUED)
         r = wr_start_next(e, o, row->thread, &err);
     else if (row->status != WM_WAITING) {
-        const struct wr_trouble *t = find_trouble(e, row->id);
+        const struct wr_failed_run *t = find_trouble(e, row->id);
         if (t && t->at_ms > now)
             return t->at_ms;
         if (!t && is_full(e))
@@ -285,7 +285,7 @@ static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int                                       r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {

@@ -212,11 +212,11 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
 /* What middleware says to it. What could not be checked does not run. Not inlined: errors are large. */
 static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run          *run  = j->round->run;
-    const struct wr_around *m    = run->def->around;
-    struct upp_call        *c    = &j->doing.call.pub;
-    struct upp_str          args = c->arguments;
-    struct upp_err          why  = {0};
+    struct wr_run              *run  = j->round->run;
+    const struct wr_middleware *m    = run->def->middleware;
+    struct upp_call            *c    = &j->doing.call.pub;
+    struct upp_str              args = c->arguments;
+    struct upp_err              why  = {0};
     if (!m || !m->call)
         return 0;
     int r = m->call(m->arg, &run->pub, c, &why);
@@ -332,7 +332,7 @@ static int begin(struct wr_job *j, struct upp_err *err)
     if (!ev)
         return -UPP_ENOMEM;
     if (j->tool->kind == WR_TOOL_AGENT) {
-        int r = wr_child_mint(run, j->call, err);
+        int r = wr_child_new_id(run, j->call, err);
         if (r < 0)
             return r;
     }
@@ -425,7 +425,7 @@ static WEFT_SUSPENDS int call_function(struct wr_job *j, struct upp_value *value
         return wr_handoff_call(j->round->run, j->tool, &j->doing.call.pub, value, err);
     WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
     if (j->tool->base.blocking)
-        return wr_call_beside(j, value, left, err);
+        return wr_call_on_worker(j, value, left, err);
     return j->tool->base.run(&j->doing.call.pub, value, err);
 }
 
@@ -479,7 +479,7 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
     if (weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     wb_err_init(&why);
-    wr_value_take(&run->engine->spares, &value);
+    wr_value_take(&run->engine->pools, &value);
     value.max     = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
     uint64_t from = weft__loop_clock(l);
     wb_crashpoint("tool.start");
@@ -498,6 +498,6 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
             wb_crashpoint("c3.after");
         }
     }
-    wr_value_give(&run->engine->spares, &value);
+    wr_value_give(&run->engine->pools, &value);
     return r;
 }

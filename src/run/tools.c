@@ -233,7 +233,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
         j->call          = wr_call_add(run, p->id, err);
         if (!j->call)
             return -UPP_ENOMEM;
-        j->doing.call.scratch = wr_arena_take(&run->engine->spares, ARGUMENT_BYTES);
+        j->doing.call.scratch = wr_arena_take(&run->engine->pools, ARGUMENT_BYTES);
         round->n++;
     }
     round->left = round->n;
@@ -244,7 +244,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
 static void close_round(struct wr_round *round)
 {
     for (size_t i = 0; i < round->n; i++)
-        wr_arena_give(&round->run->engine->spares, &round->jobs[i].doing.call.scratch);
+        wr_arena_give(&round->run->engine->pools, &round->jobs[i].doing.call.scratch);
 }
 
 /* The message of results: references for the log, the results themselves for the model. */
@@ -445,7 +445,7 @@ static void take_value(struct beside *b, struct upp_value *ret)
     b->value              = mine;
 }
 
-int wr_call_beside(struct wr_job *j, struct upp_value *ret, bool *left, struct upp_err *err)
+int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left, struct upp_err *err)
 {
     struct waiting                                 w     = {0};
     WB_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};

@@ -79,8 +79,8 @@ struct upp_str wr_call_arguments(const struct wr_job *j);
 
 /* Runs a function that blocks on a worker and waits for it. When it is told to stop, or its time is up, it has 10 s to
  * come back; then it is left alone: *left, and its result concerns nobody. */
-WEFT_SUSPENDS int wr_call_beside(struct wr_job *j, struct upp_value *ret, bool *left,
-                                 struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left,
+                                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Rights (run/rights.c) ----------------------------------------------------------------------------------- */
 

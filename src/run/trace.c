@@ -14,7 +14,7 @@ struct traced {
     struct wm_run    run;
     struct upp_str   agent_id, input;
     struct upp_usage own, total;
-    bool             adopted; /* a branch whose messages its run has said too */
+    bool             adopted;       /* a branch whose messages its run has said too */
     struct traced   *parent, *next; /* next: of the same parent */
     struct traced   *first, *last;  /* below it, in the order of their calls */
 };

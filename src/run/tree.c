@@ -21,22 +21,22 @@ struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root)
 
 static struct wr_tree *take_tree(struct wr_engine *e)
 {
-    struct wr_tree *t = e->spares.trees;
+    struct wr_tree *t = e->pools.trees;
     if (!t)
         return wb_calloc(1, sizeof *t);
     struct wb_arena memory = t->memory;
-    e->spares.trees        = t->spare;
-    e->spares.n_trees--;
+    e->pools.trees         = t->spare;
+    e->pools.n_trees--;
     *t = (struct wr_tree){.memory = memory};
     return t;
 }
 
 static void tree_free(struct wr_tree *t)
 {
-    struct wr_spares *s = &t->engine->spares;
+    struct wr_pools *s = &t->engine->pools;
     if (t->outcome)
         upp_turn_free(t->outcome->turn);
-    if (s->n_trees == WR_SPARES || t->memory.used > WR_SPARE_BYTES) {
+    if (s->n_trees == WR_POOL_ITEMS || t->memory.used > WR_POOL_BYTES) {
         wb_arena_done(&t->memory);
         wb_free(t);
         return;
@@ -73,7 +73,7 @@ int wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid ro
     return 0;
 }
 
-static void kept_free(struct wr_tree *t, struct wr_kept *k)
+static void kept_free(struct wr_tree *t, struct wr_cached_row *k)
 {
     wb_unlink(&k->link);
     t->n_kept--;
@@ -86,7 +86,7 @@ void wr_tree_unref(struct wr_tree *t)
     if (!t || --t->refs)
         return;
     while (!wb_list_empty(&t->kept))
-        kept_free(t, wb_item(t->kept.next, struct wr_kept, link));
+        kept_free(t, wb_item(t->kept.next, struct wr_cached_row, link));
     wb_unlink(&t->link);
     wr_ids_done(&t->ids);
     tree_free(t);
@@ -107,42 +107,43 @@ static uint64_t had_by_all(const struct wr_tree *t)
     return had;
 }
 
-void wr_kept_trim(struct wr_tree *t)
+void wr_cache_trim(struct wr_tree *t)
 {
     if (wb_list_empty(&t->kept))
         return;
     bool     store = t->engine->store != NULL;
     uint64_t had   = store ? 0 : had_by_all(t);
     while (!wb_list_empty(&t->kept)) {
-        struct wr_kept *k = wb_item(t->kept.next, struct wr_kept, link);
-        bool full = store ? t->n_kept > WR_KEPT_ROWS || t->kept_bytes > WR_KEPT_BYTES : t->kept_bytes > WR_KEPT_ALONE;
+        struct wr_cached_row *k = wb_item(t->kept.next, struct wr_cached_row, link);
+        bool                  full =
+            store ? t->n_kept > WR_CACHE_ROWS || t->kept_bytes > WR_CACHE_BYTES : t->kept_bytes > WR_CACHE_ALONE;
         if (!full && (store || k->at.number + k->events > had))
             break;
         kept_free(t, k);
     }
 }
 
-static WEFT_SUSPENDS __attribute__((noinline)) void lane_wait(struct wr_tree *t)
+static WEFT_SUSPENDS __attribute__((noinline)) void commit_lock_wait(struct wr_tree *t)
 {
     while (t->locked) {
         struct weft_shield shield = weft__shield_forever();
-        int                r      = weft_cond_wait(&t->lane, NULL);
+        int                r      = weft_cond_wait(&t->commit_lock, NULL);
         weft_shield_end(&shield);
         (void)r; /* shielded: only the signal ends it */
     }
 }
 
-void wr_lane_take(struct wr_tree *t)
+void wr_commit_lock_take(struct wr_tree *t)
 {
     if (WB_UNLIKELY(t->locked))
-        lane_wait(t);
+        commit_lock_wait(t);
     t->locked = true;
 }
 
-void wr_lane_leave(struct wr_tree *t)
+void wr_commit_lock_leave(struct wr_tree *t)
 {
     t->locked = false;
-    weft_cond_signal(&t->lane);
+    weft_cond_signal(&t->commit_lock);
 }
 
 static struct wb_uuid agent_uuid(struct wr_engine *e, struct upp_str text)
@@ -159,15 +160,15 @@ static struct wb_uuid agent_uuid(struct wr_engine *e, struct upp_str text)
     return u;
 }
 
-struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id)
+struct wr_source *wr_tree_source(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id)
 {
-    for (struct wr_faces *f = t->faces; f; f = f->next)
+    for (struct wr_source *f = t->sources; f; f = f->next)
         if (wb_uuid_eq(f->from.run, run->id) && wb_str_eq(f->from.agent, run->agent)) {
             f->from.node  = run->node; /* a queued run that could not start at one node starts at another */
             f->from.input = run->input;
             return f;
         }
-    struct wr_faces *f = wb_new(&t->memory, struct wr_faces);
+    struct wr_source *f = wb_new(&t->memory, struct wr_source);
     if (!f)
         return NULL;
     f->from.run      = run->id;
@@ -177,8 +178,8 @@ struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struc
     f->from.depth    = run->depth;
     f->from.agent    = wb_arena_dup(&t->memory, run->agent);
     f->from.agent_id = agent_uuid(t->engine, agent_id);
-    f->next          = t->faces;
-    t->faces         = f;
+    f->next          = t->sources;
+    t->sources       = f;
     return f->from.agent.p || !run->agent.p ? f : NULL;
 }
 
@@ -208,7 +209,8 @@ void wr_tree_wake(struct wr_tree *t)
     wr_readers_wake(t);
 }
 
-/* ---- Trees that nobody works on, out of the store ---------------------------------------------------------------------------------------------- */
+/* ---- Trees that nobody works on, out of the store
+ * ---------------------------------------------------------------------------------------------- */
 
 /* The number after the last committed event of a run that has not ended, and of its children that may have gone on
  * after it. */
@@ -322,7 +324,7 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r          = tree_fill(t, err);
         t->loading = false;
         t->unread  = r < 0 ? r : 0;
-        t->failed  = wr_troubled(e, root->id); /* a reader is told so, instead of waiting for the next try */
+        t->failed  = wr_failed_run_error(e, root->id); /* a reader is told so, instead of waiting for the next try */
         wr_tree_wake(t);
     }
     if (r < 0)

@@ -16,28 +16,28 @@
 #include "run/engine.h"
 
 enum {
-    WR_KEPT_ROWS   = 64,        /* committed rows a tree keeps for readers that follow, while there is a store */
-    WR_KEPT_BYTES  = 1 << 20,   /* and at most so much of them */
-    WR_KEPT_ALONE  = 64 << 20,  /* without a store: what the slowest reader may be behind */
+    WR_CACHE_ROWS  = 64,       /* committed rows a tree keeps for readers that follow, while there is a store */
+    WR_CACHE_BYTES = 1 << 20,  /* and at most so much of them */
+    WR_CACHE_ALONE = 64 << 20, /* without a store: what the slowest reader may be behind */
 };
 
 struct wr_open;
 struct wr_run;
 
 /* A committed row as it was written, for readers. */
-struct wr_kept {
-    struct wb_link   link;
-    struct upp_str   body, tape;
-    struct wr_from   at;     /* epoch and number of its first event */
-    uint64_t         events; /* how many it has */
-    uint32_t         index;  /* of its first entry in its node */
-    struct wr_faces *face;
+struct wr_cached_row {
+    struct wb_link    link;
+    struct upp_str    body, tape;
+    struct wr_from    at;     /* epoch and number of its first event */
+    uint64_t          events; /* how many it has */
+    uint32_t          index;  /* of its first entry in its node */
+    struct wr_source *source;
 };
 
 /* Who speaks: shared by the events of one run. Lives as long as the tree. */
-struct wr_faces {
-    struct wr_faces *next;
-    struct wm_source from; /* epoch is not used: each row has its own */
+struct wr_source {
+    struct wr_source *next;
+    struct wm_source  from; /* epoch is not used: each row has its own */
 };
 
 /* Hashes of call ids. One that is not in it is free; one that is may be. */
@@ -58,7 +58,7 @@ struct wr_tree {
     struct wb_uuid    root;
     struct wl_owner   owner; /* texts in memory */
     struct wb_arena   memory;
-    struct wr_faces  *faces;
+    struct wr_source *sources;
     struct wr_ids     ids; /* call ids of the runs of the tree that worked here: answers are routed by them */
 
     uint32_t epoch;
@@ -66,13 +66,13 @@ struct wr_tree {
     uint8_t  status; /* of the root, as committed */
     int      failed; /* the store failed it: it goes on when an engine recovers it */
 
-    bool     resumed; /* from the store: not all call ids of its children are in `ids` */
-    bool     loading; /* somebody reads epoch and next from the store: wait for `changed` */
-    int      unread;  /* and that failed */
-    unsigned heirs;   /* inputs that wait for its end to take its place: the queue comes after them */
+    bool     resumed;        /* from the store: not all call ids of its children are in `ids` */
+    bool     loading;        /* somebody reads epoch and next from the store: wait for `changed` */
+    int      unread;         /* and that failed */
+    unsigned waiting_inputs; /* inputs that wait for its end to take its place: the queue comes after them */
 
     bool             locked; /* the lane */
-    struct weft_cond lane;
+    struct weft_cond commit_lock;
 
     struct wb_link   kept; /* the newest committed rows, without a gap, up to `next` */
     size_t           n_kept, kept_bytes;
@@ -124,11 +124,11 @@ void              wr_tree_disown(struct wr_run *run); /* frees it and lets the n
 WEFT_SUSPENDS int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-WEFT_SUSPENDS void wr_lane_take(struct wr_tree *t); /* shielded: a commit is never cancelled */
-void               wr_lane_leave(struct wr_tree *t);
+WEFT_SUSPENDS void wr_commit_lock_take(struct wr_tree *t); /* shielded: a commit is never cancelled */
+void               wr_commit_lock_leave(struct wr_tree *t);
 
 /* The face of a run, made when first needed. NULL: no memory. */
-struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id);
+struct wr_source *wr_tree_source(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id);
 
 void wr_tree_wake(struct wr_tree *t);    /* readers and waiters: there is something new */
 void wr_readers_wake(struct wr_tree *t); /* readers alone: more was said */
@@ -136,7 +136,7 @@ void wr_readers_wake(struct wr_tree *t); /* readers alone: more was said */
 /* ---- Readers --------------------------------------------------------------------------------------------- */
 
 /* Frees rows that no reader and no limit asks for any more. */
-void wr_kept_trim(struct wr_tree *t);
+void wr_cache_trim(struct wr_tree *t);
 
 /* Ids of steps that have begun, by run: a step ends in another row than the one that began it. */
 struct wr_begun {

@@ -141,10 +141,10 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
                                       .cache_read  = all->cache_read - now->cache_read,
                                       .cache_write = all->cache_write - now->cache_write,
                                       .reasoning   = all->reasoning - now->reasoning};
-    size_t                  step = run->journal.said.n + run->step.below; /* cycles of the current step */
-    size_t                  n    = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
-    struct upp_usage        rest = *now; /* of it, what children used */
-    bool                    ok   = true;
+    size_t                  step   = run->journal.said.n + run->step.below; /* cycles of the current step */
+    size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
+    struct upp_usage        rest   = *now; /* of it, what children used */
+    bool                    ok     = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
     for (size_t i = 0; i < run->journal.said.n; i++) {
@@ -249,7 +249,7 @@ int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_message *list;
     struct upp_turn     t;
-    if (run->engine->store || run->memory.used > WR_SPARE_BYTES)
+    if (run->engine->store || run->memory.used > WR_POOL_BYTES)
         return wr_turn(run, (struct wr_mark){0}, false, ret, err);
     int r = gather(run, (struct wr_mark){0}, false, &list, &t, err);
     if (r < 0)

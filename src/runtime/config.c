@@ -171,20 +171,20 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     static const char *const   durability[] = {"sync", "group", "async", "exit", NULL};
     static const char *const   on_busy[]    = {"reject", "enqueue", "interrupt", "rollback", NULL};
     static const struct wc_key keys[]       = {
-        {.name = "server", .read = read_server},
-        {.name = "store", .read = read_store},
-        {.name = "encryption", .read = read_encryption},
-        WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
-        WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
-        WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
-        {.name = "retention", .read = read_retention},
-        {.name = "log", .read = read_log},
-        {.name = "default_agent", .read = nothing},
-        {.name = "models", .read = nothing},
-        {.name = "tools", .read = nothing},
-        {.name = "agents", .read = nothing},
-        {.name = "routes"},
-        {.name = "envelopes"},
+              {.name = "server", .read = read_server},
+              {.name = "store", .read = read_store},
+              {.name = "encryption", .read = read_encryption},
+              WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
+              WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
+              WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
+              {.name = "retention", .read = read_retention},
+              {.name = "log", .read = read_log},
+              {.name = "default_agent", .read = nothing},
+              {.name = "models", .read = nothing},
+              {.name = "tools", .read = nothing},
+              {.name = "agents", .read = nothing},
+              {.name = "routes"},
+              {.name = "envelopes"},
     };
     struct wc_config     *c      = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
@@ -264,7 +264,7 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
 {
     struct wc_config     *c    = r->config;
     const struct wc_node *root = NULL;
-    struct wc_place       at;
+    struct wc_mark        at;
     struct upp_err        why  = {0};
     int                   code = find_folder(c, err);
     if (code < 0)
@@ -277,7 +277,7 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
     if (code < 0)
         wc_report_at(r, at, false, "%s", why.msg);
     else if (!root || wc_null(root))
-        wc_report_at(r, (struct wc_place){1, 1}, false, "the file is empty");
+        wc_report_at(r, (struct wc_mark){1, 1}, false, "the file is empty");
     else
         read_file(r, root);
     sort_mistakes(r->report);
@@ -302,19 +302,19 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
         return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
     if (!report)
         report = &own;
-    report->arena         = (struct wb_arena)WB_ARENA(REPORT_MAX);
-    c->arena              = (struct wb_arena)WB_ARENA(ARENA_MAX);
-    c->file               = wb_arena_dup(&c->arena, wb_cstr(path));
-    c->host               = UPP_STR("127.0.0.1");
-    c->port               = 8787;
-    c->store              = WC_STORE_MEMORY;
-    c->durability         = WM_SYNC;
-    c->on_busy            = WR_REJECT;
-    c->log_level          = WB_INFO;
-    c->makers             = opts ? opts->makers : NULL;
-    struct wc_reader r    = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
-    r.readable            = !r.opts->no_files && wb_file_exposed(path);
-    int              code = wb_arena_check(&c->arena, r.err);
+    report->arena      = (struct wb_arena)WB_ARENA(REPORT_MAX);
+    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    c->file            = wb_arena_dup(&c->arena, wb_cstr(path));
+    c->host            = UPP_STR("127.0.0.1");
+    c->port            = 8787;
+    c->store           = WC_STORE_MEMORY;
+    c->durability      = WM_SYNC;
+    c->on_busy         = WR_REJECT;
+    c->log_level       = WB_INFO;
+    c->makers          = opts ? opts->makers : NULL;
+    struct wc_reader r = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
+    r.readable         = !r.opts->no_files && wb_file_exposed(path);
+    int code           = wb_arena_check(&c->arena, r.err);
     if (code == 0)
         code = read_text(&r, text, r.err);
     if (code < 0)
@@ -336,8 +336,8 @@ void wc_config_free(struct wc_config *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->n_agents; i++)
-        if (c->agents[i].around)
-            c->makers->around_free(c->agents[i].around);
+        if (c->agents[i].chain)
+            c->makers->middleware_free(c->agents[i].chain);
     for (size_t i = 0; i < c->n_tools; i++) {
         wa_command_free(c->tools[i].command);
         upp_schema_free(c->tools[i].schema);

@@ -25,11 +25,11 @@
 #include "base/secret.h"
 
 enum {
-    WC_MAX_NAMED    = 1024, /* models, tools, agents: of each */
-    WC_MAX_MISTAKES = 100,
-    WC_MAX_CHAIN    = 8,  /* length of a chain of sub-agents */
-    WC_MAX_AFTER    = 64, /* tools in `after` of one tool */
-    WC_MAX_AROUND   = 64, /* middleware of an agent, and rules of a guardrail */
+    WC_MAX_NAMED      = 1024, /* models, tools, agents: of each */
+    WC_MAX_MISTAKES   = 100,
+    WC_MAX_CHAIN      = 8,  /* length of a chain of sub-agents */
+    WC_MAX_AFTER      = 64, /* tools in `after` of one tool */
+    WC_MAX_MIDDLEWARE = 64, /* middleware of an agent, and rules of a guardrail */
 };
 
 /* ---- Mistakes --------------------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ struct wc_agent {
     struct wr_tool                 *handing_tools; /* ... and the tool of each, among def.tools */
     struct wc_middleware           *middleware;
     size_t                          n_middleware;
-    const struct wr_around         *around;      /* made of them: def.around */
+    const struct wr_middleware     *chain;       /* made of them: def.middleware */
     const struct wc_model          *model;       /* NULL: the caller's */
     bool                            wrong_model; /* the file names an unknown one */
     uint32_t                        line;
@@ -111,15 +111,15 @@ struct wc_value {
 
 struct wc_config {
     struct wb_arena arena;
-    struct upp_str  file, folder; /* as given; where its paths begin */
-    struct upp_str  host;         /* of server.listen: an address or a name, without brackets */
-    uint16_t        port;         /* 0: a free one */
-    uint8_t         store;        /* enum wc_store */
-    struct upp_str  store_path;   /* SQLite: the file */
-    struct upp_str  key_file;     /* of encryption: the file with the master key; empty: none */
-    uint8_t         index;        /* enum wl_index: of `search` */
-    uint8_t         durability;   /* enum wm_durability */
-    uint8_t         on_busy;      /* enum wr_busy */
+    struct upp_str  file, folder;    /* as given; where its paths begin */
+    struct upp_str  host;            /* of server.listen: an address or a name, without brackets */
+    uint16_t        port;            /* 0: a free one */
+    uint8_t         store;           /* enum wc_store */
+    struct upp_str  store_path;      /* SQLite: the file */
+    struct upp_str  key_file;        /* of encryption: the file with the master key; empty: none */
+    uint8_t         index;           /* enum wl_index: of `search` */
+    uint8_t         durability;      /* enum wm_durability */
+    uint8_t         on_busy;         /* enum wr_busy */
     bool            no_instructions; /* requests may not set a run's system prompt */
     struct wc_retention {
         uint32_t tapes_days;    /* how long tapes and journals outlive their run; 0: 30 */
@@ -156,9 +156,9 @@ struct wc_makers {
     struct weft_middleware (*budget)(const struct weft_budget *limits);
 
     /* An agent's list of middleware as the engine takes it. */
-    int (*around)(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
-                  const struct wr_around **ret, struct upp_err *err);
-    void (*around_free)(const struct wr_around *around);
+    int (*middleware)(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                      const struct wr_middleware **ret, struct upp_err *err);
+    void (*middleware_free)(const struct wr_middleware *middleware);
 };
 
 /* All that is built: runtime/config_makers.c. */

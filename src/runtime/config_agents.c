@@ -240,7 +240,7 @@ static unsigned descend(struct descent *d, size_t at, unsigned depth)
         size_t   to = (size_t)(below - c->agents);
         unsigned n;
         if (d->mark[to] == GREY) {
-            wc_report_at(d->r, (struct wc_place){agent->line, 1}, false,
+            wc_report_at(d->r, (struct wc_mark){agent->line, 1}, false,
                          "the agent '%.*s' is below itself: '%.*s' has it as a tool", UPP_FMT(below->def.name),
                          UPP_FMT(agent->def.name));
             continue;
@@ -260,7 +260,7 @@ static void check_chains(struct wc_reader *r)
     d.height            = wb_new_n(&c->arena, uint8_t, c->n_agents + 1);
     for (size_t i = 0; d.mark && d.height && i < c->n_agents; i++)
         if (d.mark[i] == WHITE && descend(&d, i, 0) > WC_MAX_CHAIN)
-            wc_report_at(r, (struct wc_place){c->agents[i].line, 1}, false,
+            wc_report_at(r, (struct wc_mark){c->agents[i].line, 1}, false,
                          "below the agent '%.*s' are agents in a chain of more than %d", UPP_FMT(c->agents[i].def.name),
                          WC_MAX_CHAIN);
 }
@@ -281,7 +281,7 @@ static void check_models(struct wc_reader *r)
     const struct wc_config *c = r->config;
     for (size_t i = 0; i < c->n_agents; i++)
         if (!c->agents[i].model && !c->agents[i].wrong_model && !is_asked(c, &c->agents[i]))
-            wc_report_at(r, (struct wc_place){c->agents[i].line, 1}, false,
+            wc_report_at(r, (struct wc_mark){c->agents[i].line, 1}, false,
                          "the agent '%.*s' needs 'model': no other agent has it as a tool",
                          UPP_FMT(c->agents[i].def.name));
 }

@@ -127,7 +127,7 @@ static void link_agent(struct wc_reader *r, struct wc_agent *a)
         a->handoffs[i].title   = to->def.title;
         tool->spec.description = describe(r, to);
         if (!to->model && !to->wrong_model)
-            wc_report_at(r, (struct wc_place){a->line, 1}, false,
+            wc_report_at(r, (struct wc_mark){a->line, 1}, false,
                          "'%.*s' hands over to '%.*s', which has no model of its own", UPP_FMT(a->def.name),
                          UPP_FMT(to->def.name));
     }

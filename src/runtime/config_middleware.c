@@ -10,9 +10,9 @@ static void read_logging(struct wc_reader *r, const struct wc_node *n, void *int
 {
     static const char *const   levels[] = {"debug", "info", "warn", "error", NULL};
     static const struct wc_key keys[]   = {
-        WC_CHOICE(WC_WORD, "level", struct weft_logging_opts, level, 0, "a level", levels),
-        WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
-        WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
+          WC_CHOICE(WC_WORD, "level", struct weft_logging_opts, level, 0, "a level", levels),
+          WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
+          WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
     };
     struct wc_middleware *m = into;
     m->kind                 = WC_LOGGING;
@@ -42,11 +42,16 @@ static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_
 {
     static const char *const   actions[] = {"reject", "rewrite", "flag", NULL};
     static const struct wc_key keys[]    = {
-        WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
-        {.name = "action", .flags = WC_REQUIRED, .type = WC_ENUM, .at = offsetof(struct weft_guard_rule, action),
-         .min = WEFT_REJECT, .what = "an action", .words = actions},
-        {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
-        WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
+           WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
+           {.name  = "action",
+            .flags = WC_REQUIRED,
+            .type  = WC_ENUM,
+            .at    = offsetof(struct weft_guard_rule, action),
+            .min   = WEFT_REJECT,
+            .what  = "an action",
+            .words = actions},
+           {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
+           WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
     };
     wc_map(r, n, "a rule", keys, WB_LEN(keys), rule);
     if (rule->instead && rule->action && rule->action != WEFT_REWRITE)
@@ -60,8 +65,8 @@ static void read_rules(struct wc_reader *r, const struct wc_node *n, void *into)
     size_t              *count = (void *)((char *)into + key->min);
     if (!wc_is(r, n, WC_LIST, key->name))
         return;
-    if (n->n > WC_MAX_AROUND) {
-        wc_mistake(r, n, "%s has more than %d rules", key->name, WC_MAX_AROUND);
+    if (n->n > WC_MAX_MIDDLEWARE) {
+        wc_mistake(r, n, "%s has more than %d rules", key->name, WC_MAX_MIDDLEWARE);
         return;
     }
     struct weft_guard_rule *rules = wb_new_n(&r->config->arena, struct weft_guard_rule, n->n + 1);
@@ -101,10 +106,10 @@ static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into
 {
     static const char *const   modes[] = {"truncate", "summarise", NULL}; /* to retrieve needs a program */
     static const struct wc_key keys[]  = {
-        WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
-        WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),
-        WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
-        {.name = "model", .read = read_model},
+         WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
+         WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),
+         WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
+         {.name = "model", .read = read_model},
     };
     struct wc_middleware *m = into;
     m->kind                 = WC_MEMORY;
@@ -172,7 +177,7 @@ static void make_around(struct wc_reader *r, const struct wc_node *n, struct wc_
     struct upp_err          err    = {0};
     if (!makers || !a->n_middleware || r->report->errors || wb_arena_check(&r->config->arena, NULL) < 0)
         return;
-    if (!makers->around) {
+    if (!makers->middleware) {
         wc_mistake(r, n, "middleware is not built yet");
         return;
     }
@@ -181,13 +186,13 @@ static void make_around(struct wc_reader *r, const struct wc_node *n, struct wc_
         return;
     for (size_t i = 0; i < a->n_middleware; i++)
         list[i] = make(makers, &a->middleware[i]);
-    int code = makers->around(list, a->n_middleware, NULL, &a->around, &err);
+    int code = makers->middleware(list, a->n_middleware, NULL, &a->chain, &err);
     if (code == -UPP_ENOMEM)
         wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for middleware"));
     else if (code < 0)
         wc_mistake(r, n, "%s", err.msg);
     else
-        a->def.around = a->around;
+        a->def.middleware = a->chain;
 }
 
 void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -195,8 +200,8 @@ void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into
     struct wc_agent *a = into;
     if (!wc_is(r, n, WC_LIST, "middleware"))
         return;
-    if (n->n > WC_MAX_AROUND) {
-        wc_mistake(r, n, "an agent has at most %d middleware", WC_MAX_AROUND);
+    if (n->n > WC_MAX_MIDDLEWARE) {
+        wc_mistake(r, n, "an agent has at most %d middleware", WC_MAX_MIDDLEWARE);
         return;
     }
     a->middleware = wb_new_n(&r->config->arena, struct wc_middleware, n->n + 1);

@@ -65,13 +65,13 @@ static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const   words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
     static const struct wc_key keys[]  = {
-        WC_CHOICE(WC_ENUM, "strategy", struct reading, retry.kind, UPP_RETRY_NONE, "a retry strategy", words),
-        WC_MEMBER(WC_U32, "max_attempts", struct reading, retry.max_attempts, 1, 100),
-        WC_MEMBER(WC_U64, "base_delay_ms", struct reading, retry.base_delay_ms, 1, 3600000),
-        WC_MEMBER(WC_U64, "max_delay_ms", struct reading, retry.max_delay_ms, 1, 3600000),
-        WC_MEMBER(WC_U64, "retry_after_max_ms", struct reading, retry.retry_after_max_ms, 1, 86400000),
-        WC_MEMBER(WC_F64, "max_tokens", struct reading, retry.max_tokens, 1, 1000000),
-        {.name = "refill_per_second", .read = read_refill},
+         WC_CHOICE(WC_ENUM, "strategy", struct reading, retry.kind, UPP_RETRY_NONE, "a retry strategy", words),
+         WC_MEMBER(WC_U32, "max_attempts", struct reading, retry.max_attempts, 1, 100),
+         WC_MEMBER(WC_U64, "base_delay_ms", struct reading, retry.base_delay_ms, 1, 3600000),
+         WC_MEMBER(WC_U64, "max_delay_ms", struct reading, retry.max_delay_ms, 1, 3600000),
+         WC_MEMBER(WC_U64, "retry_after_max_ms", struct reading, retry.retry_after_max_ms, 1, 86400000),
+         WC_MEMBER(WC_F64, "max_tokens", struct reading, retry.max_tokens, 1, 1000000),
+         {.name = "refill_per_second", .read = read_refill},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
 }
@@ -170,7 +170,8 @@ static void made(struct wc_reader *r, const struct reading *m, int code, const s
 }
 
 /* Where the file has no key, the variable of the provider has one. It is taken now, not at the first call: until then
- * it would have to stay in the environment. A model without its key fails at its first call: that can be said before. */
+ * it would have to stay in the environment. A model without its key fails at its first call: that can be said before.
+ */
 static void take_key(struct wc_reader *r, struct reading *m)
 {
     const struct upp__provider *p = NULL;

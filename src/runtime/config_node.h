@@ -37,13 +37,13 @@ struct wc_item {
 };
 
 /* The place of a failure. */
-struct wc_place {
+struct wc_mark {
     uint32_t line, column;
 };
 
 /* The one document of a text; NULL in *ret for a text without any. On failure *at says where. -UPP_EINVALID: it is not
  * YAML, or not of the kind that is read here; -UPP_ELIMIT: too large, too deep, too many aliases. */
-int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_place *at,
+int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_mark *at,
                  struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 /* ---- Mistakes ------------------------------------------------------------------------------------------------ */
 
 UPP_PRINTF(4, 0)
-static void report(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, va_list args)
+static void report(struct wc_reader *r, struct wc_mark at, bool warning, const char *fmt, va_list args)
 {
     struct wc_report *p = r->report;
     char              text[400];
@@ -28,7 +28,7 @@ static void report(struct wc_reader *r, struct wc_place at, bool warning, const 
                                           wb_arena_dup(&p->arena, wb_str(text, wb_utf8_cut(wb_str(text, n), n)))};
 }
 
-void wc_report_at(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, ...)
+void wc_report_at(struct wc_reader *r, struct wc_mark at, bool warning, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -40,7 +40,7 @@ void wc_mistake(struct wc_reader *r, const struct wc_node *at, const char *fmt, 
 {
     va_list args;
     va_start(args, fmt);
-    report(r, (struct wc_place){at->line, at->column}, false, fmt, args);
+    report(r, (struct wc_mark){at->line, at->column}, false, fmt, args);
     va_end(args);
 }
 
@@ -48,7 +48,7 @@ void wc_warning(struct wc_reader *r, const struct wc_node *at, const char *fmt, 
 {
     va_list args;
     va_start(args, fmt);
-    report(r, (struct wc_place){at->line, at->column}, true, fmt, args);
+    report(r, (struct wc_mark){at->line, at->column}, true, fmt, args);
     va_end(args);
 }
 

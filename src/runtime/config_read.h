@@ -16,9 +16,9 @@ struct wc_reader {
     struct wc_config     *config;
     struct wc_report     *report;
     const struct wc_opts *opts;
-    const struct wc_key  *key;    /* of the map, while its `read` runs */
-    const struct wc_node *agents; /* the section: tools and agents may name later ones; NULL: none */
-    int                   failed; /* not by a mistake in the file */
+    const struct wc_key  *key;      /* of the map, while its `read` runs */
+    const struct wc_node *agents;   /* the section: tools and agents may name later ones; NULL: none */
+    int                   failed;   /* not by a mistake in the file */
     bool                  readable; /* others than its owner can read the file */
     struct upp_err       *err;
 };
@@ -26,7 +26,7 @@ struct wc_reader {
 /* A mistake, or a warning, at a node. */
 void wc_mistake(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...) UPP_PRINTF(3, 4);
 void wc_warning(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...) UPP_PRINTF(3, 4);
-void wc_report_at(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, ...) UPP_PRINTF(4, 5);
+void wc_report_at(struct wc_reader *r, struct wc_mark at, bool warning, const char *fmt, ...) UPP_PRINTF(4, 5);
 
 /* A failure that is not a mistake in the file: stored in r. */
 void wc_fail(struct wc_reader *r, int code);

@@ -23,10 +23,10 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
                        : upp_fail(r->err, UPP_ELIMIT, "a configuration has at most %d secrets", MAX_VALUES));
         return false;
     }
-    c->values        = more;
+    c->values          = more;
     struct wc_value *v = &c->values[c->n_values];
-    *v               = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
-    int code         = wb_hide(value, &v->hidden, r->err);
+    *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
+    int code           = wb_hide(value, &v->hidden, r->err);
     wc_fail(r, code);
     c->n_values += code == 0;
     return code == 0;
@@ -40,9 +40,9 @@ void wc_inline_secret(struct wc_reader *r, const struct wc_node *n)
 
 bool wc_is_secret_name(struct upp_str name)
 {
-    static const struct upp_str words[] = {UPP_STR_INIT("auth"), UPP_STR_INIT("key"), UPP_STR_INIT("token"),
-                                           UPP_STR_INIT("secret"), UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"),
-                                           UPP_STR_INIT("credential")};
+    static const struct upp_str words[] = {
+        UPP_STR_INIT("auth"),  UPP_STR_INIT("key"),    UPP_STR_INIT("token"),     UPP_STR_INIT("secret"),
+                                                                                               UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"), UPP_STR_INIT("credential")};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_has_nocase(name, words[i]))
             return true;
@@ -52,9 +52,9 @@ bool wc_is_secret_name(struct upp_str name)
 /* What the C library, libcurl and OpenSSL look for in the environment for as long as the process lives. */
 static bool stays(const char *name)
 {
-    static const char *const names[] = {"PATH",       "HOME",        "LANG",     "USER",          "LOGNAME",
-                                        "SHELL",      "PWD",         "TMPDIR",   "TZ",            "http_proxy",
-                                        "https_proxy", "all_proxy",  "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    static const char *const names[] = {
+        "PATH", "HOME",       "LANG",        "USER",      "LOGNAME",  "SHELL",         "PWD",         "TMPDIR",
+        "TZ",   "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
     for (size_t i = 0; i < WB_LEN(names); i++)
         if (strcasecmp(name, names[i]) == 0)
             return true;

@@ -16,9 +16,9 @@ static void read_react(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const   formats[] = {"markdown", "json", "text", NULL};
     static const struct wc_key keys[]    = {
-        WC_MEMBER(WC_U32, "max_steps", struct weft_strategy_react_opts, max_steps, 1, 1000),
-        WC_MEMBER(WC_CSTR, "reasoning_prompt", struct weft_strategy_react_opts, reasoning_prompt, 0, 0),
-        WC_CHOICE(WC_WORD, "observation_format", struct weft_strategy_react_opts, observation_format, 0, NULL, formats),
+           WC_MEMBER(WC_U32, "max_steps", struct weft_strategy_react_opts, max_steps, 1, 1000),
+           WC_MEMBER(WC_CSTR, "reasoning_prompt", struct weft_strategy_react_opts, reasoning_prompt, 0, 0),
+           WC_CHOICE(WC_WORD, "observation_format", struct weft_strategy_react_opts, observation_format, 0, NULL, formats),
     };
     struct wc_agent *a = into;
     a->kind            = WC_REACT;

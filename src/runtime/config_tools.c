@@ -202,18 +202,18 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
     static const char *const   approval[] = {"never", "always", NULL};
     static const char *const   commands[] = {"env", "limits", "timeout_ms"}; /* without meaning for other tools */
     static const struct wc_key keys[]     = {
-        WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
-        {.name = "parameters", .read = read_parameters},
-        {.name = "command", .read = read_command},
-        WC_CHOICE(WC_ENUM, "delivery", struct reading, tool.tool.delivery, 0, NULL, delivery),
-        WC_CHOICE(WC_ENUM, "approval", struct reading, tool.tool.approval, 0, NULL, approval),
-        {.name = "limits", .read = read_limits},
-        {.name = "env", .read = read_env},
-        WC_MEMBER(WC_UNTRUTH, "check", struct reading, unchecked, 0, 0),
-        WC_MEMBER(WC_TRUTH, "sequential", struct reading, tool.tool.sequential, 0, 0),
-        {.name = "after", .read = read_after},
-        WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
-        WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
+            WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
+            {.name = "parameters", .read = read_parameters},
+            {.name = "command", .read = read_command},
+            WC_CHOICE(WC_ENUM, "delivery", struct reading, tool.tool.delivery, 0, NULL, delivery),
+            WC_CHOICE(WC_ENUM, "approval", struct reading, tool.tool.approval, 0, NULL, approval),
+            {.name = "limits", .read = read_limits},
+            {.name = "env", .read = read_env},
+            WC_MEMBER(WC_UNTRUTH, "check", struct reading, unchecked, 0, 0),
+            WC_MEMBER(WC_TRUTH, "sequential", struct reading, tool.tool.sequential, 0, 0),
+            {.name = "after", .read = read_after},
+            WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
+            WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
     };
     wc_map(r, value, "a tool", keys, WB_LEN(keys), t);
     if (t->unchecked)
@@ -228,9 +228,9 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
 
 static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
-    struct reading t = {.tool.tool = {.spec = {.name       = key->text,
-                                               .parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}")},
-                                      .kind = WR_TOOL_CLIENT}};
+    struct reading t = {
+        .tool.tool = {.spec = {.name = key->text, .parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}")},
+                               .kind = WR_TOOL_CLIENT}};
     (void)into;
     t.env = wb_new_n(&r->config->arena, struct wa_variable, WA_COMMAND_WORDS + WB_LEN(always));
     if (!t.env)

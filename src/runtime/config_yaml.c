@@ -24,14 +24,14 @@ struct builder {
     unsigned              depth, documents;
     struct anchor        *anchors; /* newest first */
     unsigned              n_anchors;
-    struct wc_place      *at;
+    struct wc_mark       *at;
     struct upp_err       *err;
 };
 
-static struct wc_place place_of(struct fy_token *t)
+static struct wc_mark place_of(struct fy_token *t)
 {
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
-    return m ? (struct wc_place){(uint32_t)m->line + 1, (uint32_t)m->column + 1} : (struct wc_place){1, 1};
+    return m ? (struct wc_mark){(uint32_t)m->line + 1, (uint32_t)m->column + 1} : (struct wc_mark){1, 1};
 }
 
 static struct upp_str text_of(struct fy_token *t)
@@ -42,7 +42,7 @@ static struct upp_str text_of(struct fy_token *t)
 }
 
 UPP_PRINTF(4, 5)
-static int refuse(struct builder *b, struct wc_place at, enum upp_code code, const char *fmt, ...)
+static int refuse(struct builder *b, struct wc_mark at, enum upp_code code, const char *fmt, ...)
 {
     char    text[256];
     va_list args;
@@ -54,7 +54,7 @@ static int refuse(struct builder *b, struct wc_place at, enum upp_code code, con
 }
 
 /* Everything above a node that was finished grows with it. */
-static int grow(struct builder *b, struct wc_place at, const struct wc_node *node)
+static int grow(struct builder *b, struct wc_mark at, const struct wc_node *node)
 {
     for (unsigned i = 0; i < b->depth; i++) {
         struct wc_node *up = b->open[i];
@@ -70,7 +70,7 @@ static int grow(struct builder *b, struct wc_place at, const struct wc_node *nod
 }
 
 /* Puts a node into the innermost open container, or makes it the root. */
-static int place_node(struct builder *b, struct wc_place at, struct wc_node *node)
+static int place_node(struct builder *b, struct wc_mark at, struct wc_node *node)
 {
     int r = grow(b, at, node);
     if (r < 0)
@@ -118,7 +118,7 @@ static int remember(struct builder *b, struct fy_token *name, struct wc_node *no
 static int make(struct builder *b, enum wc_kind kind, struct fy_token *token, struct fy_token *anchor,
                 struct fy_token *tag, struct wc_node **ret)
 {
-    struct wc_place at   = place_of(token ? token : anchor);
+    struct wc_mark  at   = place_of(token ? token : anchor);
     struct wc_node *node = wb_new(b->arena, struct wc_node);
     if (tag)
         return refuse(b, place_of(tag), UPP_EINVALID, "tags are not read here");
@@ -144,8 +144,8 @@ static int scalar(struct builder *b, const struct fy_event_scalar_data *s)
     node->weight += (uint32_t)node->text.n;
     r = wb_arena_check(b->arena, b->err);
     if (r == 0 && !wb_utf8_valid(node->text, NULL))
-        return refuse(b, (struct wc_place){node->line, node->column}, UPP_EINVALID, "this text is not UTF-8");
-    return r < 0 ? r : place_node(b, (struct wc_place){node->line, node->column}, node);
+        return refuse(b, (struct wc_mark){node->line, node->column}, UPP_EINVALID, "this text is not UTF-8");
+    return r < 0 ? r : place_node(b, (struct wc_mark){node->line, node->column}, node);
 }
 
 static int container(struct builder *b, enum wc_kind kind, struct fy_token *token, struct fy_token *anchor,
@@ -155,7 +155,7 @@ static int container(struct builder *b, enum wc_kind kind, struct fy_token *toke
     int             r    = make(b, kind, token, anchor, tag, &node);
     if (r < 0)
         return r;
-    struct wc_place at = {node->line, node->column};
+    struct wc_mark at = {node->line, node->column};
     if (b->depth == WC_MAX_DEPTH)
         return refuse(b, at, UPP_ELIMIT, "nested deeper than %d levels", WC_MAX_DEPTH);
     r = place_node(b, at, node);
@@ -169,8 +169,8 @@ static int container(struct builder *b, enum wc_kind kind, struct fy_token *toke
 
 static int alias(struct builder *b, struct fy_token *token)
 {
-    struct wc_place at   = place_of(token);
-    struct upp_str  name = text_of(token);
+    struct wc_mark at   = place_of(token);
+    struct upp_str name = text_of(token);
     for (struct anchor *a = b->anchors; a; a = a->next)
         if (wb_str_eq(a->name, name)) {
             if (a->node->open)
@@ -216,9 +216,9 @@ static int syntax_error(struct builder *b, struct fy_diag *diag)
     void                       *at = NULL;
     const struct fy_diag_error *e  = fy_diag_errors_iterate(diag, &at);
     if (e && e->line > 0)
-        return refuse(b, (struct wc_place){(uint32_t)e->line, (uint32_t)(e->column > 0 ? e->column : 1)}, UPP_EINVALID,
+        return refuse(b, (struct wc_mark){(uint32_t)e->line, (uint32_t)(e->column > 0 ? e->column : 1)}, UPP_EINVALID,
                       "%s", e->msg ? e->msg : "this is not YAML");
-    return refuse(b, (struct wc_place){1, 1}, UPP_EINVALID, "%s", e && e->msg ? e->msg : "this is not YAML");
+    return refuse(b, (struct wc_mark){1, 1}, UPP_EINVALID, "%s", e && e->msg ? e->msg : "this is not YAML");
 }
 
 static int parse(struct builder *b, struct fy_parser *parser, struct fy_diag *diag)
@@ -235,18 +235,18 @@ static int parse(struct builder *b, struct fy_parser *parser, struct fy_diag *di
     }
 }
 
-int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_place *at,
+int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_mark *at,
                  struct upp_err *err)
 {
     struct builder     b    = {.arena = a, .at = at, .err = err};
     struct fy_diag_cfg talk = {.output_fn = say_nothing, .level = FYET_ERROR};
     size_t             bad;
-    *at = (struct wc_place){1, 1};
+    *at = (struct wc_mark){1, 1};
     if (text.n > WC_MAX_FILE)
         return upp_fail(err, UPP_ELIMIT, "the file is larger than %d KiB", WC_MAX_FILE >> 10);
     if (!wb_utf8_valid(text, &bad)) {
         for (size_t i = 0; i < bad; i++)
-            *at = text.p[i] == '\n' ? (struct wc_place){at->line + 1, 1} : (struct wc_place){at->line, at->column + 1};
+            *at = text.p[i] == '\n' ? (struct wc_mark){at->line + 1, 1} : (struct wc_mark){at->line, at->column + 1};
         return upp_fail(err, UPP_EINVALID, "the file is not UTF-8 here");
     }
     struct fy_diag *diag = fy_diag_create(&talk);

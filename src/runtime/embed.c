@@ -9,14 +9,14 @@
 #include "runtime/runtime.h"
 
 struct weft_runtime {
-    struct wa_home    home; /* first */
-    struct weft_loop *own;  /* NULL: the loop is the caller's */
-    struct wrt_place  place;
-    struct wb_secret *key;   /* of the store, until it is open; NULL: none */
-    struct wl_store  *store; /* of home.kept */
-    uint32_t          max_depth;
-    bool              opening; /* the store, by a fiber ... */
-    struct weft_cond  opened;  /* ... that tells the others */
+    struct wa_home      home; /* first */
+    struct weft_loop   *own;  /* NULL: the loop is the caller's */
+    struct wrt_location place;
+    struct wb_secret   *key;   /* of the store, until it is open; NULL: none */
+    struct wl_store    *store; /* of home.kept */
+    uint32_t            max_depth;
+    bool                opening; /* the store, by a fiber ... */
+    struct weft_cond    opened;  /* ... that tells the others */
 };
 
 /* The engine of sessions, when the first one is made: most programs have none. */
@@ -67,7 +67,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     rt->max_depth = o.max_depth;
     int r         = wb_uuid_new(&rt->home.ids, err);
     if (r >= 0)
-        r = wrt_place_of(NULL, o.store, &rt->place, err);
+        r = wrt_location_of(NULL, o.store, &rt->place, err);
     if (r >= 0)
         r = read_index(o.search, &rt->place.index, err);
     if (r >= 0 && o.encryption_key)

@@ -16,7 +16,7 @@
 /* ---- The store ------------------------------------------------------------------------------------------ */
 
 /* The owner's socket is named in the lock file, for whoever reads that from wherever: the path is absolute. */
-static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *err)
+static int put_path(struct upp_str path, struct wrt_location *ret, struct upp_err *err)
 {
     char here[WRT_PATH_MAX] = "";
     if (!path.n || path.n >= sizeof ret->path || memchr(path.p, 0, path.n))
@@ -27,7 +27,7 @@ static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *
     return (size_t)n < sizeof ret->path ? 0 : upp_fail(err, UPP_EINVALID, "the path of the database is too long");
 }
 
-int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)
+int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_location *ret, struct upp_err *err)
 {
     ret->path[0]     = 0;
     ret->key         = NULL;
@@ -51,7 +51,8 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
 }
 
 /* Where the master key is kept: 1 and the key, or 0 where nobody has one. */
-static int find_key(const struct wc_config *c, const struct wrt_place *at, struct wb_secret **ret, struct upp_err *err)
+static int find_key(const struct wc_config *c, const struct wrt_location *at, struct wb_secret **ret,
+                    struct upp_err *err)
 {
     char path[WRT_PATH_MAX];
     int  r = 1;
@@ -70,8 +71,8 @@ static int find_key(const struct wc_config *c, const struct wrt_place *at, struc
     return r < 0 ? upp_wrap(err, r, "the encryption key") : 1;
 }
 
-int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner, struct wl_store **ret,
-                   struct upp_err *err)
+int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
+                   struct wl_store **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
     struct ws_master                              key;
@@ -92,7 +93,7 @@ int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct
     return r;
 }
 
-int wrt_store_dress(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                     struct wl_store **ret, struct upp_err *err)
 {
     struct wl_store *sealed;
@@ -100,7 +101,7 @@ int wrt_store_dress(const struct wc_config *c, const struct wrt_place *at, struc
     return r < 0 ? r : ws_blobs_open(sealed, ret, err);
 }
 
-int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret, struct upp_err *err)
+int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, struct wl_store **ret, struct upp_err *err)
 {
     enum { COMPANY_MS = 10 };
     struct wl_store *s;
@@ -111,8 +112,8 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct
         s->index = at->index;
         return ws_blobs_open(s, ret, err);
     }
-    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss, .index = at->index,
-                                    .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
+                                    .index = at->index, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
                            &s, err);
     return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
 }
@@ -191,7 +192,7 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_place *at,
+WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err)
 {
     UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = wb_calloc(1, sizeof *rt);

@@ -1,7 +1,7 @@
 /* runtime/runtime.h — a configuration at work: its store, its agents, an engine on a loop.
  *
- *     struct wrt_place at;
- *     r = wrt_place_of(config, NULL, &at, &err);
+ *     struct wrt_location at;
+ *     r = wrt_location_of(config, NULL, &at, &err);
  *     r = wrt_runtime_open(loop, config, &at, &rt, &err);       // on a fiber
  *     r = wrt_runtime_recover(rt, &n, &err);                    // runs that were cut short go on
  *     ...                                                       // rt->engine, rt->store
@@ -21,7 +21,7 @@
 enum { WRT_PATH_MAX = 1024 };
 
 /* Where a store is. */
-struct wrt_place {
+struct wrt_location {
     uint8_t kind;               /* enum wc_store */
     char    path[WRT_PATH_MAX]; /* SQLite: the file */
     /* The master key as text, for a file that is encrypted; NULL: what WEFT_ENCRYPTION_KEY says or, where that is not
@@ -35,10 +35,11 @@ struct wrt_place {
 /* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration (NULL:
  * in memory).
  * -UPP_EINVALID. */
-int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_location *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* What a place and a configuration (NULL: none) say of it. */
-WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
+WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, struct wl_store **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* The one that keeps the bytes: what stands in front of it taken away. */
@@ -47,11 +48,11 @@ struct wl_store *wrt_store_base(struct wl_store *s);
 /* The same for a store that is open already, which it takes over: with the key that the place or the configuration has
  * in front of it (stores/sealed/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the
  * store is not encrypted. */
-WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                                  struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* What stands in front of a store that keeps files, which it takes over: the key, and blobs. */
-WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                                   struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wrt_runtime {
@@ -65,7 +66,7 @@ struct wrt_runtime {
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
  * -UPP_EBUSY: another process owns the store (stores/sqlite/lock.h says who). */
-WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_place *at,
+WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Takes up what had not ended. Once, before anything is started. */

@@ -1,7 +1,7 @@
 /* session/checkpoint.c — checkpoints: looking at them, and going back to one. */
 #include "session/session.h"
 
-#include "thread/place.h"
+#include "thread/position.h"
 #include "base/iso8601.h"
 
 /* ---- Looking --------------------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
     struct wl_store                          *store = wr_engine_store(s->home->kept);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = wl_list_runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
+    int                                       r = wl_list_runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         uint8_t status;
         r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);
@@ -103,11 +103,11 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     struct upp_str                            id = wb_arena_dup(&a, *(const struct upp_str *)arg); /* it may be ours */
     WB_CLEANUP(wa_put_done) struct wa_put     put;
     struct wl_thread                          t;
-    struct wa_place                           place = {0};
+    struct wa_position                        place = {0};
     wa_put_init(&put, NULL, &wa_owner);
     int r = wb_arena_check(&a, err);
     if (r >= 0)
-        r = wa_session_settle(s, err);
+        r = wa_session_flush(s, err);
     if (r >= 0)
         r = wa_session_read(s, err);
     if (r >= 0)
@@ -120,7 +120,7 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
-        r = wl_half_clear(put.store, &wa_owner, &t, err);
+        r = wl_staged_clear(put.store, &wa_owner, &t, err);
     if (r >= 0)
         r = wa_checkpoint_find(put.store, &wa_owner, &t, id, &put, &place, err);
     if (r < 0)

@@ -13,21 +13,21 @@
 enum { PAGE = 256 };
 
 struct session_query {
-    struct wa_query_place place;
-    struct weft_session  *session;
-    struct wb_uuid        thread; /* of the log */
-    uint64_t              node;
-    struct wr_watch       watch;
-    struct upp_str        id; /* of the thread that programs see */
-    char                  text[];
+    struct wa_query_backend place;
+    struct weft_session    *session;
+    struct wb_uuid          thread; /* of the log */
+    uint64_t                node;
+    struct wr_watch         watch;
+    struct upp_str          id; /* of the thread that programs see */
+    char                    text[];
 };
 
-static struct session_query *query_of(struct wa_query_place *p)
+static struct session_query *query_of(struct wa_query_backend *p)
 {
     return (struct session_query *)(void *)p;
 }
 
-static void free_query(struct wa_query_place *p)
+static void free_query(struct wa_query_backend *p)
 {
     wb_free(query_of(p));
 }
@@ -93,7 +93,7 @@ static WEFT_SUSPENDS int ask(struct weft_session *s, void *arg, struct upp_err *
     return kept;
 }
 
-static WEFT_SUSPENDS int turn(struct wa_query_place *p, struct upp_thread *t, struct upp_str text,
+static WEFT_SUSPENDS int turn(struct wa_query_backend *p, struct upp_thread *t, struct upp_str text,
                               struct upp_turn **ret, struct upp_err *err)
 {
     struct asking x = {.query = query_of(p), .thread = t, .text = text};
@@ -200,7 +200,7 @@ static int make_query(struct weft_session *s, struct beginning *b, uint64_t node
     if (!q)
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     memcpy(q->text, b->id.p, b->id.n);
-    q->place   = (struct wa_query_place){.turn = turn, .free = free_query};
+    q->place   = (struct wa_query_backend){.turn = turn, .free = free_query};
     q->session = s;
     q->thread  = thread;
     q->node    = node;
@@ -221,7 +221,7 @@ static WEFT_SUSPENDS int settle(struct weft_session *s, struct upp_err *err)
     if (s->busy || s->running)
         return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another call", UPP_FMT(s->id));
     s->busy    = true;
-    int result = wa_session_settle(s, err);
+    int result = wa_session_flush(s, err);
     s->busy    = false;
     return result;
 }

@@ -2,7 +2,7 @@
 #include "session/session.h"
 #include "thread/commits.h"
 #include "thread/mend.h"
-#include "thread/place.h"
+#include "thread/position.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
 
@@ -92,7 +92,7 @@ int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_w
     if (s->running)
         return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another run", UPP_FMT(s->id));
     s->running = true;
-    int r      = wa_session_settle(s, err);
+    int r      = wa_session_flush(s, err);
     if (r >= 0)
         r = append(s, asked, err);
     if (r < 0) {

@@ -351,7 +351,7 @@ static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_sess
     return wa_mend_session(a, ret, closing, err);
 }
 
-int wa_session_settle(struct weft_session *s, struct upp_err *err)
+int wa_session_flush(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wm_session                         doc;
@@ -388,7 +388,7 @@ static WEFT_SUSPENDS int write(struct weft_session *s, void *arg, struct upp_err
 
 static WEFT_SUSPENDS int settle_and_write(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    int r = wa_session_stored(s) ? wa_session_settle(s, err) : 0;
+    int r = wa_session_stored(s) ? wa_session_flush(s, err) : 0;
     return r < 0 ? r : write(s, arg, err);
 }
 
@@ -441,7 +441,7 @@ int wa_session_persist(struct weft_session *s, struct upp_err *err)
 static WEFT_SUSPENDS int save(struct weft_session *s, void *arg, struct upp_err *err)
 {
     (void)arg;
-    int r = wa_session_settle(s, err);
+    int r = wa_session_flush(s, err);
     return r < 0 ? r : wa_session_persist(s, err);
 }
 

@@ -37,7 +37,7 @@ struct weft_session {
     struct wa_doc    *reading;    /* where the other one lies; NULL: nobody has looked */
     bool              is_read;    /* somebody is at it: one at a time */
     struct weft_cond  was_read;
-    struct wb_buf     subagents;  /* of the checkpoint that was looked at */
+    struct wb_buf     subagents; /* of the checkpoint that was looked at */
 };
 
 static inline bool wa_session_stored(const struct weft_session *s)
@@ -54,7 +54,7 @@ WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *na
 
 /* What the program has in memory (the document it was made of, changes of its tree) goes into the log. This, and
  * wa_session_read, free what checkpoints show: whoever calls them has copied what a program handed in. */
-WEFT_SUSPENDS int wa_session_settle(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wa_session_flush(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* s->doc is what the log has now: what is new is read. */
 WEFT_SUSPENDS int wa_session_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;

@@ -56,7 +56,7 @@ static int keep(struct weft_node *n, const struct wl_node *node, struct upp_err 
         return no_memory(err);
     k->node     = *node;
     k->metadata = k->next = n->metadata_set;
-    n->data     = k;
+    n->data               = k;
     return 0;
 }
 
@@ -78,7 +78,7 @@ static void place(struct weft_tree *t, struct weft_node *n, const struct wl_thre
     uint32_t           length = 0;
     while (length < k->entry_of.n && k->entry_of.p[length] + 1 < thread->at)
         length++;
-    weft__tree_place(t, n, thread->at ? length : WM_ALL_MESSAGES);
+    weft__tree_position(t, n, thread->at ? length : WM_ALL_MESSAGES);
 }
 
 static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree *t, struct upp_err *err)
@@ -228,7 +228,7 @@ int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err 
 
 /* ---- Into the log ----------------------------------------------------------------------------------------
  *
- * Branches that the log has not come first, and are seen with the last commit alone (log/half.h). Nodes that it has
+ * Branches that the log has not come first, and are seen with the last commit alone (log/staged.h). Nodes that it has
  * follow: where they take more than one commit, each is changed whole. The thread comes last.
  */
 
@@ -452,7 +452,7 @@ static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
     x->ended = wb_new_n(&x->memory, bool, t->nodes.n);
     int r    = wb_arena_check(&x->memory, err);
     if (r >= 0)
-        r = wl_half_clear(x->put.store, &wa_owner, &x->thread, err);
+        r = wl_staged_clear(x->put.store, &wa_owner, &x->thread, err);
     if (r >= 0)
         r = put_branches(x, err);
     for (size_t i = 0; r >= 0 && i < x->known; i++)
@@ -496,7 +496,7 @@ int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
 static WEFT_SUSPENDS int open_tree(struct weft_session *s, void *arg, struct upp_err *err)
 {
     (void)arg;
-    int r = wa_session_settle(s, err);
+    int r = wa_session_flush(s, err);
     if (r < 0 || s->tree)
         return r;
     struct wa_session_tree *t = wb_calloc(1, sizeof *t);

@@ -225,8 +225,7 @@ int ws_not_found(struct upp_err *err, const struct wl_ask *k)
     case WL_GET_KEY:
         return upp_fail(err, UPP_ENOTFOUND, "the idempotency key was not used");
     case WL_GET_VALUE:
-        return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(k->name),
-                        UPP_FMT(k->space));
+        return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(k->name), UPP_FMT(k->space));
     default:
         return ws_no_blob(err, UPP_ENOTFOUND);
     }

@@ -25,8 +25,8 @@ enum {
 
 #define WS_KEY_MS INT64_C(86400000) /* how long an Idempotency-Key counts */
 
-/* -UPP_EINVALID: no tenant, an unknown kind, a missing thing; -UPP_ELIMIT: too many, too long, too large. What is sealed
- * was asked this before it was, and is looked at no more. */
+/* -UPP_EINVALID: no tenant, an unknown kind, a missing thing; -UPP_ELIMIT: too many, too long, too large. What is
+ * sealed was asked this before it was, and is looked at no more. */
 int ws_check_commit(const struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
 int ws_check_owner(const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -6,9 +6,18 @@
 #include "base/defs.h"
 #include "stores/check.h"
 
-#define AT(type_, member)        {.type = (type_), .at = offsetof(T, member)}
-#define WITH(type_, member, ...) {.type = (type_), .at = offsetof(T, member), __VA_ARGS__}
-#define KIND(columns_, groups_)  {.size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_), .groups = (groups_)}
+#define AT(type_, member)                                                                                              \
+    {                                                                                                                  \
+        .type = (type_), .at = offsetof(T, member)                                                                     \
+    }
+#define WITH(type_, member, ...)                                                                                       \
+    {                                                                                                                  \
+        .type = (type_), .at = offsetof(T, member), __VA_ARGS__                                                        \
+    }
+#define KIND(columns_, groups_)                                                                                        \
+    {                                                                                                                  \
+        .size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_), .groups = (groups_)                           \
+    }
 
 #define T struct wl_row
 static const struct ws_column row[] = {
@@ -144,12 +153,24 @@ static const struct ws_kind   learned    = {sizeof(struct wl_progress), progress
 const struct ws_kind *ws_kind_of(enum wl_what what)
 {
     static const struct ws_kind *const kinds[WL_WHATS] = {
-        [WL_GET_NODE] = &ws_nodes,           [WL_GET_THREAD] = &ws_threads,         [WL_GET_RUN] = &ws_runs,
-        [WL_GET_ALIAS] = &ws_aliases,        [WL_GET_KEY] = &ws_keys,               [WL_GET_VALUE] = &ws_values,
-        [WL_GET_PIECE] = &ws_pieces,         [WL_GET_LEARNED] = &learned,           [WL_LIST_THREADS] = &ws_threads,
-        [WL_LIST_FAMILY_NODES] = &ws_nodes,  [WL_LIST_FAMILY_THREADS] = &ws_threads, [WL_LIST_RUNS] = &ws_runs,
-        [WL_LIST_RUNS_LIVE] = &ws_runs,      [WL_LIST_LIVE] = &ws_runs,             [WL_LIST_OLD_RUNS] = &ws_runs,
-        [WL_LIST_VALUES] = &ws_values,       [WL_LIST_TENANTS] = &tenants,          [WL_LIST_LOOSE_BLOBS] = &blobs,
+        [WL_GET_NODE]            = &ws_nodes,
+        [WL_GET_THREAD]          = &ws_threads,
+        [WL_GET_RUN]             = &ws_runs,
+        [WL_GET_ALIAS]           = &ws_aliases,
+        [WL_GET_KEY]             = &ws_keys,
+        [WL_GET_VALUE]           = &ws_values,
+        [WL_GET_PIECE]           = &ws_pieces,
+        [WL_GET_LEARNED]         = &learned,
+        [WL_LIST_THREADS]        = &ws_threads,
+        [WL_LIST_FAMILY_NODES]   = &ws_nodes,
+        [WL_LIST_FAMILY_THREADS] = &ws_threads,
+        [WL_LIST_RUNS]           = &ws_runs,
+        [WL_LIST_RUNS_LIVE]      = &ws_runs,
+        [WL_LIST_LIVE]           = &ws_runs,
+        [WL_LIST_OLD_RUNS]       = &ws_runs,
+        [WL_LIST_VALUES]         = &ws_values,
+        [WL_LIST_TENANTS]        = &tenants,
+        [WL_LIST_LOOSE_BLOBS]    = &blobs,
     };
     return kinds[what];
 }
@@ -205,9 +226,16 @@ int ws_texts_check(const struct ws_kind *k, const void *thing, struct upp_err *e
 void ws_fixed_keep(const struct ws_kind *k, void *thing, const void *old)
 {
     static const uint8_t sizes[] = {
-        [WS_U8] = 1,   [WS_U16] = 2,         [WS_U32] = 4,   [WS_U64] = 8,
-        [WS_BOOL] = 1, [WS_ID] = 16,         [WS_ID_OR_NONE] = 16, [WS_HASH] = 32,
-        [WS_TEXT] = sizeof(struct upp_str),  [WS_NAME] = sizeof(struct upp_str),
+        [WS_U8]         = 1,
+        [WS_U16]        = 2,
+        [WS_U32]        = 4,
+        [WS_U64]        = 8,
+        [WS_BOOL]       = 1,
+        [WS_ID]         = 16,
+        [WS_ID_OR_NONE] = 16,
+        [WS_HASH]       = 32,
+        [WS_TEXT]       = sizeof(struct upp_str),
+        [WS_NAME]       = sizeof(struct upp_str),
     };
     for (size_t i = 0; i < k->n; i++) {
         const struct ws_column *c = &k->columns[i];

@@ -20,8 +20,8 @@ enum ws_type {
 };
 
 struct ws_column {
-    uint8_t     type; /* enum ws_type */
-    uint16_t    at;   /* in its struct */
+    uint8_t     type;     /* enum ws_type */
+    uint16_t    at;       /* in its struct */
     bool        fixed;    /* WL_SET_THREAD and WL_SET_RUN leave it as it is stored */
     uint8_t     seal;     /* texts with the same number are sealed together; 0: it is not sealed */
     bool        home;     /* here what they are sealed into stands; the others are no text then */
@@ -54,7 +54,7 @@ static inline struct upp_str *ws_text(const struct ws_column *c, const void *thi
     return (struct upp_str *)(void *)((char *)(uintptr_t)thing + c->at);
 }
 
-size_t ws_texts_bytes(const struct ws_kind *k, const void *thing); /* of all its texts */
+size_t ws_texts_bytes(const struct ws_kind *k, const void *thing);    /* of all its texts */
 void   ws_texts_keep(const struct ws_kind *k, void *thing, char *to); /* copies them there, one behind the other */
 void   ws_texts_dup(const struct ws_kind *k, void *thing, struct wb_arena *a);
 void   ws_fixed_keep(const struct ws_kind *k, void *thing, const void *old); /* what setting leaves as it is */

@@ -2,7 +2,7 @@
  *
  * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it. What
  * a crash leaves of a new thread is swept as if it had been deleted, and what it leaves in one that was there is
- * dropped (log/half.h).
+ * dropped (log/staged.h).
  */
 #include "thread/commits.h"
 
@@ -61,10 +61,10 @@ static int add_half(struct wa_put *p, enum wl_change_kind kind, struct upp_err *
     struct wl_value *v = wb_new(&p->memory, struct wl_value);
     if (!v)
         return wb_arena_check(&p->memory, err);
-    *v = (struct wl_value){.space                 = UPP_STR(WL_HALF),
+    *v = (struct wl_value){.space                 = UPP_STR(WL_STAGED),
                                             .name = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
     if (kind == WL_PUT_VALUE)
-        v->bytes = wl_half_text(&p->memory, p->half, p->n_half);
+        v->bytes = wl_staged_text(&p->memory, p->half, p->n_half);
     int r = wb_arena_check(&p->memory, err);
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
 }
@@ -87,7 +87,7 @@ static int add_mark(struct wa_put *p, enum wl_change_kind kind, struct upp_err *
 /* One of several, but not the last one: the thread stays where it is. */
 static WEFT_SUSPENDS int commit_some(struct wa_put *p, struct upp_err *err)
 {
-    int r = p->begun || !p->thread ? 0 : wl_half_clear(p->store, p->owner, p->thread, err); /* what it says is lost */
+    int r = p->begun || !p->thread ? 0 : wl_staged_clear(p->store, p->owner, p->thread, err); /* what it says is lost */
     if (r >= 0 && !p->begun)
         r = add_mark(p, WL_PUT_VALUE, err);
     if (r >= 0 && p->thread)
@@ -224,10 +224,11 @@ static WEFT_SUSPENDS int gather(struct gathering *g, const struct wm_entry *list
 int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
                  const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    int64_t                                 wall  = wb_wall_ms();
-    const struct upp_message               *asked = NULL;
-    struct gathering g = {.put = p, .node = node, .end = end, .a = WB_ARENA(1u << 30), .now = WB_MAX(wall, end->time_ms)};
-    int              r = entries_room(p, err);
+    int64_t                   wall  = wb_wall_ms();
+    const struct upp_message *asked = NULL;
+    struct gathering          g     = {
+                     .put = p, .node = node, .end = end, .a = WB_ARENA(1u << 30), .now = WB_MAX(wall, end->time_ms)};
+    int r = entries_room(p, err);
     if (r >= 0 && before)
         r = gather(&g, before->events, before->n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -292,17 +293,17 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
 }
 
 struct import {
-    const struct wm_session *doc;
+    const struct wm_session  *doc;
     const struct upp_message *closing; /* behind the current node; NULL: none */
-    struct wl_new_thread     made;
-    struct wl_node          *nodes;  /* by place in the document */
-    struct wa_known         *before; /* the events before the first message of each */
-    uint32_t               **starts; /* find_starts; NULL: not looked for yet */
-    struct upp_str           metadata; /* of the thread */
-    struct wb_arena         *memory;
-    struct upp_str           rest; /* WA_IMPORTED */
-    struct wl_value          value;
-    char                     name[WB_UUID_TEXT + 1];
+    struct wl_new_thread      made;
+    struct wl_node           *nodes;    /* by place in the document */
+    struct wa_known          *before;   /* the events before the first message of each */
+    uint32_t                **starts;   /* find_starts; NULL: not looked for yet */
+    struct upp_str            metadata; /* of the thread */
+    struct wb_arena          *memory;
+    struct upp_str            rest; /* WA_IMPORTED */
+    struct wl_value           value;
+    char                      name[WB_UUID_TEXT + 1];
 };
 
 /* Where each message of a node stands among its entries, and behind the last where they end. Looked for once a node. */
@@ -358,11 +359,11 @@ static int make_nodes(struct import *x, const struct wa_known *first, struct upp
             r = wa_known_take_events(x->memory, &metadata, &x->before[i], err);
         if (r < 0)
             return r;
-        *n                = (struct wl_node){.tree       = x->made.root.tree,
-                                             .created_ms = x->made.root.created_ms + (int64_t)i,
-                                             .name       = t->nodes[i].name,
-                                             .metadata   = metadata};
-        n->id             = x->made.root.id;
+        *n    = (struct wl_node){.tree       = x->made.root.tree,
+                                 .created_ms = x->made.root.created_ms + (int64_t)i,
+                                 .name       = t->nodes[i].name,
+                                 .metadata   = metadata};
+        n->id = x->made.root.id;
         if (i != t->root)
             r = wl_id_new(wl_family(x->made.root.tree), &n->id, err);
         n->key = wm_key(n->id);
@@ -417,11 +418,9 @@ static int keep_checkpoints(struct import *x, struct upp_err *err)
 static WEFT_SUSPENDS int put_closing(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *m,
                                      struct upp_err *err)
 {
-    struct wm_entry e   = {.kind     = WM_ENTRY_REPAIR,
-                           .origin   = WM_ORIGIN_IMPORT,
-                           .audience = WM_AUDIENCE_ALL,
-                           .message  = *m};
-    struct wm_row   row = {.time_ms = WB_MAX(wb_wall_ms(), end->time_ms), .entries = &e, .n_entries = 1};
+    struct wm_entry e = {
+        .kind = WM_ENTRY_REPAIR, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = *m};
+    struct wm_row row = {.time_ms = WB_MAX(wb_wall_ms(), end->time_ms), .entries = &e, .n_entries = 1};
     return wa_put_row(p, node, end, &row, err);
 }
 
@@ -432,7 +431,7 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
     for (size_t i = 0; r >= 0 && i < t->n; i++)
         r = wa_put_node(p, &x->nodes[i], err);
     for (size_t i = 0; r >= 0 && i < t->n; i++) {
-        struct wl_end end = {0};
+        struct wl_end                end    = {0};
         const struct wm_thread_json *thread = &t->nodes[i].thread;
         r = wa_put_known(p, x->nodes[i].key, &end, &x->before[i], thread->messages, thread->n, err);
         if (r >= 0 && x->closing && i == t->current)

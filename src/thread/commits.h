@@ -4,7 +4,7 @@
 
 #include "thread/session_doc.h"
 #include "base/vec.h"
-#include "log/half.h"
+#include "log/staged.h"
 
 struct wa_put {
     struct wl_store       *store;
@@ -19,7 +19,7 @@ struct wa_put {
 
     const struct wl_thread *coming; /* a new one, which the last commit brings; NULL: none */
 
-    /* Into a thread that is there (log/half.h); NULL: into none. */
+    /* Into a thread that is there (log/staged.h); NULL: into none. */
     struct wl_thread *thread;
     bool              moved; /* it is to be set, too */
     const uint64_t   *half;  /* keys of the nodes that nobody sees before the last commit, parents first */

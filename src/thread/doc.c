@@ -6,18 +6,18 @@
 #include "thread/event.h"
 #include "thread/mend.h"
 #include "base/iso8601.h"
-#include "model/doc_beside.h"
+#include "model/doc_sidecar.h"
 #include "model/id.h"
 
 /* What the rows say of a line of the path beside what it is. */
 struct note {
-    struct beside        *first, *last; /* what came with it; NULL: nothing */
-    const struct wm_said *said;         /* by the model that said it; NULL: nobody knows */
+    struct beside              *first, *last; /* what came with it; NULL: nothing */
+    const struct wm_reply_info *said;         /* by the model that said it; NULL: nobody knows */
 };
 
 struct beside {
-    struct beside   *next;
-    struct wm_beside b;
+    struct beside    *next;
+    struct wm_sidecar b;
 };
 
 /* An agent of the document by the name that the log has for it. */
@@ -64,7 +64,7 @@ static bool is_imported(const struct wm_entry *e)
 /* What was mended of a document is not in it. */
 static bool is_in_document(const struct wm_entry *e)
 {
-    return wm_is_shown(e) && !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
+    return wm_is_visible(e) && !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
 }
 
 /* Is it the user's? What a run was asked is, and what a client added; a run itself speaks for its agent. */
@@ -156,12 +156,12 @@ static int failed(const struct upp_err *err)
     return err && err->code ? -err->code : -UPP_ENOMEM;
 }
 
-static bool is_own(const struct wm_beside *b, const char *slot)
+static bool is_own(const struct wm_sidecar *b, const char *slot)
 {
-    return wb_str_eq(b->dialect, UPP_STR(WM_BESIDE_OWN)) && wb_str_eq(b->slot, wb_cstr(slot));
+    return wb_str_eq(b->dialect, UPP_STR(WM_SIDECAR_OWN)) && wb_str_eq(b->slot, wb_cstr(slot));
 }
 
-static int hang(struct making *m, struct wm_residue **to, const struct wm_beside *b, struct upp_err *err)
+static int hang(struct making *m, struct wm_residue **to, const struct wm_sidecar *b, struct upp_err *err)
 {
     struct wm_residue *x = wb_new(m->a, struct wm_residue);
     if (!x)
@@ -185,7 +185,7 @@ static int add_document(struct making *m, const struct wl_thread *t, struct upp_
             r = hang(m, &m->doc->residue, &x->b, err);
             continue;
         }
-        r              = wm_beside_thread_read(m->a, x->b.text, &said, &made, err);
+        r              = wm_sidecar_thread_read(m->a, x->b.text, &said, &made, err);
         m->doc->agents = said.agents;
         if (r < 0 || !wb_uuid_eq(made, t->id))
             continue;
@@ -205,7 +205,7 @@ static int open_document_turn(struct making *m, struct upp_err *err)
     if (!m->turn)
         return 0;
     struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
-    int                 r    = turn ? wm_beside_turn_read(m->a, m->turn->b.text, turn, err) : failed(err);
+    int                 r    = turn ? wm_sidecar_turn_read(m->a, m->turn->b.text, turn, err) : failed(err);
     if (r >= 0 && turn->agent >= m->doc->agents.n)
         turn->agent = WM_NO_AGENT;
     m->turn = NULL;
@@ -219,7 +219,7 @@ static int add_beside(struct making *m, const struct note *note, struct wm_doc_e
     int r = 0;
     for (const struct beside *x = note->first; r >= 0 && x; x = x->next) {
         if (is_own(&x->b, "entry"))
-            r = wm_beside_entry_read(m->a, x->b.text, e, err);
+            r = wm_sidecar_entry_read(m->a, x->b.text, e, err);
         else if (!wm_is_turn(&x->b))
             r = hang(m, &e->residue, &x->b, err);
     }
@@ -263,7 +263,7 @@ static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct 
 }
 
 /* What is known of an answer's model: of its message, of what was thought in it, and of its agent. */
-static int tell_said(struct making *m, const struct wm_said *said, struct wm_doc_entry *e, struct upp_err *err)
+static int tell_said(struct making *m, const struct wm_reply_info *said, struct wm_doc_entry *e, struct upp_err *err)
 {
     struct wm_doc_agent *agent = e->agent == WM_NO_AGENT ? NULL : &m->doc->agents.p[e->agent];
     e->said                    = *said;
@@ -298,7 +298,7 @@ WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *l
     m->doc->turns.p[m->doc->turns.n - 1].n++;
     if (agent != WM_NO_AGENT && e->e.who.n)
         e->e.who = m->doc->agents.p[agent].name;
-    struct wa_event_doc of = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
+    struct wa_event_doc of   = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
     struct upp_str      data = e->e.data;
     if (e->e.kind != WM_ENTRY_EVENT)
         return 0;
@@ -341,20 +341,20 @@ WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines
 
 static int note_said(struct making *m, size_t line, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wm_said *said = line < m->n_notes ? wb_new(m->a, struct wm_said) : NULL;
+    struct wm_reply_info *said = line < m->n_notes ? wb_new(m->a, struct wm_reply_info) : NULL;
     if (!said)
         return line < m->n_notes ? wb_arena_check(m->a, err) : 0;
-    *said = (struct wm_said){.model     = wb_arena_dup(m->a, ev->name),
-                             .provider  = wb_arena_dup(m->a, ev->call),
-                             .stop      = ev->stop,
-                             .has_usage = ev->usage.input || ev->usage.output,
-                             .usage     = ev->usage,
-                             .reasoning = ev->usage.reasoning};
+    *said               = (struct wm_reply_info){.model     = wb_arena_dup(m->a, ev->name),
+                                                 .provider  = wb_arena_dup(m->a, ev->call),
+                                                 .stop      = ev->stop,
+                                                 .has_usage = ev->usage.input || ev->usage.output,
+                                                 .usage     = ev->usage,
+                                                 .reasoning = ev->usage.reasoning};
     m->notes[line].said = said;
     return wb_arena_check(m->a, err);
 }
 
-static int note_beside(struct making *m, size_t line, const struct wm_beside *b, struct upp_err *err)
+static int note_beside(struct making *m, size_t line, const struct wm_sidecar *b, struct upp_err *err)
 {
     if (!b->thread && line + b->entry >= m->n_notes)
         return 0; /* behind what the thread has of the node */
@@ -405,8 +405,7 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
 WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *last, struct upp_err *err)
 {
     struct wm_doc_turn *turn  = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct wm_entry     entry = {
-        .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
+    struct wm_entry     entry = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
     struct wm_id        place = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
     int                 r     = 0;
     if (turn && turn->partial)
@@ -461,14 +460,14 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
     struct making   m = {.store = s, .owner = o, .opts = opts, .a = a, .doc = ret, .shared = SIZE_MAX};
     struct wl_path  path;
     struct wl_line *lines = NULL;
-    struct upp_err  why = {0};
-    size_t          n   = 0;
-    *ret                = (struct wm_doc){.id       = uuid_text(a, t->id),
-                                          .title    = t->title,
-                                          .metadata = t->metadata,
-                                          .created  = time_text(a, t->created_ms),
-                                          .updated  = time_text(a, t->updated_ms)};
-    int r               = wl_thread_path(s, o, t, a, &path, &why);
+    struct upp_err  why   = {0};
+    size_t          n     = 0;
+    *ret                  = (struct wm_doc){.id       = uuid_text(a, t->id),
+                                            .title    = t->title,
+                                            .metadata = t->metadata,
+                                            .created  = time_text(a, t->created_ms),
+                                            .updated  = time_text(a, t->updated_ms)};
+    int r                 = wl_thread_path(s, o, t, a, &path, &why);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, path.length, a, &lines, &n, &why);
     if (r >= 0)

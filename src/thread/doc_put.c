@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/defs.h"
-#include "model/doc_beside.h"
+#include "model/doc_sidecar.h"
 
 enum { ROW_ENTRIES = 256 /* or as many more as one object has */ };
 
@@ -25,7 +25,7 @@ struct putting {
     int64_t              now;
     size_t               turn; /* the first that does not begin before the row */
     WB_VEC(struct wm_entry) entries;
-    WB_VEC(struct wm_beside) beside;
+    WB_VEC(struct wm_sidecar) beside;
 };
 
 static void putting_done(struct putting *p)
@@ -38,11 +38,11 @@ static void putting_done(struct putting *p)
 
 /* ---- What lies beside ------------------------------------------------------------------------------------ */
 
-static int lay(struct putting *p, struct wm_beside b, struct upp_err *err)
+static int lay(struct putting *p, struct wm_sidecar b, struct upp_err *err)
 {
-    if (b.text.n > WA_BESIDE_MAX)
+    if (b.text.n > WA_SIDECAR_MAX)
         return upp_fail(err, UPP_EINVALID, "what one object ('%.*s') says beyond the model is longer than %d bytes",
-                        UPP_FMT(b.slot), WA_BESIDE_MAX);
+                        UPP_FMT(b.slot), WA_SIDECAR_MAX);
     return wb_vec_push(&p->beside, b, SIZE_MAX) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for what came beside");
 }
 
@@ -52,20 +52,20 @@ static int lay_residue(struct putting *p, const struct wm_residue *list, bool th
     int r = 0;
     for (const struct wm_residue *x = list; r >= 0 && x; x = x->next)
         r = lay(p,
-                (struct wm_beside){.entry   = entry,
-                                   .entries = x->entries,
-                                   .thread  = thread,
-                                   .dialect = x->dialect,
-                                   .slot    = x->slot,
-                                   .text    = x->json},
+                (struct wm_sidecar){.entry   = entry,
+                                    .entries = x->entries,
+                                    .thread  = thread,
+                                    .dialect = x->dialect,
+                                    .slot    = x->slot,
+                                    .text    = x->json},
                 err);
     return r;
 }
 
-static int lay_own(struct putting *p, const char *slot, struct wm_beside b, const struct wb_buf *text,
+static int lay_own(struct putting *p, const char *slot, struct wm_sidecar b, const struct wb_buf *text,
                    struct upp_err *err)
 {
-    b.dialect = UPP_STR(WM_BESIDE_OWN);
+    b.dialect = UPP_STR(WM_SIDECAR_OWN);
     b.slot    = wb_cstr(slot);
     b.text    = wb_arena_dup(&p->a, wb_buf_str(text));
     int r     = wb_arena_check(&p->a, err);
@@ -74,27 +74,27 @@ static int lay_own(struct putting *p, const char *slot, struct wm_beside b, cons
 
 static int lay_thread(struct putting *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
-    int                                   r    = wm_beside_thread(p->doc, p->made.thread.id, &text, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
+    int                                   r    = wm_sidecar_thread(p->doc, p->made.thread.id, &text, err);
     if (r >= 0)
-        r = lay_own(p, "thread", (struct wm_beside){.thread = true}, &text, err);
+        r = lay_own(p, "thread", (struct wm_sidecar){.thread = true}, &text, err);
     return r < 0 ? r : lay_residue(p, p->doc->residue, true, 0, err);
 }
 
 static int lay_turn(struct putting *p, const struct wm_doc_turn *t, uint32_t entry, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
-    int                                   r    = wm_beside_turn(t, &text, err);
-    return r < 0 ? r : lay_own(p, "turn", (struct wm_beside){.entry = entry, .entries = t->n}, &text, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
+    int                                   r    = wm_sidecar_turn(t, &text, err);
+    return r < 0 ? r : lay_own(p, "turn", (struct wm_sidecar){.entry = entry, .entries = t->n}, &text, err);
 }
 
 static int lay_entry(struct putting *p, const struct wm_doc_entry *e, const struct wm_doc_turn *t, uint32_t entry,
                      struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
-    int                                   r    = wm_beside_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
+    int                                   r    = wm_sidecar_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
     if (r >= 0)
-        r = lay_own(p, "entry", (struct wm_beside){.entry = entry, .entries = 1}, &text, err);
+        r = lay_own(p, "entry", (struct wm_sidecar){.entry = entry, .entries = 1}, &text, err);
     return r < 0 ? r : lay_residue(p, e->residue, false, entry, err);
 }
 

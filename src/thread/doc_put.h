@@ -12,7 +12,7 @@
 #include "model/doc.h"
 
 enum {
-    WA_BESIDE_MAX = 1 << 20, /* bytes of what one object said beyond the model */
+    WA_SIDECAR_MAX = 1 << 20, /* bytes of what one object said beyond the model */
 };
 
 /* The entries are divided into turns. An alias leads from the document's id to the thread: -UPP_EBUSY where that is

@@ -134,7 +134,7 @@ WEFT_SUSPENDS static int read_row(struct looking *x, size_t at, const struct wl_
         if (ev->kind != WM_CHECKPOINT)
             continue;
         if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
-            id = wm_place_uuid((struct wm_place){node->node.key, length, (uint16_t)ev->step});
+            id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
         r = add_checkpoint(x,
                            (struct wa_look_checkpoint){.id       = wb_arena_dup(x->to, wb_uuid_text(id, text)),
                                                        .time_ms  = row.time_ms,
@@ -225,8 +225,7 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
     struct upp_str                            json, lengths;
     struct wm_session                         doc;
     uint32_t                                 *place = NULL;
-    int                                       r     = wl_get_value(x->store, x->owner,
-                                                                   UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
+    int r = wl_get_value(x->store, x->owner, UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     (void)wb_str_split(&json, '\n', &lengths);

@@ -174,7 +174,7 @@ static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_e
     for (size_t i = 0; i < node->n_messages; i++)
         if (node->messages[i].role == UPP_ROLE_ASSISTANT)
             more.asked = &node->messages[i];
-    int                r    = wa_node_read(x->store, x->owner, &more, x->to, err);
+    int r = wa_node_read(x->store, x->owner, &more, x->to, err);
     if (r < 0)
         return r;
     x->anew |= more.has_events && p->from; /* one of them may say that a message was erased */
@@ -289,10 +289,10 @@ static WEFT_SUSPENDS int add_waiting(struct wa_reading *x, struct wm_tree_doc *t
         return wb_arena_check(x->to, err);
     if (t->n)
         memcpy(list, t->messages, t->n * sizeof *list);
-    m.id          = wa_uuid_text(x->to, wm_id_uuid((struct wm_id){
-                                            .node = head->node.key, .index = head->length, .noun = WM_NOUN_ENTRY}));
-    list[t->n++]  = m;
-    t->messages   = list;
+    m.id = wa_uuid_text(
+        x->to, wm_id_uuid((struct wm_id){.node = head->node.key, .index = head->length, .noun = WM_NOUN_ENTRY}));
+    list[t->n++] = m;
+    t->messages  = list;
     return 0;
 }
 
@@ -316,11 +316,12 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
     r = wa_known_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
     if (r < 0)
         return r;
-    doc.id                     = or_else(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
-    doc.created                = or_else(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
-    struct upp_str was         = t->version == 1 && t->created_ms == root->created_ms ? origin(x, root, "changed") : (struct upp_str){0};
-    doc.updated                = or_else(was, wa_time_text(x->to, t->updated_ms)); /* nothing came since */
-    *ret                       = doc;
+    doc.id      = or_else(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
+    doc.created = or_else(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
+    struct upp_str was =
+        t->version == 1 && t->created_ms == root->created_ms ? origin(x, root, "changed") : (struct upp_str){0};
+    doc.updated = or_else(was, wa_time_text(x->to, t->updated_ms)); /* nothing came since */
+    *ret        = doc;
     return wb_arena_check(x->to, err);
 }
 

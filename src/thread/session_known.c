@@ -125,7 +125,7 @@ static int say_event(struct saying *s, const struct wl_line *line, struct upp_er
 
 static bool is_event(const struct wl_line *line)
 {
-    return line->entry.kind == WM_ENTRY_EVENT && wm_is_shown(&line->entry);
+    return line->entry.kind == WM_ENTRY_EVENT && wm_is_visible(&line->entry);
 }
 
 static size_t count_events(const struct wl_line *lines, size_t n)
@@ -273,7 +273,7 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
     bool           gone[N];
     struct wb_time t;
     struct upp_str time = wj_text_at(v, "timestamp");
-    *e = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
+    *e    = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
     int r = json_of(a, yyjson_obj_get(v, "said"), &e->data, err);
     if (r < 0 || !e->data.n || wb_time_parse(time, &t, NULL) < 0)
         return r;
@@ -281,7 +281,7 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
     e->message.time_ms = wb_time_ms(&t);
     if (!wb_time_parse_upp(time, &e->message.time_ms)) /* not as it would be written: its spelling is kept */
         e->message.time_text = time;
-    e->who         = who_of(v, gone);
+    e->who            = who_of(v, gone);
     struct upp_str id = wj_text_at(v, names[AGENT]);
     if (gone[NAME] && id.n) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
@@ -396,10 +396,8 @@ int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct 
 {
     bool        gone[N] = {false};
     yyjson_val *v;
-    *ret  = (struct wa_known){.message = {.kind     = WM_ENTRY_MESSAGE,
-                                          .origin   = WM_ORIGIN_IMPORT,
-                                          .audience = WM_AUDIENCE_ALL,
-                                          .message  = *m}};
+    *ret = (struct wa_known){
+        .message = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = *m}};
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
         return r;

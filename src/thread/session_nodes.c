@@ -6,7 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/vec.h"
-#include "log/half.h"
+#include "log/staged.h"
 
 enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
 
@@ -54,17 +54,17 @@ static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, stru
 static WEFT_SUSPENDS int list_whole(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree,
                                     struct wb_arena *a, struct listing *l, struct upp_err *err)
 {
-    struct wl_half half = {0};
-    int            r    = wl_half_read(s, o, wl_family(tree), a, &half, err);
+    struct wl_staged half = {0};
+    int              r    = wl_staged_read(s, o, wl_family(tree), a, &half, err);
     if (r >= 0)
         r = list(s, o, tree, a, l, err);
     if (r >= 0)
-        r = wl_half_read(s, o, wl_family(tree), a, &half, err);
+        r = wl_staged_read(s, o, wl_family(tree), a, &half, err);
     if (r < 0 || !half.n)
         return r;
     size_t kept = 0;
     for (size_t i = 0; i < l->nodes.n; i++)
-        if (!wl_half_has(&half, l->nodes.p[i].node.key))
+        if (!wl_staged_has(&half, l->nodes.p[i].node.key))
             l->nodes.p[kept++] = l->nodes.p[i];
     l->nodes.n = kept;
     return 0;
@@ -239,21 +239,21 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
     if (r < 0)
         return r;
-    size_t shown     = without_closing(lines, n);
-    end.length      -= (uint32_t)(n - shown);
+    size_t shown = without_closing(lines, n);
+    end.length -= (uint32_t)(n - shown);
     n                = shown;
     node->n_messages = node->n_thoughts = node->n_events = 0;
-    node->has_events                    = false;
-    node->messages                      = wb_new_n(a, struct upp_message, n);
-    node->entry_of                      = wb_new_n(a, uint32_t, n);
-    node->thoughts                      = wb_new_n(a, struct wa_thought, n);
-    node->event_of                      = wb_new_n(a, uint32_t, n);
+    node->has_events                                     = false;
+    node->messages                                       = wb_new_n(a, struct upp_message, n);
+    node->entry_of                                       = wb_new_n(a, uint32_t, n);
+    node->thoughts                                       = wb_new_n(a, struct wa_thought, n);
+    node->event_of                                       = wb_new_n(a, uint32_t, n);
     if (!node->messages || !node->entry_of || !node->thoughts || !node->event_of)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
         node->has_events |= e->kind == WM_ENTRY_EVENT;
-        if (e->kind == WM_ENTRY_EVENT && wm_is_shown(e))
+        if (e->kind == WM_ENTRY_EVENT && wm_is_visible(e))
             node->event_of[node->n_events++] = lines[i].index;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;

@@ -165,7 +165,7 @@ static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *
     uint32_t                  length = wl_pos_index(stored->pos) + stored->n_entries;
     struct wb_uuid            id     = ev->id;
     if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
-        id = wm_place_uuid((struct wm_place){node->node.key, length, (uint16_t)ev->step});
+        id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
     size_t               from = wa_messages_before(node, x->run.input), to = wa_messages_before(node, length);
     struct wm_checkpoint cp = {
         .id         = wa_uuid_text(x->to, id),
@@ -268,8 +268,8 @@ static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tre
     char              name[WB_UUID_TEXT + 1];
     struct upp_str    json;
     struct wm_session doc = {0};
-    int               r   = wl_get_value(x->store, x->owner,
-                                         UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
+    int               r =
+        wl_get_value(x->store, x->owner, UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
     bool           has     = r >= 0;

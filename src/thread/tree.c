@@ -347,7 +347,7 @@ int weft_tree_branch(struct weft_tree *t, struct upp_str from, const char *name,
     return r;
 }
 
-void weft__tree_place(struct weft_tree *t, struct weft_node *n, uint32_t length)
+void weft__tree_position(struct weft_tree *t, struct weft_node *n, uint32_t length)
 {
     t->current        = n;
     t->current_length = length;
@@ -358,7 +358,7 @@ int weft_tree_checkout(struct weft_tree *t, struct upp_str node, struct upp_err 
     struct weft_node *n = need_node(t, node, err);
     if (!n)
         return -UPP_ENOTFOUND;
-    weft__tree_place(t, n, WM_ALL_MESSAGES);
+    weft__tree_position(t, n, WM_ALL_MESSAGES);
     return 0;
 }
 

@@ -54,6 +54,6 @@ int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length
 
 /* The current node, of which only the first `length` messages count (WM_ALL_MESSAGES: all) until the next checkout: a
  * branch from it begins there. */
-void weft__tree_place(struct weft_tree *t, struct weft_node *n, uint32_t length);
+void weft__tree_position(struct weft_tree *t, struct weft_node *n, uint32_t length);
 
 #endif

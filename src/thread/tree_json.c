@@ -17,13 +17,13 @@ int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc 
         size_t                  all = 0, branch = weft_node_branch_point(n);
         if (n->parent)
             (void)upp_thread_messages(n->parent->thread, &all);
-        *node = (struct wm_tree_node){.id       = n->id,
+        *node = (struct wm_tree_node){.id            = n->id,
                                       .branch_events = WM_ALL_MESSAGES,
-                                      .name     = n->name,
-                                      .metadata = n->metadata,
-                                      .parent   = n->parent ? n->parent->place : UINT32_MAX,
-                                      .branch   = WM_ALL_MESSAGES,
-                                      .children = place};
+                                      .name          = n->name,
+                                      .metadata      = n->metadata,
+                                      .parent        = n->parent ? n->parent->place : UINT32_MAX,
+                                      .branch        = WM_ALL_MESSAGES,
+                                      .children      = place};
         /* One that was read without it stays so as long as it means the same. */
         if (n->parent && (!n->whole || branch != all))
             node->branch = (uint32_t)branch;

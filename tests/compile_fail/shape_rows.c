@@ -48,21 +48,21 @@ static const struct wj_field all_rows[] = {
     F_LIST(struct all, list, "list", 0, inner),
 #if WRONG == 1 /* says: F_STR: struct all.c is not struct upp_str */
     F_STR(struct all, c, "c", 0),
-#elif WRONG == 2 /* says: F_STR: struct all.i is not struct upp_str */
+#elif WRONG == 2  /* says: F_STR: struct all.i is not struct upp_str */
     F_STR(struct all, i, "i", 0),
-#elif WRONG == 3 /* says: F_STR: struct all.strs is not struct upp_str */
+#elif WRONG == 3  /* says: F_STR: struct all.strs is not struct upp_str */
     F_STR(struct all, strs, "strs", 0),
-#elif WRONG == 4 /* says: F_BOOL: struct all.small is not _Bool */
+#elif WRONG == 4  /* says: F_BOOL: struct all.small is not _Bool */
     F_BOOL(struct all, small, "flag", 0),
-#elif WRONG == 5 /* says: F_U64: struct all.i is not uint64_t */
+#elif WRONG == 5  /* says: F_U64: struct all.i is not uint64_t */
     F_U64(struct all, i, "u", 0),
-#elif WRONG == 6 /* says: F_NUM: struct all.u is not struct upp_str */
+#elif WRONG == 6  /* says: F_NUM: struct all.u is not struct upp_str */
     F_NUM(struct all, u, "num", 0),
-#elif WRONG == 7 /* says: F_ENUM: struct all.other is not */
+#elif WRONG == 7  /* says: F_ENUM: struct all.other is not */
     F_ENUM(struct all, other, "color", 0, colors),
-#elif WRONG == 8 /* says: F_ENUM: struct all.flag is not */
+#elif WRONG == 8  /* says: F_ENUM: struct all.flag is not */
     F_ENUM(struct all, flag, "color", 0, colors),
-#elif WRONG == 9 /* says: F_ANY: struct all.obj is not yyjson_val * */
+#elif WRONG == 9  /* says: F_ANY: struct all.obj is not yyjson_val * */
     F_ANY(struct all, obj, "any", 0),
 #elif WRONG == 10 /* says: F_MAP: struct all.any is not struct wj_map */
     F_MAP(struct all, any, "map", 0),

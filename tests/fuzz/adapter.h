@@ -190,9 +190,9 @@ static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_
 
 static inline void fuzz_adapter(const struct upp__adapter *adapter, struct upp_str in)
 {
-    struct wb_arena     a = WB_ARENA(64 << 20);
+    struct wb_arena            a = WB_ARENA(64 << 20);
     struct upp__provider_error t = {.status = 500};
-    struct upp_err      err;
+    struct upp_err             err;
     if (in.n < 2)
         return;
     struct upp_str how = wb_str_sub(in, 0, 2), body = wb_str_sub(in, 2, SIZE_MAX);

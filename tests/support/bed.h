@@ -52,13 +52,13 @@ static inline WEFT_SUSPENDS int bed_act(struct place *p, struct upp_err *err)
 static inline int bed_play(struct bed *b)
 {
     struct upp_err err = {0};
-    int            r   = wa_around_new(b->list, b->n, NULL, &b->place.around, &err);
+    int            r   = wa_middleware_new(b->list, b->n, NULL, &b->place.middleware, &err);
     b->place.act       = bed_act;
     b->text            = bed_text();
     b->n_text          = 0;
     if (r >= 0)
         r = place_play(&b->place);
-    wa_around_free(b->place.around);
+    wa_middleware_free(b->place.middleware);
     upp_turn_free(b->turn);
     return r;
 }

@@ -42,8 +42,7 @@ struct chat {
     yyjson_val *state;
 };
 
-WJ_ENUM(roles, enum role, WJ_WORD("user", ROLE_USER), WJ_WORD("assistant", ROLE_ASSISTANT),
-        WJ_WORD("tool", ROLE_TOOL));
+WJ_ENUM(roles, enum role, WJ_WORD("user", ROLE_USER), WJ_WORD("assistant", ROLE_ASSISTANT), WJ_WORD("tool", ROLE_TOOL));
 
 static const struct wj_field part_rows[] = {
     F_STR(struct part, type, "type", F_REQUIRED),

@@ -122,8 +122,8 @@ static int expand_row(struct tree *t, size_t i, struct upp_err *err)
     struct wm_source *from = wb_new(&t->memory, struct wm_source);
     if (!from)
         return wb_arena_check(&t->memory, err);
-    *from              = row->of->from;
-    from->epoch        = row->row.epoch;
+    *from                       = row->of->from;
+    from->epoch                 = row->row.epoch;
     const struct wm_source lost = {0}; /* what was taken back: readers see it, it is no event of the tree */
     struct wm_expand       x    = {.from      = from,
                                    .from_lost = &lost,

@@ -29,8 +29,8 @@ struct test_edit {
 bool test_comes_back_edited(const struct wd_document_ops *ops, struct upp_str text, size_t at,
                             const struct test_edit *edit, size_t *settled);
 
-/* A document of which so many objects are settled (wd_settle) comes back token for token; and so it does with each of
- * these edits, one at a time, in the first place of `was`; then less of it is settled. */
+/* A document of which so many objects are settled (wd_canonical) comes back token for token; and so it does with each
+ * of these edits, one at a time, in the first place of `was`; then less of it is settled. */
 bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_t settled,
                   const struct test_edit *edits, size_t n);
 

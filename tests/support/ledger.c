@@ -104,7 +104,7 @@ static int settle(struct wd_lifting *l, struct gather *g, struct upp_err *err)
 {
     if (g->role == 0)
         return 0;
-    return wd_parts_settle(l->a, &g->parts, &l->doc->entries.p[l->doc->entries.n - 1].e.message, err);
+    return wd_parts_finish(l->a, &g->parts, &l->doc->entries.p[l->doc->entries.n - 1].e.message, err);
 }
 
 static int lift_line(struct wd_lifting *l, struct gather *g, yyjson_val *v, struct upp_err *err)
@@ -370,7 +370,7 @@ static int ledger_lower(struct wd_lowering *l, struct upp_err *err)
         wd_lose(l, WD_THREAD, "metadata", "a ledger has none");
     if (l->doc->parent.p)
         wd_lose(l, WD_THREAD, "parent", "a ledger comes from nowhere");
-    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS | WD_UNSAID_IDS);
+    wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS | WD_IMPLIED_IDS);
     return 0;
 }
 

@@ -10,8 +10,8 @@ WEFT_SUSPENDS int place_open(struct place *p, struct upp_err *err)
     TRY(rig_agent(&p->rig, p->name ? p->name : "main", p->script, err));
     TRY(rig_agent(&p->rig, "helper", p->helper, err));
     TRY(rig_agent(&p->rig, "picker", p->picker, err));
-    p->rig.agents[0].hooks  = &p->hooks;
-    p->rig.agents[0].around = p->around;
+    p->rig.agents[0].hooks      = &p->hooks;
+    p->rig.agents[0].middleware = p->middleware;
     if (p->strategy)
         p->rig.agents[0].strategy = p->strategy;
     return rig_open(&p->rig, weft_loop_current(),

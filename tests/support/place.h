@@ -16,7 +16,7 @@ struct place {
     uint64_t                    wait_ms;
     const struct weft_strategy *strategy; /* NULL: the loop */
     struct weft_hooks           hooks;
-    const struct wr_around     *around; /* NULL: none */
+    const struct wr_middleware *middleware; /* NULL: none */
     struct wl_store            *inner;
     struct lazy                 lazy;
     struct rig                  rig;

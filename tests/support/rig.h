@@ -25,23 +25,23 @@ struct rig_ledger {
 };
 
 struct rig {
-    struct wl_store      *store; /* NULL: none; not the rig's */
-    struct wr_engine     *engine;
+    struct wl_store    *store; /* NULL: none; not the rig's */
+    struct wr_engine   *engine;
     struct wr_agent_def agents[RIG_AGENTS];
-    struct upp_model     *models[RIG_AGENTS];
-    size_t                n;
-    struct rig_ledger    *ledger;  /* outside of the world that crashes; may be NULL */
-    struct checker       *checker; /* told of everything that runs; may be NULL */
-    const bool           *dead;    /* the process has "died": nothing runs any more; may be NULL */
-    unsigned              slow_ms;
+    struct upp_model   *models[RIG_AGENTS];
+    size_t              n;
+    struct rig_ledger  *ledger;  /* outside of the world that crashes; may be NULL */
+    struct checker     *checker; /* told of everything that runs; may be NULL */
+    const bool         *dead;    /* the process has "died": nothing runs any more; may be NULL */
+    unsigned            slow_ms;
 };
 
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
  * client's), danger (asks for approval), pass_on (hands over to the agent "helper"), ask_helper (the agent "helper"),
- * ask_picker (the agent "picker"), then (after note and pick), alone (sequential), block (on a worker), maybe (a function
- * asks for approval), tells (appends a system event with its arguments). */
+ * ask_picker (the agent "picker"), then (after note and pick), alone (sequential), block (on a worker), maybe (a
+ * function asks for approval), tells (appends a system event with its arguments). */
 extern const struct wr_tool rig_tools[];
-extern const size_t           rig_n_tools;
+extern const size_t         rig_n_tools;
 
 /* An agent on a script. Before rig_open. */
 int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_err *err);

@@ -86,8 +86,8 @@ bool test_failed(void);
 /* A whole number from the environment; `otherwise` where it is not set. */
 uint64_t test_number(const char *name, uint64_t otherwise);
 
-/* How often a sweep over seeds, cuts or sizes repeats: `plain` times, an eighth of that where a sanitizer or valgrind makes
- * every repetition as much slower, or what the environment says. The release build runs all of them. */
+/* How often a sweep over seeds, cuts or sizes repeats: `plain` times, an eighth of that where a sanitizer or valgrind
+ * makes every repetition as much slower, or what the environment says. The release build runs all of them. */
 uint64_t test_times(const char *name, uint64_t plain);
 
 /* A path below tests/ of the source tree, and a folder of the running test's own that is emptied before it. */

@@ -57,9 +57,9 @@ struct asked {
 static struct asked asked_of(struct weft_run *run)
 {
     struct asked q = {SIZE_MAX, SIZE_MAX};
-    if (wr_run_told(run)) {
+    if (wr_run_enriched(run)) {
         (void)weft_run_history(run, &q.first);
-        q.last = wr_run_told_at(run);
+        q.last = wr_run_enriched_at(run);
     }
     return q;
 }

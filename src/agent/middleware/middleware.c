@@ -1,4 +1,5 @@
-/* agent/middleware/middleware.c — the onion: before in order, after and on_error in reverse order, one context for a run.
+/* agent/middleware/middleware.c — the onion: before in order, after and on_error in reverse order, one context for a
+ * run.
  *
  * The context lives in the run's memory. What `before` changed is handed to the engine when all of them are done, which
  * stores it with the run; a run that is taken up has a new context with the same content.
@@ -24,7 +25,7 @@ struct item {
 };
 
 struct chain {
-    struct wr_around         around; /* first */
+    struct wr_middleware     middleware; /* first */
     const struct weft_agent *agent;
     void (*trace)(void *arg, const struct wa_trace *t);
     void                     *trace_arg;
@@ -131,7 +132,7 @@ static struct context *context(struct chain *ch, struct weft_run *run, struct up
     struct upp_str metadata = wr_run_request(run);
     x->memory               = a;
     x->chain                = ch;
-    x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_told(run), .metadata = metadata};
+    x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_enriched(run), .metadata = metadata};
     const struct wr_watch *watch = wr_run_watch(run);
     x->pub.session               = watch ? watch->arg : NULL; /* sessions are all that watches */
     if (!metadata.p)
@@ -443,7 +444,7 @@ static int make_item(struct chain *ch, const struct weft_middleware *m, struct u
     if (r < 0)
         return upp_wrap(err, r, "%s", it->m.name);
     ch->n++;
-    struct wr_around *a = &ch->around;
+    struct wr_middleware *a = &ch->middleware;
     if (!m->kind)
         return 0;
     if (m->kind->view)
@@ -459,8 +460,8 @@ static int make_item(struct chain *ch, const struct weft_middleware *m, struct u
     return 0;
 }
 
-int wa_around_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
-                  const struct wr_around **ret, struct upp_err *err)
+int wa_middleware_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                      const struct wr_middleware **ret, struct upp_err *err)
 {
     *ret = NULL;
     if (!n)
@@ -470,42 +471,43 @@ int wa_around_new(const struct weft_middleware *list, size_t n, const struct wef
     struct chain *ch = wb_calloc(1, sizeof *ch + n * sizeof *ch->items);
     if (!ch)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware");
-    ch->agent  = agent;
-    ch->around = (struct wr_around){.arg = ch, .before = before, .after = after, .failed = failed};
-    int r      = 0;
+    ch->agent      = agent;
+    ch->middleware = (struct wr_middleware){.arg = ch, .before = before, .after = after, .failed = failed};
+    int r          = 0;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = make_item(ch, &list[i], err);
-    ch->around.budgets = ch->budgets;
+    ch->middleware.budgets = ch->budgets;
     if (r < 0) {
-        wa_around_free(&ch->around);
+        wa_middleware_free(&ch->middleware);
         return r;
     }
     warn_order(ch);
-    *ret = &ch->around;
+    *ret = &ch->middleware;
     return 0;
 }
 
-static struct chain *chain_of(const struct wr_around *around)
+static struct chain *chain_of(const struct wr_middleware *middleware)
 {
     union {
-        const struct wr_around *in;
-        struct wr_around       *out;
-    } u = {.in = around};
+        const struct wr_middleware *in;
+        struct wr_middleware       *out;
+    } u = {.in = middleware};
     return (struct chain *)(void *)u.out;
 }
 
-void wa_around_free(const struct wr_around *around)
+void wa_middleware_free(const struct wr_middleware *middleware)
 {
-    struct chain *ch = around ? chain_of(around) : NULL;
+    struct chain *ch = middleware ? chain_of(middleware) : NULL;
     for (size_t i = 0; ch && i < ch->n; i++)
         if (ch->items[i].kind && ch->items[i].kind->free)
             ch->items[i].kind->free(ch->items[i].own);
     wb_free(ch);
 }
 
-void wa_around_trace(const struct wr_around *around, void (*fn)(void *arg, const struct wa_trace *t), void *arg)
+void wa_middleware_trace(const struct wr_middleware *middleware, void (*fn)(void *arg, const struct wa_trace *t),
+                         void                       *arg)
 {
-    struct chain *ch = chain_of(around);
+    struct chain *ch = chain_of(middleware);
     ch->trace        = fn;
     ch->trace_arg    = arg;
 }

@@ -1,10 +1,10 @@
 /* agent/middleware/middleware.h — an agent's list of middleware, put together for the engine.
  *
- *     const struct wr_around *around;
- *     r = wa_around_new(opts->middleware, opts->n_middleware, agent, &around, err);
+ *     const struct wr_middleware *around;
+ *     r = wa_middleware_new(opts->middleware, opts->n_middleware, agent, &around, err);
  *     def->around = around;
  *     ...
- *     wa_around_free(around);                     when no run uses the definition any more
+ *     wa_middleware_free(around);                     when no run uses the definition any more
  */
 #ifndef WA_MIDDLEWARE_H
 #define WA_MIDDLEWARE_H
@@ -17,9 +17,9 @@ enum { WA_MIDDLEWARE = 64 /* of one agent */ };
 
 /* The list is copied, what it points to is borrowed. *ret is NULL where the list is empty. -UPP_EINVALID: options that
  * make no sense; err names the middleware. */
-int  wa_around_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
-                   const struct wr_around **ret, struct upp_err *err) UPP_MUST_CHECK;
-void wa_around_free(const struct wr_around *around); /* NULL is fine */
+int  wa_middleware_new(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                       const struct wr_middleware **ret, struct upp_err *err) UPP_MUST_CHECK;
+void wa_middleware_free(const struct wr_middleware *middleware); /* NULL is fine */
 
 /* One call of one function of one middleware, when it has returned. */
 struct wa_trace {
@@ -31,7 +31,8 @@ struct wa_trace {
 };
 
 /* Every call is told at level debug of the log, and to this function. For tests, before any run. */
-void wa_around_trace(const struct wr_around *around, void (*fn)(void *arg, const struct wa_trace *t), void *arg);
+void wa_middleware_trace(const struct wr_middleware *middleware, void (*fn)(void *arg, const struct wa_trace *t),
+                         void                       *arg);
 
 /* ---- Those that are built in ----------------------------------------------------------------------------------- */
 

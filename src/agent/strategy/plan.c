@@ -303,7 +303,7 @@ static WEFT_SUSPENDS int gather(struct weft_run *run, const struct wa_planning *
     for (size_t i = 0; r >= 0 && i < plan->n && own->n_wave < max; i++)
         if (is_ready(plan, &plan->steps[i])) {
             own->wave[own->n_wave].step = plan->steps[i].id;
-            r                           = wr_branch_mint(run, &own->wave[own->n_wave++].branch, err);
+            r                           = wr_branch_new_id(run, &own->wave[own->n_wave++].branch, err);
         }
     if (r < 0 || own->n_wave < 2)
         return own->n_wave = 0, r;

@@ -1,4 +1,5 @@
-/* agent/strategy/plan_read.c — from what a model says to a plan that can be carried out, and plans in the state of a run. */
+/* agent/strategy/plan_read.c — from what a model says to a plan that can be carried out, and plans in the state of a
+ * run. */
 #include <string.h>
 
 #include "agent/strategy/plan.h"

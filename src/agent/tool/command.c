@@ -26,7 +26,7 @@ struct wa_command {
     size_t              n_env;
     char               *folder, *reaper;
     uint32_t            seconds;
-    uint64_t            memory; /* bytes; 0: no limit */
+    uint64_t            memory;    /* bytes; 0: no limit */
     uint32_t            processes; /* 0: no limit */
     size_t              output;
 };
@@ -403,7 +403,7 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
     struct wa_command_end end = {.out = WB_BUF(command->output), .error = WB_BUF(WA_COMMAND_TAIL)};
     struct call           c   = {
                     .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
-    double                seconds = seconds_left(command);
+    double seconds = seconds_left(command);
     if (!plain(key))
         return upp_fail(err, UPP_EINVALID, "the key of a call holds NUL or is too long");
     int r = open_pipes(&c, err);

@@ -1,7 +1,7 @@
 /* agent/tool/command.h — tools that are programs: arguments on standard input, the result on standard output.
  *
- * A call starts the program under weft-reaper (agent/tool/reaper.h): whatever the program does, when the call is over, for
- * whatever reason, no process of it is left; also when this process is killed. Its environment is exactly what was
+ * A call starts the program under weft-reaper (agent/tool/reaper.h): whatever the program does, when the call is over,
+ * for whatever reason, no process of it is left; also when this process is killed. Its environment is exactly what was
  * given and WEFT_CALL_KEY, the idempotency key of the call.
  *
  * Invariants
@@ -42,9 +42,9 @@ struct wa_command_opts {
     uint32_t                  seconds;   /* 0: 60. Also of processor time, for each of its processes */
     uint32_t                  memory_mb; /* 0: 512. Address space of each of its processes, and memory of all of them
                                           * together; UINT32_MAX: no limit */
-    uint32_t                  output_kb; /* 0: 1024 */
-    const char               *reaper;    /* the path of weft-reaper; NULL: wa_reaper_find */
-    uint32_t                  processes; /* 0: 512. At the same time, threads included; UINT32_MAX: no limit */
+    uint32_t    output_kb;               /* 0: 1024 */
+    const char *reaper;                  /* the path of weft-reaper; NULL: wa_reaper_find */
+    uint32_t    processes;               /* 0: 512. At the same time, threads included; UINT32_MAX: no limit */
 };
 
 struct wa_command;

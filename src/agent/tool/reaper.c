@@ -1,4 +1,5 @@
-/* agent/tool/reaper.c — weft-reaper: runs one program and leaves nothing of it behind. See reaper.h for how it is called.
+/* agent/tool/reaper.c — weft-reaper: runs one program and leaves nothing of it behind. See reaper.h for how it is
+ * called.
  *
  * It is a child subreaper: whatever a descendant does (double fork, setsid, nohup), once its parent is gone it is a
  * child of ours. So "no child is left" is the same as "no descendant is left", and that is the one way out of here.

@@ -15,7 +15,7 @@ enum reaper_means { REAPER_GROUP = 1, REAPER_USER, REAPER_WATCH };
 struct reaper_limits {
     unsigned long long processes, memory; /* 0: no limit */
     enum reaper_means  means;
-    bool               memory_too;    /* the group holds the memory as well */
+    bool               memory_too;   /* the group holds the memory as well */
     char               folder[1200]; /* of the group */
 };
 

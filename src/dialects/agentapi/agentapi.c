@@ -1,4 +1,5 @@
-/* dialects/agentapi/agentapi.c — messages of the Agent API Protocol: their shapes and words, and their place in the table. */
+/* dialects/agentapi/agentapi.c — messages of the Agent API Protocol: their shapes and words, and their place in the
+ * table. */
 #include "dialects/agentapi/agentapi.h"
 
 #include "base/err.h"

@@ -294,7 +294,7 @@ static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
     wj_put_text(w, "type", c->type);
     if (c->text)
         wj_put_text(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
-                    c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
+                                 c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
     else if (c->said.n > 2) {
         wb_buf_addc(w->out, ',');
         wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->said), 1, c->said.n - 2));

@@ -353,7 +353,7 @@ bool wd_aap_is_stream(struct upp_str lines)
         return false;
     object = wj_text_at(v, "object");
     return wb_str_eq(object, UPP_STR("content")) ||
-           (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
+                     (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }
 
 static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)

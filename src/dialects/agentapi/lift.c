@@ -172,7 +172,7 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
 
 static int settle(struct lifting *t)
 {
-    int r   = t->flow.role ? wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[t->entry].e.message, t->err) : 0;
+    int r   = t->flow.role ? wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[t->entry].e.message, t->err) : 0;
     t->flow = (struct wd_aap_flow){0};
     return r;
 }
@@ -212,7 +212,7 @@ static uint64_t number_of(yyjson_val *usage, const char *name, const char *other
     return n || !other ? n : wd_number_at(usage, other);
 }
 
-static void usage_of(yyjson_val *v, struct wm_said *said)
+static void usage_of(yyjson_val *v, struct wm_reply_info *said)
 {
     if (!yyjson_is_obj(v))
         return;
@@ -246,10 +246,10 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
     if (!e)
         return failed(t);
     if (role == UPP_ROLE_ASSISTANT)
-        e->said = (struct wm_said){.model    = wj_text_at(t->weft, "model"),
-                                   .provider = wj_text_at(t->weft, "provider"),
-                                   .response = wj_text_at(t->weft, "response"),
-                                   .stop     = stop.p ? wd_pai_stop(stop) : 0};
+        e->said = (struct wm_reply_info){.model    = wj_text_at(t->weft, "model"),
+                                         .provider = wj_text_at(t->weft, "provider"),
+                                         .response = wj_text_at(t->weft, "response"),
+                                         .stop     = stop.p ? wd_pai_stop(stop) : 0};
     t->flow = (struct wd_aap_flow){.role = role, .agent = t->agent};
     return yyjson_is_obj(metadata) ? wj_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
 }

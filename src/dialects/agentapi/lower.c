@@ -300,8 +300,8 @@ static bool is_turns(const struct out *o, const struct message *m)
 /* True: there is one. */
 static bool put_usage(const struct out *o, const struct message *m)
 {
-    const struct wm_said *said = &wd_entry_at(o->l, m->entry)->said;
-    bool                  has = m->last && said->has_usage, turns = m->last && !has && is_turns(o, m);
+    const struct wm_reply_info *said = &wd_entry_at(o->l, m->entry)->said;
+    bool                        has = m->last && said->has_usage, turns = m->last && !has && is_turns(o, m);
     if (has)
         write_usage(o->l, &said->usage, said->reasoning);
     else if (turns)
@@ -467,7 +467,7 @@ static void put_list(struct wd_lowering *l)
     for (size_t i = 0; i < l->doc->turns.n; i++) {
         o.turn = &l->doc->turns.p[i];
         for (uint32_t k = o.turn->first; k < o.turn->first + o.turn->n && !l->w.failed; k++)
-            if (wm_is_shown(&wd_entry_at(l, k)->e))
+            if (wm_is_visible(&wd_entry_at(l, k)->e))
                 put_entry(&o, k);
     }
     wj_write_close(&l->w, ']');
@@ -488,8 +488,8 @@ int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
     struct upp_str   id   = l->doc->id;
     if (wb_str_eq(id, UPP_STR("thread"))) /* as one without an id is called */
         id = (struct upp_str){0};
-    wd_unsaid(l, WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
-                     (form == WD_AAP_LIST ? WD_UNSAID_ID : 0));
+    wd_implied(l, WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |
+                      (form == WD_AAP_LIST ? WD_IMPLIED_ID : 0));
     wd_open(l, WD_THREAD, wd_aap_slot(form));
     if (form == WD_AAP_LIST)
         put_list(l);

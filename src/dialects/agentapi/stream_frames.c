@@ -1,4 +1,5 @@
-/* dialects/agentapi/stream_frames.c — frames of an Agent API stream: messages one after the other, and the response around them.
+/* dialects/agentapi/stream_frames.c — frames of an Agent API stream: messages one after the other, and the response
+ * around them.
  */
 #include <stdio.h>
 

@@ -82,7 +82,7 @@ void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const cha
     struct wj_pointer pointer;
     va_list           args;
     if (p->list.n >= WD_MAX_PROBLEMS) { /* it is only counted: the way there need not be found */
-        wd_problem_said(p, severity, rule, "", "");
+        wd_problem_at(p, severity, rule, "", "");
         return;
     }
     va_start(args, fmt);

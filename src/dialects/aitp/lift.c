@@ -138,7 +138,7 @@ static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct 
         e->said.model    = wj_text_at(weft, "model");
         e->said.provider = wj_text_at(weft, "provider");
     }
-    return r ? 0 : wd_parts_settle(t->l->a, &t->texts, to, t->err);
+    return r ? 0 : wd_parts_finish(t->l->a, &t->texts, to, t->err);
 }
 
 static bool are_texts(yyjson_val *list)

@@ -29,7 +29,7 @@ static bool has_user(const struct wm_doc *d)
     for (size_t i = 0; i < d->turns.n; i++) {
         const struct wm_doc_turn *turn = &d->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n; k++)
-            if (wm_is_shown(&d->entries.p[k].e) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
+            if (wm_is_visible(&d->entries.p[k].e) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
                 return true;
     }
     return false;
@@ -250,7 +250,7 @@ static void put_metadata(struct lowering *t)
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.l = l, .user = user_of(l), .thread = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
-    wd_unsaid(l, WD_UNSAID_MADE | WD_UNSAID_TURNS);
+    wd_implied(l, WD_IMPLIED_MADE | WD_IMPLIED_TURNS);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", t.thread);
@@ -259,7 +259,7 @@ int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++)
-            if (wm_is_shown(&l->doc->entries.p[k].e))
+            if (wm_is_visible(&l->doc->entries.p[k].e))
                 put_message(&t, turn, k);
     }
     wj_write_close(&l->w, ']');

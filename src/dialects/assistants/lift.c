@@ -251,7 +251,7 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     t->parts.list.p[t->parts.list.n - 1].cut = e->e.message.interrupted;
     if (!user)
         e->said.model = wj_text_at(t->run, "model");
-    r = wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    r = wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0)
         return r;
     t->said              = user ? SIZE_MAX : at;
@@ -353,7 +353,7 @@ static int put_calls(struct lifting *t, yyjson_val *v, uint32_t agent)
     if (!e)
         return failed(t);
     e->said.model = wj_text_at(t->run, "model");
-    return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
 static int lift_step(struct lifting *t, yyjson_val *v)
@@ -383,7 +383,7 @@ static int lift_step(struct lifting *t, yyjson_val *v)
     t->said   = SIZE_MAX;
     if (t->results.list.n) {
         struct wm_doc_entry *e = add_entry(t, v, UPP_ROLE_TOOL, agent);
-        r                      = e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
+        r                      = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
     }
     t->steps.anchored = true;
     return r < 0 ? r : wd_anchor(t->l, v, "step", at, t->l->doc->entries.n - at, t->err);

@@ -90,8 +90,8 @@ static void put_created(struct wd_asst_out *t)
 static void put_thread(struct wd_asst_out *t)
 {
     struct wd_lowering *l = t->l;
-    wd_unsaid(l, WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS | WD_UNSAID_LATER_IDS |
-                     WD_UNSAID_LATER_TIMES);
+    wd_implied(l, WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS | WD_IMPLIED_LATER_IDS |
+                      WD_IMPLIED_LATER_TIMES);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member_or_null(l, "id", wd_asst_thread_id(t));
@@ -121,7 +121,7 @@ static void put_messages(struct wd_asst_out *t, enum wd_asst_form form)
 static void lose_results(struct wd_lowering *l)
 {
     for (uint32_t i = 0; i < l->doc->entries.n; i++)
-        if (wm_is_shown(&wd_entry_at(l, i)->e))
+        if (wm_is_visible(&wd_entry_at(l, i)->e))
             wd_lose_answers(l, i);
 }
 

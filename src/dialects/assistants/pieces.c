@@ -23,7 +23,7 @@ bool wd_asst_usage_of(const struct wd_asst_out *t, const struct wm_doc_turn *tur
     bool has = turn->has_usage;
     *ret     = turn->usage;
     for (uint32_t i = turn->first; !turn->has_usage && i < turn->first + turn->n; i++) {
-        const struct wm_said *s = &wd_entry_at(t->l, i)->said;
+        const struct wm_reply_info *s = &wd_entry_at(t->l, i)->said;
         has |= s->has_usage;
         ret->input += s->usage.input;
         ret->output += s->usage.output;
@@ -133,7 +133,7 @@ void wd_asst_cut(struct wd_asst_out *t)
         struct upp_str            run  = wd_asst_run_of(t, turn);
         for (uint32_t i = turn->first; i < turn->first + turn->n && !t->l->w.failed; i++) {
             const struct wm_doc_entry *e = wd_entry_at(t->l, i);
-            if (!wm_is_shown(&e->e))
+            if (!wm_is_visible(&e->e))
                 continue;
             if (e->e.kind == WM_ENTRY_EVENT)
                 wd_lose(t->l, i, "an event", "there are only messages and steps");

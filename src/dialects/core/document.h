@@ -2,8 +2,9 @@
  *
  * A dialect lifts its document into the model and lowers the model into its document, both in plain code, and need not
  * think of what the model cannot hold: each of its objects is *anchored* on the thread or on the entry it became, and
- * what the object said beyond what the dialect itself would write back is hung there as residue (dialects/core/residue.h).
- * So lower(lift(x)) is x by construction, and what another dialect does not get is known: the losses.
+ * what the object said beyond what the dialect itself would write back is hung there as residue
+ * (dialects/core/residue.h). So lower(lift(x)) is x by construction, and what another dialect does not get is known:
+ * the losses.
  *
  * Conversion takes its clock and its ids from the caller: the same input gives the same bytes.
  */
@@ -23,7 +24,8 @@ enum {
     WD_MAX_LOSSES   = 100000,
 };
 
-#define WD_DOC_MEMORY ((size_t)8 << 30) /* that one may take beside its text: many times its bytes where it is dense */
+#define WD_DOC_MEMORY ((size_t)8 << 30) /* that one may take beside its text: many times its bytes where it is dense   \
+                                         */
 
 /* ---- Problems and losses: data, never prose alone ----------------------------------------------------- */
 
@@ -50,8 +52,8 @@ void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *ru
                 const char *fmt, ...) UPP_PRINTF(5, 6);
 
 /* The same where the pointer is known, and the sentence made. */
-void wd_problem_said(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
-                     const char *sentence);
+void wd_problem_at(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
+                   const char *sentence);
 
 struct wd_loss {
     struct upp_str pointer; /* into the document that was read; of what came from elsewhere: "entries/7" */
@@ -98,7 +100,7 @@ struct wd_lifting {
     uint8_t  *elsewhere;       /* a bit for each value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */
     size_t lost_more;          /* that are not in the list: it was full */
-    int failed;
+    int    failed;
 
     struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */
     int64_t        now_ms; /* for times that nobody has said */
@@ -117,7 +119,7 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
 
 /* The object of the last anchor says, in members and their order, what the dialect will write for what it became: it
  * need not be written to be compared. A lift that can tell may say so of plain objects; it is all about time. */
-static inline void wd_settle(struct wd_lifting *l, bool settled)
+static inline void wd_canonical(struct wd_lifting *l, bool settled)
 {
     l->anchors.p[l->anchors.n - 1].settled = settled;
 }
@@ -189,7 +191,7 @@ void wd_close(struct wd_lowering *l);
 
 /* Is there nothing to do for the object? So it is when a document is compared and the object settled: then it is as if
  * it had been opened, written and closed. */
-bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot);
+bool wd_is_canonical(struct wd_lowering *l, uint32_t entry, const char *slot);
 
 /* How many entries the object of this slot at this entry stood for when it was read, as far as they are still there;
  * `otherwise` where nobody knows. */
@@ -203,16 +205,16 @@ void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char
 
 /* The same of all that stands beside messages: whatever of it the document has, and the dialect no place for. */
 enum {
-    WD_UNSAID_ID          = 1 << 0, /* the thread's */
-    WD_UNSAID_THREAD      = 1 << 1, /* its title, metadata and parent */
-    WD_UNSAID_MADE        = 1 << 2, /* its times */
-    WD_UNSAID_AGENTS      = 1 << 3, /* all of them but their names */
-    WD_UNSAID_TURNS       = 1 << 4, /* what a turn has of its own */
-    WD_UNSAID_IDS         = 1 << 5, /* of entries */
-    WD_UNSAID_LATER_IDS   = 1 << 6, /* of those that do not begin a turn */
-    WD_UNSAID_LATER_TIMES = 1 << 7,
+    WD_IMPLIED_ID          = 1 << 0, /* the thread's */
+    WD_IMPLIED_THREAD      = 1 << 1, /* its title, metadata and parent */
+    WD_IMPLIED_MADE        = 1 << 2, /* its times */
+    WD_IMPLIED_AGENTS      = 1 << 3, /* all of them but their names */
+    WD_IMPLIED_TURNS       = 1 << 4, /* what a turn has of its own */
+    WD_IMPLIED_IDS         = 1 << 5, /* of entries */
+    WD_IMPLIED_LATER_IDS   = 1 << 6, /* of those that do not begin a turn */
+    WD_IMPLIED_LATER_TIMES = 1 << 7,
 };
-void wd_unsaid(struct wd_lowering *l, unsigned what);
+void wd_implied(struct wd_lowering *l, unsigned what);
 
 /* Members, and values, of the object that is open; no text: left out. */
 static inline void wd_name(struct wd_lowering *l, const char *name) /* one that needs no escapes */

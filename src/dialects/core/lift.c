@@ -77,7 +77,7 @@ int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_er
                                  : upp_fail(err, UPP_ELIMIT, "a message of more than %d parts", WD_PARTS);
 }
 
-int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_message *m, struct upp_err *err)
+int wd_parts_finish(struct wb_arena *a, struct wd_parts *from, struct upp_message *m, struct upp_err *err)
 {
     m->n_parts = from->list.n;
     m->parts   = from->list.n ? wb_new_n(a, struct upp_part, from->list.n) : NULL;

@@ -35,7 +35,7 @@ struct wd_parts {
 int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_err *err) UPP_MUST_CHECK;
 
 /* They become the message's, and the list is empty again. */
-int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_message *m,
+int wd_parts_finish(struct wb_arena *a, struct wd_parts *from, struct upp_message *m,
                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */

@@ -270,12 +270,12 @@ static int write_back(struct wd_document *d, const struct wd_document_ops *to, s
 int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
                         const struct wd_convert_opts *opts, struct wd_losses *losses, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena    a    = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf        back = WB_BUF(2u * WD_DOC_BYTES);
-    WB_CLEANUP(returning_done) struct returning  x    = {.d = d};
-    struct upp_err                               why  = {0};
-    yyjson_val                                  *is;
-    int                                          r = write_back(d, to, text, opts, &back, &why);
+    WB_CLEANUP(wb_arena_done) struct wb_arena   a    = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf       back = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(returning_done) struct returning x    = {.d = d};
+    struct upp_err                              why  = {0};
+    yyjson_val                                 *is;
+    int                                         r = write_back(d, to, text, opts, &back, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) { /* nothing of it, then */
         wd_loss_add(losses, UPP_STR(""), UPP_STR("all of it"), wb_cstr(why.msg));
         return 0;

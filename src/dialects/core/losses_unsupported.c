@@ -8,11 +8,11 @@
 static void of_thread(struct wd_lowering *l, unsigned what)
 {
     const struct wm_doc *d = l->doc;
-    if (what & WD_UNSAID_ID && d->id.p)
+    if (what & WD_IMPLIED_ID && d->id.p)
         wd_lose(l, WD_THREAD, "the thread's id", "there is no member for it");
-    if (what & WD_UNSAID_THREAD && (d->title.p || d->metadata.p || d->parent.p))
+    if (what & WD_IMPLIED_THREAD && (d->title.p || d->metadata.p || d->parent.p))
         wd_lose(l, WD_THREAD, "the thread's title, metadata and parent", "there is no member for them");
-    if (what & WD_UNSAID_MADE && (d->created.p || d->updated.p))
+    if (what & WD_IMPLIED_MADE && (d->created.p || d->updated.p))
         wd_lose(l, WD_THREAD, "when the thread was made and changed", "there is no member for it");
 }
 
@@ -49,23 +49,23 @@ static void of_entries(struct wd_lowering *l, const struct wm_doc_turn *t, unsig
     const struct wm_doc_entry *first = &l->doc->entries.p[t->first];
     for (uint32_t i = t->first; i < t->first + t->n; i++) {
         const struct wm_doc_entry *e   = &l->doc->entries.p[i];
-        bool                       ids = what & WD_UNSAID_IDS || (what & WD_UNSAID_LATER_IDS && i > t->first);
+        bool                       ids = what & WD_IMPLIED_IDS || (what & WD_IMPLIED_LATER_IDS && i > t->first);
         if (ids && (e->id.p || e->e.message.id.p))
             wd_lose(l, i, "its id", "it has none of its own");
-        if (what & WD_UNSAID_LATER_TIMES && e->e.message.time_ms != first->e.message.time_ms)
+        if (what & WD_IMPLIED_LATER_TIMES && e->e.message.time_ms != first->e.message.time_ms)
             wd_lose(l, i, "when it was", "it has no time of its own");
     }
 }
 
-void wd_unsaid(struct wd_lowering *l, unsigned what)
+void wd_implied(struct wd_lowering *l, unsigned what)
 {
     if (!l->losses || l->compare)
         return;
     of_thread(l, what);
-    if (what & WD_UNSAID_AGENTS)
+    if (what & WD_IMPLIED_AGENTS)
         of_agents(l);
     for (size_t i = 0; i < l->doc->turns.n; i++) {
-        if (what & WD_UNSAID_TURNS)
+        if (what & WD_IMPLIED_TURNS)
             of_turn(l, &l->doc->turns.p[i]);
         of_entries(l, &l->doc->turns.p[i], what);
     }

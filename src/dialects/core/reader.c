@@ -15,8 +15,8 @@ void wd_lifting_done(struct wd_lifting *l)
 
 /* ---- Problems -------------------------------------------------------------------------------------------- */
 
-void wd_problem_said(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
-                     const char *sentence)
+void wd_problem_at(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
+                   const char *sentence)
 {
     (severity == WD_ERROR) ? p->errors++ : p->warnings++;
     if (p->list.n >= WD_MAX_PROBLEMS)
@@ -42,7 +42,7 @@ void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *ru
     wj_pointer_init(&pointer, text, sizeof text);
     if (at && p->list.n < WD_MAX_PROBLEMS) /* finding it costs a walk */
         wj_pointer_find(&pointer, p->root, at);
-    wd_problem_said(p, severity, rule, text, said.msg);
+    wd_problem_at(p, severity, rule, text, said.msg);
 }
 
 /* ---- Anchors --------------------------------------------------------------------------------------------- */

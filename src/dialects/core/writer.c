@@ -108,7 +108,7 @@ static void step_over(struct wd_lowering *l, const struct wd_anchor *anchor, boo
         wj_write_u64(&l->w, 0);
 }
 
-bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot)
+bool wd_is_canonical(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
     if (!l->compare || l->w.failed || l->w.out->failed)
         return false;

@@ -1,4 +1,5 @@
-/* dialects/envelope/envelope.c — envelopes: the table of their members, their shape, and their place among the dialects. */
+/* dialects/envelope/envelope.c — envelopes: the table of their members, their shape, and their place among the
+ * dialects. */
 #include "dialects/envelope/envelope.h"
 
 #include "base/iso8601.h"

@@ -166,7 +166,7 @@ static int settle(struct lifting *t)
 {
     size_t at = t->entry;
     t->entry  = SIZE_MAX;
-    return at == SIZE_MAX ? 0 : wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
+    return at == SIZE_MAX ? 0 : wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
 }
 
 /* By its id alone: another's name is no id. One that says of anything that nobody knows its model has none of its own,
@@ -207,7 +207,7 @@ static int turn_of(struct lifting *t, bool user, uint32_t agent)
     return 0;
 }
 
-static void cost_of(yyjson_val *cost, struct wm_said *said)
+static void cost_of(yyjson_val *cost, struct wm_reply_info *said)
 {
     if (!yyjson_is_obj(cost))
         return;

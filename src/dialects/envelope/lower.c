@@ -127,8 +127,8 @@ static void lose_medium(struct wd_envelope_out *o, const struct upp_part *p)
 
 static void lose_entry(struct wd_envelope_out *o)
 {
-    const struct upp_message *m = &o->e->e.message;
-    const struct wm_said     *s = &o->e->said;
+    const struct upp_message   *m = &o->e->e.message;
+    const struct wm_reply_info *s = &o->e->said;
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].media)
             lose_medium(o, &m->parts[i]);
@@ -151,7 +151,7 @@ static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
     for (uint32_t i = t->first; t->has_usage && i < t->first + t->n; i++) {
         if (d->entries.p[i].said.has_usage)
             return UINT32_MAX;
-        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && wm_is_shown(&d->entries.p[i].e))
+        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && wm_is_visible(&d->entries.p[i].e))
             last = i;
     }
     return last;
@@ -189,7 +189,7 @@ static int put_turns(struct lowering *t)
         const struct wm_doc_turn *turn = &d->turns.p[i];
         t->payer                       = payer_of(d, turn);
         for (uint32_t k = turn->first; r >= 0 && k < turn->first + turn->n && !l->w.failed; k++)
-            if (wm_is_shown(&d->entries.p[k].e))
+            if (wm_is_visible(&d->entries.p[k].e))
                 r = put_entry(t, turn, k);
     }
     return r;
@@ -201,7 +201,7 @@ static int put_turns(struct lowering *t)
 static bool is_alone(struct wd_lowering *l)
 {
     const struct wm_doc *d = l->doc;
-    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && wm_is_shown(&d->entries.p[0].e) &&
+    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && wm_is_visible(&d->entries.p[0].e) &&
            (wd_is_event(&d->entries.p[0]) || d->entries.p[0].e.message.n_parts <= 1);
 }
 
@@ -209,7 +209,7 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.o = {.l = l}, .err = err};
     int             r = ids_init(&t.ids, l, err);
-    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS);
+    wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS);
     if (r >= 0 && is_alone(l))
         r = put_turns(&t);
     else if (r >= 0) {

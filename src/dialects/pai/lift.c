@@ -308,16 +308,13 @@ int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bo
     return lift_to(l, part, call ? WD_PAI_TOOL_CALL : WD_PAI_TOOL_RETURN, true, to, err);
 }
 
-int wd_pai_beside_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
-                      struct upp_err *err)
+int wd_pai_sidecar_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
+                       struct upp_err *err)
 {
     bool                 first  = !metadata->n;
-    const struct upp_str list[] = {first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
-                                   first ? UPP_STR("\"") : UPP_STR(",\""),
-                                   wb_cstr(name),
-                                   UPP_STR("\":"),
-                                   json,
-                                   UPP_STR("}}")};
+    const struct upp_str list[] = {
+        first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
+                        first ? UPP_STR("\"") : UPP_STR(",\""), wb_cstr(name), UPP_STR("\":"), json, UPP_STR("}}")};
     *metadata = wb_arena_join(a, list, WB_LEN(list));
     return wb_arena_check(a, err);
 }

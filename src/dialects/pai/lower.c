@@ -443,7 +443,7 @@ static bool is_native(const struct wd_pai_out *o, const struct beside *b)
 bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p)
 {
     return wb_str_find(p->metadata, UPP_STR("\"builtin\""), 0) != SIZE_MAX &&
-           yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
+                       yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
 }
 
 void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)

@@ -80,8 +80,8 @@ int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bo
                         struct upp_err *err) UPP_MUST_CHECK;
 
 /* One more member of metadata.pydantic_ai of a part that was lifted. `json` is its value. */
-int wd_pai_beside_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
-                      struct upp_err *err) UPP_MUST_CHECK;
+int wd_pai_sidecar_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
+                       struct upp_err *err) UPP_MUST_CHECK;
 
 uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
 

@@ -94,7 +94,7 @@ static int settle(struct lifting *t, uint8_t role, uint32_t agent)
     if (!t->parts.list.n)
         return 0;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, t->time, t->err);
-    return e ? wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err) : failed(t);
+    return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : failed(t);
 }
 
 static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint32_t agent)
@@ -149,13 +149,13 @@ static int lift_builtin(struct lifting *t, const struct wd_pai_message *m, const
 /* What was said of approvals stands beside the message (lower.c). */
 static int lift_approval(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
 {
-    yyjson_val     *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
-    yyjson_val     *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
-    struct upp_str  json;
-    int             r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
+    yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
+    yyjson_val    *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
+    struct upp_str json;
+    int            r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
     if (r)
         return r < 0 ? r : 0;
-    return wd_pai_beside_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
+    return wd_pai_sidecar_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
 }
 
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
@@ -176,10 +176,10 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
     if (!e)
         return r < 0 ? r : failed(t);
-    e->said = (struct wm_said){.model    = m->model_name,
-                               .provider = m->provider_name,
-                               .response = m->provider_response_id,
-                               .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
+    e->said = (struct wm_reply_info){.model    = m->model_name,
+                                     .provider = m->provider_name,
+                                     .response = m->provider_response_id,
+                                     .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     if (m->usage) {
         e->said.has_usage         = true;
         e->said.usage.input       = wd_number_of(m->usage->input);
@@ -188,11 +188,11 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
         e->said.usage.cache_write = wd_number_of(m->usage->cache_write);
         e->said.reasoning         = wd_number_at(m->usage->details, "reasoning_tokens");
     }
-    r = wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    r = wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0 || !t->results.list.n)
         return r;
     e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->time, t->err);
-    return e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
+    return e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
 }
 
 /* When it was: it says so, or a part of it does, or the message before. */
@@ -232,7 +232,7 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
         t->l->doc->entries.p[first].id = id_of(m);
     r = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
     if (r >= 0 && n == 1)
-        wd_settle(t->l, wd_pai_is_plain_message(m, t->l->doc));
+        wd_canonical(t->l, wd_pai_is_plain_message(m, t->l->doc));
     return r;
 }
 

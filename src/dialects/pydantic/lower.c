@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/core/answers.h"
-#include "dialects/core/kept.h"
+#include "dialects/core/retained.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/value.h"
 
@@ -13,8 +13,8 @@ struct lowering {
     const struct wm_doc_turn *turn;   /* that is written */
     struct upp_str            system; /* id of the system message whose prompts the request has; empty: none */
     /* System messages of a list of UI messages: each message of it became a turn. */
-    struct wd_kept_items prompts;
-    yyjson_val          *prompt; /* the next one; NULL: no more */
+    struct wd_retained_items prompts;
+    yyjson_val              *prompt; /* the next one; NULL: no more */
 };
 
 static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
@@ -94,8 +94,7 @@ static void put_approvals(struct opened *own, struct opened *weft, uint32_t entr
 static struct upp_str turn_id(const struct lowering *t, uint32_t entry)
 {
     const struct wm_doc_turn *turn = t->turn;
-    if (!turn || turn->first != entry || t->l->view.p || t->l->pure ||
-        wb_str_starts(turn->id, UPP_STR("message-")))
+    if (!turn || turn->first != entry || t->l->view.p || t->l->pure || wb_str_starts(turn->id, UPP_STR("message-")))
         return (struct upp_str){0};
     return turn->id;
 }
@@ -104,12 +103,12 @@ static void put_metadata(struct lowering *t, uint32_t entry)
 {
     struct wd_lowering        *l    = t->l;
     const struct wm_doc_agent *a    = speaker(t, entry);
-    yyjson_val                *kept = entry == WD_THREAD ? NULL : wd_kept(l, "ui", "message", entry);
+    yyjson_val                *kept = entry == WD_THREAD ? NULL : wd_retained(l, "ui", "message", entry);
     struct opened              own = {.l = l, .name = "metadata"}, weft = {.l = l, .name = "weft"};
-    kept = wd_kept_member(kept, "metadata");
-    if (wd_kept_metadata_is(kept)) {
+    kept = wd_retained_member(kept, "metadata");
+    if (wd_retained_metadata_is(kept)) {
         open_for(&own);
-        wd_kept_metadata_put(l, kept);
+        wd_retained_metadata_put(l, kept);
     }
     if (a || turn_id(t, entry).p || t->system.p) {
         open_for(&own);
@@ -139,7 +138,7 @@ static void put_ends(struct lowering *t, uint32_t entry, struct upp_str run)
     wd_member(l, "state", UPP_STR("complete"));
 }
 
-static void put_usage(struct wd_lowering *l, const struct wm_said *s)
+static void put_usage(struct wd_lowering *l, const struct wm_reply_info *s)
 {
     wj_put_open(&l->w, "usage", '{');
     wd_member_u64(l, "input_tokens", s->usage.input);
@@ -158,10 +157,10 @@ static void put_usage(struct wd_lowering *l, const struct wm_said *s)
 }
 
 /* What its call of the model used; where only the turn says that, and it is all that the turn has of it, the turn's. */
-static struct wm_said said_of(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
+static struct wm_reply_info said_of(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
 {
-    struct wm_said said = wd_entry_at(l, i)->said;
-    uint32_t       n    = 0;
+    struct wm_reply_info said = wd_entry_at(l, i)->said;
+    uint32_t             n    = 0;
     for (uint32_t k = turn->first; !said.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
         n += wd_entry_at(l, k)->e.kind == WM_ENTRY_MESSAGE && wd_entry_at(l, k)->e.message.role == UPP_ROLE_ASSISTANT;
     if (n == 1) {
@@ -184,7 +183,7 @@ static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_p
 
 static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_turn *turn)
 {
-    struct wm_said said = said_of(t->l, i, turn);
+    struct wm_reply_info       said = said_of(t->l, i, turn);
     struct wd_lowering        *l    = t->l;
     const struct wm_doc_entry *e    = wd_entry_at(l, i);
     struct upp_str             time = time_of(l, i);
@@ -224,7 +223,7 @@ static void put_prompt(struct wd_lowering *l, struct upp_str text, struct upp_st
 static yyjson_val *next_prompt(struct lowering *t, size_t turn)
 {
     while (t->prompt && !wb_str_eq(wj_text_at(t->prompt, "role"), UPP_STR("system")))
-        t->prompt = wd_kept_item(&t->prompts);
+        t->prompt = wd_retained_item(&t->prompts);
     return t->prompt && t->prompts.before <= turn ? t->prompt : NULL;
 }
 
@@ -248,7 +247,7 @@ static void put_prompts(struct lowering *t, struct upp_str time)
         }
         if (!t->system.p && !t->l->view.p && !t->l->pure && !wb_str_starts(wj_text_at(m, "id"), UPP_STR("system-")))
             t->system = wj_text_at(m, "id");
-        t->prompt = wd_kept_item(&t->prompts);
+        t->prompt = wd_retained_item(&t->prompts);
     }
 }
 
@@ -338,7 +337,7 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct
             wd_lose(l, i, "a system event", "there are none in these messages");
         return;
     }
-    if (wd_settled(l, i, "message") || is_in_answer(l, i))
+    if (wd_is_canonical(l, i, "message") || is_in_answer(l, i))
         return;
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
@@ -355,9 +354,10 @@ static bool keeps_prompt(const struct wm_residue *r)
 {
     for (; r; r = r->next)
         if ((wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
-             wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) != SIZE_MAX) ||
-            (wb_str_eq(r->dialect, UPP_STR("ui")) &&
-             wb_str_find(r->json, UPP_STR("\"role\":\"system\""), 0) != SIZE_MAX))
+                                       wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) !=
+                                                   SIZE_MAX) ||
+                       (wb_str_eq(r->dialect, UPP_STR("ui")) &&
+                                  wb_str_find(r->json, UPP_STR("\"role\":\"system\""), 0) != SIZE_MAX))
             return true;
     return false;
 }
@@ -392,13 +392,14 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
     struct lowering t = {.l = l, .view = l->view.p ? wm_doc_agent_find(l->doc, l->view) : WM_NO_AGENT};
     if (l->view.p && t.view == WM_NO_AGENT)
         return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'", UPP_FMT(l->view));
-    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS | WD_UNSAID_IDS);
+    wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |
+                      WD_IMPLIED_IDS);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
     put_system(&t);
     if (!l->no_system)
-        t.prompts = wd_kept_items(wd_kept(l, "ui", "list", WD_THREAD));
-    t.prompt = wd_kept_item(&t.prompts);
+        t.prompts = wd_retained_items(wd_retained(l, "ui", "list", WD_THREAD));
+    t.prompt = wd_retained_item(&t.prompts);
     for (size_t k = 0; k < l->doc->turns.n && !l->w.failed; k++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[k];
         uint32_t                  end  = turn->first + turn->n;

@@ -87,11 +87,11 @@ static bool is_plain_usage(const struct wd_pai_usage *u)
 enum {
     ALWAYS_NULL = 1 << WD_PAI_CONVERSATION,
     EVERY       = 1 << WD_PAI_PARTS | 1 << WD_PAI_TIME | 1 << WD_PAI_KIND | 1 << WD_PAI_RUN | ALWAYS_NULL |
-            1 << WD_PAI_BESIDE | 1 << WD_PAI_STATE,
-    PERHAPS_NULL = 1 << WD_PAI_RUN | 1 << WD_PAI_BESIDE,
+            1 << WD_PAI_SIDECAR | 1 << WD_PAI_STATE,
+    PERHAPS_NULL = 1 << WD_PAI_RUN | 1 << WD_PAI_SIDECAR,
 };
 
-static bool is_plain_response(const struct wd_pai_message *m, const struct wm_said *said)
+static bool is_plain_response(const struct wd_pai_message *m, const struct wm_reply_info *said)
 {
     uint64_t null = WJ_BIT(WD_PAI_URL) | WJ_BIT(WD_PAI_PROVIDER_SAYS);
     uint64_t perhaps =

@@ -35,7 +35,7 @@ static const struct wj_field message_rows[] = {
     [WD_PAI_FINISH]       = F_STR(struct wd_pai_message, finish_reason, "finish_reason", F_NULLABLE),
     [WD_PAI_RUN]          = F_STR(struct wd_pai_message, run_id, "run_id", F_NULLABLE),
     [WD_PAI_CONVERSATION] = F_ANY(struct wd_pai_message, conversation_id, "conversation_id", F_NULLABLE),
-    [WD_PAI_BESIDE]       = F_ANY(struct wd_pai_message, metadata, "metadata", F_NULLABLE),
+    [WD_PAI_SIDECAR]      = F_ANY(struct wd_pai_message, metadata, "metadata", F_NULLABLE),
     [WD_PAI_STATE]        = F_ANY(struct wd_pai_message, state, "state", F_NULLABLE),
 };
 WJ_SHAPE_PUBLIC(wd_pai_message, struct wd_pai_message, message_rows);

@@ -54,7 +54,7 @@ enum {
     WD_PAI_FINISH,
     WD_PAI_RUN,
     WD_PAI_CONVERSATION,
-    WD_PAI_BESIDE,
+    WD_PAI_SIDECAR,
     WD_PAI_STATE,
 };
 

@@ -24,7 +24,7 @@ static void wrong(void *ctx, const char *pointer, const char *sentence)
                        : holds(pointer, "/turns/")    ? "TP-3"
                        : holds(pointer, "/agents/")   ? "TP-2"
                                                       : "TP-1";
-    wd_problem_said(ctx, WD_ERROR, rule, pointer, sentence);
+    wd_problem_at(ctx, WD_ERROR, rule, pointer, sentence);
 }
 
 static void need(struct wd_problems *p, bool there, const char *rule, const struct wj_node *in, const char *member)

@@ -79,7 +79,7 @@ static bool has_residue(const struct wd_lowering *l, const struct wd_carry *c)
     if (c->first == WD_THREAD)
         return has_other(l, l->doc->residue);
     for (uint32_t i = c->first; i < c->first + c->n; i++)
-        if (has_other(l, l->doc->entries.p[i].residue) && wm_is_shown(&l->doc->entries.p[i].e))
+        if (has_other(l, l->doc->entries.p[i].residue) && wm_is_visible(&l->doc->entries.p[i].e))
             return true;
     return false;
 }
@@ -112,7 +112,7 @@ static void write_residue(struct wd_lowering *l, const struct wd_carry *c)
     if (c->first == WD_THREAD)
         put_residue(l, 0, l->doc->residue);
     for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++)
-        if (wm_is_shown(&l->doc->entries.p[i].e))
+        if (wm_is_visible(&l->doc->entries.p[i].e))
             put_residue(l, at++, l->doc->entries.p[i].residue);
     wj_write_close(&l->w, ']');
 }

@@ -1,6 +1,6 @@
-/* dialects/thread/extension.h — what a thread carries in `x_weft` beside ThreadProtocol's own members: the residue of other
- * dialects (extension.c), and what the model says beyond those members (extension_needs.c finds it, extension_write.c writes
- * it, extension_read.c reads it).
+/* dialects/thread/extension.h — what a thread carries in `x_weft` beside ThreadProtocol's own members: the residue of
+ * other dialects (extension.c), and what the model says beyond those members (extension_needs.c finds it,
+ * extension_write.c writes it, extension_read.c reads it).
  */
 #ifndef WD_CARRIED_H
 #define WD_CARRIED_H
@@ -31,7 +31,7 @@ int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_c
 
 /* ---- What the members of a thread say -------------------------------------------------------------------------- */
 
-/* Entries that are not shown (wm_is_shown) are no part of its object, and not counted. */
+/* Entries that are not shown (wm_is_visible) are no part of its object, and not counted. */
 
 /* Can its object not say this entry at all? Then it is carried whole, and no part of it is written. */
 bool wd_carried_is_unsaid(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i); /* by a request */

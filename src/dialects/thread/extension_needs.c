@@ -1,4 +1,5 @@
-/* dialects/thread/extension_needs.c — what the members of a thread say of the model, and what therefore has to be carried. */
+/* dialects/thread/extension_needs.c — what the members of a thread say of the model, and what therefore has to be
+ * carried. */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
 #include "json/compact.h"
@@ -216,7 +217,7 @@ struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp
 static bool says(const struct wm_doc_entry *e, uint8_t role)
 {
     const struct upp_message *m = &e->e.message;
-    if (e->e.kind == WM_ENTRY_EVENT || m->role != role || !wm_is_shown(&e->e))
+    if (e->e.kind == WM_ENTRY_EVENT || m->role != role || !wm_is_visible(&e->e))
         return false;
     for (size_t i = 0; i < m->n_parts; i++)
         if (wd_carried_part_fits(m, &m->parts[i]))

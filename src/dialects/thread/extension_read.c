@@ -1,4 +1,5 @@
-/* dialects/thread/extension_read.c — what a thread carries of the model (extension_write.c writes it) back onto its entries.
+/* dialects/thread/extension_read.c — what a thread carries of the model (extension_write.c writes it) back onto its
+ * entries.
  *
  * What the object says itself is never taken from here: whoever edits a thread edits its members. First room is made
  * for all that is new, in one go: a list of rows costs what it is long, whatever it says.
@@ -257,12 +258,12 @@ static int read_whose(struct reading *t, const struct beside *b, struct wm_doc_e
     return 0;
 }
 
-static void read_said(const struct said *s, struct wm_said *to)
+static void read_said(const struct said *s, struct wm_reply_info *to)
 {
-    *to = (struct wm_said){.model    = s->model_name,
-                           .provider = s->provider_name,
-                           .response = s->provider_response_id,
-                           .stop     = s->finish_reason.p ? wd_pai_stop(s->finish_reason) : 0};
+    *to = (struct wm_reply_info){.model    = s->model_name,
+                                 .provider = s->provider_name,
+                                 .response = s->provider_response_id,
+                                 .stop     = s->finish_reason.p ? wd_pai_stop(s->finish_reason) : 0};
     wd_tp_lift_usage(s->usage, &to->has_usage, &to->usage, &to->reasoning);
 }
 

@@ -1,4 +1,5 @@
-/* dialects/thread/extension_write.c — what the model has and ThreadProtocol's own members cannot say, written into a thread.
+/* dialects/thread/extension_write.c — what the model has and ThreadProtocol's own members cannot say, written into a
+ * thread.
  *
  *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}, "interrupted": true},
  *                          {"entry": 0, "part": 2, "metadata": {...}, "cut": true},
@@ -21,7 +22,7 @@ struct entry {
     bool                       is_new, time, agent, who, said, event;
 };
 
-static bool has_said(const struct wm_said *s)
+static bool has_said(const struct wm_reply_info *s)
 {
     return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
 }
@@ -72,7 +73,7 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
     uint32_t at = 0;
     for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++) {
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
-        if (!wm_is_shown(&l->doc->entries.p[i].e))
+        if (!wm_is_visible(&l->doc->entries.p[i].e))
             continue;
         if (has_own(&l->doc->entries.p[i]))
             return true;
@@ -138,7 +139,7 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     wj_write_close(&l->w, '}');
 }
 
-static void put_said(struct wd_lowering *l, const struct wm_said *s)
+static void put_said(struct wd_lowering *l, const struct wm_reply_info *s)
 {
     wj_put_open(&l->w, "said", '{');
     wd_member(l, "model_name", s->model);
@@ -187,7 +188,7 @@ void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
     wj_put_open(&l->w, "model", '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
-        if (!wm_is_shown(&l->doc->entries.p[i].e))
+        if (!wm_is_visible(&l->doc->entries.p[i].e))
             continue;
         struct entry x = look(l, c, i, at++);
         if (has_more(&x))

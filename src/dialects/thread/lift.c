@@ -27,7 +27,7 @@ static int settle(struct lifting *t, uint8_t role, uint32_t agent, struct upp_st
     if (!t->parts.list.n)
         return 0;
     struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, time, t->err);
-    return e ? wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err) : no_memory(t);
+    return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : no_memory(t);
 }
 
 /* Each prompt is a message of its own; results that follow each other are one. */
@@ -75,12 +75,12 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, m->timestamp, t->err);
     if (!e)
         return r < 0 ? r : no_memory(t);
-    e->said = (struct wm_said){.model    = m->model_name,
-                               .provider = m->provider_name,
-                               .response = m->provider_response_id,
-                               .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
+    e->said = (struct wm_reply_info){.model    = m->model_name,
+                                     .provider = m->provider_name,
+                                     .response = m->provider_response_id,
+                                     .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     wd_tp_lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
-    return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    return wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
 static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
@@ -139,7 +139,7 @@ static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32
     if (r >= 0 && c.n)
         r = wd_anchor(t->l, m->node.from, "message", first, c.n, t->err);
     if (r >= 0 && c.n == 1)
-        wd_settle(t->l, wd_tp_is_plain_message(m, t->l->doc));
+        wd_canonical(t->l, wd_tp_is_plain_message(m, t->l->doc));
     return r;
 }
 
@@ -212,7 +212,7 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     forget_times(doc, &doc->turns.p[at], user);
     r = wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
     if (r >= 0 && user && n == 1)
-        wd_settle(t->l, wd_tp_is_plain_prompt(turn));
+        wd_canonical(t->l, wd_tp_is_plain_prompt(turn));
     return r;
 }
 

@@ -169,7 +169,7 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
     struct wd_pai_out o = {.l = l, .style = WD_PAI_THREAD, .time = c->time};
     wj_put_open(&l->w, "parts", '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
-        if (!wm_is_shown(&wd_entry_at(l, i)->e) || wd_carried_is_new(l, c, i))
+        if (!wm_is_visible(&wd_entry_at(l, i)->e) || wd_carried_is_new(l, c, i))
             continue;
         struct upp_message room;
         wd_pai_put_request(&o, i, said_of(l, &wd_entry_at(l, i)->e.message, &room));
@@ -177,7 +177,7 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
     wj_write_close(&l->w, ']');
 }
 
-static void put_said(struct wd_lowering *l, const struct wm_said *said)
+static void put_said(struct wd_lowering *l, const struct wm_reply_info *said)
 {
     wd_member(l, "model_name", said->model);
     wd_member(l, "provider_name", said->provider);
@@ -190,7 +190,7 @@ static void put_said(struct wd_lowering *l, const struct wm_said *said)
 
 static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
 {
-    if (wd_settled(l, first, "message"))
+    if (wd_is_canonical(l, first, "message"))
         return;
     const struct wm_doc_entry *e     = wd_entry_at(l, first);
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
@@ -223,7 +223,7 @@ static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, 
 {
     *has = t->has_usage, *sum = t->usage, *reasoning = t->reasoning;
     for (uint32_t i = t->first; !t->has_usage && i < t->first + t->n; i++) {
-        const struct wm_said *s = &wd_entry_at(l, i)->said;
+        const struct wm_reply_info *s = &wd_entry_at(l, i)->said;
         if (!s->has_usage)
             continue;
         *has = true;
@@ -261,7 +261,7 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
     wj_put_open(&l->w, "messages", '[');
     for (uint32_t i = t->first; i < t->first + t->n && !l->w.failed;) {
         uint32_t n = WB_MIN(wd_span(l, i, "message", 1), t->first + t->n - i);
-        if (wm_is_shown(&wd_entry_at(l, i)->e))
+        if (wm_is_visible(&wd_entry_at(l, i)->e))
             put_message(l, i, WB_MAX(n, 1), t->agent);
         i += WB_MAX(n, 1);
     }
@@ -274,7 +274,7 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 
 static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
-    if (wd_settled(l, t->first, "turn"))
+    if (wd_is_canonical(l, t->first, "turn"))
         return;
     wd_open(l, t->first, "turn");
     wj_write_open(&l->w, '{');

@@ -53,7 +53,7 @@ static bool is_plain_usage(const struct wd_tp_usage *u, const struct upp_usage *
 
 /* ---- Messages and turns -------------------------------------------------------------------------------------- */
 
-static bool is_plain_response(const struct wd_tp_message *m, const struct wm_said *said)
+static bool is_plain_response(const struct wd_tp_message *m, const struct wm_reply_info *said)
 {
     return wj_came_rising(&m->node,
                           WJ_BIT(WD_TP_MESSAGE_TYPE) | WJ_BIT(WD_TP_TIMESTAMP) | WJ_BIT(WD_TP_AGENT_ID) |

@@ -16,7 +16,7 @@ void wd_problem_below(void *arg, const char *pointer, const char *sentence)
     wj_pointer_find(&at, below->p->root, below->at);
     struct upp_str whole = wb_arena_printf(below->p->a, "%s%s", text, pointer);
     if (whole.p)
-        wd_problem_said(below->p, WD_ERROR, "TP-2", whole.p, sentence);
+        wd_problem_at(below->p, WD_ERROR, "TP-2", whole.p, sentence);
 }
 
 struct call {

@@ -2,8 +2,8 @@
  *
  * One table a kind of object. `x_weft` is ours: what a turn has of its own ({"partial": true} while it is running,
  * {"run": ID} ...), the prompt of an agent, the residue of other dialects, and what the model says beyond the members
- * of messages and parts (dialects/thread/extension.h), so that what came from another dialect goes back to it whole through a
- * thread.
+ * of messages and parts (dialects/thread/extension.h), so that what came from another dialect goes back to it whole
+ * through a thread.
  */
 #ifndef WD_THREAD_H
 #define WD_THREAD_H

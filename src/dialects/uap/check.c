@@ -59,7 +59,7 @@ static int check_whole(struct wd_problems *p, yyjson_val *root, struct upp_err *
     struct upp_err why = {0};
     int            r   = wm_session_check(p->a, root, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) {
-        wd_problem_said(p, WD_ERROR, "UAP-13.7", why.where, why.msg);
+        wd_problem_at(p, WD_ERROR, "UAP-13.7", why.where, why.msg);
         return 0;
     }
     if (r < 0 && err)

@@ -18,10 +18,10 @@ struct uap_caller {
 struct uap_voice {
     struct wb_uuid    run;
     struct uap_caller caller; /* of a child */
-    struct wd_open open;
-    struct wb_buf  aside;         /* the phase of the open message, where it is scaffolding */
-    struct wb_buf  plan_step;     /* the step of a plan that the current step is */
-    uint32_t       step;          /* that began last */
+    struct wd_open    open;
+    struct wb_buf     aside;      /* the phase of the open message, where it is scaffolding */
+    struct wb_buf     plan_step;  /* the step of a plan that the current step is */
+    uint32_t          step;       /* that began last */
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids;
 };
@@ -34,7 +34,8 @@ struct uap {
     struct wb_arena scratch;
 };
 
-/* ---- Voices: stream_speaker.c -------------------------------------------------------------------------------------- */
+/* ---- Voices: stream_speaker.c --------------------------------------------------------------------------------------
+ */
 
 void uap_voice_init(struct uap_voice *v, struct wb_uuid run);
 void uap_voice_done(struct uap_voice *v);
@@ -70,7 +71,8 @@ void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str t
 void uap_upp_end(struct wd_out *o);
 void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str type, size_t index);
 
-/* ---- What a model says: stream_message.c ---------------------------------------------------------------------------- */
+/* ---- What a model says: stream_message.c ----------------------------------------------------------------------------
+ */
 
 int uap_part_open(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 int uap_part_close(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o,

@@ -1,5 +1,5 @@
-/* dialects/uap/stream_message.c — what a model says and what it said, in UAP's stream: events of UPP while it speaks, then the
- * reasoning, the action or the observation that its message is.
+/* dialects/uap/stream_message.c — what a model says and what it said, in UAP's stream: events of UPP while it speaks,
+ * then the reasoning, the action or the observation that its message is.
  */
 #include "base/err.h"
 #include "dialects/uap/stream.h"

@@ -76,8 +76,8 @@ struct own {
 static bool is_own(yyjson_val *name, const struct own *own)
 {
     return (own->denied && wj_named(name, UPP_STR("outcome"))) ||
-           (own->builtin && wj_named(name, UPP_STR("builtin"))) ||
-           (own->approval && wj_named(name, UPP_STR("approval")));
+            (own->builtin && wj_named(name, UPP_STR("builtin"))) ||
+             (own->approval && wj_named(name, UPP_STR("approval")));
 }
 
 static void put_own(struct wj_writer *w, yyjson_val *said, const struct own *own)
@@ -147,7 +147,7 @@ static int call_of(const struct lifting *t, const struct wd_ui_part *p, struct u
                                           .name = wd_ui_tool(p),
                                           .cut  = wb_str_eq(p->state, UPP_STR("input-streaming"))};
     to->text          = to->cut ? UPP_STR("") : UPP_STR("{}");
-    int r             = wj_value_text(t->l->a, input, &to->text, t->err);
+    int        r      = wj_value_text(t->l->a, input, &to->text, t->err);
     struct own own    = {.builtin  = yyjson_is_true(p->provider_executed),
                          .approval = yyjson_is_obj(p->approval) ? p->approval : NULL};
     return r < 0 ? r : tool_metadata(t, p->call_metadata, &own, &to->metadata);
@@ -206,11 +206,11 @@ static int step_end(struct lifting *t)
             return failed(t);
         e->said.model    = t->about.model;
         e->said.provider = t->about.provider;
-        r                = wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err);
+        r                = wd_parts_finish(t->l->a, &t->said, &e->e.message, t->err);
     }
     if (r >= 0 && t->results.list.n) {
         e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->about.time, t->err);
-        r = e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
+        r = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
     }
     for (size_t i = 0; r >= 0 && i < t->meanwhile.n; i++)
         r = event_add(t, t->meanwhile.p[i]);
@@ -266,7 +266,7 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
     if (r < 0 || !t->said.list.n)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->about.time, t->err);
-    r                      = e ? wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err) : failed(t);
+    r                      = e ? wd_parts_finish(t->l->a, &t->said, &e->e.message, t->err) : failed(t);
     return r;
 }
 
@@ -327,7 +327,7 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
     doc->entries.p[first].id = m->id;
     r                        = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
     if (r >= 0)
-        wd_settle(t->l, wd_ui_is_plain(m, &t->about, user ? NULL : &doc->agents.p[t->agent]));
+        wd_canonical(t->l, wd_ui_is_plain(m, &t->about, user ? NULL : &doc->agents.p[t->agent]));
     return r;
 }
 

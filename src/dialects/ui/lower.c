@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "dialects/core/answers.h"
 #include "dialects/core/data_url.h"
-#include "dialects/core/kept.h"
+#include "dialects/core/retained.h"
 #include "dialects/pai/pai.h"
 #include "dialects/ui/doc.h"
 #include "dialects/ui/system.h"
@@ -95,7 +95,7 @@ static void put_approval(struct wd_lowering *l, const struct upp_part *call, con
 static bool is_said(yyjson_val *name, bool denied)
 {
     return wj_named(name, UPP_STR("builtin")) || wj_named(name, UPP_STR("approval")) ||
-           (denied && wj_named(name, UPP_STR("outcome")));
+                                                          (denied && wj_named(name, UPP_STR("outcome")));
 }
 
 static size_t count_unsaid(yyjson_val *own, bool denied)
@@ -166,10 +166,10 @@ static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *cal
 static const char *open_state(struct wd_lowering *l, const struct upp_part *call)
 {
     yyjson_val *v = approval_of(l, call);
-    return call->cut                                      ? "input-streaming"
-           : !v                                           ? "input-available"
+    return call->cut                                       ? "input-streaming"
+           : !v                                            ? "input-available"
            : yyjson_is_bool(yyjson_obj_get(v, "approved")) ? "approval-responded"
-                                                          : "approval-requested";
+                                                           : "approval-requested";
 }
 
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
@@ -325,7 +325,7 @@ static void put_parts(struct message *m)
     wj_put_open(&l->w, "parts", '[');
     for (uint32_t i = m->first; i < m->first + m->n && !l->w.failed; i++) {
         const struct wm_doc_entry *e = wd_entry_at(l, i);
-        if (!wm_is_shown(&e->e))
+        if (!wm_is_visible(&e->e))
             continue;
         if (e->e.kind != WM_ENTRY_EVENT)
             wd_lose_answers(l, i);
@@ -348,8 +348,8 @@ struct about {
 /* Which model it was, where all that was said was said by one. */
 static struct about about_model(struct message *m)
 {
-    const struct wm_said *said = NULL;
-    bool                  one = true, more = false, agents = false;
+    const struct wm_reply_info *said = NULL;
+    bool                        one = true, more = false, agents = false;
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
         agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
@@ -418,7 +418,7 @@ static void put_usage(struct message *m)
     uint64_t                  reasoning = t->reasoning;
     bool                      has       = t->has_usage && m->first + m->n == t->first + t->n;
     for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
-        const struct wm_said *s = &wd_entry_at(m->l, i)->said;
+        const struct wm_reply_info *s = &wd_entry_at(m->l, i)->said;
         has |= s->has_usage;
         sum.input += s->usage.input;
         sum.output += s->usage.output;
@@ -446,7 +446,7 @@ static void put_events(struct message *m)
     bool                any = false;
     for (uint32_t i = m->first; !m->user && i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(l, i);
-        if (e->e.kind != WM_ENTRY_EVENT || !wm_is_shown(&e->e))
+        if (e->e.kind != WM_ENTRY_EVENT || !wm_is_visible(&e->e))
             continue;
         if (!any)
             wj_put_open(&l->w, "weft_events", '{');
@@ -468,10 +468,10 @@ static void put_events(struct message *m)
 static void put_kept(struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
-        yyjson_val *kept = wd_kept_member(wd_kept(m->l, "pydantic", "message", i), "metadata");
-        if (!wd_kept_metadata_is(kept))
+        yyjson_val *kept = wd_retained_member(wd_retained(m->l, "pydantic", "message", i), "metadata");
+        if (!wd_retained_metadata_is(kept))
             continue;
-        wd_kept_metadata_put(m->l, kept);
+        wd_retained_metadata_put(m->l, kept);
         return;
     }
 }
@@ -491,7 +491,7 @@ static bool says_something(const struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
-        if (wm_is_shown(&e->e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
+        if (wm_is_visible(&e->e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
             return true;
     }
     return false;
@@ -541,9 +541,9 @@ static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *t
 
 static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
 {
-    struct wd_lowering *l = p->l;
-    uint32_t end = turn->first + turn->n;
-    if (wd_settled(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
+    struct wd_lowering *l   = p->l;
+    uint32_t            end = turn->first + turn->n;
+    if (wd_is_canonical(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
         return;
     for (uint32_t i = turn->first; i < end && !l->w.failed;) {
         uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
@@ -561,8 +561,8 @@ int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
         l->target = WD_UI_TARGET;
     if (l->target < 5 || l->target > 7)
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", l->target);
-    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
-                     WD_UNSAID_LATER_IDS | WD_UNSAID_LATER_TIMES);
+    wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |
+                      WD_IMPLIED_LATER_IDS | WD_IMPLIED_LATER_TIMES);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
     struct wd_ui_prompts p = wd_ui_prompts(l);

@@ -2,8 +2,8 @@
  *
  * The client enforces an order (docs/dialects/ui.md): what is not open cannot go on, what is not known has no outcome.
  * It holds here by construction: `start`, `start-step`, `finish-step` and the end are written by the functions of
- * "Stages" alone, a block is opened and closed by those of stream_blocks.c, a call by those of stream_calls.c; everything else asks
- * for the stage it needs.
+ * "Stages" alone, a block is opened and closed by those of stream_blocks.c, a call by those of stream_calls.c;
+ * everything else asks for the stage it needs.
  *
  * One step of the client is one message of the model and its outcomes, so that a reset takes back one attempt and
  * nothing else. Calls of child runs are shown only when they wait for somebody; other events of children only by

@@ -37,7 +37,8 @@ struct ui {
 /* States of a call. One with an outcome is forgotten. */
 enum ui_call { UI_CALL_NEW, UI_CALL_STREAMING, UI_CALL_READY, UI_CALL_BAD };
 
-/* ---- Stages (stream.c) ---------------------------------------------------------------------------------------------- */
+/* ---- Stages (stream.c) ----------------------------------------------------------------------------------------------
+ */
 
 void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o);
@@ -49,7 +50,8 @@ void ui_simple(struct wd_out *o, struct upp_str chunk); /* all of a frame */
 /* The engine broke the contract of events: no stream can show this. */
 void ui_bug(struct wd_out *o, const struct wm_event *ev, const char *what, struct upp_str call);
 
-/* ---- What a model says (stream_blocks.c) ------------------------------------------------------------------------------- */
+/* ---- What a model says (stream_blocks.c)
+ * ------------------------------------------------------------------------------- */
 
 int  ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 int  ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
@@ -61,7 +63,8 @@ void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 /* Ends what is open of the message: blocks, and calls whose input was not finished. */
 void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why);
 
-/* ---- Calls (stream_calls.c) ------------------------------------------------------------------------------------------ */
+/* ---- Calls (stream_calls.c)
+ * ------------------------------------------------------------------------------------------ */
 
 /* The call with this id, or a new one; NULL: the writer has failed. */
 struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name);
@@ -76,7 +79,8 @@ void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, b
 void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why);
 
-/* ---- Chunks that are not about order (stream_chunks.c) ---------------------------------------------------------------- */
+/* ---- Chunks that are not about order (stream_chunks.c)
+ * ---------------------------------------------------------------- */
 
 /* {"type":"TYPE" ; wd_frame_close("}") ends it. */
 void ui_chunk(struct wd_out *o, const char *type);

@@ -1,4 +1,5 @@
-/* dialects/ui/stream_calls.c — the calls of a UI message stream: begun, complete or not, asked about, with an outcome. */
+/* dialects/ui/stream_calls.c — the calls of a UI message stream: begun, complete or not, asked about, with an outcome.
+ */
 #include "dialects/ui/stream.h"
 
 struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name)

@@ -62,16 +62,18 @@ static void put_within(struct wd_ui_prompts *p, uint32_t entry)
 {
     static const char *const path[] = {"metadata", "weft", "system", NULL};
     struct wd_lowering      *l      = p->l;
-    yyjson_val              *kept   = wd_kept(l, "pydantic", "message", entry), *part;
-    struct wd_kept_items     parts  = wd_kept_items(wd_kept_member(kept, "parts"));
-    struct upp_str           id     = wd_kept_text(kept, path);
+    yyjson_val              *kept   = wd_retained(l, "pydantic", "message", entry), *part;
+    struct wd_retained_items parts  = wd_retained_items(wd_retained_member(kept, "parts"));
+    struct upp_str           id     = wd_retained_text(kept, path);
     bool                     open   = false;
-    while ((part = wd_kept_item(&parts))) {
+    while ((part = wd_retained_item(&parts))) {
         if (!is_prompt(part))
             continue;
         if (!open)
-            begin_system(l, id.p ? id : wb_arena_numbered(&l->keep, UPP_STR("system-"), entry),
-                         wj_text_at(part, "timestamp"), wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
+            begin_system(l, id.p ? id
+                                 : wb_arena_numbered(&l->keep, UPP_STR("system-"), entry),
+                                                     wj_text_at(part, "timestamp"),
+                                                     wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
         open = true;
         put_prompt(l, part);
     }
@@ -90,8 +92,8 @@ static uint32_t span_of(const struct wd_lowering *l, uint32_t i)
 
 struct wd_ui_prompts wd_ui_prompts(struct wd_lowering *l)
 {
-    struct wd_ui_prompts p = {.l = l, .list = wd_kept_items(wd_kept(l, "pydantic", "list", WD_THREAD))};
-    p.whole                = wd_kept_item(&p.list);
+    struct wd_ui_prompts p = {.l = l, .list = wd_retained_items(wd_retained(l, "pydantic", "list", WD_THREAD))};
+    p.whole                = wd_retained_item(&p.list);
     return p;
 }
 
@@ -102,7 +104,7 @@ void wd_ui_put_systems(struct wd_ui_prompts *p, uint32_t end)
     do {
         while (p->whole && p->list.before <= p->written) {
             put_whole(p, p->written);
-            p->whole = wd_kept_item(&p->list);
+            p->whole = wd_retained_item(&p->list);
         }
         if (p->entry >= end)
             return;

@@ -5,14 +5,14 @@
 #ifndef WD_UI_DOC_SYSTEM_H
 #define WD_UI_DOC_SYSTEM_H
 
-#include "dialects/core/kept.h"
+#include "dialects/core/retained.h"
 
 struct wd_ui_prompts {
-    struct wd_lowering  *l;
-    struct wd_kept_items list;
-    yyjson_val          *whole;   /* the next request of the list that is kept as a whole; NULL: no more */
-    size_t               written; /* messages of Pydantic AI before `entry` */
-    uint32_t             entry;
+    struct wd_lowering      *l;
+    struct wd_retained_items list;
+    yyjson_val              *whole;   /* the next request of the list that is kept as a whole; NULL: no more */
+    size_t                   written; /* messages of Pydantic AI before `entry` */
+    uint32_t                 entry;
 };
 
 struct wd_ui_prompts wd_ui_prompts(struct wd_lowering *l);

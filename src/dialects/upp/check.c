@@ -54,7 +54,7 @@ static void refuse(struct checking *c, yyjson_val *v, const struct upp_err *why)
     wj_pointer_init(&pointer, text, sizeof text);
     wj_pointer_find(&pointer, c->p->root, v);
     (void)snprintf(where, sizeof where, "%s%s", text, why->where);
-    wd_problem_said(c->p, WD_ERROR, "UPP-2", where, why->msg);
+    wd_problem_at(c->p, WD_ERROR, "UPP-2", where, why->msg);
 }
 
 static int check_calls(struct checking *c, yyjson_val *v, const struct upp_message *m)

@@ -193,12 +193,12 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static struct wm_said said_of(struct wd_upp_in *t, yyjson_val *const *weft)
+static struct wm_reply_info said_of(struct wd_upp_in *t, yyjson_val *const *weft)
 {
-    struct wm_said s = {.model    = wj_text_of(weft[WM_WEFT_MODEL]),
-                        .provider = wj_text_of(weft[WM_WEFT_PROVIDER]),
-                        .response = wj_text_of(weft[WM_WEFT_RESPONSE]),
-                        .stop     = wm_upp_stop_of(wj_text_of(weft[WM_WEFT_STOP]))};
+    struct wm_reply_info s = {.model    = wj_text_of(weft[WM_WEFT_MODEL]),
+                              .provider = wj_text_of(weft[WM_WEFT_PROVIDER]),
+                              .response = wj_text_of(weft[WM_WEFT_RESPONSE]),
+                              .stop     = wm_upp_stop_of(wj_text_of(weft[WM_WEFT_STOP]))};
     usage_of(t, weft[WM_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
     return s;
 }
@@ -215,7 +215,7 @@ int wd_upp_lift_end(struct wd_upp_in *t)
 {
     int r = 0;
     if (t->open && t->more)
-        r = wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[t->last].e.message, t->err);
+        r = wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[t->last].e.message, t->err);
     t->open = false;
     t->more = 0;
     return r;
@@ -241,7 +241,7 @@ static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
 {
     struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
     int                 r  = t->more++ ? 0 : add_parts(t, to);
-    wd_settle(t->l, false); /* the object before: its message is another now */
+    wd_canonical(t->l, false); /* the object before: its message is another now */
     t->plain = false;
     to->interrupted |= m->interrupted;
     t->piece = m->role;
@@ -290,17 +290,17 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
     if (r >= 0)
         r = wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
     if (r >= 0)
-        wd_settle(t->l, t->plain);
+        wd_canonical(t->l, t->plain);
     return r;
 }
 
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
-    struct upp_message       m;
-    struct wm_message_beside beside;
-    struct upp_err           why; /* set by what fails: clearing one for each message would be seen */
-    yyjson_val              *ours[WM_WEFT_NAMES] = {0};
-    int                      r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
+    struct upp_message        m;
+    struct wm_message_sidecar beside;
+    struct upp_err            why; /* set by what fails: clearing one for each message would be seen */
+    yyjson_val               *ours[WM_WEFT_NAMES] = {0};
+    int                       r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
     if (r < 0) {
@@ -362,9 +362,9 @@ int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata)
     int            r = 0;
     if (yyjson_is_obj(metadata))
         r = wm_weft_foreign(t->l->a, &t->scratch, metadata, wm_upp_about_names, &doc->metadata, t->err);
-    doc->title       = wj_text_at(weft, "title");
-    doc->parent      = wj_text_at(parent, "id");
-    doc->parent_at   = (uint32_t)WB_MIN(wd_number_at(parent, "at"), (uint64_t)WM_DOC_ENTRIES);
+    doc->title     = wj_text_at(weft, "title");
+    doc->parent    = wj_text_at(parent, "id");
+    doc->parent_at = (uint32_t)WB_MIN(wd_number_at(parent, "at"), (uint64_t)WM_DOC_ENTRIES);
     yyjson_arr_foreach(yyjson_obj_get(weft, "agents"), i, n, v)
     {
         if (r >= 0)

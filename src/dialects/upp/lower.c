@@ -106,7 +106,7 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
 static bool has_first_event(const struct wd_upp_out *t, const struct wm_doc_turn *turn)
 {
     uint32_t k = turn->first, end = turn->first + turn->n;
-    while (k < end && (wd_is_event(wd_entry_at(t->l, k)) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
+    while (k < end && (wd_is_event(wd_entry_at(t->l, k)) || !wm_is_visible(&wd_entry_at(t->l, k)->e)))
         k++;
     return t->turn && turn->agent != WM_NO_AGENT && k < end && wd_entry_at(t->l, k)->agent == turn->agent;
 }
@@ -116,7 +116,7 @@ static bool begins(const struct wd_upp_out *t, const struct wm_doc_turn *turn, u
 {
     bool     events = has_first_event(t, turn);
     uint32_t k      = turn->first;
-    while (k < i && ((!events && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
+    while (k < i && ((!events && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_visible(&wd_entry_at(t->l, k)->e)))
         k++;
     return k == i && (events || !wd_is_event(wd_entry_at(t->l, i)));
 }
@@ -137,7 +137,7 @@ static struct upp_str unless(struct upp_str time, const struct upp_message *m)
 static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
-    const struct wm_doc_entry *e = wd_entry_at(t->l, i);
+    const struct wm_doc_entry *e     = wd_entry_at(t->l, i);
     bool                       event = wd_is_event(e);
     if (!turn || !begins(t, turn, i))
         return;
@@ -187,7 +187,7 @@ static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 
 static bool is_said_event(const struct wd_lowering *l, uint32_t i)
 {
-    return wd_is_event(wd_entry_at(l, i)) && wm_is_shown(&wd_entry_at(l, i)->e);
+    return wd_is_event(wd_entry_at(l, i)) && wm_is_visible(&wd_entry_at(l, i)->e);
 }
 
 /* Those from `first` on, of n entries. */
@@ -311,7 +311,7 @@ struct piece {
     const struct upp_part *parts; /* as the model has them */
 };
 
-static void say_model(struct wd_upp_weft *o, const struct wm_said *s)
+static void say_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
 {
     say_text(o, UPP_STR("model"), s->model);
     say_text(o, UPP_STR("provider"), s->provider);
@@ -449,11 +449,11 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
 {
     uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
-    while (i + n < all && (wd_is_event(wd_entry_at(t->l, i + n)) || !wm_is_shown(&wd_entry_at(t->l, i + n)->e)))
+    while (i + n < all && (wd_is_event(wd_entry_at(t->l, i + n)) || !wm_is_visible(&wd_entry_at(t->l, i + n)->e)))
         n++;
-    if (!wm_is_shown(&wd_entry_at(t->l, i)->e) || wd_is_event(wd_entry_at(t->l, i)))
+    if (!wm_is_visible(&wd_entry_at(t->l, i)->e) || wd_is_event(wd_entry_at(t->l, i)))
         return n;
-    if (wd_settled(t->l, i, "message"))
+    if (wd_is_canonical(t->l, i, "message"))
         note_calls(t, &wd_entry_at(t->l, i)->e.message);
     else
         put_entry(t, i, n);

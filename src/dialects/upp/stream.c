@@ -1,7 +1,7 @@
 /* dialects/upp/stream.c — StreamEvents of UPP, as its proxy sends them: {"type","index","delta"} a frame, then [DONE].
  *
- * They are those that UAP's stream has within its own (dialects/uap/stream.c), without what is UAP's: the steps of a run
- * follow each other as cycles do. A run that fails or is stopped ends with {"error": MESSAGE} and no [DONE].
+ * They are those that UAP's stream has within its own (dialects/uap/stream.c), without what is UAP's: the steps of a
+ * run follow each other as cycles do. A run that fails or is stopped ends with {"error": MESSAGE} and no [DONE].
  */
 #include "base/hooks.h"
 #include "dialects/core/frame.h"

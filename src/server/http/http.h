@@ -60,8 +60,8 @@ struct sv_http {
     size_t      n_target, counted, fed, fed_body, extension;
     uint8_t     blanks;    /* of the request line, so far */
     char        line_last; /* byte of the request line; NUL: it has not begun; LF: it is over */
-    size_t      max_body; /* may be set by on_head */
-    int         status;   /* of a refusal */
+    size_t      max_body;  /* may be set by on_head */
+    int         status;    /* of a refusal */
     const char *why;
 
     /* What the head says, once head_done. The path is as it came, without the query; host is that of an absolute

@@ -34,7 +34,7 @@ struct sv_server_opts {
     struct wr_engine *engine;
     struct wl_store  *store;
     void             *app;
-    uint8_t           on_busy; /* enum wr_busy, of runs that do not say; 0: WR_REJECT */
+    uint8_t           on_busy;         /* enum wr_busy, of runs that do not say; 0: WR_REJECT */
     bool              no_instructions; /* requests may not say what the system prompt of a run is */
 
     /* Who is it? `key` is what stands behind "Bearer ". Fills the owner, whose texts live as long as the server, or

@@ -565,9 +565,9 @@ int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
     for (; r >= 0 && a.n < c->n; a.n += r >= 0) {
         const struct wl_change *x = &c->changes[a.n];
         a.done[a.n].kind          = x->kind;
-        r = x->kind < WB_LEN(changes) && changes[x->kind].apply
-                    ? changes[x->kind].apply(&a, x, &a.done[a.n], err)
-                    : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)x->kind);
+        r                         = x->kind < WB_LEN(changes) && changes[x->kind].apply
+                                        ? changes[x->kind].apply(&a, x, &a.done[a.n], err)
+                                        : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)x->kind);
     }
     if (r == -UPP_EBUSY)
         c->conflict = a.n;

@@ -113,8 +113,7 @@ void ws_mem_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
 
 /* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
 
-int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
-                       struct upp_err *err)
+int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_thread *thread = c->thread;
     struct ws_mem_thread   *t      = ws_mem_thread(a->m, a->tenant, thread->id);

@@ -27,11 +27,9 @@ static const struct by by[] = {
     [WS_MEM_BLOBS]    = {OF(ws_mem_blob, tenant), AT(ws_mem_blob, v, sizeof(struct wl_blob_key))},
     [WS_MEM_ALIASES]  = {OF(ws_mem_alias, owner),
                          .at    = {offsetof(struct ws_mem_alias, v.kind), offsetof(struct ws_mem_alias, v.text)},
-                         .bytes = {1},
-                         .parts = 2},
+                         .bytes = {1}, .parts = 2},
     [WS_MEM_KEYS]     = {OF(ws_mem_key, tenant),
-                         .at    = {offsetof(struct ws_mem_key, v.route), offsetof(struct ws_mem_key, v.key)},
-                         .parts = 2},
+                         .at = {offsetof(struct ws_mem_key, v.route), offsetof(struct ws_mem_key, v.key)}, .parts = 2},
 };
 
 struct wanted {
@@ -46,8 +44,8 @@ static struct wanted key_of(const struct ws_memory *m, const struct by *b, const
     if (b->of)
         memcpy(&w.of, x + b->of, sizeof w.of);
     for (size_t i = 0; i < b->parts; i++)
-        w.part[i] = b->bytes[i] ? wb_str(x + b->at[i], b->bytes[i])
-                                : *(const struct upp_str *)(const void *)(x + b->at[i]);
+        w.part[i] =
+            b->bytes[i] ? wb_str(x + b->at[i], b->bytes[i]) : *(const struct upp_str *)(const void *)(x + b->at[i]);
     return w;
 }
 

@@ -171,8 +171,8 @@ struct ws_memory {
     size_t   swept; /* slot of the keys where the search for expired ones goes on */
 };
 
-void ws_mem_lock(struct ws_memory *m);
-void ws_mem_unlock(struct ws_memory *m);
+void                            ws_mem_lock(struct ws_memory *m);
+void                            ws_mem_unlock(struct ws_memory *m);
 static inline struct ws_memory *ws_mem(struct wl_store *s)
 {
     return WB_OUTER(s, struct ws_memory, store);
@@ -203,8 +203,7 @@ static inline struct ws_mem_thread *ws_mem_thread(const struct ws_memory *m, con
 {
     return ws_mem_find(m, WS_MEM_THREADS, t, WS_MEM_BYTES(id), WS_MEM_NO_MORE);
 }
-static inline struct ws_mem_run *ws_mem_run(const struct ws_memory *m, const struct ws_mem_tenant *t,
-                                            struct wb_uuid id)
+static inline struct ws_mem_run *ws_mem_run(const struct ws_memory *m, const struct ws_mem_tenant *t, struct wb_uuid id)
 {
     return ws_mem_find(m, WS_MEM_RUNS, t, WS_MEM_BYTES(id), WS_MEM_NO_MORE);
 }
@@ -235,9 +234,9 @@ static inline struct ws_mem_blob *ws_mem_blob(const struct ws_memory *m, const s
 }
 
 /* Into its table, where there is room; out of it; in place of one with the same key. */
-void ws_mem_enter(struct ws_memory *m, enum ws_mem_table t, void *x);
-void ws_mem_leave(struct ws_memory *m, enum ws_mem_table t, const void *x);
-void ws_mem_replace(struct ws_memory *m, enum ws_mem_table t, const void *old, void *x);
+void               ws_mem_enter(struct ws_memory *m, enum ws_mem_table t, void *x);
+void               ws_mem_leave(struct ws_memory *m, enum ws_mem_table t, const void *x);
+void               ws_mem_replace(struct ws_memory *m, enum ws_mem_table t, const void *old, void *x);
 static inline bool ws_mem_room(struct ws_memory *m, enum ws_mem_table t)
 {
     return ws_table_room(&m->tables[t]);
@@ -301,8 +300,7 @@ struct ws_mem_applying {
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes a change; undoes it; frees what it replaced or dropped. */
-typedef int  ws_mem_do(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
-                       struct upp_err *err);
+typedef int ws_mem_do(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err);
 typedef void ws_mem_end(struct ws_mem_applying *a, struct ws_mem_done *d);
 
 ws_mem_do  ws_mem_set_node, ws_mem_set_row, ws_mem_drop_thread, ws_mem_drop_node, ws_mem_drop_run, ws_mem_drop_alias;
@@ -313,7 +311,7 @@ ws_mem_do  ws_mem_drop_blob;
 ws_mem_end ws_mem_undo_value, ws_mem_undo_piece, ws_mem_undo_name, ws_mem_undo_ref, ws_mem_undrop_blob;
 ws_mem_end ws_mem_dropped_blob;
 
-int  ws_mem_no_memory(struct upp_err *err);
+int ws_mem_no_memory(struct upp_err *err);
 /* Counted and cleared. */
 int  ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err) UPP_MUST_CHECK;
 void ws_mem_free(struct ws_memory *m, void *x); /* NULL is fine */

@@ -34,9 +34,9 @@ struct ws_keyed {
     bool              gone; /* from the table: freed with its last seal */
 };
 
-static struct ws_place tenant_place(struct upp_str tenant, const struct ws_master_id *id)
+static struct ws_seal_context tenant_place(struct upp_str tenant, const struct ws_master_id *id)
 {
-    struct ws_place at = {.kind = WS_AT_TENANT, .n = sizeof id->b, .name = tenant};
+    struct ws_seal_context at = {.kind = WS_AT_TENANT, .n = sizeof id->b, .name = tenant};
     memcpy(at.bytes, id->b, sizeof id->b);
     return at;
 }
@@ -44,11 +44,11 @@ static struct ws_place tenant_place(struct upp_str tenant, const struct ws_maste
 static int wrap(const struct ws_mastering *m, struct upp_str tenant, const unsigned char *key, struct wb_arena *a,
                 struct wl_value *ret, struct upp_err *err)
 {
-    char            head[RECORD_HEAD] = {ALIVE};
-    struct ws_place at                = tenant_place(tenant, &m->id);
-    struct upp_str  part              = wb_str((const char *)key, WS_SEAL_KEY);
-    struct ws_seal *seal;
-    int             r = ws_master_seal(ws_master_at(m), &seal, err);
+    char                   head[RECORD_HEAD] = {ALIVE};
+    struct ws_seal_context at                = tenant_place(tenant, &m->id);
+    struct upp_str         part              = wb_str((const char *)key, WS_SEAL_KEY);
+    struct ws_seal        *seal;
+    int                    r = ws_master_seal(ws_master_at(m), &seal, err);
     if (r < 0)
         return r;
     memcpy(head + 1, m->id.b, sizeof m->id.b);
@@ -90,8 +90,8 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
     memcpy(id.b, record.p + 1, sizeof id.b);
     if (!copy_master(s, id, &master))
         return upp_fail(err, UPP_EREFUSED, "the key of tenant '%.*s' is kept with another master key", UPP_FMT(tenant));
-    struct ws_place at = tenant_place(tenant, &id);
-    int             r  = ws_master_seal(&master, &seal, err);
+    struct ws_seal_context at = tenant_place(tenant, &id);
+    int                    r  = ws_master_seal(&master, &seal, err);
     ws_master_wipe(&master);
     if (r < 0)
         return r;

@@ -114,9 +114,9 @@ struct wl_change ws_keys_put(const struct wl_value *v)
 
 /* ---- Records of master keys ------------------------------------------------------------------------ */
 
-static struct ws_place master_place(const struct ws_master_id *id)
+static struct ws_seal_context master_place(const struct ws_master_id *id)
 {
-    struct ws_place at = {.kind = WS_AT_MASTER, .n = sizeof id->b};
+    struct ws_seal_context at = {.kind = WS_AT_MASTER, .n = sizeof id->b};
     memcpy(at.bytes, id->b, sizeof id->b);
     return at;
 }
@@ -132,10 +132,10 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
         return r;
     r = ws_master_name(seal, &id, err);
     if (r >= 0) {
-        struct ws_place at      = master_place(&id);
-        struct upp_str  parts[] = {leaving ? UPP_STR("leaving")
-                                           : UPP_STR("here"), other ? wb_str((const char *)other->key, WS_MASTER)
-                                                                    : (struct upp_str){NULL, 0}};
+        struct ws_seal_context at      = master_place(&id);
+        struct upp_str         parts[] = {leaving ? UPP_STR("leaving")
+                                                  : UPP_STR("here"), other ? wb_str((const char *)other->key, WS_MASTER)
+                                                                           : (struct upp_str){NULL, 0}};
         *ret = (struct wl_value){.space = UPP_STR(WS_SEALED_MASTERS), .name = ws_master_text(&id, name)};
         r    = ws_seal_put(seal, &at, UPP_STR(""), parts, 2, a, &ret->bytes, err);
     }
@@ -146,9 +146,9 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
 /* What the record says of another key; that it can be opened at all says that the key is right. */
 static int read_master(struct ws_sealed *s, struct ws_seal *seal, struct upp_str record, struct upp_err *err)
 {
-    struct ws_place at = master_place(&s->now.id);
-    struct upp_str  parts[2];
-    int             r = ws_seal_get(seal, &at, record, parts, 2, err);
+    struct ws_seal_context at = master_place(&s->now.id);
+    struct upp_str         parts[2];
+    int                    r = ws_seal_get(seal, &at, record, parts, 2, err);
     if (r < 0)
         return upp_wrap(err, r, "the record of the master key");
     s->leaving = wb_str_eq(parts[0], UPP_STR("leaving"));

@@ -30,10 +30,10 @@ static int not_opened(struct upp_err *err, int r, const struct ws_kind *k, const
         const struct wl_value *v = thing;
         return upp_wrap(err, r, "value '%.*s' of '%.*s' cannot be opened", UPP_FMT(v->name), UPP_FMT(v->space));
     }
-    return k == &ws_threads ? upp_wrap(err, r, "thread %s cannot be opened",
-                                       wb_uuid_text(((const struct wl_thread *)thing)->id, text).p)
-                            : upp_wrap(err, r, "run %s cannot be opened",
-                                       wb_uuid_text(((const struct wm_run *)thing)->id, text).p);
+    return k == &ws_threads
+               ? upp_wrap(err, r, "thread %s cannot be opened",
+                          wb_uuid_text(((const struct wl_thread *)thing)->id, text).p)
+               : upp_wrap(err, r, "run %s cannot be opened", wb_uuid_text(((const struct wm_run *)thing)->id, text).p);
 }
 
 static int open_texts(struct ws_seal *x, const struct ws_sealed_texts *t, struct upp_err *err)
@@ -294,14 +294,14 @@ static WEFT_SUSPENDS int open_piece(struct wl_store *s, const struct wl_owner *o
         r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
     if (r < 0)
         return r;
-    struct ws_place at = ws_piece_place(&from, p->number, p->last);
+    struct ws_seal_context at = ws_piece_place(&from, p->number, p->last);
     r = x ? ws_seal_get(x, &at, wb_str_sub(p->bytes, sizeof from.b, SIZE_MAX), &p->bytes, 1, err) : no_key(err);
     ws_keys_give(ws_sealed(s), x);
     return r;
 }
 
-static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a,
-                                   struct wl_piece *ret, struct upp_err *err)
+static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, struct wl_piece *ret,
+                                   struct upp_err *err)
 {
     struct wl_blob_key stored;
     struct wl_piece    p;

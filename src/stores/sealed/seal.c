@@ -91,7 +91,7 @@ static size_t get_u32(const unsigned char *p)
 }
 
 /* The associated data: version, kind, number of parts, lengths and bytes of the place. */
-static bool put_place(EVP_CIPHER_CTX *c, const struct ws_place *at, size_t parts)
+static bool put_place(EVP_CIPHER_CTX *c, const struct ws_seal_context *at, size_t parts)
 {
     unsigned char b[12 + sizeof at->bytes] = {VERSION, at->kind, (unsigned char)parts, (unsigned char)at->n};
     int           n;
@@ -132,7 +132,7 @@ static bool unpack(const unsigned char *p, size_t size, struct upp_str *parts, s
     return at == size;
 }
 
-int ws_seal_put(struct ws_seal *s, const struct ws_place *at, struct upp_str head, const struct upp_str *parts,
+int ws_seal_put(struct ws_seal *s, const struct ws_seal_context *at, struct upp_str head, const struct upp_str *parts,
                 size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
     size_t         size = pack(parts, n, NULL);
@@ -157,8 +157,8 @@ int ws_seal_put(struct ws_seal *s, const struct ws_place *at, struct upp_str hea
     return 0;
 }
 
-int ws_seal_get(struct ws_seal *s, const struct ws_place *at, struct upp_str text, struct upp_str *parts, size_t n,
-                struct upp_err *err)
+int ws_seal_get(struct ws_seal *s, const struct ws_seal_context *at, struct upp_str text, struct upp_str *parts,
+                size_t n, struct upp_err *err)
 {
     int wrote, more;
     for (size_t i = 0; i < n; i++)

@@ -22,7 +22,7 @@ enum {
 };
 
 /* Where a text stands. Two places that differ in anything have different bytes. */
-struct ws_place {
+struct ws_seal_context {
     unsigned char  kind;
     unsigned char  bytes[48];
     size_t         n;
@@ -48,13 +48,13 @@ int             ws_seal_new(const struct ws_seal_keys *keys, struct ws_seal **re
 struct ws_seal *ws_seal_free(struct ws_seal *s); /* NULL is fine; returns NULL */
 
 /* Parts may be no text, and are that again when opened. `head` (often no text) stands before the sealed text. */
-int ws_seal_put(struct ws_seal *s, const struct ws_place *at, struct upp_str head, const struct upp_str *parts,
+int ws_seal_put(struct ws_seal *s, const struct ws_seal_context *at, struct upp_str head, const struct upp_str *parts,
                 size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Opens it where it is, in memory that is the caller's to write: the parts are inside, each followed by a NUL.
  * -UPP_ESTORE: it is not what was sealed there. */
-int ws_seal_get(struct ws_seal *s, const struct ws_place *at, struct upp_str text, struct upp_str *parts, size_t n,
-                struct upp_err *err) UPP_MUST_CHECK;
+int ws_seal_get(struct ws_seal *s, const struct ws_seal_context *at, struct upp_str text, struct upp_str *parts,
+                size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A keyed hash; which: what it is a name of. */
 int ws_seal_name(struct ws_seal *s, unsigned char which, const struct upp_str *parts, size_t n, unsigned char ret[32],

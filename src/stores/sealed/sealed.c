@@ -17,15 +17,15 @@
 
 /* ---- Places ---------------------------------------------------------------------------------------- */
 
-static void place_add(struct ws_place *at, const void *p, size_t n)
+static void place_add(struct ws_seal_context *at, const void *p, size_t n)
 {
     memcpy(at->bytes + at->n, p, n);
     at->n += n;
 }
 
-static struct ws_place place_of(const struct ws_kind *k, const void *thing, unsigned group)
+static struct ws_seal_context place_of(const struct ws_kind *k, const void *thing, unsigned group)
 {
-    struct ws_place at = {.kind = 0};
+    struct ws_seal_context at = {.kind = 0};
     if (k == &ws_rows) {
         const struct wl_row *row = thing;
         at.kind                  = WS_AT_ROW;
@@ -43,7 +43,7 @@ static struct ws_place place_of(const struct ws_kind *k, const void *thing, unsi
         place_add(&at, &((const struct wm_run *)thing)->id, sizeof(struct wb_uuid));
     } else {
         const struct wl_value *v = thing;
-        at                       = (struct ws_place){.kind = WS_AT_VALUE, .space = v->space, .name = v->name};
+        at                       = (struct ws_seal_context){.kind = WS_AT_VALUE, .space = v->space, .name = v->name};
     }
     return at;
 }
@@ -64,9 +64,9 @@ struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, uns
     return x;
 }
 
-struct ws_place ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
+struct ws_seal_context ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
 {
-    struct ws_place at = {.kind = WS_AT_PIECE};
+    struct ws_seal_context at = {.kind = WS_AT_PIECE};
     place_add(&at, sealed_as->b, sizeof sealed_as->b);
     place_add(&at, &number, sizeof number);
     place_add(&at, &(unsigned char){last}, 1);
@@ -201,9 +201,9 @@ static int seal_piece(struct sealing *g, struct wl_change *c, struct upp_err *er
     int              r = p ? ws_seal_blob(g->x, &c->piece->key, &p->key, err) : wb_arena_check(&g->a, err);
     if (r < 0)
         return r;
-    struct ws_place at   = ws_piece_place(&p->key, p->number, p->last);
-    struct upp_str  part = {p->bytes.p ? p->bytes.p : "", p->bytes.n};
-    c->piece             = p;
+    struct ws_seal_context at   = ws_piece_place(&p->key, p->number, p->last);
+    struct upp_str         part = {p->bytes.p ? p->bytes.p : "", p->bytes.n};
+    c->piece                    = p;
     return ws_seal_put(g->x, &at, wb_str((const char *)p->key.b, sizeof p->key.b), &part, 1, &g->a, &p->bytes, err);
 }
 

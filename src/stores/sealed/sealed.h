@@ -7,8 +7,8 @@
  * Each tenant has a key of its own, random, kept wrapped by the master key. AES-256-GCM with a random nonce of 96 bits
  * for each text. The associated data is the row's own key (table, id or position) and format, and the tenant's name is
  * in the key that is derived for texts: no text can be moved to another place. The key of a blob goes through a
- * permutation made of HMACs under the tenant's key (stores/sealed/seal.h), because the sweep needs it back. To forget a tenant
- * is to drop its key.
+ * permutation made of HMACs under the tenant's key (stores/sealed/seal.h), because the sweep needs it back. To forget a
+ * tenant is to drop its key.
  *
  * Which master key it was is known from a value sealed with it: a wrong one is -UPP_EREFUSED before anything is read.
  */

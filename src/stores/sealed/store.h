@@ -10,15 +10,15 @@ enum { WS_NAMES_NAME = 64 };
 
 /* Texts of a thing that are sealed together (columns.h). */
 struct ws_sealed_texts {
-    struct ws_place at;
-    struct upp_str *part[WS_SEAL_PARTS];
-    size_t          n;
-    struct upp_str *home;
-    bool            optional;
+    struct ws_seal_context at;
+    struct upp_str        *part[WS_SEAL_PARTS];
+    size_t                 n;
+    struct upp_str        *home;
+    bool                   optional;
 };
 struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, unsigned group);
 
-struct ws_place ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last);
+struct ws_seal_context ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last);
 
 struct ws_hidden_key {
     unsigned char route[32], key[32];

@@ -123,8 +123,8 @@ static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
         return r;
     if (r == 1) {
         sqlite3_stmt *st = ws_row_of(s, WS_NODE_END);
-        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
-        r    = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
+        *ret             = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
+        r                = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
         (void)sqlite3_reset(st);
         return r;
     }
@@ -268,7 +268,7 @@ static int add_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change
 static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     int64_t expired = s->now_ms - WS_KEY_MS;
-    int r = WS_DO(s, WS_DROP_KEY, err, WS_N(tenant), WS_A(c->key->route), WS_A(c->key->key), WS_N(expired));
+    int     r       = WS_DO(s, WS_DROP_KEY, err, WS_N(tenant), WS_A(c->key->route), WS_A(c->key->key), WS_N(expired));
     if (r >= 0)
         r = ws_do_with(s, WS_ADD_KEY, tenant, NULL, &ws_keys, ws_keys.n, c->key, err);
     if (r == WS_CONSTRAINT)
@@ -279,15 +279,31 @@ static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *
 /* ---- A commit -------------------------------------------------------------------------------------- */
 
 static ws_change_fn *const changes[] = {
-    [WL_ADD_ROW] = add_row,           [WL_ADD_NODE] = add_node,         [WL_ADD_THREAD] = add_thread,
-    [WL_SET_THREAD] = set_thread,     [WL_HOLD_NODE] = hold_node,       [WL_ADD_RUN] = add_run,
-    [WL_SET_RUN] = set_run,           [WL_ADD_ALIAS] = add_alias,       [WL_ADD_KEY] = add_key,
-    [WL_TOUCH_THREAD] = touch_thread, [WL_SET_NODE] = ws_set_node,      [WL_SET_ROW] = ws_set_row,
-    [WL_DROP_THREAD] = ws_drop_thread, [WL_DROP_NODE] = ws_drop_node,   [WL_DROP_RUN] = ws_drop_run,
-    [WL_DROP_ALIAS] = ws_drop_alias,  [WL_PUT_VALUE] = ws_put_value,    [WL_DROP_VALUE] = ws_drop_value,
-    [WL_ADD_PIECE] = ws_add_piece,    [WL_NAME_BLOB] = ws_name_blob,    [WL_ADD_REF] = ws_add_ref,
-    [WL_DROP_REF] = ws_drop_ref,      [WL_DROP_BLOB] = ws_drop_blob,    [WL_LEARN] = ws_learn,
-    [WL_TIDY] = ws_tidy,
+    [WL_ADD_ROW]      = add_row,
+    [WL_ADD_NODE]     = add_node,
+    [WL_ADD_THREAD]   = add_thread,
+    [WL_SET_THREAD]   = set_thread,
+    [WL_HOLD_NODE]    = hold_node,
+    [WL_ADD_RUN]      = add_run,
+    [WL_SET_RUN]      = set_run,
+    [WL_ADD_ALIAS]    = add_alias,
+    [WL_ADD_KEY]      = add_key,
+    [WL_TOUCH_THREAD] = touch_thread,
+    [WL_SET_NODE]     = ws_set_node,
+    [WL_SET_ROW]      = ws_set_row,
+    [WL_DROP_THREAD]  = ws_drop_thread,
+    [WL_DROP_NODE]    = ws_drop_node,
+    [WL_DROP_RUN]     = ws_drop_run,
+    [WL_DROP_ALIAS]   = ws_drop_alias,
+    [WL_PUT_VALUE]    = ws_put_value,
+    [WL_DROP_VALUE]   = ws_drop_value,
+    [WL_ADD_PIECE]    = ws_add_piece,
+    [WL_NAME_BLOB]    = ws_name_blob,
+    [WL_ADD_REF]      = ws_add_ref,
+    [WL_DROP_REF]     = ws_drop_ref,
+    [WL_DROP_BLOB]    = ws_drop_blob,
+    [WL_LEARN]        = ws_learn,
+    [WL_TIDY]         = ws_tidy,
 };
 
 /* What is of all tenants does not make one. */

@@ -26,7 +26,7 @@ static int stray_as_tree(struct ws_sqlite *s, int64_t tenant, const struct wl_no
     struct wb_uuid own = {{0}};
     for (int i = 0; i < 4; i++)
         own.b[i] = (unsigned char)(n->key >> (56 - 8 * i));
-    return s->strays ? WS_DO(s, WS_STRAY_NODE_AS, err, WS_N(tenant), WS_I(&n->tree), WS_N(ws_place(n->key)),
+    return s->strays ? WS_DO(s, WS_STRAY_NODE_AS, err, WS_N(tenant), WS_I(&n->tree), WS_N(ws_seal_context(n->key)),
                              WS_A(family_of(&own)))
                      : 0;
 }
@@ -35,7 +35,7 @@ int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n,
 {
     int r = 0;
     if (n->key >> 32 != wl_family(n->tree))
-        r = WS_DO(s, WS_ADD_STRAY_NODE, err, WS_N(tenant), WS_A(family_of(&n->tree)), WS_N(ws_place(n->key)));
+        r = WS_DO(s, WS_ADD_STRAY_NODE, err, WS_N(tenant), WS_A(family_of(&n->tree)), WS_N(ws_seal_context(n->key)));
     if (r >= 0)
         r = stray_as_tree(s, tenant, n, err);
     if (r >= 0 && (n->name.p || n->metadata.p || n->origin.p))
@@ -185,6 +185,6 @@ int ws_drop_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     if (r >= 0)
         r = WS_DO(s, WS_DROP_BRANCH, err, WS_N(tenant), WS_N(key));
     if (r >= 0)
-        r = WS_DO(s, WS_DROP_STRAY_NODE, err, WS_N(tenant), WS_N(ws_place(key)));
+        r = WS_DO(s, WS_DROP_STRAY_NODE, err, WS_N(tenant), WS_N(ws_seal_context(key)));
     return r < 0 ? r : WS_DO(s, WS_DROP_NODE, err, WS_N(tenant), WS_N(key));
 }

@@ -1,5 +1,5 @@
-/* stores/sqlite/lock.c — see lock.h. flock belongs to the open file: it ends with the process, and two stores of one process
- * keep each other out as well. The file itself stays: taking it away would race with the next owner. */
+/* stores/sqlite/lock.c — see lock.h. flock belongs to the open file: it ends with the process, and two stores of one
+ * process keep each other out as well. The file itself stays: taking it away would race with the next owner. */
 #include "stores/sqlite/lock.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static int try_lock(int fd, int kind)
 
 static int read_info(int fd, struct ws_lock_info *ret)
 {
-    char    text[MAX_TEXT + 1];
+    char text[MAX_TEXT + 1];
     (void)lseek(fd, 0, SEEK_SET);
     int64_t n = wb_fd_read(fd, text, MAX_TEXT);
     if (n < 0)

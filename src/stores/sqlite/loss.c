@@ -106,7 +106,7 @@ static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct 
 int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    struct ws_promise_look     *x  = s->look = wb_calloc(1, sizeof *x);
+    struct ws_promise_look     *x = s->look = wb_calloc(1, sizeof *x);
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
     int r = s->opts.read_only ? ws_lock_look(s->path, &fd, err) : 1;
@@ -192,7 +192,9 @@ static int put_record(struct ws_sqlite *s, const struct ws_promise_look *x, stru
     sqlite3_stmt  *st  = NULL;
     (void)wb_time_upp(&now, time);
     (void)snprintf(name, sizeof name, RECORD "%s", time);
-    int rc = sqlite3_prepare_v2(s->writer.db, "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES(?1, ?2, " WS_SUM("meta", "?1, ?2") ")", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(
+        s->writer.db, "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES(?1, ?2, " WS_SUM("meta", "?1, ?2") ")",
+        -1, &st, NULL);
     if (rc == SQLITE_OK) {
         char text[sizeof x->why + 32];
         (void)snprintf(text, sizeof text, "the %s %s", x->database ? "database" : "write-ahead log", x->why);
@@ -211,7 +213,7 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
 {
     int64_t     is = 0;
     struct stat st;
-    int         r = ws_conn_number(s, &s->writer, "PRAGMA user_version", &is, err);
+    int         r  = ws_conn_number(s, &s->writer, "PRAGMA user_version", &is, err);
     uint32_t    id = (uint32_t)is;
     if (r >= 0 && !id)
         r = put_id(s, &id, err);

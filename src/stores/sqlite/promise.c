@@ -145,10 +145,10 @@ static int read_records(int lock, struct ws_promise_look *x, struct ws_record *b
     x->known = is_a;
     if (is_a)
         x->record = *a;
-    *before       = is_a && is_b ? *b : (struct ws_record){0};
+    *before        = is_a && is_b ? *b : (struct ws_record){0};
     uint64_t moved = page.moved;
-    x->moving     = page.moving;
-    x->moved      = is_a && (uint32_t)(moved >> 32) == tag_of(a->salt) ? (uint32_t)moved : 0;
+    x->moving      = page.moving;
+    x->moved       = is_a && (uint32_t)(moved >> 32) == tag_of(a->salt) ? (uint32_t)moved : 0;
     return 0;
 }
 
@@ -177,7 +177,9 @@ static void ask_log(struct ws_promise_look *x, const struct file *f)
     }
     uint32_t less = r->transactions > w->transactions ? r->transactions - w->transactions : 0;
     is_bad(x, "is %s: %u of %u pages that it must hold are missing, at least %u transaction%s that %s acknowledged",
-           !w->exists ? "gone" : w->there < x->needed ? "cut short" : "damaged",
+           !w->exists             ? "gone"
+           : w->there < x->needed ? "cut short"
+                                  : "damaged",
            x->needed > w->frames ? x->needed - w->frames : 1, x->needed, WB_MAX(less, 1u), less > 1 ? "s" : "",
            less > 1 ? "were" : "was");
 }
@@ -205,16 +207,16 @@ static void compare(struct ws_promise_look *x, const struct file *f, const struc
         return;
     x->needed = r->frames;
     is_bad(x, "is %s: all %u pages that it must hold are missing, %u transaction%s that %s acknowledged",
-           !w->exists        ? "gone"
-           : w->head.whole   ? "another one"
-           : w->there == 0   ? "empty"
-                             : "damaged at its beginning",
+           !w->exists      ? "gone"
+           : w->head.whole ? "another one"
+           : w->there == 0 ? "empty"
+                           : "damaged at its beginning",
            r->frames, r->transactions, r->transactions == 1 ? "" : "s", r->transactions == 1 ? "was" : "were");
 }
 
 int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struct upp_err *err)
 {
-    WB_CLEANUP(file_done) struct file f = {.fd = -1};
+    WB_CLEANUP(file_done) struct file f      = {.fd = -1};
     struct ws_record                  before = {0};
     struct stat                       st;
     char                              name[PATHS], boot[40];
@@ -291,8 +293,8 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     *p            = (struct ws_promise){.fd = lock};
     if (r >= 0 && fstat(lock, &st) != 0)
         r = -errno;
-    void *map = r < 0 ? MAP_FAILED
-                      : mmap(NULL, WS_LOCK_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, lock, WS_LOCK_PAGE);
+    void *map =
+        r < 0 ? MAP_FAILED : mmap(NULL, WS_LOCK_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, lock, WS_LOCK_PAGE);
     if (map == MAP_FAILED && r >= 0)
         r = -errno;
     if (r < 0) {
@@ -462,7 +464,7 @@ void ws_promise_moved(struct ws_promise *p, uint32_t tag, int frames)
     (void)atomic_fetch_sub(&p->map->moving, 1);
 }
 
-void ws_promise_settled(struct ws_promise *p)
+void ws_promise_checkpointed(struct ws_promise *p)
 {
     if (p->map)
         atomic_store(&p->map->moving, 0);

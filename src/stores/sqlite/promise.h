@@ -64,12 +64,12 @@ struct ws_promise_look {
     uint32_t            moved;
     bool                moving;
 
-    bool     bad;      /* something is missing, or damaged: */
-    bool     aside;    /* nothing of the log may be replayed */
-    bool     database; /* it is the database that is missing */
-    int64_t  row;      /* this one must be in the database; 0: nothing is known */
-    char     why[320];
-    char     kept[40]; /* how the name ends under which the log was put aside */
+    bool    bad;      /* something is missing, or damaged: */
+    bool    aside;    /* nothing of the log may be replayed */
+    bool    database; /* it is the database that is missing */
+    int64_t row;      /* this one must be in the database; 0: nothing is known */
+    char    why[320];
+    char    kept[40]; /* how the name ends under which the log was put aside */
 };
 
 /* lock: the descriptor of FILE.lock, or -1: then nothing is known. Blocks. */
@@ -84,7 +84,7 @@ struct ws_promise {
     struct ws_record        next; /* of what is being written: counts once the transaction is acknowledged */
     uint32_t                last; /* the frame that was written last, and its checksum */
     struct ws_sum           last_sum;
-    _Atomic uint32_t        tag;  /* which log it is now: of its salt */
+    _Atomic uint32_t        tag;       /* which log it is now: of its salt */
     bool                    was_clean; /* when it was opened */
     int64_t                 watched_ms;
     bool                    lost; /* the page is in memory alone: somebody has cut the file */
@@ -107,7 +107,7 @@ void ws_promise_synced(struct ws_promise *p);
  * knows). Who fails in the middle does not say the second. From any thread. */
 uint32_t ws_promise_moving(struct ws_promise *p);
 void     ws_promise_moved(struct ws_promise *p, uint32_t tag, int frames);
-void     ws_promise_settled(struct ws_promise *p); /* all of it has been, and nobody moves any */
+void     ws_promise_checkpointed(struct ws_promise *p); /* all of it has been, and nobody moves any */
 
 /* The page of a lock file that somebody has cut cannot be written to: it goes without from then on. At most
  * once a second. */

@@ -303,9 +303,9 @@ static struct ws_arg arg(const struct ws_reading *x, char letter)
     case 'h':
         return WS_N(x->high);
     case 'p':
-        return WS_N(ws_place(x->low));
+        return WS_N(ws_seal_context(x->low));
     case 'q':
-        return WS_N(ws_place(x->high));
+        return WS_N(ws_seal_context(x->high));
     case 'L':
         return WS_I(&x->first);
     default: /* 'H' */

@@ -2,7 +2,8 @@
  *
  * On a full disk runs must still be cancelled and ended, and things be deleted. So a file of some size stands beside
  * the database (FILE-full_disk_reserve) and holds nothing of worth. When the disk is full its room is given back to the
- * disk, and only such commits are taken. When it can be had again, and as much beside it, the disk is not full any more.
+ * disk, and only such commits are taken. When it can be had again, and as much beside it, the disk is not full any
+ * more.
  *
  * It is filled with bytes that no file system makes shorter. That it cannot be had is no failure: then a full disk
  * refuses everything.
@@ -18,7 +19,7 @@ enum { PIECE = 64 << 10 };
 
 /* What follows the last '-' may hold no other and no '.': SQLite takes what is before it for the database, whose mode
  * the file gets. */
-#define NAME "-full_disk_reserve"
+#define NAME        "-full_disk_reserve"
 #define NAME_OF_OLD "-reserve"
 
 static const char text[] = "Room that weft keeps for a full disk, so that runs can still be cancelled and ended, and"

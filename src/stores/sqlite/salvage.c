@@ -26,7 +26,7 @@ struct ws_salvage {
     struct ws_salvage_loss losses[LOSSES];
     size_t                 n_losses;
     unsigned               probes;
-    int64_t                row; /* this one of the log was there; 0: nobody knows */
+    int64_t                row;    /* this one of the log was there; 0: nobody knows */
     bool                   summed; /* its rows have checksums */
 };
 
@@ -173,7 +173,7 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
     struct ws_lock_info         who;
     if (ws_lock_read(path, &who, NULL) >= 0)
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
-    int r = copy_file(s, path, s->copy, err);
+    int         r = copy_file(s, path, s->copy, err);
     struct stat size;
     if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes one without bytes for a new one */
         lose(s, "file", "it is shorter than a page");
@@ -400,8 +400,8 @@ static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t
     }
     wb_buf_addf(&sql, "SELECT %.*s", UPP_FMT(x->columns));
     add_check(s, x->t, &sql);
-    wb_buf_addf(&sql, " FROM %s %s%s", x->t->name,
-                x->t->index ? "INDEXED BY " : "NOT INDEXED", x->t->index ? x->t->index : "");
+    wb_buf_addf(&sql, " FROM %s %s%s", x->t->name, x->t->index ? "INDEXED BY " : "NOT INDEXED",
+                x->t->index ? x->t->index : "");
     if (x->t->numbered)
         wb_buf_addf(&sql, " WHERE %s BETWEEN %lld AND %lld", x->t->key, (long long)from, (long long)to);
     wb_buf_addf(&sql, " ORDER BY %.*s%s", UPP_FMT(wb_buf_str(&key)), down ? " DESC" : "");
@@ -603,7 +603,8 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
     return rc == SQLITE_ROW ? 0 : failed(s, err);
 }
 
-/* What rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to. */
+/* What rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to.
+ */
 static void check_file(struct ws_salvage *s)
 {
     sqlite3_stmt *st  = NULL;
@@ -625,7 +626,7 @@ static void check_file(struct ws_salvage *s)
 static int salvage(struct ws_salvage *s, struct upp_err *err)
 {
     s->summed = is_summed(s);
-    int r = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
+    int r     = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
     for (size_t i = 0; r >= 0 && i < WB_LEN(tables); i++)
         r = take_table(s, &tables[i], err);
     for (size_t i = 0; r >= 0 && s->n_losses && i < WB_LEN(singles); i++)
@@ -635,8 +636,7 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
         r = failed(s, err);
     if (r >= 0 && (sqlite3_exec(s->out, mend, NULL, NULL, NULL) != SQLITE_OK ||
                    sqlite3_exec(s->out, ws_tables_strays, NULL, NULL, NULL) != SQLITE_OK ||
-                   ws_sum_all(s->out) != SQLITE_OK ||
-                   sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
+                   ws_sum_all(s->out) != SQLITE_OK || sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         r = failed(s, err);
     if (r >= 0 && s->row)
         r = ask_row(s, err);

@@ -1,8 +1,8 @@
 /* stores/sqlite/search.c — following the log, and the words that are learned from it.
  *
  * The index says which texts may have all of a word's trigrams, or the word (grams.h), newest first, and decides
- * nothing: it keeps no texts, so whoever asked reads each and compares. What it does not know (fewer than three letters;
- * signs alone) all texts may have, where nothing else is asked for.
+ * nothing: it keeps no texts, so whoever asked reads each and compares. What it does not know (fewer than three
+ * letters; signs alone) all texts may have, where nothing else is asked for.
  *
  * Between following and learning a row may be erased. So whoever learns says how often rows had been changed when it
  * read (`changes`). That is counted twice, when a change is made and when its transaction is over: a reader that counts
@@ -28,8 +28,8 @@ enum {
 
 #define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
 #define PUT_META(name, value)                                                                                          \
-    "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value ", "                                  \
-    WS_SUM("meta", "'" name "', " value) ");"
+    "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
+    ", " WS_SUM("meta", "'" name "', " value) ");"
 
 /* ---- Which index it has ----------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
 {
     static const char ask[] = "SELECT max(value) FROM meta WHERE name = 'search' AND " WS_WHOLE("meta", WS_OF_META);
     int64_t           is = 0, rows = 0;
-    int               r  = ws_conn_number(s, &s->writer, ask, &is, err);
+    int               r = ws_conn_number(s, &s->writer, ask, &is, err);
     if (r < 0)
         return r;
     if (is < WL_INDEX_SUBSTRINGS || is > WL_INDEX_OFF) /* from before there was a choice */
@@ -246,19 +246,7 @@ static void match_of(const struct words *w, bool whole, struct wb_buf *out)
         (void)ws_grams_words(w->p[i], whole, GRAMS / w->n, out);
 }
 
-enum {
-    AT_TENANT = 1,
-    AT_BEFORE,
-    AT_MAX,
-    AT_MATCH,
-    AT_WHO,
-    AT_TOOL,
-    AT_SINCE,
-    AT_UNTIL,
-    AT_LOW,
-    AT_HIGH,
-    AT_FAMILY
-};
+enum { AT_TENANT = 1, AT_BEFORE, AT_MAX, AT_MATCH, AT_WHO, AT_TOOL, AT_SINCE, AT_UNTIL, AT_LOW, AT_HIGH, AT_FAMILY };
 
 static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
 {
@@ -278,7 +266,7 @@ static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
         wb_buf_addf(out, " AND w.time < ?%d", AT_UNTIL);
     if (q->in_family)
         wb_buf_addf(out,
-                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN (SELECT " WS_PLACE(
+                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN (SELECT " WS_SEAL_CONTEXT(
                         "place") " FROM stray_nodes x"
                                  " WHERE x.tenant = w.tenant AND x.family = ?%d))",
                     AT_LOW, AT_HIGH, AT_FAMILY);

@@ -61,7 +61,7 @@ static int settle_log(struct ws_sqlite *s, struct upp_err *err)
 {
     int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
     if (rc == SQLITE_OK)
-        ws_promise_settled(&s->promise);
+        ws_promise_checkpointed(&s->promise);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED || rc == SQLITE_FULL)
         return 0;
     return ws_sqlite_fail(s, s->writer.db, rc, "moving the log into the database", err);

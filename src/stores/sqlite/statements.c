@@ -19,13 +19,12 @@ _Static_assert(WM_COMPLETED == 5, "status < 5 in the SQL below means: has not en
 #define BRANCH " LEFT JOIN branches b ON b.tenant = n.tenant AND b.key = n.key"
 
 /* A new row: its columns, and what is bound to them. */
-#define ADD(table, columns, values)                                                                                    \
-    "INTO " table "(" columns ", sum) VALUES(" values ", " WS_SUM(table, values) ")"
-#define P_3  "?1,?2,?3"
-#define P_5  P_3 ",?4,?5"
-#define P_8  P_5 ",?6,?7,?8"
-#define P_14 P_8 ",?9,?10,?11,?12,?13,?14"
-#define P_29 P_14 ",?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29"
+#define ADD(table, columns, values) "INTO " table "(" columns ", sum) VALUES(" values ", " WS_SUM(table, values) ")"
+#define P_3                         "?1,?2,?3"
+#define P_5                         P_3 ",?4,?5"
+#define P_8                         P_5 ",?6,?7,?8"
+#define P_14                        P_8 ",?9,?10,?11,?12,?13,?14"
+#define P_29                        P_14 ",?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29"
 
 /* A blob's row changes in five ways. */
 #define SET_BLOB(key, pieces, whole, refs, loose)                                                                      \

@@ -168,16 +168,16 @@ struct ws_tenant {
 struct ws_waiter;
 
 struct ws_sqlite {
-    struct wl_store       store;
-    _Atomic unsigned      refs;  /* the owner's, those of background fibers and jobs */
-    _Atomic unsigned      reads; /* under way, or waiting for a worker */
-    struct ws_sqlite_opts opts;
-    char                 *path;
-    struct ws_vfs         vfs;
-    struct ws_lock        lock_file;
-    struct ws_promise     promise; /* of whoever writes */
-    struct ws_promise_look *look;  /* how it was found; while it is opened */
-    bool                  open;    /* all of it went well */
+    struct wl_store         store;
+    _Atomic unsigned        refs;  /* the owner's, those of background fibers and jobs */
+    _Atomic unsigned        reads; /* under way, or waiting for a worker */
+    struct ws_sqlite_opts   opts;
+    char                   *path;
+    struct ws_vfs           vfs;
+    struct ws_lock          lock_file;
+    struct ws_promise       promise; /* of whoever writes */
+    struct ws_promise_look *look;    /* how it was found; while it is opened */
+    bool                    open;    /* all of it went well */
 
     pthread_mutex_t   lock; /* of all to the next line */
     pthread_cond_t    idle; /* a reader was given back; the writer, or a checkpoint, has ended */
@@ -246,8 +246,8 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
 
 /* Keys are unsigned and SQL's numbers are not: with the first bit turned they are in the right order. Works both ways.
  */
-#define WS_PLACE(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
-static inline int64_t ws_place(uint64_t key)
+#define WS_SEAL_CONTEXT(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
+static inline int64_t ws_seal_context(uint64_t key)
 {
     return (int64_t)(key ^ UINT64_C(1) << 63);
 }
@@ -308,8 +308,8 @@ static inline sqlite3_stmt *ws_row_of(struct ws_sqlite *s, enum ws_statement i)
 int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, int64_t *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 /* The same over a table whose columns begin with the tenant and, where it is not NULL, the user. */
-int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
-               const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
+int                ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
+                              const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
 static inline bool ws_changed(struct ws_sqlite *s)
 {
     return sqlite3_changes(s->writer.db) > 0;

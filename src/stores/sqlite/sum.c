@@ -55,14 +55,14 @@ static uint64_t stir_bytes(uint64_t h, const unsigned char *p, size_t n)
     enum { LANES = 4, STEP = 8 * LANES };
     const size_t all = n;
     if (n >= STEP) {
-        uint64_t lane[LANES];
+        uint64_t commit_lock[LANES];
         for (int i = 0; i < LANES; i++)
-            lane[i] = h ^ seeds[i];
+            commit_lock[i] = h ^ seeds[i];
         for (; n >= STEP; p += STEP, n -= STEP)
             for (int i = 0; i < LANES; i++)
-                lane[i] = turn(lane[i], word_at(p + 8 * i));
+                commit_lock[i] = turn(commit_lock[i], word_at(p + 8 * i));
         for (int i = 0; i < LANES; i++)
-            h = stir(h, lane[i]);
+            h = stir(h, commit_lock[i]);
     }
     for (; n >= 8; p += 8, n -= 8)
         h = stir(h, word_at(p));

@@ -1,8 +1,8 @@
 /* stores/sqlite/sum.h — a checksum in each row, over its table's name and all of its columns.
  *
- * Disks change bytes, and a changed text is still a text. The sum is a number of 32 bits in the column `sum`: four bytes
- * and one of the record's head. It is over the key too, so that a row that stands in another's place is noticed. Where
- * the key is a number that SQLite gives (log, runs, blobs), the row's own key counts instead.
+ * Disks change bytes, and a changed text is still a text. The sum is a number of 32 bits in the column `sum`: four
+ * bytes and one of the record's head. It is over the key too, so that a row that stands in another's place is noticed.
+ * Where the key is a number that SQLite gives (log, runs, blobs), the row's own key counts instead.
  *
  * Statements make and compare it with three functions of SQL:
  *
@@ -19,12 +19,12 @@
 #include "log/store.h"
 
 /* The columns, in the order in which they count. */
-#define WS_OF_META     "name, value"
-#define WS_OF_TENANTS  "id, name"
-#define WS_OF_LOG      "tenant, node, pos, n, run, format, body, tape"
-#define WS_OF_NODES    "tenant, key, id, tree, parent, parent_length, holder, created"
-#define WS_OF_THREAD   "id, tree, parent, user, head, kind, version, queued, title, metadata, created, updated, at"
-#define WS_OF_THREADS  "tenant, " WS_OF_THREAD
+#define WS_OF_META    "name, value"
+#define WS_OF_TENANTS "id, name"
+#define WS_OF_LOG     "tenant, node, pos, n, run, format, body, tape"
+#define WS_OF_NODES   "tenant, key, id, tree, parent, parent_length, holder, created"
+#define WS_OF_THREAD  "id, tree, parent, user, head, kind, version, queued, title, metadata, created, updated, at"
+#define WS_OF_THREADS "tenant, " WS_OF_THREAD
 #define WS_OF_RUN                                                                                                      \
     "id, root, parent, thread, node, first, input, version, depth, status, durability, cancel, epoch, queue, agent,"   \
     " call, options, error, u_input, u_output, u_read, u_write, created, started, ended, expires, swept"

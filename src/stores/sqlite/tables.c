@@ -120,10 +120,10 @@ const char ws_tables_strays[] =
     "INSERT OR IGNORE INTO stray_threads SELECT tenant, substr(tree, 1, 4), id FROM threads"
     " WHERE substr(id, 1, 4) <> substr(tree, 1, 4);"
     "INSERT OR IGNORE INTO stray_threads SELECT tenant, family, id FROM kin WHERE substr(id, 1, 4) <> family;"
-    "INSERT OR IGNORE INTO stray_nodes SELECT tenant, substr(tree, 1, 4), " WS_PLACE(
+    "INSERT OR IGNORE INTO stray_nodes SELECT tenant, substr(tree, 1, 4), " WS_SEAL_CONTEXT(
         "key") " FROM nodes"
                " WHERE printf('%08X', key >> 32 & 0xffffffff) <> hex(substr(tree, 1, 4));"
-               "INSERT OR IGNORE INTO stray_nodes SELECT n.tenant, k.family, " WS_PLACE(
+               "INSERT OR IGNORE INTO stray_nodes SELECT n.tenant, k.family, " WS_SEAL_CONTEXT(
                    "n.key") " FROM kin k"
                             " JOIN nodes n ON n.tenant = k.tenant AND n.tree = k.tree WHERE k.family <> substr(k.tree, "
                             "1, 4)"

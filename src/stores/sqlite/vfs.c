@@ -215,15 +215,15 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     int fd = weft__sqlite_opened();
     if (!f->below->pMethods)
         return rc;
-    f->v                    = v;
-    f->path                 = path;
-    f->fd                   = v->hooks ? fd : -1;
-    f->wal                  = flags & SQLITE_OPEN_WAL;
-    f->new                  = flags &SQLITE_OPEN_CREATE;
+    f->v    = v;
+    f->path = path;
+    f->fd   = v->hooks ? fd : -1;
+    f->wal  = flags & SQLITE_OPEN_WAL;
+    f->new  = flags &SQLITE_OPEN_CREATE;
     if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
         watch(f->wal ? &v->log : &v->database, f);
-    int             version = f->below->pMethods->iVersion;
-    f->base.pMethods        = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
+    int version      = f->below->pMethods->iVersion;
+    f->base.pMethods = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
     return rc;
 }
 

@@ -48,11 +48,10 @@ static struct ws_sum add_sum(struct ws_sum s, const unsigned char *p, size_t n, 
 struct ws_wal_head ws_wal_head(const unsigned char p[WS_WAL_HEAD])
 {
     enum { MAGIC = 0x377f0682, VERSION = 3007000 }; /* the last bit of the magic number: the order of words */
-    struct ws_wal_head h  = {.big  = get_u32(p) & 1,
-                             .salt = (uint64_t)get_u32(p + 16) << 32 | get_u32(p + 20),
-                             .sum  = get_sum(p + 24)};
-    bool               is = (get_u32(p) & ~1u) == MAGIC && get_u32(p + 4) == VERSION && get_u32(p + 8) == WS_WAL_PAGE;
-    h.whole               = is && ws_sum_is(add_sum((struct ws_sum){0}, p, 24, h.big), h.sum);
+    struct ws_wal_head h = {
+        .big = get_u32(p) & 1, .salt = (uint64_t)get_u32(p + 16) << 32 | get_u32(p + 20), .sum = get_sum(p + 24)};
+    bool is = (get_u32(p) & ~1u) == MAGIC && get_u32(p + 4) == VERSION && get_u32(p + 8) == WS_WAL_PAGE;
+    h.whole = is && ws_sum_is(add_sum((struct ws_sum){0}, p, 24, h.big), h.sum);
     if (!h.whole)
         h.big = native_big();
     return h;
@@ -179,11 +178,11 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
     int r                                     = reader_open(&x, path, err);
     if (r <= 0)
         return r;
-    ret->exists            = true;
-    ret->there             = x.there;
-    ret->head              = x.head;
-    ret->sum               = x.head.sum;
-    struct ws_sum       at = x.head.sum;
+    ret->exists         = true;
+    ret->there          = x.there;
+    ret->head           = x.head;
+    ret->sum            = x.head.sum;
+    struct ws_sum  at   = x.head.sum;
     const uint32_t last = x.head.whole ? (uint32_t)x.there : 0;
     for (uint32_t i = 1; i <= last; i++) {
         r = read_frame(&x, i, &f, err);
@@ -259,8 +258,8 @@ static int look_at_all(struct applying *x, uint64_t salt, struct ws_sum head, st
             x->frames[i - 1].is |= GOOD;
         uint8_t flags = good ? GOOD : has_page(x, said, &f) ? HELD : 0;
         x->frames[i]  = (struct seen){f.page, f.size, (uint8_t)(flags | (f.salt == salt ? OURS : 0))};
-        said = f.sum;
-        is   = good ? f.sum : a;
+        said          = f.sum;
+        is            = good ? f.sum : a;
     }
     return 0;
 }
@@ -288,8 +287,7 @@ static int write_page(struct applying *x, uint32_t frame, struct upp_err *err)
     int             r = read_frame(&x->from, frame, &f, err);
     if (r < 0)
         return r;
-    int64_t n =
-        WB_CALL(pwrite)(x->to, x->from.bytes + WS_FRAME_HEAD, WS_WAL_PAGE, (int64_t)(f.page - 1) * WS_WAL_PAGE);
+    int64_t n = WB_CALL(pwrite)(x->to, x->from.bytes + WS_FRAME_HEAD, WS_WAL_PAGE, (int64_t)(f.page - 1) * WS_WAL_PAGE);
     return n == WS_WAL_PAGE ? 0 : wb_fail_sys(err, n < 0 ? (int)n : -EIO, UPP_ESTORE, "cannot write the copy");
 }
 

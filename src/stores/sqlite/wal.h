@@ -51,7 +51,7 @@ struct ws_wal_state {
     struct ws_wal_head head;
     uint32_t           frames, transactions; /* what SQLite replays */
     struct ws_sum      sum;                  /* of the last of those frames; of the header where there is none */
-    bool               holds; /* the frame that was asked for is among them, with that checksum */
+    bool               holds;                /* the frame that was asked for is among them, with that checksum */
 };
 
 /* Blocks, as all here. That there is no such file is no failure. */

@@ -197,8 +197,7 @@ enum {
 /* Each is a row or two that are found by their key. */
 static const bool light[] = {
     [WL_ADD_ROW] = true, [WL_ADD_NODE] = true, [WL_ADD_THREAD] = true, [WL_SET_THREAD] = true, [WL_HOLD_NODE] = true,
-    [WL_ADD_RUN] = true, [WL_SET_RUN] = true,  [WL_ADD_ALIAS] = true,  [WL_ADD_KEY] = true,
-    [WL_TOUCH_THREAD] = true,
+    [WL_ADD_RUN] = true, [WL_SET_RUN] = true,  [WL_ADD_ALIAS] = true,  [WL_ADD_KEY] = true,    [WL_TOUCH_THREAD] = true,
 };
 
 static bool is_light(const struct ws_item *x)

@@ -1,4 +1,5 @@
-/* upp/client/guard.c — a wait table around another: every wait ends at the turn's deadline, and when the stream is aborted.
+/* upp/client/guard.c — a wait table around another: every wait ends at the turn's deadline, and when the stream is
+ * aborted.
  *
  * Used from several threads at once (tools at work): nothing here changes but the flag.
  */

@@ -1,4 +1,5 @@
-/* upp/client/round.c — a round of tools: every call of a message, from its start to its result (docs/llm.md has the table).
+/* upp/client/round.c — a round of tools: every call of a message, from its start to its result (docs/llm.md has the
+ * table).
  *
  * Hooks and approvals are called by the one who pulls, one at a time. So are tools that do not block; those that do
  * run beside it. Results are in the order of the calls, executions in the order in which they ended.
@@ -226,8 +227,8 @@ static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *er
     why.code     = 0;
     why.msg[0]   = 0;
     s->value.set = s->value.is_error = false;
-    j->value     = &s->value;
-    j->why       = &why;
+    j->value                         = &s->value;
+    j->why                           = &why;
     run(j);
     r        = finish(s, j, err);
     j->value = NULL;

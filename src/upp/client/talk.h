@@ -106,7 +106,7 @@ void upp__making_loss(void *making, const struct upp_loss *loss); /* on_loss of 
 /* Opens the answer; adds an event to it. -UPP_ENOMEM and -UPP_ELIMIT come from the arena. */
 int  upp__making_open(struct upp__making *m, struct upp_err *err) UPP_MUST_CHECK;
 int  upp__making_take(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
-void upp__making_cut(struct upp__making *m);  /* keeps the output so far */
+void upp__making_cut(struct upp__making *m); /* keeps the output so far */
 
 /* Adds a message to the turn, with an id and a time if it has none. */
 int upp__making_add(struct upp__making *m, struct upp_message *message, struct upp_err *err) UPP_MUST_CHECK;

@@ -157,12 +157,12 @@ static void get_executions(struct get *g)
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
         yyjson_val *approved = yyjson_obj_get(item, "approved");
         list[i]              = (struct upp_execution){
-            .name        = string(g, item, "toolName"),
-            .id          = string(g, item, "toolCallId"),
-            .arguments   = wm_getting_json(&g->in, yyjson_obj_get(item, "arguments")),
-            .result      = wm_getting_json(&g->in, yyjson_obj_get(item, "result")),
-            .is_error    = yyjson_is_true(yyjson_obj_get(item, "isError")),
-            .duration_ms = number(g, item, "duration"),
+                         .name        = string(g, item, "toolName"),
+                         .id          = string(g, item, "toolCallId"),
+                         .arguments   = wm_getting_json(&g->in, yyjson_obj_get(item, "arguments")),
+                         .result      = wm_getting_json(&g->in, yyjson_obj_get(item, "result")),
+                         .is_error    = yyjson_is_true(yyjson_obj_get(item, "isError")),
+                         .duration_ms = number(g, item, "duration"),
         };
         if (approved && yyjson_is_bool(approved))
             list[i].approved = yyjson_is_true(approved) ? UPP_APPROVED_YES : UPP_APPROVED_NO;

@@ -75,7 +75,7 @@ static void judge_multi(struct upp_http *h, CURLMcode r)
 }
 
 /* Outside of libcurl: who has ended, who holds too much, who is to be woken. */
-void upp__curl_settle(struct upp_http *h)
+void upp__curl_dispatch(struct upp_http *h)
 {
     int      left;
     CURLMsg *m;
@@ -131,7 +131,7 @@ static int drive(void *arg, struct upp_err *err)
         judge_multi(h, curl_multi_socket_action(h->multi, events[i].data.fd, what, &running));
     }
     upp__curl_timers(h);
-    upp__curl_settle(h);
+    upp__curl_dispatch(h);
     return 0;
 }
 

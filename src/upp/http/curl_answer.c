@@ -65,7 +65,7 @@ size_t upp__curl_on_body(char *p, size_t size, size_t count, void *arg)
     if (c->moved)
         return n;
     /* What libcurl has decompressed and cannot give away it keeps without a limit of ours: then it is taken here, and
-     * libcurl stops reading afterwards (upp__curl_settle). */
+     * libcurl stops reading afterwards (upp__curl_dispatch). */
     if (!c->coded && c->in.n && c->in.n + n > UPP__CURL_HIGH) {
         c->paused = true;
         return CURL_WRITEFUNC_PAUSE;
@@ -199,7 +199,7 @@ static void lend(struct upp_http_call *c, struct upp_str *ret)
         c->done   = true;
         c->result = moved;
     }
-    upp__curl_settle(c->http);
+    upp__curl_dispatch(c->http);
 }
 
 int upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err)

@@ -4,7 +4,7 @@
  * drives libcurl for everybody (upp/client/lead.h): the same code for a thread that blocks and for fibers.
  *
  * libcurl's callbacks append to a call's buffers and note that there is news; nothing in them enters libcurl again.
- * What was noted is acted upon when libcurl has returned (upp__curl_settle).
+ * What was noted is acted upon when libcurl has returned (upp__curl_dispatch).
  */
 #ifndef UPP_HTTP_CURL_CALL_H
 #define UPP_HTTP_CURL_CALL_H
@@ -80,7 +80,7 @@ static inline int upp__curl_fail_again(const struct upp_http_call *c, struct upp
 int upp__curl_ready(struct upp_http *h, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Outside of libcurl: who has ended, who holds too much, who is to be woken. */
-void upp__curl_settle(struct upp_http *h);
+void upp__curl_dispatch(struct upp_http *h);
 void upp__curl_timers(struct upp_http *h); /* lets libcurl do what is due */
 
 /* ---- Addresses (curl_address.c) -------------------------------------------------------------------------- */

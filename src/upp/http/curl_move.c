@@ -22,9 +22,9 @@ static int go(struct upp_http_call *c, CURLU *to, bool same, const struct upp__o
     (void)curl_multi_remove_handle(c->http->multi, c->easy);
     c->added = false;
     c->away |= !same;
-    int r    = curl_url_get(to, CURLUPART_URL, &url, 0) == CURLUE_OK
-                   ? upp__curl_aim(c, url, o, !c->away, err)
-                   : upp_fail(err, UPP_ENOMEM, "no memory for an address");
+    int r = curl_url_get(to, CURLUPART_URL, &url, 0) == CURLUE_OK
+                ? upp__curl_aim(c, url, o, !c->away, err)
+                : upp_fail(err, UPP_ENOMEM, "no memory for an address");
     curl_free(url);
     if (r < 0)
         return r;

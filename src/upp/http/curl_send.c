@@ -229,7 +229,7 @@ int upp__curl_begin(struct upp_http_call *c, struct upp_err *err)
                         curl_multi_strerror(r));
     c->added = true;
     upp__curl_timers(c->http);
-    upp__curl_settle(c->http);
+    upp__curl_dispatch(c->http);
     return 0;
 }
 

@@ -66,7 +66,7 @@ struct upp__reader {
     uint8_t       text_kind;    /* of the part that upp__say_text has open; 0: none */
     uint32_t      text_part;
     uint32_t      answer_part;
-    struct wb_buf answer; /* the text of the newest text part, if structured output was requested */
+    struct wb_buf answer;  /* the text of the newest text part, if structured output was requested */
     struct wb_buf own_ids; /* JSON: ids that we gave to calls without one, without brackets */
     int           failed;
     void         *own; /* of the adapter */
@@ -180,7 +180,7 @@ static inline uint64_t upp__sum(uint64_t a, uint64_t b) /* of counts of vendors:
 /* The body of an error response, its texts in `a`; of an array the first item. A short body that is neither JSON nor
  * HTML is the message, and so are the members `message` and `detail` that some servers send instead of `error`. */
 void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
-                       struct upp__provider_error *t);
+                              struct upp__provider_error *t);
 
 /* Fails with an error that an answer of status 200 holds. */
 int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err);

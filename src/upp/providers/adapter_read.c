@@ -270,7 +270,7 @@ static struct upp_str get_detail(yyjson_val *v)
 }
 
 void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
-                       struct upp__provider_error *t)
+                              struct upp__provider_error *t)
 {
     struct upp_str text = wb_str_trim(body);
     yyjson_val    *v    = NULL;

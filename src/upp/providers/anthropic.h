@@ -26,7 +26,7 @@ struct upp__anthropic_own {
     struct upp_str model, stop_reason; /* in keep */
     yyjson_val    *usage;              /* in keep: the latest of each count */
     struct upp_str stop_sequence, stop_details, container; /* in keep, as JSON; empty: absent */
-    struct wb_buf  json; /* usage, while it is put together */
+    struct wb_buf  json;                                   /* usage, while it is put together */
 };
 
 /* `exact`: it is complete, no deltas follow. */

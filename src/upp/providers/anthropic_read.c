@@ -49,8 +49,8 @@ static const struct upp__stop stops[] = {
 /* Nothing at all was said. */
 static int filtered(struct upp__reader *r, struct upp_err *err)
 {
-    struct upp_str      json = own_of(r)->stop_details;
-    yyjson_val         *why  = NULL;
+    struct upp_str             json = own_of(r)->stop_details;
+    yyjson_val                *why  = NULL;
     struct upp__provider_error t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
     if (json.p && wj_read(&r->scratch, json, NULL, &why, NULL) == 0)
         t.message = upp__get_str(why, "explanation");

@@ -14,7 +14,7 @@
 /* The newest message of the model: results are results of its calls. */
 struct said {
     const struct upp_message *message;
-    yyjson_val               *raw;    /* what went out; NULL: it was made of the message's parts */
+    yyjson_val               *raw;     /* what went out; NULL: it was made of the message's parts */
     yyjson_val               *own_ids; /* metadata.google.minted */
 };
 

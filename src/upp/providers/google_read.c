@@ -274,7 +274,7 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
 void upp__google_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val     *error = upp__get(v, "error");
-    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
+    yyjson_arr_iter it    = yyjson_arr_iter_with(upp__get(error, "details"));
     yyjson_val     *detail, *violation;
     t->type = upp__get_str(error, "status");
     if (upp__get_str(error, "message").n)

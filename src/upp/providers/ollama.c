@@ -19,7 +19,7 @@ enum { MAX_TEXT = 256 << 20 }; /* of one message */
 struct body {
     struct upp__body b;
     yyjson_val      *own_ids; /* metadata.ollama.minted of the newest message of the model */
-    struct wb_buf    text;   /* of the message being written */
+    struct wb_buf    text;    /* of the message being written */
 };
 
 /* ---- Text and images
@@ -164,7 +164,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
 static void put_assistant(struct body *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(&o->b, m->metadata);
-    o->own_ids       = upp__get(own, "minted");
+    o->own_ids      = upp__get(own, "minted");
     begin_message(o, "assistant");
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_TEXT)
@@ -397,7 +397,7 @@ static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err
     static const struct upp_str names[COUNT] = {
         UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"), UPP_STR_INIT("error")};
     struct own *o = r->own;
-    yyjson_val             *m[COUNT];
+    yyjson_val *m[COUNT];
     upp__pick(v, names, COUNT, m);
     if (m[ERROR])
         return upp__fail_inside(r, v, err);

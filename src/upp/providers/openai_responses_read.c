@@ -436,8 +436,8 @@ int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct
 int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp__provider_error t = {0};
-    yyjson_val         *v;
-    int                 e = upp__parse(r, body, &v, err);
+    yyjson_val                *v;
+    int                        e = upp__parse(r, body, &v, err);
     if (e < 0)
         return e;
     if (upp__openai_error(v, &t))

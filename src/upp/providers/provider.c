@@ -19,11 +19,11 @@
 #include "upp/client/waits.h"
 
 enum {
-    MAX_BODY    = 256 << 20, /* of a request */
-    MAX_ERROR   = 256 << 10, /* of the body of an error; the rest of it is not read */
-    MAX_ANSWER  = 64 << 20,
-    MAX_EVENT   = 16 << 20,
-    MAX_IDLE    = 16, /* idle connections, in an ordinary program */
+    MAX_BODY   = 256 << 20, /* of a request */
+    MAX_ERROR  = 256 << 10, /* of the body of an error; the rest of it is not read */
+    MAX_ANSWER = 64 << 20,
+    MAX_EVENT  = 16 << 20,
+    MAX_IDLE   = 16, /* idle connections, in an ordinary program */
 };
 
 /* An upper limit for sizes: multiples of it do not overflow. */
@@ -219,7 +219,7 @@ static int fail_status(struct upp_step *s, struct call *c, const struct upp_http
     struct state                             *st    = state_of(s);
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16 * (size_t)MAX_ERROR);
     WB_CLEANUP(wb_buf_done) struct wb_buf     body  = {0};
-    struct upp__provider_error                       t     = {.status   = h->status,
+    struct upp__provider_error                t     = {.status   = h->status,
                                                        .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
     static const struct upp_str               ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
                                                                                                 UPP_STR_INIT("x-generation-id")};

@@ -218,7 +218,7 @@ uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_
         return UINT64_MAX;
     struct upp_str s = header(h, UPP_STR("retry-after-ms"));
     struct decimal d;
-    uint64_t       ms = 0, other;
+    uint64_t       ms   = 0, other;
     bool           said = take_decimal(&s, &d) && !s.n && in_ms(d, 1, &ms) && ms <= too_long;
     if ((!said || !ms) && after_ms(header(h, UPP_STR("retry-after")), now_ms, &other) && other <= too_long) {
         said = true;

@@ -87,7 +87,7 @@ static int named(const struct upp__script *s, const struct upp_message *m, uint6
     if (r < 0)
         return r == -UPP_ENOMEM ? r : 0;
     yyjson_val    *state = member(v, "scripted"), *script = member(state, "script");
-    struct upp_str own   = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
+    struct upp_str own = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
     if (script && !(yyjson_is_str(script) && wb_str_eq(wj_text(script), own)))
         return 0;
     v = member(state, "reply");

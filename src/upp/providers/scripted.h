@@ -61,7 +61,7 @@ struct upp__script {
     struct upp_str     name;
     struct upp_str     tail; /* what an answer's metadata ends with: which script it is, by a hash of its text */
     bool               echo;
-    bool               again; /* no reply is used up */
+    bool               again;                 /* no reply is used up */
     uint64_t           delta_bytes, delay_ms; /* of replies that do not say */
     struct upp__reply *replies;
     size_t             n;

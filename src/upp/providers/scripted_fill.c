@@ -31,8 +31,8 @@ static struct upp_str words_after(struct upp_str text, struct upp_str after)
 static struct upp_str value_of(const struct upp__script_fill *f, const struct upp_message *asked)
 {
     for (size_t i = 0; asked && i < asked->n_parts; i++) {
-        struct upp_str found = asked->parts[i].kind == UPP_PART_TEXT ? words_after(asked->parts[i].text, f->after)
-                                                                     : (struct upp_str){0};
+        struct upp_str found =
+            asked->parts[i].kind == UPP_PART_TEXT ? words_after(asked->parts[i].text, f->after) : (struct upp_str){0};
         if (found.n)
             return found;
     }

@@ -81,12 +81,12 @@ static const struct wj_field fill_rows[] = {
 WJ_SHAPE(scripted_fill, struct j_fill, fill_rows);
 
 /* What a provider may say: UPP's twelve. Ours (a store failed, a run waits) are not for models. */
-WJ_ENUM(codes, enum upp_code, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH),
-        WJ_WORD("RATE_LIMITED", UPP_ERATE), WJ_WORD("CONTEXT_LENGTH_EXCEEDED", UPP_ECONTEXT),
-        WJ_WORD("MODEL_NOT_FOUND", UPP_ENOMODEL), WJ_WORD("INVALID_REQUEST", UPP_EINVALID),
-        WJ_WORD("INVALID_RESPONSE", UPP_EPROTO), WJ_WORD("CONTENT_FILTERED", UPP_EFILTERED),
-        WJ_WORD("QUOTA_EXCEEDED", UPP_EQUOTA), WJ_WORD("PROVIDER_ERROR", UPP_EPROVIDER),
-        WJ_WORD("NETWORK_ERROR", UPP_ENET), WJ_WORD("TIMEOUT", UPP_ETIMEOUT), WJ_WORD("CANCELLED", UPP_ECANCELED));
+WJ_ENUM(codes, enum upp_code, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH), WJ_WORD("RATE_LIMITED", UPP_ERATE),
+        WJ_WORD("CONTEXT_LENGTH_EXCEEDED", UPP_ECONTEXT), WJ_WORD("MODEL_NOT_FOUND", UPP_ENOMODEL),
+        WJ_WORD("INVALID_REQUEST", UPP_EINVALID), WJ_WORD("INVALID_RESPONSE", UPP_EPROTO),
+        WJ_WORD("CONTENT_FILTERED", UPP_EFILTERED), WJ_WORD("QUOTA_EXCEEDED", UPP_EQUOTA),
+        WJ_WORD("PROVIDER_ERROR", UPP_EPROVIDER), WJ_WORD("NETWORK_ERROR", UPP_ENET), WJ_WORD("TIMEOUT", UPP_ETIMEOUT),
+        WJ_WORD("CANCELLED", UPP_ECANCELED));
 
 struct j_error {
     struct wj_node node;
@@ -133,16 +133,11 @@ struct j_reply {
     struct upp_str  id;
 };
 static const struct wj_field reply_rows[] = {
-    F_OBJ(struct j_reply, when, "when", 0, scripted_when),
-    F_LIST(struct j_reply, fill, "fill", 0, scripted_fill),
-    F_LIST(struct j_reply, parts, "parts", 0, scripted_part),
-    F_OBJ(struct j_reply, usage, "usage", 0, scripted_usage),
-    F_U64(struct j_reply, delta_bytes, "delta_bytes", 0),
-    F_U64(struct j_reply, delay_ms, "delay_ms", 0),
-    F_OBJ(struct j_reply, error, "error", 0, scripted_error),
-    F_ANY(struct j_reply, data, "data", 0),
-    F_ENUM(struct j_reply, stop, "stop", 0, stops),
-    F_STR(struct j_reply, id, "id", 0),
+    F_OBJ(struct j_reply, when, "when", 0, scripted_when),    F_LIST(struct j_reply, fill, "fill", 0, scripted_fill),
+    F_LIST(struct j_reply, parts, "parts", 0, scripted_part), F_OBJ(struct j_reply, usage, "usage", 0, scripted_usage),
+    F_U64(struct j_reply, delta_bytes, "delta_bytes", 0),     F_U64(struct j_reply, delay_ms, "delay_ms", 0),
+    F_OBJ(struct j_reply, error, "error", 0, scripted_error), F_ANY(struct j_reply, data, "data", 0),
+    F_ENUM(struct j_reply, stop, "stop", 0, stops),           F_STR(struct j_reply, id, "id", 0),
 };
 WJ_SHAPE(scripted_reply, struct j_reply, reply_rows);
 
@@ -256,12 +251,12 @@ static int read_parts(const struct reading *in, const struct j_reply *j, struct 
 static int read_error(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
 {
     const struct j_error *e = j->error;
-    ret->error = (struct upp__script_error){.code           = e->code,
-                                            .status         = (int)e->status,
-                                            .retry_after_ms = e->retry_after_ms,
-                                            .message        = e->message,
-                                            .breaks         = WJ_IS_SET(e, after),
-                                            .after          = e->after};
+    ret->error              = (struct upp__script_error){.code           = e->code,
+                                                         .status         = (int)e->status,
+                                                         .retry_after_ms = e->retry_after_ms,
+                                                         .message        = e->message,
+                                                         .breaks         = WJ_IS_SET(e, after),
+                                                         .after          = e->after};
     if (e->status > 599)
         return refuse(in, e->node.from, "expected a status of at most 599");
     if (j->data || WJ_IS_SET(j, stop) || j->usage)
@@ -299,8 +294,7 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
     ret->delay_ms    = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
     ret->stop        = UPP_STOP_END;
     ret->id          = j->id;
-    ret->metadata =
-        wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
+    ret->metadata    = wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
     if (j->when) {
         ret->contains    = j->when->contains;
         ret->tool_result = j->when->tool_result;
@@ -363,13 +357,12 @@ int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err 
         return r;
     struct reading in = {.arena = &s->arena, .root = v, .script = s, .err = err};
     s->name           = j.name;
-    s->tail =
-        wb_arena_printf(&s->arena, "%.*s%016" PRIx64 "\"}}", UPP_FMT(UPP__SCRIPT_MEMBER), wb_str_hash(text));
-    s->echo           = j.echo;
-    s->again          = j.again;
-    s->delta_bytes    = j.delta_bytes;
-    s->delay_ms       = j.delay_ms;
-    s->at_end         = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;
+    s->tail  = wb_arena_printf(&s->arena, "%.*s%016" PRIx64 "\"}}", UPP_FMT(UPP__SCRIPT_MEMBER), wb_str_hash(text));
+    s->echo  = j.echo;
+    s->again = j.again;
+    s->delta_bytes = j.delta_bytes;
+    s->delay_ms    = j.delay_ms;
+    s->at_end      = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;
     if (s->delay_ms > UPP__SCRIPT_DELAY)
         return refuse(&in, v, "expected a delay_ms of at most 3600000");
     return read_replies(&in, &j);

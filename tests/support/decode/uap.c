@@ -336,9 +336,8 @@ static int on_void(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *e
 
 static bool has_ended(struct upp_str status)
 {
-    static const struct upp_str words[] = {
-        UPP_STR_INIT("completed"), UPP_STR_INIT("incomplete"), UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"),
-        UPP_STR_INIT("expired")};
+    static const struct upp_str words[] = {UPP_STR_INIT("completed"),
+        UPP_STR_INIT("incomplete"), UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"), UPP_STR_INIT("expired")};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(status, words[i]))
             return true;

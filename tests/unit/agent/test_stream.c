@@ -169,11 +169,11 @@ static WEFT_SUSPENDS int one_source(struct agents *p, struct upp_err *err)
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s   = NULL;
     TRY(open_stream(p, UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UAP), &s, err));
     TRY(read_all(s, &out, err));
-    FAIL_UNLESS(test_expect_str(wb_buf_str(&out),
-                                UPP_STR("1 step_start\n1 action add={\"a\":1} note={}\n1 observation add=1 "
+    FAIL_UNLESS(
+        test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n1 action add={\"a\":1} note={}\n1 observation add=1 "
                                         "note=\"noted\"\n1 step_end\n2 step_start\n2 step_end in=5 "
                                         "out=2\n"),
-                                        __FILE__, __LINE__, "events"));
+                                                  __FILE__, __LINE__, "events"));
     return 0;
 }
 
@@ -451,13 +451,12 @@ static WEFT_SUSPENDS int tells_children(struct agents *p, struct upp_err *err)
     weft_stream_close(s);
     weft_agent_free(helper);
     TRY(r);
-    FAIL_UNLESS(
-        test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n1 action helper={\"task\":\"say\"}\n"
+    FAIL_UNLESS(test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n1 action helper={\"task\":\"say\"}\n"
                                         "> 0 subagent_start 'say'\n> 1 step_start\n> 1 step_end\n"
                                         "> 1 subagent_end 'say'\n"
                                         "1 observation helper=\"say\"\n1 step_end in=5 out=2\n"
                                         "2 step_start\n2 step_end in=5 out=2\n"),
-                                                  __FILE__, __LINE__, "events"));
+                                                          __FILE__, __LINE__, "events"));
     return 0;
 }
 
@@ -587,7 +586,8 @@ TEST(agent_stream_that_fails_says_why)
            fails_at_last);
 }
 
-/* ---- What the context holds, and who listens ------------------------------------------------------------------------ */
+/* ---- What the context holds, and who listens ------------------------------------------------------------------------
+ */
 
 static unsigned executed, streamed;
 
@@ -625,7 +625,7 @@ static WEFT_SUSPENDS int both_ways(struct agents *p, struct upp_err *err)
     UPP_CLEANUP(upp_turn_freep) struct upp_turn        *turn = NULL;
     const struct upp_turn                              *same;
     struct weft_agent                                  *a;
-        executed = streamed = 0;
+    executed = streamed = 0;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = looking), &a,
                        err));
     TRY(weft_agent_run(a, UPP_STR("hello"), &turn, err));

@@ -77,7 +77,7 @@ static const struct upp_model_ops listens = {
     .size = sizeof listens, .provider = "ear", .step_size = sizeof(uint32_t), .open = ear_open, .next = ear_next};
 
 #define EAR(e_, words)                                                                                                 \
-    WB_CLEANUP(ear_done) struct ear e_ = {.heard = WB_BUF(1u << 20), .says = (words)};                               \
+    WB_CLEANUP(ear_done) struct ear e_         = {.heard = WB_BUF(1u << 20), .says = (words)};                         \
     const struct upp_model          e_##_model = {.ops = &listens, .name = UPP_STR("m"), .state = &e_}
 
 /* ---- What was given stays as it was ------------------------------------------------------------------------------ */
@@ -96,9 +96,8 @@ static WEFT_SUSPENDS int stream_all(struct weft_agent *a, const struct upp_input
 static WEFT_SUSPENDS int use_all_ways(struct weft_agent *a, const struct upp_message *list, size_t n,
                                       const struct upp_thread *t, struct upp_err *err)
 {
-    const struct upp_input ways[] = {
-        {.size = sizeof ways[0], .history = list, .n_history = n, .text = UPP_STR("And?")},
-        {.size = sizeof ways[0], .thread = t, .text = UPP_STR("And?")}};
+    const struct upp_input ways[] = {{.size = sizeof ways[0], .history = list, .n_history = n, .text = UPP_STR("And?")},
+                                      {.size = sizeof ways[0], .thread = t, .text = UPP_STR("And?")}};
     struct upp_input       was[2];
     memcpy(was, ways, sizeof was);
     for (size_t i = 0; i < 2; i++) {
@@ -155,18 +154,18 @@ TEST(uap_run_and_stream_change_nothing_that_was_given)
 
 static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_middleware   around  = {.name = "m"};
-    static const struct weft_hooks        hooks   = {.arg = NULL};
-    static const struct upp_tool_strategy calls   = {.max_iterations = 3};
-    static const struct weft_rights       rights  = {.max_depth = 2};
-    static struct weft_handoff            handoff = {.prompt = "go on"};
+    static const struct weft_middleware   middleware = {.name = "m"};
+    static const struct weft_hooks        hooks      = {.arg = NULL};
+    static const struct upp_tool_strategy calls      = {.max_iterations = 3};
+    static const struct weft_rights       rights     = {.max_depth = 2};
+    static struct weft_handoff            handoff    = {.prompt = "go on"};
     struct weft_agent                    *a, *b, *to;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "to"), &to, err));
     handoff.to = to;
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .use = p->model, .params = "{\"x\":1}",
                                 .execution = weft_strategy_react, .tools = AGENTS_ALL, .system = "Be kind.",
-                                .structure = "{\"type\":\"object\"}", .middleware = &around, .n_middleware = 1,
+                                .structure = "{\"type\":\"object\"}", .middleware = &middleware, .n_middleware = 1,
                                 .hooks = &hooks, .tool_strategy = &calls, .name = "a", .description = "kind",
                                 .rights = &rights, .handoff = &handoff, .n_handoff = 1),
                        &a, err));
@@ -176,7 +175,7 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(!wb_str_eq(weft_agent_id(a), weft_agent_id(b)));
     FAIL_UNLESS(b->model == a->model && b->params == a->params && b->execution.execute == a->execution.execute &&
                 b->tools.list == a->tools.list && b->tools.n == a->tools.n && b->system == a->system);
-    FAIL_UNLESS(b->structure == a->structure && b->middleware == &around && b->n_middleware == 1 &&
+    FAIL_UNLESS(b->structure == a->structure && b->middleware == &middleware && b->n_middleware == 1 &&
                 b->hooks == &hooks && b->tool_strategy == &calls && b->description == a->description &&
                 b->rights == &rights && b->handoff == &handoff && b->n_handoff == 1);
     return 0;
@@ -261,11 +260,12 @@ static WEFT_SUSPENDS int looks_round(struct weft_run *run, struct upp_err *err)
     (void)weft_run_reasoning(run, &thoughts);
     const struct upp_message *const *said = weft_run_messages(run, &messages);
     const struct upp_message *const *had  = weft_run_history(run, &history);
-    seen->all = run->agent == seen->agent && run->hooks == seen->hooks && run->has_tools && !run->parent &&
-                run->input && wb_str_eq(run->input->parts[0].text, UPP_STR("now")) && history == 1 &&
-                wb_str_eq(had[0]->parts[0].text, UPP_STR("before")) && messages == 1 &&
-                wb_str_eq(said[0]->parts[0].text, UPP_STR("now")) && run->state.step == 0 && thoughts == 0 &&
-                !run->state.plan.p && weft_run_agent_id(run).n == WB_UUID_TEXT;
+    seen->all =
+        run->agent == seen->agent && run->hooks == seen->hooks && run->has_tools && !run->parent && run->input &&
+        wb_str_eq(run->input->parts[0].text, UPP_STR("now")) && history == 1 &&
+                  wb_str_eq(had[0]->parts[0].text, UPP_STR("before")) && messages == 1 &&
+                            wb_str_eq(said[0]->parts[0].text, UPP_STR("now")) && run->state.step == 0 &&
+                                      thoughts == 0 && !run->state.plan.p && weft_run_agent_id(run).n == WB_UUID_TEXT;
     TRY(weft_run_set_metadata(run, UPP_STR("mine"), UPP_STR("1"), err));
     seen->all = seen->all && strstr(run->state.metadata.p, "\"mine\":1");
     const struct weft_reply *reply;
@@ -300,21 +300,21 @@ static WEFT_SUSPENDS int mark_error(void *arg, struct weft_context *c, const str
 
 static WEFT_SUSPENDS int with_context(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_hooks hooks  = {.arg = NULL};
-    struct seen                    seen   = {.hooks = &hooks};
-    const struct weft_middleware   around = {
+    static const struct weft_hooks hooks      = {.arg = NULL};
+    struct seen                    seen       = {.hooks = &hooks};
+    const struct weft_middleware   middleware = {
           .name = "m", .arg = &seen, .before = mark_before, .after = mark_after, .on_error = mark_error};
-    const struct weft_strategy                  looks = {.name = "looks", .execute = looks_round, .opts = &seen};
-    struct upp_part                             part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("before")};
-    const struct upp_message                    past  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct weft_strategy                   looks    = {.name = "looks", .execute = looks_round, .opts = &seen};
+    struct upp_part                              part     = {.kind = UPP_PART_TEXT, .text = UPP_STR("before")};
+    const struct upp_message                     past     = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn     = NULL;
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
-    const struct upp_turn                       *streamed;
-    struct weft_agent                           *a;
+    const struct upp_turn                              *streamed;
+    struct weft_agent                                  *a;
     const struct upp_input in = {.size = sizeof in, .history = &past, .n_history = 1, .text = UPP_STR("now")};
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = looks,
-                                .hooks = &hooks, .middleware = &around, .n_middleware = 1),
+                                .hooks = &hooks, .middleware = &middleware, .n_middleware = 1),
                        &a, err));
     seen.agent = a;
     int r      = weft_agent_run_with(a, &in, &turn, err);
@@ -347,15 +347,15 @@ TEST(uap_strategy_and_middleware_see_their_context_in_run_and_stream)
 
 static WEFT_SUSPENDS int fails_in_a_stream(struct agents *p, struct upp_err *err)
 {
-    struct seen                                         seen   = {0};
-    const struct weft_middleware                        around = {.name = "m", .arg = &seen, .before = mark_before,
-                                                                  .after = mark_after, .on_error = mark_error};
+    struct seen                  seen       = {0};
+    const struct weft_middleware middleware = {
+        .name = "m", .arg = &seen, .before = mark_before, .after = mark_after, .on_error = mark_error};
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s = NULL;
     struct weft_agent                                  *a;
     const struct upp_turn                              *turn;
     struct upp_err                                      why = {0};
-    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &around, .n_middleware = 1), &a,
-                       err));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &middleware, .n_middleware = 1),
+                       &a, err));
     seen.agent = a;
     int r      = weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")), NULL, &s, err);
     if (r >= 0)
@@ -417,11 +417,10 @@ static WEFT_SUSPENDS int every_strategy(struct agents *p, struct upp_err *err)
 {
     static const struct weft_strategy own = {.name = "own", .execute = once};
     TRY(checkpoints_of(p, SCRIPT(REPLY(CALL("1", "add", "")), REPLY(TEXT("done"))), weft_strategy_loop, 2, err));
-    TRY(checkpoints_of(
-        p, SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "add", "")), REPLY(TEXT("hm")), REPLY(TEXT("done"))),
-        weft_strategy_react, 2, err));
     TRY(checkpoints_of(p,
-                       SCRIPT(PLAN_OF(STEP("a", "") "," STEP("b", "\"a\"")), REPLY(TEXT("one")), REPLY(TEXT("two"))),
+                       SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "add", "")), REPLY(TEXT("hm")), REPLY(TEXT("done"))),
+                       weft_strategy_react, 2, err));
+    TRY(checkpoints_of(p, SCRIPT(PLAN_OF(STEP("a", "") "," STEP("b", "\"a\"")), REPLY(TEXT("one")), REPLY(TEXT("two"))),
                        weft_strategy_plan, 3, err));
     return checkpoints_of(p, SCRIPT(REPLY(TEXT("done"))), own, 1, err);
 }
@@ -483,14 +482,16 @@ static WEFT_SUSPENDS bool enough_messages(void *arg, struct weft_run *run)
 
 static WEFT_SUSPENDS int counted(struct agents *p, struct counting *c, struct weft_strategy how, struct upp_err *err)
 {
-    const struct weft_hooks                      hooks = {.arg = c, .on_step_start = count_step,
-                                                          .on_complete = count_complete, .on_error = count_error,
-                                                          .stop = enough_messages};
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    struct weft_agent                           *a    = NULL;
-    int r = weft_agent_new(
-        p->rt,
-        UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = how, .hooks = &hooks), &a, err);
+    const struct weft_hooks                      hooks = {.arg           = c,
+                                                          .on_step_start = count_step,
+                                                          .on_complete   = count_complete,
+                                                          .on_error      = count_error,
+                                                          .stop          = enough_messages};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn  = NULL;
+    struct weft_agent                           *a     = NULL;
+    int                                          r     = weft_agent_new(
+                                                     p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = how, .hooks = &hooks), &a,
+                                                     err);
     if (r >= 0)
         r = weft_agent_run(a, UPP_STR("go"), &turn, err);
     weft_agent_free(a);
@@ -531,9 +532,13 @@ TEST(uap_stop_at_a_number_of_messages)
 }
 
 #define ELEVEN                                                                                                         \
-    STEP("a", "") "," STEP("b", "\"a\"") "," STEP("c", "\"b\"") "," STEP("d", "\"c\"") "," STEP("e", "\"d\"") ","      \
-    STEP("f", "\"e\"") "," STEP("g", "\"f\"") "," STEP("h", "\"g\"") "," STEP("i", "\"h\"") "," STEP("j", "\"i\"") "," \
-    STEP("k", "\"j\"")
+    STEP("a", "")                                                                                                      \
+    "," STEP("b", "\"a\"") "," STEP("c", "\"b\"") "," STEP("d", "\"c\"") "," STEP("e", "\"d\"") "," STEP(              \
+        "f", "\"e\"") "," STEP("g", "\"f\"") "," STEP("h",                                                             \
+                                                      "\"g\"") "," STEP("i",                                           \
+                                                                        "\"h\"") "," STEP("j",                         \
+                                                                                          "\"i\"") "," STEP("k",       \
+                                                                                                            "\"j\"")
 
 static WEFT_SUSPENDS int ten_planned(struct agents *p, struct upp_err *err)
 {
@@ -555,8 +560,8 @@ TEST_WITH(uap_plan_has_ten_steps, .no_torture = "many calls of one kind; plan_* 
 /* Without a new plan the error of a step ends the run, unless the hook has a turn; and then the run is complete. */
 static WEFT_SUSPENDS int recovers(struct agents *p, struct upp_err *err)
 {
-    struct counting                      c    = {.heals = true}, d = {0};
-    const struct weft_strategy           once = weft_plan(.no_replan = true);
+    struct counting            c = {.heals = true}, d = {0};
+    const struct weft_strategy once = weft_plan(.no_replan = true);
     TRY(counted(p, &c, once, err));
     FAIL_UNLESS(c.errors == 1 && c.completes == 1);
     int r = counted(p, &d, once, err);
@@ -637,8 +642,8 @@ static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     struct weft_agent                           *a    = NULL;
     ear.all                                           = true;
-    int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model, .execution = weft_strategy_plan), &a,
-                           err);
+    int r =
+        weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model, .execution = weft_strategy_plan), &a, err);
     if (r >= 0)
         r = weft_agent_run(a, UPP_STR("go"), &turn, err);
     weft_agent_free(a);
@@ -647,11 +652,12 @@ static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
     unsigned             saw = 0;
     size_t               end;
     for (size_t at = 0; at < all.n; at = end) {
-        end = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
-        struct upp_str one = wb_str_sub(all, at, end - at);
-        bool           sees_a = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
-             sees_b           = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
-             sees_c           = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) != SIZE_MAX;
+        end                              = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
+        struct upp_str one               = wb_str_sub(all, at, end - at);
+        bool           sees_a            = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
+                                  sees_b = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
+                                                       sees_c = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) !=
+                                                                            SIZE_MAX;
         saw += sees_c ? sees_a && sees_b : sees_a != sees_b;
     }
     test_note("%.*s", UPP_FMT(all));
@@ -688,18 +694,19 @@ static WEFT_SUSPENDS int speaks_as_before(struct ear *ear, const struct upp_mode
                                           struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *copy = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
-    struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
-                                {.kind = UPP_PART_CALL, .id = UPP_STR("c1"), .name = UPP_STR("add"),
-                                 .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
-                                {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"),
-                                 .text = UPP_STR("3")},
-                                {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn    = NULL;
+    struct upp_part                                       parts[] = {
+                                              {.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
+                                               {.kind = UPP_PART_CALL,
+                                                .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
+                                                                     {.kind = UPP_PART_RESULT,
+                                                                      .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
+                                                                                           {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
     const struct upp_message said[] = {
         {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
         {.role = UPP_ROLE_ASSISTANT, .parts = &parts[1], .n_parts = 1, .metadata = UPP_STR("{\"ear\":{\"n\":1.50}}")},
-        {.role = UPP_ROLE_TOOL, .parts = &parts[2], .n_parts = 1},
-        {.role = UPP_ROLE_USER, .parts = &parts[3], .n_parts = 1}};
+         {.role = UPP_ROLE_TOOL, .parts = &parts[2], .n_parts = 1},
+         {.role = UPP_ROLE_USER, .parts = &parts[3], .n_parts = 1}};
     struct weft_checkpoint cp;
     struct weft_agent     *a;
     struct upp_str         json;
@@ -751,17 +758,17 @@ static WEFT_SUSPENDS int look_at_thread(void *arg, struct weft_context *c, struc
 
 static WEFT_SUSPENDS int appends_at_last(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn = NULL;
-    struct asked                                     x = {0};
-    const struct weft_middleware                     around = {.name = "m", .arg = &x, .after = look_at_thread};
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t          = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn       = NULL;
+    struct asked                                     x          = {0};
+    const struct weft_middleware                     middleware = {.name = "m", .arg = &x, .after = look_at_thread};
     struct weft_agent                               *a;
     size_t                                           n;
     TRY(upp_thread_new(&t, err));
     TRY(upp_thread_user(t, UPP_STR("earlier"), err));
     x.thread = t;
-    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &around, .n_middleware = 1), &a,
-                       err));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = &middleware, .n_middleware = 1),
+                       &a, err));
     int r = weft_ask(a, UPP_STR("now"), &t, &turn, err);
     weft_agent_free(a);
     TRY(r);
@@ -785,10 +792,10 @@ static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_er
 
 static WEFT_SUSPENDS int calls_both(struct agents *p, struct upp_err *err)
 {
-    static const struct weft_tool_opts           off     = {.size = sizeof off, .unchecked = true};
-    static const struct upp_tool                 tools[] = {
-        {.name = "checked", .parameters = "{n: integer}", .run = takes_all},
-        {.name = "unchecked", .parameters = "{n: integer}", .run = takes_all, .extra = &off}};
+    static const struct weft_tool_opts off     = {.size = sizeof off, .unchecked = true};
+    static const struct upp_tool       tools[] = {
+              {.name = "checked", .parameters = "{n: integer}", .run = takes_all},
+              {.name = "unchecked", .parameters = "{n: integer}", .run = takes_all, .extra = &off}};
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     struct weft_agent                           *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {tools, 2}), &a, err));
@@ -803,7 +810,7 @@ static WEFT_SUSPENDS int calls_both(struct agents *p, struct upp_err *err)
 /* covers: UPP-17/4 */
 TEST(uap_tool_may_go_unchecked)
 {
-    AGENTS(SCRIPT(REPLY(CALL("1", "checked", "\"n\":\"x\""), CALL("2", "unchecked", "\"n\":\"x\"")),
-                  REPLY(TEXT("done"))),
-           calls_both);
+    AGENTS(
+        SCRIPT(REPLY(CALL("1", "checked", "\"n\":\"x\""), CALL("2", "unchecked", "\"n\":\"x\"")), REPLY(TEXT("done"))),
+        calls_both);
 }

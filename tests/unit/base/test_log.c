@@ -386,7 +386,7 @@ TEST(log_writes_whole_lines_to_a_descriptor)
     while (wb_str_split(&rest, '\n', &line))
         ALWAYS(line.n == 0 || wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"one\"")) ||
                                         wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"two\"")) ||
-                                        wb_str_eq(line, UPP_STR("time=3")));
+                                                  wb_str_eq(line, UPP_STR("time=3")));
     CHECK_STR(wb_buf_str(&text),
               UPP_STR(TIME_TEXT "level=info msg=\"one\"\n" TIME_TEXT "level=info msg=\"two\"\ntime=3\n"));
 }

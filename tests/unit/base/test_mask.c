@@ -28,7 +28,7 @@ TEST(mask_finds_every_form)
         {"p\xc3\xa4ssw\xc3\xb6rter", "it is p\\u00e4ssw\\u00f6rter!", "it is ***!"},
         {"secret-of-mine", "Basic c2VjcmV0LW9mLW1pbmU=", "Basic ***U="},         /* alone */
         {"secret-of-mine", "Basic dTpzZWNyZXQtb2YtbWluZQ==", "Basic dTp***Q=="}, /* "u:" before it */
-        {"secret-of-mine", "Basic eDp5OnNlY3JldC1vZi1taW5l", "Basic eDp5On***"},  /* "x:y:" */
+        {"secret-of-mine", "Basic eDp5OnNlY3JldC1vZi1taW5l", "Basic eDp5On***"}, /* "x:y:" */
         {"secret-of-mine", "Basic eXl5c2VjcmV0LW9mLW1pbmVlbmQ=", "Basic eXl5***VlbmQ="},
         /* Pieces, of those that look like keys. */
         {"sk-abc-0123456789", "wrong: sk-abc-01... ", "wrong: ***... "},
@@ -86,8 +86,8 @@ TEST(mask_leaves_json_what_it_is)
     struct upp_err                           err;
     CHECK_INT(wb_hide(UPP_STR("12345678"), &number, &err), 0);
     CHECK_INT(wb_hide(UPP_STR("ab\"cd\\ef\"gh\\ij-klmnop"), &quote, &err), 0);
-    CHECK(wb_mask_add(
-        &b, UPP_STR("{\"n\":12345678,\"s\":\"x 12345678\",\"q\":\"ab\\\"cd\\\\ef\\\"gh\\\\ij-klmnop\"}"), true));
+    CHECK(wb_mask_add(&b, UPP_STR("{\"n\":12345678,\"s\":\"x 12345678\",\"q\":\"ab\\\"cd\\\\ef\\\"gh\\\\ij-klmnop\"}"),
+                                  true));
     CHECK_STR(wb_buf_str(&b), UPP_STR("{\"n\":12345678,\"s\":\"x ***\",\"q\":\"***\"}"));
     wb_buf_clear(&b);
     CHECK(wb_mask_add(&b, UPP_STR("{\"q\":\"ab\\\"cd\\\\ef\\\"\"}"), true)); /* a piece that ends before an escape */

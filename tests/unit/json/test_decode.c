@@ -113,7 +113,8 @@ TEST(decode_says_what_it_expected_where)
          "expected an integer of 64 bits that is not negative, found the number 12345678901234567890123"},
         {MSG(",\"usage\":{\"request_tokens\":\"7\"}"), "/messages/0/usage/request_tokens",
          "expected an integer of 64 bits that is not negative, found a string"},
-        {MSG(",\"usage\":{\"input_tokens\":1,\"cost\":true}"), "/messages/0/usage/cost", "expected a number, found true"},
+        {MSG(",\"usage\":{\"input_tokens\":1,\"cost\":true}"), "/messages/0/usage/cost",
+         "expected a number, found true"},
         {MSG(",\"usage\":{\"cost\":1}"), "/messages/0/usage", "member 'input_tokens' is missing"},
         {MSG(",\"metadata\":[]"), "/messages/0/metadata", "expected an object, found an array"},
         {MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\"},{\"id\":\"3\",\"role\":7}]"), "/messages/0/replies/1/role",
@@ -254,10 +255,9 @@ TEST(decode_tells_in_what_order_members_came)
 
 TEST(decode_collects_problems)
 {
-    static const char text[] =
-        "{\"title\":7,\"messages\":[{\"role\":\"user\",\"content\":5,\"usage\":{\"cost\":\"?\"},"
-        "\"metadata\":[]},{\"id\":\"2\",\"role\":\"user\",\"content\":[{\"id\":\"\"},\"x\"],"
-        "\"replies\":[{}]}],\"tags\":[\"a\",1,null],\"version\":-1,\"version\":2}";
+    static const char text[] = "{\"title\":7,\"messages\":[{\"role\":\"user\",\"content\":5,\"usage\":{\"cost\":\"?\"},"
+                               "\"metadata\":[]},{\"id\":\"2\",\"role\":\"user\",\"content\":[{\"id\":\"\"},\"x\"],"
+                               "\"replies\":[{}]}],\"tags\":[\"a\",1,null],\"version\":-1,\"version\":2}";
     static const char problems[] =
         "/title: expected a string, found the number 7\n"
         "/messages/0/content: expected a string or an array, found the number 5\n"
@@ -273,8 +273,8 @@ TEST(decode_collects_problems)
         "/tags/2: expected a string, found null\n"
         "/version: expected an integer of 64 bits that is not negative, found the number -1\n"
         ": member 'id' is missing\n";
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b    = WB_BUF(1u << 20);
     struct upp_err                            err  = {0};
     struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
     struct wj_plans                           plans;
@@ -310,8 +310,8 @@ TEST(decode_tells_each_problem_once)
          "/messages/0/usage/request_tokens: expected an integer of 64 bits that is not negative, found a string\n"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     b    = WB_BUF(1u << 20);
         struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
         struct wj_plans                           plans;
         struct chat                               c;
@@ -557,8 +557,9 @@ TEST(decode_tells_of_every_unknown_member)
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
     struct wj_decode_opts opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b, .closed = true};
     struct chat           c;
-    CHECK_INT(decode(&a, "{\"x\":1,\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"y\":2}],\"id\":\"c\"}", &opts, &c, NULL),
-              2);
+    CHECK_INT(
+        decode(&a, "{\"x\":1,\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"y\":2}],\"id\":\"c\"}", &opts, &c, NULL),
+        2);
     CHECK(wb_buf_check(&b, NULL) == 0);
     CHECK_STR(wb_buf_str(&b), UPP_STR("/x: expected no such member\n/messages/0/y: expected no such member\n"));
     CHECK(c.id.p && c.messages.n == 1 && c.messages.p[0].role == ROLE_USER);

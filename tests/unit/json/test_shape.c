@@ -47,11 +47,11 @@ struct odd {
     uint64_t       i;
 };
 #define S(nm, fl) F_STR(struct odd, s, nm, fl)
-static const struct wj_field alias_or[] = {S("a", 0), S("b", F_ALIAS | F_OR), S("b", 0)},
-                             alone_or[] = {S("a", F_OR)}, or_other[] = {S("a", F_OR), S("b", 0)},
-                             alias[] = {S("a", F_ALIAS)}, twice[] = {S("a", 0), S("b", 0), S("a", 0)},
-                             items[] = {S("a", F_BAD_ITEMS)}, foreign[] = {F_STR(struct message, vendor_id, "a", 0)},
-                             good[] = {S("a", F_OR), F_U64(struct odd, i, "a", 0), S("b", F_ALIAS)};
+static const struct wj_field alias_or[] = {S("a", 0), S("b", F_ALIAS | F_OR), S("b", 0)}, alone_or[] = {S("a", F_OR)},
+                             or_other[] = {S("a", F_OR), S("b", 0)}, alias[] = {S("a", F_ALIAS)},
+                             twice[] = {S("a", 0), S("b", 0), S("a", 0)}, items[] = {S("a", F_BAD_ITEMS)},
+                             foreign[] = {F_STR(struct message, vendor_id, "a", 0)},
+                             good[]    = {S("a", F_OR), F_U64(struct odd, i, "a", 0), S("b", F_ALIAS)};
 static const struct {
     struct wj_shape shape;
     const char     *wrong;
@@ -77,9 +77,9 @@ TEST(shape_tables_are_checked)
         CHECK_STR(wb_cstr(wrong), wb_cstr(wrong_cases[i].wrong));
     }
     static const struct wj_shape *const shapes[] = {
-        &chat.of,           &message.of,     &usage.of,       &part.of,       &wd_ui_part.of,   &wd_ui_message.of,
-        &wd_pai_usage.of,   &wd_pai_part.of, &wd_pai_item.of, &wd_tp_usage.of, &wd_pai_message.of, &wd_tp_message.of,
-        &wd_tp_turn.of,     &wd_tp_agent.of, &wd_tp_thread.of, &wd_envelope.of, &wd_aap_content.of, &wd_aap_message.of,
+        &chat.of,         &message.of,     &usage.of,        &part.of,        &wd_ui_part.of,     &wd_ui_message.of,
+        &wd_pai_usage.of, &wd_pai_part.of, &wd_pai_item.of,  &wd_tp_usage.of, &wd_pai_message.of, &wd_tp_message.of,
+        &wd_tp_turn.of,   &wd_tp_agent.of, &wd_tp_thread.of, &wd_envelope.of, &wd_aap_content.of, &wd_aap_message.of,
     };
     for (size_t i = 0; i < WB_LEN(shapes); i++) {
         test_note("%s", shapes[i]->name);

@@ -1,5 +1,5 @@
 /* Threads that are deleted, and trees that are erased. */
-#include "log/half.h"
+#include "log/staged.h"
 #include "support/said.h"
 
 static const struct wb_uuid nobody;
@@ -30,13 +30,13 @@ static WEFT_SUSPENDS int put_half(struct wl_store *s, const struct wl_thread *t,
     struct wm_row   row = {.time_ms = 9, .entries = &e, .n_entries = 1};
     uint64_t        pos = 0;
     char            id[WB_UUID_TEXT + 1];
-    struct wl_value v = {.space = UPP_STR(WL_HALF), .name = wb_uuid_text(t->id, id)};
+    struct wl_value v = {.space = UPP_STR(WL_STAGED), .name = wb_uuid_text(t->id, id)};
     TRY(wl_get_node(s, O, t->head, &node, err));
     TRY(wl_branch_make(&node, 1, &branch[0], err));
     TRY(wl_branch_make(&branch[0], 1, &branch[1], err));
     keys[0] = branch[0].key;
     keys[1] = branch[1].key;
-    v.bytes = wl_half_text(a, keys, 2);
+    v.bytes = wl_staged_text(a, keys, 2);
     TRY(wb_arena_check(a, err));
     TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch[0]), ADD_NODE(&branch[1]), PUT_VALUE(&v)));
     return tree_row(s, O, keys[0], &pos, nobody, &row, err);
@@ -85,7 +85,7 @@ static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, stru
     struct wl_value                          *values;
     struct wl_node                            node;
     size_t                                    n;
-    TRY(wl_list_values(s, O, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, &n, err));
+    TRY(wl_list_values(s, O, UPP_STR(WL_STAGED), (struct upp_str){0}, 10, &a, &values, &n, err));
     FAIL_UNLESS(n == 0);
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
         int r = wl_get_node(s, O, w->half[i], &node, err);
@@ -100,14 +100,14 @@ static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, stru
 static WEFT_SUSPENDS int half_is_known(struct wl_store *s, const struct world *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
-    struct wl_half                            half = {0};
+    struct wl_staged                          half = {0};
     struct wl_node                            node;
-    TRY(wl_half_read(s, O, wl_family(w->k.t.tree), &a, &half, err));
+    TRY(wl_staged_read(s, O, wl_family(w->k.t.tree), &a, &half, err));
     for (size_t i = 0; i < WB_LEN(w->half); i++) {
         int r = wl_get_node(s, O, w->half[i], &node, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
-        FAIL_UNLESS(r < 0 || wl_half_has(&half, w->half[i]));
+        FAIL_UNLESS(r < 0 || wl_staged_has(&half, w->half[i]));
     }
     return 0;
 }

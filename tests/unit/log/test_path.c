@@ -223,9 +223,9 @@ static int ring_get(struct wl_store *s, const struct wl_ask *ask, struct wb_aren
     (void)s, (void)a;
     if (ask->what != WL_GET_NODE || key == 0 || key > ring_n)
         return upp_fail(err, UPP_ENOTFOUND, "none");
-    size_t i               = (size_t)key - 1;
-    *(struct wl_node *)ret = (struct wl_node){
-        .key = key, .parent = i + 1 < ring_n ? key + 1 : ring_last, .parent_length = 1};
+    size_t i = (size_t)key - 1;
+    *(struct wl_node *)ret =
+        (struct wl_node){.key = key, .parent = i + 1 < ring_n ? key + 1 : ring_last, .parent_length = 1};
     return 0;
 }
 

@@ -139,8 +139,7 @@ static int crowded_commit(struct wl_store *s, struct wl_commit *c, struct upp_er
     return x->real->ops->commit(x->real, c, err);
 }
 
-static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
-                       struct upp_err *err)
+static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret, struct upp_err *err)
 {
     struct crowded *x = WB_OUTER(s, struct crowded, store);
     if (ask->what == WL_GET_NODE && x->nodes && x->nodes--) {
@@ -152,12 +151,12 @@ static int crowded_get(struct wl_store *s, const struct wl_ask *ask, struct wb_a
 
 TEST(log_ids_that_are_taken_are_minted_again)
 {
-    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    static const struct wl_store_ops ops        = {.size = sizeof ops, .commit = crowded_commit, .get = crowded_get};
-    struct wl_thread                 t, u;
-    struct wb_uuid                   id;
-    struct upp_err                   err = {0};
+    WB_CLEANUP(tree_closep) struct wl_store  *s   = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    static const struct wl_store_ops          ops = {.size = sizeof ops, .commit = crowded_commit, .get = crowded_get};
+    struct wl_thread                          t, u;
+    struct wb_uuid                            id;
+    struct upp_err                            err = {0};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     for (unsigned taken = 0; taken <= WL_MINTS; taken++) {

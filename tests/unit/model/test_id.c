@@ -12,11 +12,11 @@ TEST(model_id_survives_its_uuid)
         {.node = (uint64_t)1 << 63, .index = 7, .noun = WM_NOUN_TURN},
     };
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        struct wm_id    back;
-        struct wm_place place;
-        struct wb_uuid  u = wm_id_uuid(ids[i]);
+        struct wm_id       back;
+        struct wm_position place;
+        struct wb_uuid     u = wm_id_uuid(ids[i]);
         CHECK_INT(wb_uuid_version(u), 4);
-        CHECK(!wm_place_parse(u, &place));
+        CHECK(!wm_position_parse(u, &place));
         CHECK(wm_id_parse(u, &back));
         CHECK(back.node == ids[i].node && back.index == ids[i].index && back.noun == ids[i].noun &&
               back.attempt == ids[i].attempt && back.part == ids[i].part);
@@ -67,14 +67,15 @@ TEST(model_id_of_others_is_not_ours)
 TEST(model_id_is_no_place)
 {
     for (uint32_t i = 0; i < 20000; i++) {
-        struct wm_id    id  = {.node = UINT64_C(0x0123456789abcdef) * (i + 1), .index = i, .noun = 1 + i % 4, .part = i % WM_PARTS};
-        struct wm_place at  = {.node = id.node, .length = i, .step = (uint16_t)i};
-        struct wb_uuid  one = wm_id_uuid(id), two = wm_place_uuid(at);
-        struct wm_id    back;
-        struct wm_place place;
+        struct wm_id id = {
+            .node = UINT64_C(0x0123456789abcdef) * (i + 1), .index = i, .noun = 1 + i % 4, .part = i % WM_PARTS};
+        struct wm_position at  = {.node = id.node, .length = i, .step = (uint16_t)i};
+        struct wb_uuid     one = wm_id_uuid(id), two = wm_position_uuid(at);
+        struct wm_id       back;
+        struct wm_position place;
         CHECK(wm_id_parse(one, &back) && back.node == id.node && back.index == i && back.part == id.part);
-        CHECK(wm_place_parse(two, &place) && place.node == id.node && place.length == i);
-        CHECK(!wm_place_parse(one, &place) && !wm_id_parse(two, &back));
+        CHECK(wm_position_parse(two, &place) && place.node == id.node && place.length == i);
+        CHECK(!wm_position_parse(one, &place) && !wm_id_parse(two, &back));
     }
 }
 

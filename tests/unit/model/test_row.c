@@ -308,14 +308,14 @@ TEST(model_row_that_cannot_be_read_is_not_written)
 
 TEST(model_row_keeps_what_was_taken_back)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b     = WB_BUF(1u << 20);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
-    struct upp_part                           part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("well")};
-    struct wm_entry                           entry = {.kind     = WM_ENTRY_MESSAGE,
-                                                       .origin   = 1,
-                                                       .audience = 1,
-                                                       .attempt  = 3,
-                                                       .message  = {.role = 2, .parts = &part, .n_parts = 1}};
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b      = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
+    struct upp_part                           part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("well")};
+    struct wm_entry                           entry  = {.kind     = WM_ENTRY_MESSAGE,
+                                                        .origin   = 1,
+                                                        .audience = 1,
+                                                        .attempt  = 3,
+                                                        .message  = {.role = 2, .parts = &part, .n_parts = 1}};
     struct wm_event                           record = {.kind = WM_VOID, .last = 4};
     struct wm_row  row  = {.event = 5, .epoch = 2, .records = &record, .n_records = 1, .lost = &entry}, back;
     struct upp_str tape = UPP_STR("\1\2\3\4\0"); /* message, part, one delta of four bytes */

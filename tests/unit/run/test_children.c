@@ -185,7 +185,8 @@ static bool walk(yyjson_val *v, yyjson_val *parent, struct wb_buf *out, uint64_t
     yyjson_val *started = yyjson_obj_get(v, "started");
     uint64_t    when    = 0;
     *input              = tokens(v, "totalUsage", "inputTokens");
-    return *input == sum && text_in(v, "turnId").n == WB_UUID_TEXT && started && wb_str_u64(wj_text(started), &when) && when > 0;
+    return *input == sum && text_in(v, "turnId").n == WB_UUID_TEXT && started && wb_str_u64(wj_text(started), &when) &&
+           when > 0;
 }
 
 static WEFT_SUSPENDS int check_trace(struct family *f, const char *want, struct upp_err *err)
@@ -393,8 +394,8 @@ static void look_at_line(void *arg, enum wb_log_level level, struct upp_str line
 {
     char text[256];
     (void)arg, (void)level;
-    (void)snprintf(text, sizeof text, "child=%s parent=%s agent=helper agent_id=%s parent_agent_id=%s call=c1", seen.run,
-                   seen.parent, seen.agent_id, seen.parent_agent_id);
+    (void)snprintf(text, sizeof text, "child=%s parent=%s agent=helper agent_id=%s parent_agent_id=%s call=c1",
+                   seen.run, seen.parent, seen.agent_id, seen.parent_agent_id);
     seen.lines += seen.run[0] && wb_str_find(line, wb_cstr(text), 0) != SIZE_MAX;
 }
 

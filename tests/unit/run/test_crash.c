@@ -25,9 +25,9 @@ struct stage {
     uint64_t          commits; /* of the first life */
     unsigned          died;
 
-    bool                    sums;   /* what its steps used is what it used */
-    const char             *log;    /* what the log must say in the end, whenever it died; NULL: anything */
-    const struct wr_around *around; /* of the agent that is started; NULL: none */
+    bool                        sums;       /* what its steps used is what it used */
+    const char                 *log;        /* what the log must say in the end, whenever it died; NULL: anything */
+    const struct wr_middleware *middleware; /* of the agent that is started; NULL: none */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -44,7 +44,7 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->frail.applies = st->applies;
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
-    st->rig.agents[0].around = st->around;
+    st->rig.agents[0].middleware = st->middleware;
     if (st->strategy)
         st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
@@ -423,14 +423,14 @@ TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds =
     const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 2),
                                             weft_memory(.max_tokens = 1000000),
                                             {.name = "meddle", .before = meddle, .after = meddled}};
-    const struct wr_around      *around;
-    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    const struct wr_middleware  *middleware;
+    CHECK_INT(wa_middleware_new(list, WB_LEN(list), NULL, &middleware, NULL), 0);
     meddled_and_whole = true;
     static struct stage st; /* frames are small */
     st              = everything;
-    st.around       = around;
+    st.middleware   = middleware;
     uint64_t deaths = sweep(&st);
-    wa_around_free(around);
+    wa_middleware_free(middleware);
     CHECK(deaths >= 30);
     CHECK(meddled_and_whole);
 }
@@ -575,13 +575,13 @@ TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .
 {
     const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG}};
     const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 1)};
-    const struct wr_around      *around;
-    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    const struct wr_middleware  *middleware;
+    CHECK_INT(wa_middleware_new(list, WB_LEN(list), NULL, &middleware, NULL), 0);
     struct stage st = telling_waves;
-    st.around       = around;
+    st.middleware   = middleware;
     st.log          = SAID(FLAGGED);
     uint64_t deaths = sweep(&st);
-    wa_around_free(around);
+    wa_middleware_free(middleware);
     CHECK(deaths >= 40);
 }
 

@@ -53,7 +53,7 @@ TEST(run_open_joins_halves_of_a_pair)
             (void)EXPECT(o->tape.events == cases[i].events);
         }
         wr_open_free(&e, o);
-        wr_spares_done(&e.spares);
+        wr_pools_done(&e.pools);
         wb_arena_done(&a);
     }
 }

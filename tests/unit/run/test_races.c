@@ -1,6 +1,6 @@
 /* Races of the engine that were found by looking: cancels, readers and children. Each is played at the moment that
- * matters, on a store that is held up there. (Those that nobody thought of are looked for from seeds, in tests/unit/run/test_sim.c
- * and tests/unit/run/test_busy.c.) */
+ * matters, on a store that is held up there. (Those that nobody thought of are looked for from seeds, in
+ * tests/unit/run/test_sim.c and tests/unit/run/test_busy.c.) */
 #include <stdio.h>
 #include <string.h>
 

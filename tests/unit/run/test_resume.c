@@ -142,8 +142,8 @@ struct scene {
     uint64_t          seed;
     unsigned          delay_ms;
     const char       *extra;
-    bool              torn; /* attempts break after some output */
-    uint64_t          leave, disconnects; /* disconnects: how many of them, from seeds; 0: after every event */
+    bool              torn;                /* attempts break after some output */
+    uint64_t          leave, disconnects;  /* disconnects: how many of them, from seeds; 0: after every event */
     uint64_t          frames, connections; /* frames: of the dialect that has the fewest */
     struct weft__sim *sim;
     struct disk      *disk;
@@ -170,11 +170,11 @@ enum { DIALECTS = 5 };
 static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb_buf texts[DIALECTS],
                                   struct upp_err *err)
 {
-    static const struct wd_stream_ops *const dialects[DIALECTS] = {
-        &wd_stream_uap, &wd_stream_ui, &wd_stream_upp, &wd_stream_assistants, &wd_stream_agentapi};
-    struct client     clients[2 * DIALECTS];
-    struct weft_scope all = {0};
-    int               r   = 0;
+    static const struct wd_stream_ops *const dialects[DIALECTS] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_upp,
+                                                                   &wd_stream_assistants, &wd_stream_agentapi};
+    struct client                            clients[2 * DIALECTS];
+    struct weft_scope                        all = {0};
+    int                                      r   = 0;
     for (size_t i = 0; i < WB_LEN(clients); i++) {
         clients[i] = (struct client){.rig    = &s->rig,
                                      .run    = run,

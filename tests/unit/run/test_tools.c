@@ -19,10 +19,10 @@ static int ask_run(struct scene *sc, const char *script, struct round *round, st
 {
     const struct wr_tool           tools[] = {{.spec = ROUND_SPEC("f"), .base = scene_tool(sc, NULL)}};
     const struct upp_tool_strategy hooks   = scene_hooks(sc);
-    round->script                        = script;
-    round->tools                         = tools;
-    round->n_tools                       = 1;
-    round->hooks                         = &hooks;
+    round->script                          = script;
+    round->tools                           = tools;
+    round->n_tools                         = 1;
+    round->hooks                           = &hooks;
     return round_play(round, err);
 }
 
@@ -222,12 +222,11 @@ static WEFT_SUSPENDS int ask_a_person(struct round *round, struct upp_err *err)
 
 static int asked(struct asking *a, bool flag, struct upp_err *err)
 {
-    const struct wr_tool           tools[] = {
-                  {.spec = ROUND_SPEC("f"), .approval = flag, .base = scene_tool(&a->sc, NULL)}};
-    const struct upp_tool_strategy hooks   = scene_hooks(&a->sc);
-    a->story             = (struct wb_buf)WB_BUF(4096);
-    struct round round   = {
-          .script = ONE("f", "{\"x\":1}"), .tools = tools, .n_tools = 1, .hooks = &hooks, .act = ask_a_person, .arg = a};
+    const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .approval = flag, .base = scene_tool(&a->sc, NULL)}};
+    const struct upp_tool_strategy hooks = scene_hooks(&a->sc);
+    a->story                             = (struct wb_buf)WB_BUF(4096);
+    struct round round                   = {
+                          .script = ONE("f", "{\"x\":1}"), .tools = tools, .n_tools = 1, .hooks = &hooks, .act = ask_a_person, .arg = a};
     return round_play(&round, err);
 }
 
@@ -315,7 +314,8 @@ TEST(tools_executions_of_another_life)
     struct upp_err                         err     = {0};
     const struct wr_tool                   tools[] = {
                           {.spec = ROUND_SPEC("f"), .base = {.run = takes_50}},
-                          {.spec = ROUND_SPEC("g"), .base = {.run = takes_50, .approval = scene_tool(&a.sc, NULL).approval, .arg = &a.sc}},
+                          {.spec = ROUND_SPEC("g"),
+                           .base = {.run = takes_50, .approval = scene_tool(&a.sc, NULL).approval, .arg = &a.sc}},
                           {.spec = ROUND_SPEC("h"), .kind = WR_TOOL_CLIENT},
     };
     const struct upp_tool_strategy hooks = {.arg = &a.sc, .on_before = scene_hooks(&a.sc).on_before};

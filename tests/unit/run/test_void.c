@@ -1,4 +1,5 @@
-/* What an attempt said that was taken back: kept for readers up to a limit, and gone with the answer that came of it. */
+/* What an attempt said that was taken back: kept for readers up to a limit, and gone with the answer that came of it.
+ */
 #include <string.h>
 
 #include "base/hooks.h"
@@ -39,7 +40,7 @@ static bool plays(struct scene sc)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
     struct upp_err                                  err = {0};
-    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
+    int                                             r   = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err);
     if (r >= 0)
         r = weft_loop_run(weft__sim_loop(w, 0), "test", scene_main, &sc, &err);
     if (r < 0)
@@ -47,7 +48,8 @@ static bool plays(struct scene sc)
     return EXPECT(r == 0);
 }
 
-/* ---- The limit ----------------------------------------------------------------------------------------------------- */
+/* ---- The limit -----------------------------------------------------------------------------------------------------
+ */
 
 enum { DELTA = 64 << 10 };
 
@@ -92,15 +94,18 @@ static WEFT_SUSPENDS int none(struct rig *rig, const struct wr_started *s, struc
 static void says_much(struct wb_buf *out, unsigned deltas)
 {
     *out = (struct wb_buf)WB_BUF(4u << 20);
-    wb_buf_addf(out, "{\"replies\":[{\"delta_bytes\":%d,\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":%u},"
-                     "\"parts\":[{\"text\":\"", DELTA, deltas);
+    wb_buf_addf(out,
+                "{\"replies\":[{\"delta_bytes\":%d,\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":%u},"
+                "\"parts\":[{\"text\":\"",
+                DELTA, deltas);
     for (size_t i = 0; i < 20u * DELTA; i++)
         wb_buf_addc(out, 'x');
     wb_buf_addf(out, "\"}]},{\"parts\":[{\"text\":\"Yes.\"}]}]}");
     wb_buf_addc(out, 0);
 }
 
-TEST_WITH(run_void_is_kept_up_to_a_limit, .no_torture = "a megabyte; resume_across_voids and run_voids_* read what is kept")
+TEST_WITH(run_void_is_kept_up_to_a_limit,
+          .no_torture = "a megabyte; resume_across_voids and run_voids_* read what is kept")
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf some, much;
     says_much(&some, 15);
@@ -111,7 +116,8 @@ TEST_WITH(run_void_is_kept_up_to_a_limit, .no_torture = "a megabyte; resume_acro
     CHECK(plays((struct scene){.script = much.p, .act = none}));
 }
 
-/* ---- Deleting ------------------------------------------------------------------------------------------------------ */
+/* ---- Deleting ------------------------------------------------------------------------------------------------------
+ */
 
 /* How many rows of the node say this. */
 static WEFT_SUSPENDS int count(struct wl_store *s, uint64_t node, const char *what, size_t *ret, struct upp_err *err)
@@ -147,7 +153,8 @@ static WEFT_SUSPENDS int deletes(struct rig *rig, const struct wr_started *start
     return rig_well_formed(s, &rig_owner, started->thread, err);
 }
 
-#define BREAKS "{\"parts\":[{\"text\":\"SECRET\"}],\"delta_bytes\":4,\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":1}}"
+#define BREAKS                                                                                                         \
+    "{\"parts\":[{\"text\":\"SECRET\"}],\"delta_bytes\":4,\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":1}}"
 
 TEST(run_void_is_erased_with_its_answer)
 {

@@ -283,7 +283,7 @@ static WEFT_SUSPENDS int leader_is_told(void *arg, struct upp_err *err)
     if (!w->http->crowd.leader)
         return weft_scope_join(&all, err);
     w->http->lost = true; /* as if the kernel had not taken a socket */
-    upp__curl_settle(w->http);
+    upp__curl_dispatch(w->http);
     TRY(weft_scope_join(&all, err));
     FAIL_UNLESS(w->failed == -UPP_ENOMEM);
     return 0;

@@ -43,13 +43,13 @@ static struct weft_middleware limits(const struct weft_budget *opts)
 
 /* What was put around an agent, to look at. */
 struct surrounding {
-    struct wr_around              pub;
+    struct wr_middleware          pub;
     const struct weft_middleware *list;
     size_t                        n;
 };
 
-static int around(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
-                  const struct wr_around **ret, struct upp_err *err)
+static int middleware(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                      const struct wr_middleware **ret, struct upp_err *err)
 {
     if (agent || n > 4)
         return upp_fail(err, UPP_EINVALID, "five are too many");
@@ -61,11 +61,11 @@ static int around(const struct weft_middleware *list, size_t n, const struct wef
     return 0;
 }
 
-static void around_free(const struct wr_around *a)
+static void middleware_free(const struct wr_middleware *a)
 {
     union {
-        const struct wr_around *in;
-        void                   *out;
+        const struct wr_middleware *in;
+        void                       *out;
     } it = {.in = a};
     wb_free(it.out);
 }
@@ -77,8 +77,8 @@ static const struct wc_makers all  = {.loop        = loop,
                                       .guardrails  = guardrails,
                                       .memory      = memory,
                                       .budget      = limits,
-                                      .around      = around,
-                                      .around_free = around_free};
+                                      .middleware  = middleware,
+                                      .middleware_free = middleware_free};
 static const struct wc_makers some = {.loop = loop};
 
 static int parse(const char *text, const struct wc_makers *makers, struct wc_config **ret, struct upp_err *err)
@@ -233,11 +233,11 @@ TEST(config_middleware_is_read_and_made)
     CHECK(strcmp(rule->pattern, "sk-[a-z]+") == 0 && m[3].guardrails.output[0].action == WEFT_FLAG);
     CHECK(m[3].guardrails.output[1].action == WEFT_REJECT && !m[3].guardrails.output[1].instead);
     CHECK(m[3].guardrails.n_tools == 1 && strcmp(m[3].guardrails.tools[0].pattern, "rm -rf") == 0);
-    const struct surrounding *s = (const struct surrounding *)a->def.around;
+    const struct surrounding *s = (const struct surrounding *)a->def.middleware;
     CHECK(s && s->n == 4 && s->list[0].opts == &m[0].logging && s->list[1].opts == &m[1].budget);
     CHECK(s->list[2].opts == &m[2].memory && s->list[3].opts == &m[3].guardrails);
-    CHECK(c->agents[1].n_middleware == 2 && c->agents[1].middleware[1].memory.size && c->agents[1].def.around);
-    CHECK(c->agents[2].n_middleware == 0 && !c->agents[2].def.around);
+    CHECK(c->agents[1].n_middleware == 2 && c->agents[1].middleware[1].memory.size && c->agents[1].def.middleware);
+    CHECK(c->agents[2].n_middleware == 0 && !c->agents[2].def.middleware);
 }
 
 TEST(config_middleware_that_cannot_be_made_is_a_mistake)

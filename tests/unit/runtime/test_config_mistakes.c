@@ -53,7 +53,7 @@ static const struct {
      "3:14: a log level is one of 'off', 'error', 'warn', 'info', 'debug', 'trace', not 'loud'\n"},
     {GOOD "default_agent: b\n", "3:16: there is no agent 'b'\n"},
     {GOOD "envelopes: {}\nroutes: {}\n", "3:1: warning: 'envelopes' is not supported yet and has no effect\n"
-                                        "4:1: warning: 'routes' is not supported yet and has no effect\n"},
+                                         "4:1: warning: 'routes' is not supported yet and has no effect\n"},
     {GOOD "encryption: {}\n", "3:13: encryption has no key_file\n"},
     {GOOD "encryption: {key_file: \"\"}\n", "3:24: key_file is the path of a file\n"},
     {GOOD "tools: {t: {command: ls}}\n", "3:22: a command must be a list, not 'ls'\n"},

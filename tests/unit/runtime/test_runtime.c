@@ -26,27 +26,27 @@ static int parse(struct wc_config **ret, struct upp_err *err)
 TEST(runtime_place_is_what_the_url_says)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct wrt_place                              at;
+    struct wrt_location                           at;
     struct upp_err                                err = {0};
     char                                          here[600], want[640];
     CHECK_INT(parse(&c, &err), 0);
-    CHECK_INT(wrt_place_of(c, NULL, &at, &err), 0);
+    CHECK_INT(wrt_location_of(c, NULL, &at, &err), 0);
     CHECK_INT(at.kind, WC_STORE_MEMORY);
-    CHECK_INT(wrt_place_of(c, "sqlite:/x/y.db", &at, &err), 0);
+    CHECK_INT(wrt_location_of(c, "sqlite:/x/y.db", &at, &err), 0);
     CHECK_INT(at.kind, WC_STORE_SQLITE);
     CHECK_STR(wb_cstr(at.path), UPP_STR("/x/y.db"));
-    CHECK_INT(wrt_place_of(c, "sqlite:y.db", &at, &err), 0);
+    CHECK_INT(wrt_location_of(c, "sqlite:y.db", &at, &err), 0);
     CHECK(getcwd(here, sizeof here));
     (void)snprintf(want, sizeof want, "%s/y.db", here);
     CHECK_STR(wb_cstr(at.path), wb_cstr(want));
-    CHECK_INT(wrt_place_of(c, "memory:", &at, &err), 0);
+    CHECK_INT(wrt_location_of(c, "memory:", &at, &err), 0);
     CHECK_INT(at.kind, WC_STORE_MEMORY);
 }
 
 TEST(runtime_place_that_is_none)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
-    struct wrt_place                              at;
+    struct wrt_location                           at;
     struct upp_err                                err                   = {0};
     char                                          url[WRT_PATH_MAX + 8] = "sqlite:/"; /* the path: one byte too long */
     const char *const                             bad[] = {"", "memory", "sqlite:", "postgres://x", "/x/y.db", url};
@@ -54,18 +54,18 @@ TEST(runtime_place_that_is_none)
     memset(url + 8, 'x', sizeof url - 9);
     url[sizeof url - 1] = 0;
     for (size_t i = 0; i < WB_LEN(bad); i++)
-        CHECK_INT(wrt_place_of(c, bad[i], &at, &err), -UPP_EINVALID);
+        CHECK_INT(wrt_location_of(c, bad[i], &at, &err), -UPP_EINVALID);
     url[sizeof url - 2] = 0; /* the longest that fits */
-    CHECK_INT(wrt_place_of(c, url, &at, &err), 0);
+    CHECK_INT(wrt_location_of(c, url, &at, &err), 0);
     url[7] = 'x'; /* and with the current folder before it it does not */
-    CHECK_INT(wrt_place_of(c, url, &at, &err), -UPP_EINVALID);
+    CHECK_INT(wrt_location_of(c, url, &at, &err), -UPP_EINVALID);
 }
 
 /* ---- Agents ------------------------------------------------------------------------------------------------ */
 
 struct life {
-    struct wrt_place at;
-    char             b[WB_UUID_TEXT + 1], c[WB_UUID_TEXT + 1]; /* the ids that were made */
+    struct wrt_location at;
+    char                b[WB_UUID_TEXT + 1], c[WB_UUID_TEXT + 1]; /* the ids that were made */
 };
 
 static int check_agents(const struct wrt_runtime *rt, struct life *l)

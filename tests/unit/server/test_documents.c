@@ -199,8 +199,8 @@ static WEFT_SUSPENDS int approves_nothing(struct desk *d, struct upp_err *err)
     TRY(weft_sleep_ms(60000, err));
     TRY(runs_of(d, "one", t.s, &n, err));
     FAIL_UNLESS(n == 0);
-    ASK("{\"assistant_id\":\"echo\",\"answers\":[{\"call_id\":\"c1\",\"approved\":true}]}",
-        "POST /v1/threads/%s/runs", t.s);
+    ASK("{\"assistant_id\":\"echo\",\"answers\":[{\"call_id\":\"c1\",\"approved\":true}]}", "POST /v1/threads/%s/runs",
+        t.s);
     FAIL_UNLESS(d->reply.status == 400);
     TRY(desk_run(d, t.s, "echo", "and now?", err));
     TRY(desk_well_formed(d, t.s, err));

@@ -31,7 +31,7 @@ TEST_WITH(server_objects_shows_what_was_said_to_all, .no_torture = "nothing is a
         line.entry.message.parts   = &part;
         line.entry.message.n_parts = cases[i].parts;
         test_note("case %zu", i);
-        CHECK(sv_is_shown(&line) == cases[i].shown);
+        CHECK(sv_is_visible(&line) == cases[i].shown);
     }
 }
 

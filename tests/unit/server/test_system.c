@@ -368,8 +368,8 @@ static const struct {
     {SAYS("\"instructions\":\"BE-KIND\",\"additional_instructions\":\"BE-SHORT\""), {"BE-KIND", "BE-SHORT"}, OWN},
 };
 
-/* On loopback a run's instructions are its system prompt, and the run says so; the next run knows nothing of them. Where
- * the configuration says no, and where there are keys, they are refused by name, and nothing is run or stored. */
+/* On loopback a run's instructions are its system prompt, and the run says so; the next run knows nothing of them.
+ * Where the configuration says no, and where there are keys, they are refused by name, and nothing is run or stored. */
 static WEFT_SUSPENDS int asks_with_instructions(struct scene *s, struct upp_err *err)
 {
     TRY(make_peace(s, err));
@@ -383,7 +383,8 @@ static WEFT_SUSPENDS int asks_with_instructions(struct scene *s, struct upp_err 
         TRY(until_asked(s, before, err));
         TRY(vendor_told_system(&s->vendor, &now, err));
         test_note("%zu: %.*s", i, UPP_FMT(wb_buf_str(&now)));
-        FAIL_UNLESS(vendor_has(wb_buf_str(&now), instructed[i].has[0]) && vendor_has(wb_buf_str(&now), instructed[i].has[1]));
+        FAIL_UNLESS(vendor_has(wb_buf_str(&now), instructed[i].has[0]) &&
+                    vendor_has(wb_buf_str(&now), instructed[i].has[1]));
         FAIL_UNLESS(!vendor_has(wb_buf_str(&now), instructed[i].has_not));
         TRY(run_in_peace(s, NULL, err));
     }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "thread/place.h"
+#include "thread/position.h"
 #include "base/defs.h"
 #include "server/desk.h"
 

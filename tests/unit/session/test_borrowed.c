@@ -140,7 +140,7 @@ static WEFT_SUSPENDS int runs_with_parts(struct weft_session *s, const struct we
 static WEFT_SUSPENDS int runs_with_history(struct weft_session *s, const struct weft_checkpoint *cp,
                                            struct upp_err *err)
 {
-    const struct upp_message both[] = {cp->messages[1], cp->messages[0]};
+    const struct upp_message  both[] = {cp->messages[1], cp->messages[0]};
     struct weft_tree         *t;
     const struct upp_message *list;
     size_t                    n;
@@ -427,27 +427,25 @@ static WEFT_SUSPENDS int looks_at_failure(void *arg, struct weft_context *c, con
 
 static WEFT_SUSPENDS int around(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
-    struct seen                                  seen    = {.words = ""};
-    const struct weft_middleware well[]  = {{.name = "looks", .arg = &seen, .after = looks_after},
-                                            {.name = "sets", .arg = &seen, .before = before, .after = after}};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn   = NULL;
+    struct seen                                  seen   = {.words = ""};
+    const struct weft_middleware                 well[] = {{.name = "looks", .arg = &seen, .after = looks_after},
+                                                           {.name = "sets", .arg = &seen, .before = before, .after = after}};
     const struct weft_middleware badly[] = {{.name = "looks", .arg = &seen, .on_error = looks_at_failure},
                                             {.name = "sets", .arg = &seen, .before = before_and_fails}};
-    struct weft_agent                           *a, *b;
+    struct weft_agent           *a, *b;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = well, .n_middleware = 2), &a,
                        err));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = badly, .n_middleware = 2), &b,
                        err));
     int r = weft_agent_run(a, UPP_STR(FIRST), &turn, err);
-    if (r >= 0 && !(answers(turn, WORDS) && strcmp(seen.metadata, WORDS) == 0 &&
-                    strcmp(seen.input, WORDS) == 0))
+    if (r >= 0 && !(answers(turn, WORDS) && strcmp(seen.metadata, WORDS) == 0 && strcmp(seen.input, WORDS) == 0))
         r = upp_fail(err, UPP_EBUG, "after: metadata '%s', input '%s'", seen.metadata, seen.input);
     weft_agent_free(a);
     if (r >= 0) {
         upp_turn_free(WB_TAKE(turn));
         r = weft_agent_run(b, UPP_STR(FIRST), &turn, err) == -UPP_EREFUSED ? 0 : -UPP_EBUG;
-        if (strcmp(seen.metadata, "{\"b\":[1],\"a\":{\"a\":[1],\"b\":[1]}}") != 0 ||
-            strcmp(seen.input, WORDS) != 0)
+        if (strcmp(seen.metadata, "{\"b\":[1],\"a\":{\"a\":[1],\"b\":[1]}}") != 0 || strcmp(seen.input, WORDS) != 0)
             r = upp_fail(err, UPP_EBUG, "on_error: metadata '%s', input '%s'", seen.metadata, seen.input);
     }
     weft_agent_free(b);
@@ -496,8 +494,7 @@ static int wraps(void *arg, struct upp_call *call, struct upp_value *v, struct u
 }
 
 #define VISIT                                                                                                          \
-    SCRIPT(REPLY(CALL("c1", "visits",                                                                                  \
-                      "\"city\":\"Rome, in the South\",\"inner\":{\"city\":\"Oslo, in the North\"}")),                 \
+    SCRIPT(REPLY(CALL("c1", "visits", "\"city\":\"Rome, in the South\",\"inner\":{\"city\":\"Oslo, in the North\"}")), \
            REPLY(TEXT("done")))
 #define VISITED "\"\\\"(\\\\\\\"Oslo, in the North\\\\\\\")\\\"\""
 

@@ -5,7 +5,7 @@
 #include "session/session.h"
 #include "base/clock.h"
 #include "log/change.h"
-#include "log/half.h"
+#include "log/staged.h"
 #include "log/search.h"
 #include "support/agents.h"
 
@@ -18,7 +18,7 @@
 static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb_uuid thread, size_t *ret,
                               struct upp_err *err)
 {
-    static const char *const                  spaces[] = {WL_HALF, WA_IMPORTED, WL_DELETED};
+    static const char *const                  spaces[] = {WL_STAGED, WA_IMPORTED, WL_DELETED};
     WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(8u << 20);
     struct wl_node                           *nodes;
     struct wl_thread                         *threads;

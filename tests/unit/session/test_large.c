@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "session/session.h"
-#include "thread/place.h"
+#include "thread/position.h"
 #include "base/clock.h"
 #include "log/change.h"
-#include "log/half.h"
+#include "log/staged.h"
 #include "support/agents.h"
 
 enum { BRANCHES = 600, COMMITS = 16 /* at most, of one save */ };
@@ -53,7 +53,7 @@ static WEFT_SUSPENDS int look(struct weft_session *s, size_t *nodes, size_t *hal
     struct wl_value                          *values;
     TRY(wl_list_family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
                              err));
-    return wl_list_values(store, &wa_owner, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, half, err);
+    return wl_list_values(store, &wa_owner, UPP_STR(WL_STAGED), (struct upp_str){0}, 10, &a, &values, half, err);
 }
 
 static WEFT_SUSPENDS int open_again(struct weft_session *s, struct weft_session **ret, struct weft_tree **tree,

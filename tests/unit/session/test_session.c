@@ -73,8 +73,8 @@ static WEFT_SUSPENDS int usage(struct agents *p, struct upp_err *err)
 static WEFT_SUSPENDS int given_ids(struct agents *p, struct upp_err *err)
 {
     static const char *const wrong[] = {"mine", "", "c232ab00-9414-11ec-b3c8-9f6bdeced846", /* version 1 */
-                                        "01890a5d-ac96-774b-bcce-b302099a8057",              /* version 7 */
-                                        "f81d4fae-7dec-41d0-c765-00a0c91e6bf6"};             /* of another variant */
+                                        "01890a5d-ac96-774b-bcce-b302099a8057",             /* version 7 */
+                                        "f81d4fae-7dec-41d0-c765-00a0c91e6bf6"};            /* of another variant */
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct upp_err why = {0};
@@ -465,9 +465,9 @@ static WEFT_SUSPENDS int told_if_kept(struct agents *p, struct upp_err *err)
     static const struct {
         struct weft_session_opts opts;
         size_t                   points;
-    } kinds[] = {{{.size = sizeof kinds[0].opts}, 2},
-                 {{.size = sizeof kinds[0].opts, .interval = WEFT_EVERY_TURN}, 1},
-                 {{.size = sizeof kinds[0].opts, .no_checkpoints = true}, 0}};
+    } kinds[]                                                   = {{{.size = sizeof kinds[0].opts}, 2},
+                                                                   {{.size = sizeof kinds[0].opts, .interval = WEFT_EVERY_TURN}, 1},
+                                                                   {{.size = sizeof kinds[0].opts, .no_checkpoints = true}, 0}};
     UPP_CLEANUP(weft_session_closep) struct weft_session *first = NULL;
     for (size_t i = 0; i < WB_LEN(kinds); i++) {
         UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;

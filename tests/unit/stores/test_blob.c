@@ -68,7 +68,8 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
     }
     TRY(wl_list_values(S, &ALICE, UPP_STR("s"), after, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n, err)); /* behind a name that is not there */
+    TRY(wl_list_values(S, &ALICE,
+                       UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n, err)); /* behind a name that is not there */
     FAIL_UNLESS(n == 2 && is(p[0].bytes, "two") && is(p[1].bytes, NULL));
 
     /* Put again, dropped, dropped again. */

@@ -461,10 +461,10 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
                   rows[2]   = {test_row(leaf.key, 0, 1, "a"), test_row(leaf.key, wl_pos(1, 0), 1, "b")};
     struct wl_row new       = test_row(root.key, 0, 1, "new");
     struct wl_alias names[] = {{WL_ALIAS_THREAD, UPP_STR("one"), one.id}, {WL_ALIAS_THREAD, UPP_STR("two"), two.id}};
-    struct wl_value v[]  = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
-                                     {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
-                                              {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
-    struct wl_value anew = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
+    struct wl_value v[]     = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
+                                        {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
+                                                 {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
+    struct wl_value anew    = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
     static struct wl_piece  p[6]; /* frames are limited */
     static struct wl_ref    ref[4];
     static struct wl_thread set;

@@ -36,17 +36,17 @@ enum { MOST = 1 << 20 };
 
 /* Shared with the process that dies. */
 struct life {
-    _Atomic uint64_t next; /* the node that is added next */
-    _Atomic uint64_t told; /* how many are acknowledged */
+    _Atomic uint64_t next;     /* the node that is added next */
+    _Atomic uint64_t told;     /* how many are acknowledged */
     _Atomic bool     is[MOST]; /* which */
-    _Atomic unsigned refused; /* it could not be opened */
+    _Atomic unsigned refused;  /* it could not be opened */
     char             why[512];
 };
 
 static struct life *life;
 
-/* Nodes one after the other, each with a row of its own or none, every other one not synced: the log begins anew all the
- * time. */
+/* Nodes one after the other, each with a row of its own or none, every other one not synced: the log begins anew all
+ * the time. */
 WEFT_SUSPENDS static int add_forever(void *arg, struct upp_err *err)
 {
     struct wl_store *s;
@@ -62,8 +62,7 @@ WEFT_SUSPENDS static int add_forever(void *arg, struct upp_err *err)
         struct wl_node   n          = test_node(k + 1);
         struct wl_row    row        = test_row(k + 1, 0, 1, "a row");
         struct wl_change changes[2] = {ADD_NODE(&n), ADD_ROW(&row)};
-        struct wl_commit c          = {
-                     .owner = ALICE, .changes = changes, .n = 1 + k % 3 / 2, .flags = k % 2 ? WL_SYNCED : 0};
+        struct wl_commit c = {.owner = ALICE, .changes = changes, .n = 1 + k % 3 / 2, .flags = k % 2 ? WL_SYNCED : 0};
         TRY(s->ops->commit(s, &c, err));
         atomic_store(&life->is[k], true);
         (void)atomic_fetch_add(&life->told, 1);
@@ -159,9 +158,9 @@ static bool damage(void)
 static int try_open(bool accept, bool read_only, struct upp_err *err)
 {
     struct wl_store *s = NULL;
-    int              r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .reserve_kib = UINT32_MAX,
-                                                 .accept_loss = accept, .read_only = read_only),
-                                        &s, err);
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .reserve_kib = UINT32_MAX, .accept_loss = accept,
+                                    .read_only = read_only),
+                           &s, err);
     if (r >= 0)
         s->ops->close(s);
     return r;

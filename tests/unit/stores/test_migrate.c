@@ -384,7 +384,7 @@ WEFT_SUSPENDS static int cut_off(void *arg, struct upp_err *err)
     struct wl_store *s = NULL;
     size_t           threads, entries;
     disk_crash_after(c->disk, c->at);
-    int r     = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "weft.db", .vfs = disk_name(c->disk)), &s, err);
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "weft.db", .vfs = disk_name(c->disk)), &s, err);
     if (r >= 0)
         r = ws_blobs_open(s, &s, err);
     c->opened = r >= 0;

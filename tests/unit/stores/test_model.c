@@ -175,8 +175,8 @@ static int random_alias(struct world *w, union thing *x)
 static int random_change(struct world *w, struct wl_change *c, union thing *x, char text[16])
 {
     static const enum wl_change_kind kinds[] = {
-        WL_ADD_ROW,    WL_ADD_ROW,    WL_ADD_ROW,    WL_ADD_ROW, WL_ADD_ROW, WL_ADD_NODE, WL_HOLD_NODE,   WL_ADD_THREAD,
-        WL_SET_THREAD, WL_SET_THREAD, WL_ADD_RUN,    WL_SET_RUN, WL_SET_RUN, WL_ADD_ALIAS, WL_TOUCH_THREAD};
+        WL_ADD_ROW,    WL_ADD_ROW,    WL_ADD_ROW, WL_ADD_ROW, WL_ADD_ROW, WL_ADD_NODE,  WL_HOLD_NODE,   WL_ADD_THREAD,
+        WL_SET_THREAD, WL_SET_THREAD, WL_ADD_RUN, WL_SET_RUN, WL_SET_RUN, WL_ADD_ALIAS, WL_TOUCH_THREAD};
     *c = (struct wl_change){.kind = kinds[below(w, sizeof kinds / sizeof kinds[0])], .row = &x->row};
     switch (c->kind) {
     case WL_ADD_ROW:

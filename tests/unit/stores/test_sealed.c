@@ -83,7 +83,7 @@ static int open_seal(unsigned char with, const char *whose, struct ws_seal **ret
 TEST(sealed_text_opens_unchanged_in_its_place_alone)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1 << 20);
-    struct ws_place                            at      = {.kind = 3, .bytes = {1, 2, 3}, .n = 3, .space = UPP_STR("s")};
+    struct ws_seal_context                     at      = {.kind = 3, .bytes = {1, 2, 3}, .n = 3, .space = UPP_STR("s")};
     struct upp_str                             parts[] = {UPP_STR("one"), {NULL, 0}, UPP_STR("")}, got[3], text, again;
     struct ws_seal                            *s = NULL, *x = NULL;
     struct upp_err                             err = {0};
@@ -107,13 +107,13 @@ TEST(sealed_text_opens_unchanged_in_its_place_alone)
     for (size_t n = 0; copy && ok && n < text.n; n++) /* cut anywhere */
         ok = EXPECT(ws_seal_get(s, &at, wb_str(memcpy(copy, text.p, n), n), got, 3, NULL) == -UPP_ESTORE);
 
-    struct ws_place elsewhere[] = {at, at, at, at, at};
-    elsewhere[0].kind           = 4;
-    elsewhere[1].bytes[2]       = 4;
-    elsewhere[2].n              = 4;
-    elsewhere[3].space          = UPP_STR("");
-    elsewhere[3].name           = UPP_STR("s");
-    elsewhere[4].space          = UPP_STR("t");
+    struct ws_seal_context elsewhere[] = {at, at, at, at, at};
+    elsewhere[0].kind                  = 4;
+    elsewhere[1].bytes[2]              = 4;
+    elsewhere[2].n                     = 4;
+    elsewhere[3].space                 = UPP_STR("");
+    elsewhere[3].name                  = UPP_STR("s");
+    elsewhere[4].space                 = UPP_STR("t");
     for (size_t i = 0; copy && ok && i < WB_LEN(elsewhere); i++)
         ok = EXPECT(ws_seal_get(s, &elsewhere[i], wb_str(memcpy(copy, text.p, text.n), text.n), got, 3, NULL) ==
                     -UPP_ESTORE);
@@ -255,7 +255,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
 
 static bool read_bytes(const char *suffix, struct wb_buf *ret)
 {
-    char path[700];
+    char        path[700];
     static char block[4096];
     (void)snprintf(path, sizeof path, "%s%s", db_path(), suffix);
     FILE *f = fopen(path, "rb");

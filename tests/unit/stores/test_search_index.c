@@ -19,14 +19,13 @@ static WEFT_SUSPENDS int say(struct wl_store *s, uint64_t node, const char *text
     static struct wm_entry                 entry; /* not kept over a wait */
     struct wl_end                          end;
     TRY(wl_node_end(s, &ALICE, node, &end, err));
-    entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                              .origin   = WM_ORIGIN_IMPORT,
-                              .audience = WM_AUDIENCE_ALL,
-                              .who      = UPP_STR("alice"),
-                              .message  = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
+    entry = (struct wm_entry){
+        .kind     = WM_ENTRY_MESSAGE,
+        .origin   = WM_ORIGIN_IMPORT,
+        .audience = WM_AUDIENCE_ALL,
+        .who = UPP_STR("alice"), .message = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &entry, .n_entries = 1}, &body, err));
-    struct wl_row row = {
-        .node = node, .pos = end.pos, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
+    struct wl_row row = {.node = node, .pos = end.pos, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
     return COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
 }
 
@@ -66,7 +65,8 @@ static WEFT_SUSPENDS int open_as(const char *path, uint8_t index, struct wl_stor
 static const char *const texts[] = {
     "He plans a journey to the lake",
     "The plan: planets, planes and a foo_bar.",
-    ("\xc3\x9c" "BER den Fluss; don't, x->y and 100%"),
+    ("\xc3\x9c"
+     "BER den Fluss; don't, x->y and 100%"),
     "\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\xe3\x81\xab\xe8\xa1\x8c\xe3\x81\x8f",
 };
 
@@ -91,7 +91,9 @@ static WEFT_SUSPENDS int finds_words(struct wl_store *s, struct upp_err *err)
     FINDS("foo_bar.", 1);
     FINDS("oo_bar", 0);
     FINDS("foo_b", 0);
-    FINDS("\xc3\xbc" "ber fluss", 1);
+    FINDS("\xc3\xbc"
+          "ber fluss",
+          1);
     FINDS("don't", 1);
     FINDS("->", 1); /* no word: all are read */
     FINDS("x->y", 1);
@@ -154,7 +156,9 @@ static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, 
     if (r >= 0 && want != WL_INDEX_OFF)
         r = learn(s, err);
     if (r >= 0)
-        r = want == WL_INDEX_OFF ? refuses(s, err) : want == WL_INDEX_WORDS ? finds_words(s, err) : finds_pieces(s, err);
+        r = want == WL_INDEX_OFF     ? refuses(s, err)
+            : want == WL_INDEX_WORDS ? finds_words(s, err)
+                                     : finds_pieces(s, err);
     s->ops->close(s);
     return r;
 }
@@ -302,9 +306,9 @@ static WEFT_SUSPENDS int oracle(void *arg, struct upp_err *err)
         int  n = 1 + i % 5, want = 0;
         for (int j = 0; j < n; j++)
             word[j] = "abc-"[(seed = seed * 1664525 + 1013904223) >> 24 & 3];
-        word[0] = word[0] == '-' ? 'a' : word[0];
+        word[0]     = word[0] == '-' ? 'a' : word[0];
         word[n - 1] = word[n - 1] == '-' ? 'b' : word[n - 1];
-        word[n] = 0;
+        word[n]     = 0;
         for (int j = 0; j < TEXTS; j++)
             want += has_word(all[j], word);
         r = found(s, word, err);
@@ -341,15 +345,15 @@ struct costing {
 static WEFT_SUSPENDS int costs(void *arg, struct upp_err *err)
 {
     enum { TEXT = 1200000, LONGEST = 4000 };
-    const struct costing                      *x     = arg;
-    const size_t                               q     = x->shape->question, n = x->shape->answer;
+    const struct costing                      *x = arg;
+    const size_t                               q = x->shape->question, n = x->shape->answer;
     const unsigned                             turns = (unsigned)(TEXT / (q + n));
     UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(4 << 20);
     static char                                question[LONGEST + 1], answer[LONGEST + 1];
     struct wl_thread                           t;
     struct wl_store                           *s;
     TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = x->path), &s, err));
-    int r = wl_thread_new(s, &ALICE, NULL, &a, &t, err);
+    int r       = wl_thread_new(s, &ALICE, NULL, &a, &t, err);
     question[q] = answer[n] = 0;
     for (unsigned i = 0; r >= 0 && i < turns; i++) {
         const char *from = x->prose.p + (size_t)i * 997 % (x->prose.n - q - n);

@@ -356,22 +356,25 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(wl_get_run(S, &ALICE, in.thread, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_RUN(&in)) == -UPP_EBUSY && conflict == 0);
 
-    struct wm_run to = {
-        .id         = in.id,
-        .root       = test_uuid(22),
-        .thread     = test_uuid(24),
-        .node       = 5,
-        .first      = wl_pos(3, 4),
-        .input      = 3,
-        .version    = 1,
-        .depth      = 9,
-        .status     = WM_FAILED,
-        .durability = WM_EXIT,
-        .cancel     = true,
-        .epoch      = 4,
-        .agent = UPP_STR("writer"), .options = UPP_STR("{}"), .error = UPP_STR("{\"code\":\"BUSY\"}"), .usage = {1, 2, 3, UINT64_MAX, 0},
-                                                                .created_ms = 6, .started_ms = 1700000000001,
-                                                                .ended_ms = 1700000000002, .expires_ms = 1700000000003};
+    struct wm_run to   = {.id                       = in.id,
+                          .root                     = test_uuid(22),
+                          .thread                   = test_uuid(24),
+                          .node                     = 5,
+                          .first                    = wl_pos(3, 4),
+                          .input                    = 3,
+                          .version                  = 1,
+                          .depth                    = 9,
+                          .status                   = WM_FAILED,
+                          .durability               = WM_EXIT,
+                          .cancel                   = true,
+                          .epoch                    = 4,
+                          .agent                    = UPP_STR("writer"),
+                                           .options = UPP_STR("{}"), .error = UPP_STR("{\"code\":\"BUSY\"}"),
+                                                                                      .usage = {1, 2, 3, UINT64_MAX, 0},
+                                                                                      .created_ms = 6,
+                                                                                      .started_ms = 1700000000001,
+                                                                                      .ended_ms   = 1700000000002,
+                                                                                      .expires_ms = 1700000000003};
     struct wm_run want = to;
     want.root          = in.root;
     want.parent        = in.parent;

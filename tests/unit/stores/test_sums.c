@@ -33,22 +33,13 @@ WEFT_SUSPENDS static int fill(void *arg, struct upp_err *err)
     struct wl_store *s;
     struct wl_node   a = test_node(A), b = test_node(B);
     a.name             = UPP_STR("branch");
-    struct wl_thread t = {.id      = test_uuid(1),
-                          .tree    = a.id,
-                          .head    = A,
-                          .kind    = WL_MAIN,
-                          .version = 1,
-                          .title   = UPP_STR("title")};
-    struct wl_thread u = {.id = test_uuid(2), .tree = b.id, .head = B, .kind = WL_MAIN, .version = 1};
-    struct wm_run    run   = {.id      = test_uuid(3),
-                              .root    = test_uuid(3),
-                              .thread  = t.id,
-                              .node    = A,
-                              .version = 1,
-                              .agent   = UPP_STR("agent")};
-    struct wl_alias  alias = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("nick"), .object = t.id};
-    struct wl_key    key   = {
-             .route = UPP_STR("route"), .key = UPP_STR("key"), .object = t.id, .created_ms = wb_wall_ms()};
+    struct wl_thread t = {
+        .id = test_uuid(1), .tree = a.id, .head = A, .kind = WL_MAIN, .version = 1, .title = UPP_STR("title")};
+    struct wl_thread u   = {.id = test_uuid(2), .tree = b.id, .head = B, .kind = WL_MAIN, .version = 1};
+    struct wm_run    run = {
+           .id = test_uuid(3), .root = test_uuid(3), .thread = t.id, .node = A, .version = 1, .agent = UPP_STR("agent")};
+    struct wl_alias alias = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("nick"), .object = t.id};
+    struct wl_key key = {.route = UPP_STR("route"), .key = UPP_STR("key"), .object = t.id, .created_ms = wb_wall_ms()};
     struct wl_value v = {UPP_STR("space"), UPP_STR("name"), UPP_STR("bytes")};
     struct wl_piece p = {.key = blob_key, .last = true, .bytes = UPP_STR("piece")};
     (void)arg;
@@ -265,9 +256,7 @@ static const struct {
      "a row of threads, thread ",
      {ask_thread, ask_threads, ask_set_thread}},
     {"UPDATE threads SET version = 7 WHERE head = 0xa1", "a row of threads", {ask_thread, ask_set_thread}},
-    {"UPDATE runs SET agent = CAST('aged' AS BLOB)",
-     "a row of runs, run ",
-     {ask_run, ask_runs, ask_live, ask_set_run}},
+    {"UPDATE runs SET agent = CAST('aged' AS BLOB)", "a row of runs, run ", {ask_run, ask_runs, ask_live, ask_set_run}},
     {"UPDATE runs SET version = 2", "a row of runs, run ", {ask_run, ask_set_run}},
     {"UPDATE aliases SET object = randomblob(16)", "a row of aliases, alias 'nick'", {ask_alias}},
     {"UPDATE keys SET object = randomblob(16)", "a row of keys, route 'route', key 'key'", {ask_key}},
@@ -367,15 +356,15 @@ WEFT_SUSPENDS static int one_of(void *arg, struct upp_err *err)
 
 WEFT_SUSPENDS static int together(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1 << 20);
     struct pair                                    *p   = arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     TRY(open_db(&p->s, err));
     struct wl_value  v       = {UPP_STR("space"), UPP_STR("other"), UPP_STR("x")};
     struct wl_thread t       = {.id = test_uuid(1), .head = A, .version = 1};
     struct wl_change both[2] = {PUT_VALUE(&v), SET_THREAD(&t)}; /* the first one is undone with the second */
-    int r        = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
-    p->result[0] = test_commit(p->s, ALICE, both, 2, NULL, &p->err[0]);
+    int              r       = weft_scope_spawn(&all, "the other", one_of, p, NULL, err);
+    p->result[0]             = test_commit(p->s, ALICE, both, 2, NULL, &p->err[0]);
     if (r >= 0)
         r = weft_scope_join(&all, err);
     struct upp_str x;
@@ -416,9 +405,9 @@ TEST_WITH(store_sums_are_short_and_differ, .no_torture = "it is about numbers")
     CHECK(sqlite3_open(":memory:", &db) == SQLITE_OK && ws_sum_functions(db) == SQLITE_OK);
     CHECK(number(db, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) SELECT"
                      " sum(weft_sum('log', i) BETWEEN -(1 << 31) AND (1 << 31) - 1) FROM n") == 10000);
-    CHECK(number(db, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT"
-                     " count(DISTINCT weft_sum('log', zeroblob(i / 10) || CAST(char(i) AS BLOB), i % 7)) FROM n") ==
-          1000);
+    CHECK(number(db,
+                 "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT"
+                 " count(DISTINCT weft_sum('log', zeroblob(i / 10) || CAST(char(i) AS BLOB), i % 7)) FROM n") == 1000);
     CHECK(number(db, "SELECT count(DISTINCT x) FROM (SELECT weft_sum('log', NULL) AS x UNION ALL SELECT weft_sum('log',"
                      " x'') UNION ALL SELECT weft_sum('log', '') UNION ALL SELECT weft_sum('log', 0) UNION ALL SELECT"
                      " weft_sum('log') UNION ALL SELECT weft_sum('runs', 0) UNION ALL SELECT weft_sum('log', x'00')"

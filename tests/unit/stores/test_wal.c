@@ -1,4 +1,5 @@
-/* Reading a write-ahead log: how far SQLite goes, what stands behind a bad frame, and what a lock file promises of it. */
+/* Reading a write-ahead log: how far SQLite goes, what stands behind a bad frame, and what a lock file promises of it.
+ */
 #include "stores/sqlite/wal.h"
 
 #include <fcntl.h>
@@ -244,8 +245,8 @@ TEST(promise_is_kept_by_a_log_that_holds_it)
     /* It begins anew, and the process dies before a frame is there; or before the header is. */
     static const unsigned char head[WS_WAL_HEAD] = {1};
     ws_promise_write(&p, head, WS_WAL_HEAD, 0);
-    int  r4    = look(l.fd, &x);
-    bool anew  = !x.bad && !x.needed;
+    int  r4   = look(l.fd, &x);
+    bool anew = !x.bad && !x.needed;
     ws_promise_close(&p, false);
     ws_lock_release(&l);
     CHECK(ok && back && moved);
@@ -265,9 +266,9 @@ TEST(promise_is_missed_where_the_log_is_gone)
     CHECK(make());
     CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
     CHECK_INT(ws_lock_take(db, &l, NULL), 0);
-    bool ok    = promise(l.fd, s.frames, &p);
-    bool gone  = ok && unlink(wal) == 0 && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames && !x.database;
-    bool none  = ok && unlink(db) == 0 && look(l.fd, &x) == 0 && x.bad && x.database && x.aside;
+    bool ok   = promise(l.fd, s.frames, &p);
+    bool gone = ok && unlink(wal) == 0 && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames && !x.database;
+    bool none = ok && unlink(db) == 0 && look(l.fd, &x) == 0 && x.bad && x.database && x.aside;
     /* It was closed as it should be: whoever deletes it then knows why. */
     ws_promise_none(&p);
     ws_promise_close(&p, true);

@@ -86,7 +86,8 @@ TEST(thread_doc_has_the_history_of_its_thread)
            documents);
 }
 
-/* ---- Events ------------------------------------------------------------------------------------------------------- */
+/* ---- Events -------------------------------------------------------------------------------------------------------
+ */
 
 static int by_id(void *arg, struct upp_str agent, struct upp_str *ret, struct upp_err *err)
 {
@@ -99,10 +100,13 @@ static int by_id(void *arg, struct upp_str agent, struct upp_str *ret, struct up
 static const struct {
     const char *stored, *told;
 } events[] = {
-    {"{\"type\":\"agent.handoff\",\"data\":{\"from\":\"a\",\"to\":\"b\",\"reason\":\"a\"},\"source\":\"a\",\"targets\":[\"b\",7]}",
-     "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"id-a\",\"to\":\"id-b\",\"reason\":\"a\"},\"source\":\"id-a\",\"targets\":"
+    {"{\"type\":\"agent.handoff\",\"data\":{\"from\":\"a\",\"to\":\"b\",\"reason\":\"a\"},\"source\":\"a\",\"targets\":"
+     "[\"b\",7]}",
+     "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"id-a\",\"to\":\"id-b\",\"reason\":\"a\"},\"source\":\"id-a\","
+     "\"targets\":"
      "[\"id-b\",7]}"},
-    {"{\"type\":\"prompt.enriched\",\"data\":{\"original\":{\"entry\":\"%s\"},\"enriched\":{\"entry\":\"01234567-89ab-8cde-bc00-"
+    {"{\"type\":\"prompt.enriched\",\"data\":{\"original\":{\"entry\":\"%s\"},\"enriched\":{\"entry\":\"01234567-89ab-"
+     "8cde-bc00-"
      "000004100000\"}}}",
      "{\"type\":\"prompt.enriched\",\"data\":{\"original\":\"old \\\"text\\\"\",\"enriched\":\"new\"}}"},
     {"{\"type\":\"prompt.enriched\",\"data\":{\"original\":\"x\",\"enriched\":{\"entry\":\"nobody's\"}}}",
@@ -116,20 +120,23 @@ static const struct {
 /* covers: TP-61, TP-62/3 */
 TEST(thread_doc_tells_events_whole)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct upp_part     parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("old \"text\"")},
-                                   {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
-    struct wl_line      lines[] = {
-        {.node = 0x0123456789abcdef, .index = 0, .entry.message = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1}},
-        {.node = 0x0123456789abcdef, .index = 1, .entry.message = {.role = UPP_ROLE_USER, .parts = parts + 1, .n_parts = 1}}};
-    struct wa_event_doc of = {.lines = lines, .n = 2, .id_of = by_id};
-    char                id[WB_UUID_TEXT + 1], text[512];
-    struct upp_err      err = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
+    struct upp_part                           parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("old \"text\"")},
+                                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
+    struct wl_line                            lines[] = {{.node  = 0x0123456789abcdef,
+                                                          .index = 0,
+                                                          .entry.message = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1}},
+                                                         {.node  = 0x0123456789abcdef,
+                                                          .index = 1,
+                                                          .entry.message = {.role = UPP_ROLE_USER, .parts = parts + 1, .n_parts = 1}}};
+    struct wa_event_doc                       of      = {.lines = lines, .n = 2, .id_of = by_id};
+    char                                      id[WB_UUID_TEXT + 1], text[512];
+    struct upp_err                            err = {0};
     (void)wb_uuid_text(wm_id_uuid((struct wm_id){.node = 0x0123456789abcdef, .noun = WM_NOUN_ENTRY}), id);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         const char *at = strstr(events[i].stored, "%s");
-        (void)snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - events[i].stored) : 0, events[i].stored, at ? id : "",
-                       at ? at + 2 : events[i].stored);
+        (void)snprintf(text, sizeof text, "%.*s%s%s", at ? (int)(at - events[i].stored) : 0, events[i].stored,
+                       at ? id : "", at ? at + 2 : events[i].stored);
         struct upp_str data = wb_cstr(text);
         CHECK_INT(wa_event_doc(&of, &a, &data, &err), 0);
         CHECK_STR(data, wb_cstr(events[i].told));

@@ -190,7 +190,7 @@ static WEFT_SUSPENDS int too_long(struct test_store *x, struct upp_err *err)
     size_t                                    n;
     wb_buf_add(&text,
                UPP_STR("[{\"id\":\"m\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"a\"}],\"x\":\""));
-    for (size_t i = 0; i < WA_BESIDE_MAX / 16 + 1; i++)
+    for (size_t i = 0; i < WA_SIDECAR_MAX / 16 + 1; i++)
         wb_buf_add(&text, UPP_STR("0123456789abcdef"));
     wb_buf_add(&text, UPP_STR("\"}]"));
     FAIL_UNLESS(put(x->s, &wd_document_ui, wb_buf_str(&text), false, &a, &t, err) == -UPP_EINVALID);

@@ -48,8 +48,8 @@ static WEFT_SUSPENDS int make_cast(struct weft_runtime *rt, struct upp_model *mo
                        err));
     c->to = (struct weft_handoff){.to = c->helper};
     return weft_agent_new(rt,
-                          UPP_OPTS(weft_agent_opts, .use = model, .name = "main", .id = MAIN_ID,
-                                   .tools = {c->tools, 2}, .handoff = &c->to, .n_handoff = 1, .hooks = hooks),
+                          UPP_OPTS(weft_agent_opts, .use = model, .name = "main", .id = MAIN_ID, .tools = {c->tools, 2},
+                                   .handoff = &c->to, .n_handoff = 1, .hooks = hooks),
                           &c->main, err);
 }
 
@@ -75,7 +75,7 @@ static WEFT_SUSPENDS int first_result(struct weft_session *s, struct upp_str *re
 /* In a runtime of its own, with a log of its own. */
 static WEFT_SUSPENDS int elsewhere(struct agents *p, struct weft_runtime *rt, struct upp_str json, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
     static struct cast                                    c;
     struct upp_str                                        again = {0}, name;
@@ -97,7 +97,7 @@ static WEFT_SUSPENDS int elsewhere(struct agents *p, struct weft_runtime *rt, st
 
 static WEFT_SUSPENDS int granted_and_handed(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
     static struct cast                                    c;
     struct weft_runtime                                  *other = NULL;
@@ -122,9 +122,16 @@ static WEFT_SUSPENDS int granted_and_handed(struct agents *p, struct upp_err *er
 
 TEST(session_json_has_events_and_who_spoke)
 {
-    AGENTS("{\"replies\":[{\"when\":{\"contains\":\"go\"}," PARTS(CALL("c1", "add", "\"a\":1,\"b\":2")) "},"
-           "{\"when\":{\"tool_result\":\"add\"}," PARTS(CALL("c2", "handoff_to_helper", "\"message\":\"Please!\"")) "},"
-           "{\"when\":{\"contains\":\"again\"}," PARTS(CALL("c3", "secret", "")) "},"
-           "{\"when\":{\"tool_result\":\"secret\"}," PARTS(TEXT("I know.")) "}]}",
+    AGENTS("{\"replies\":[{\"when\":{\"contains\":\"go\"}," PARTS(CALL(
+               "c1", "add",
+               "\"a\":1,\"b\":2")) "},"
+                                   "{\"when\":{\"tool_result\":\"add\"}," PARTS(CALL(
+                                       "c2", "handoff_to_helper",
+                                       "\"message\":\"Please!\"")) "},"
+                                                                   "{\"when\":{\"contains\":\"again\"}," PARTS(CALL(
+                                                                       "c3", "secret",
+                                                                       "")) "},"
+                                                                            "{\"when\":{\"tool_result\":\"secret\"}"
+                                                                            "," PARTS(TEXT("I know.")) "}]}",
            granted_and_handed);
 }

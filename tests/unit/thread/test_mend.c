@@ -117,10 +117,10 @@ static WEFT_SUSPENDS int is_answered(struct weft_agent *a, struct upp_str json, 
     UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
     static const char *const both[] = {"2", "1"}, *const twice[] = {"1", "1"}, *const others[] = {"1", "2", "9"};
-    const struct upp_message                             *m;
-    struct weft_tree                                     *t;
-    struct upp_str                                        again;
-    size_t                                                n;
+    const struct upp_message *m;
+    struct weft_tree         *t;
+    struct upp_str            again;
+    size_t                    n;
     TRY(weft_session_from_json(a, json, NULL, &s, err));
     TRY(weft_session_save(s, err)); /* it is in the log */
     TRY(weft_session_to_json(s, &again, err));
@@ -166,9 +166,12 @@ static WEFT_SUSPENDS int goes_elsewhere(struct agents *p, struct upp_err *err)
 #define ABOVE                                                                                                          \
     "{\"version\":\"1.0.0\",\"id\":\"s-2\",\"agentId\":\"a\",\"threadTree\":{\"rootId\":\"node-1\","                   \
     "\"currentId\":\"node-2\",\"nodes\":[{\"id\":\"node-1\",\"parentId\":null,\"thread\":{\"id\":\"th-1\","            \
-    "\"messages\":[" USER("m1", "do it") "," ASKS("m2", "c1") "]},\"metadata\":{},\"children\":[\"node-2\"]},"          \
-    "{\"id\":\"node-2\",\"parentId\":\"node-1\",\"thread\":{\"id\":\"th-2\",\"messages\":[]},\"metadata\":{},"         \
-    "\"children\":[]}]},\"checkpoints\":[],\"metadata\":{},\"createdAt\":" TIME ",\"updatedAt\":" TIME "}"
+    "\"messages\":[" USER("m1", "do it") "," ASKS(                                                                     \
+        "m2", "c1") "]},\"metadata\":{},\"children\":[\"node-2\"]},"                                                   \
+                    "{\"id\":\"node-2\",\"parentId\":\"node-1\",\"thread\":{\"id\":\"th-2\",\"messages\":[]},"         \
+                    "\"metadata\":{},"                                                                                 \
+                    "\"children\":[]}]},\"checkpoints\":[],\"metadata\":{},\"createdAt\":" TIME ",\"updatedAt\":" TIME \
+                    "}"
 
 static WEFT_SUSPENDS int is_open_above(struct agents *p, struct upp_err *err)
 {

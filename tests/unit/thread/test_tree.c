@@ -370,13 +370,13 @@ TEST(tree_placed_within_a_node)
     CHECK(weft_tree_new(&t, &err) >= 0 && say(t, "1") && say(t, "2") && say(t, "3"));
     struct weft_node *root = weft_tree_root(t);
     CHECK(root->logged == 0 && !root->data);
-    weft__tree_place(t, root, 2);
+    weft__tree_position(t, root, 2);
     CHECK_STR(history(&a, t), UPP_STR("1 2 "));
     CHECK(weft_tree_branch(t, weft_node_id(root), NULL, &id, &err) >= 0);
     CHECK_INT(weft_node_branch_point(weft_tree_node(t, id)), 2);
-    weft__tree_place(t, root, 9); /* more than there is */
+    weft__tree_position(t, root, 9); /* more than there is */
     CHECK_STR(history(&a, t), UPP_STR("1 2 3 "));
-    weft__tree_place(t, root, 0);
+    weft__tree_position(t, root, 0);
     CHECK_STR(history(&a, t), UPP_STR(""));
     CHECK(weft_tree_checkout(t, weft_node_id(root), &err) >= 0);
     CHECK_STR(history(&a, t), UPP_STR("1 2 3 "));

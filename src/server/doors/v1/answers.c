@@ -112,12 +112,12 @@ static int make_results(struct sv_exchange *x, const struct sv_answers *a, const
     for (const struct upp_part *p = NULL; (p = wa_open_next(open, p));) {
         const struct wr_answer *answer = answer_for(a, p->id);
         bool                    denied = !answer->result.p;
-        parts[m->n_parts++] = (struct upp_part){
-            .kind     = UPP_PART_RESULT,
-            .is_error = denied || answer->is_error,
-            .id       = p->id,
-            .name     = p->name,
-            .text     = denied ? UPP_STR("\"Tool execution denied by approval handler\"") : answer->result};
+        parts[m->n_parts++]            = (struct upp_part){
+                       .kind     = UPP_PART_RESULT,
+                       .is_error = denied || answer->is_error,
+                       .id       = p->id,
+                       .name     = p->name,
+                       .text     = denied ? UPP_STR("\"Tool execution denied by approval handler\"") : answer->result};
     }
     *ret = m;
     return 0;
@@ -130,7 +130,7 @@ int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struc
     struct wl_node      head;
     struct wa_open      open;
     struct upp_message *results = NULL;
-    int                 r = wl_get_node(s, &x->owner, t->head, &head, err);
+    int                 r       = wl_get_node(s, &x->owner, t->head, &head, err);
     if (r >= 0)
         r = wl_thread_busy(s, t, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {

@@ -232,7 +232,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
             const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
-            if (sv_is_shown(line))
+            if (sv_is_visible(line))
                 p->found[p->n++] = *line;
         }
         if (p->up)

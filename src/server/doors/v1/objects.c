@@ -56,7 +56,7 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     wj_write_close(w, '}');
 }
 
-bool sv_is_shown(const struct wl_line *line)
+bool sv_is_visible(const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
     return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&

@@ -19,7 +19,7 @@ enum { SV_LISTED_METADATA = 16 << 10 };
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
 
 /* Does the API show it: a message of user or assistant with content? */
-bool sv_is_shown(const struct wl_line *line);
+bool sv_is_visible(const struct wl_line *line);
 int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                       struct upp_err *err) UPP_MUST_CHECK;
 

@@ -43,8 +43,8 @@ struct sv_answers {
     struct wr_answer *p;
     size_t            n;
 };
-int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
-                    struct upp_err *err) UPP_MUST_CHECK;
+int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
+                                  struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
 /* The same for whatever has open calls on a thread. 1: a run waited for them, and goes on: *run. 0: they came open with
@@ -67,7 +67,7 @@ WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err);
 
-/* Handlers of server/doors/v1/places.c. */
+/* Handlers of server/doors/v1/positions.c. */
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err);

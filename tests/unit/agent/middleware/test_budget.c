@@ -75,12 +75,14 @@ TEST(budget_of_money)
     CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 2 executions 2 tokens 30\n") );
 }
 
-#define CACHED(id) "{\"parts\":[" CALL(id, "add") "],\"usage\":{\"input_tokens\":10,\"cache_read_tokens\":8,\"output_tokens\":5}}"
+#define CACHED(id)                                                                                                     \
+    "{\"parts\":[" CALL(id, "add") "],\"usage\":{\"input_tokens\":10,\"cache_read_tokens\":8,\"output_tokens\":5}}"
 
 /* Cached tokens are a part of the input, and are paid once: 2 + 8 / 4 + 10 millionths a round. */
 TEST(budget_of_money_with_a_cache)
 {
-    struct bed b = {.act = run_it, .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
+    struct bed b = {.act          = run_it,
+                    .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
     LIMITS(&b, .max_cost = 0.00003, .input_price = 1, .output_price = 2, .cache_read_price = 0.25);
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 3 executions 3 tokens 45\n"));
@@ -89,7 +91,8 @@ TEST(budget_of_money_with_a_cache)
 /* Without a price of its own a cached token costs as much as another. */
 TEST(budget_of_money_with_a_cache_of_no_price)
 {
-    struct bed b = {.act = run_it, .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
+    struct bed b = {.act          = run_it,
+                    .place.script = SCRIPT(CACHED("c1") "," CACHED("c2") "," CACHED("c3") "," CACHED("c4"))};
     LIMITS(&b, .max_cost = 0.00003, .input_price = 1, .output_price = 2);
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 2 executions 2 tokens 30\n"));

@@ -61,10 +61,10 @@ static WEFT_SUSPENDS int mark_error(void *arg, struct weft_context *c, const str
         .name = (m).name, .arg = &(m), .before = mark_before, .after = mark_after, .on_error = mark_error              \
     }
 #define THREE_MARKS(bed)                                                                                               \
-    struct mark                  marks[]  = {{(bed), "1"}, {(bed), "2"}, {(bed), "3"}};                                \
-    const struct weft_middleware around[] = {MARK(marks[0]), MARK(marks[1]), MARK(marks[2])};                          \
-    (bed)->list                           = around;                                                                    \
-    (bed)->n                              = 3
+    struct mark                  marks[]      = {{(bed), "1"}, {(bed), "2"}, {(bed), "3"}};                            \
+    const struct weft_middleware middleware[] = {MARK(marks[0]), MARK(marks[1]), MARK(marks[2])};                      \
+    (bed)->list                               = middleware;                                                            \
+    (bed)->n                                  = 3
 
 static WEFT_SUSPENDS int just_run(struct bed *b, struct upp_err *err)
 {
@@ -218,10 +218,10 @@ static WEFT_SUSPENDS int run_and_show(struct bed *b, struct upp_err *err)
 /* The model is told the new input, the log and the turn keep the user's; both are referred to. covers: TP-61 */
 TEST(middleware_rewritten_input_leaves_what_the_user_said)
 {
-    struct bed                   b        = {.act = run_and_show};
-    const struct weft_middleware around[] = {SHOUT(&b), SHOUT(&b)};
-    b.list                                = around;
-    b.n                                   = 2;
+    struct bed                   b            = {.act = run_and_show};
+    const struct weft_middleware middleware[] = {SHOUT(&b), SHOUT(&b)};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK(strstr(b.text, "shout\nshout\nturn: hello -> hello!!\n"
                          "user: hello\nuser: hello!!\n"
@@ -250,9 +250,9 @@ static WEFT_SUSPENDS int run_twice(struct bed *b, struct upp_err *err)
 TEST(middleware_rewritten_input_is_for_its_run)
 {
     struct bed                   b = {.act = run_twice}, *p = &b;
-    const struct weft_middleware around[] = {SHOUT(&b), BED_SPY(&p)};
-    b.list                                = around;
-    b.n                                   = 2;
+    const struct weft_middleware middleware[] = {SHOUT(&b), BED_SPY(&p)};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("shout\ntold: u<one!>\nshout\ntold: u<one> a<one!> u<two!>\n"));
 }
@@ -278,9 +278,9 @@ static WEFT_SUSPENDS int other_past(void *arg, struct weft_context *c, struct up
 TEST(middleware_other_history_is_told_and_not_kept)
 {
     struct bed                   b = {.act = run_twice}, *p = &b;
-    const struct weft_middleware around[] = {PAST(&b), BED_SPY(&p)};
-    b.list                                = around;
-    b.n                                   = 2;
+    const struct weft_middleware middleware[] = {PAST(&b), BED_SPY(&p)};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("past 0\ntold: u<once upon a time> u<one>\n"
                                        "past 2\ntold: u<once upon a time> a<one> u<two>\n"));
@@ -308,10 +308,10 @@ static WEFT_SUSPENDS int crash_in_the_first_step(struct bed *b, struct upp_err *
 TEST(middleware_before_is_not_done_again_after_a_crash)
 {
     struct bed                   b = {.act = crash_in_the_first_step, .place.script = SLOWLY}, *p = &b;
-    struct mark                  mark     = {&b, "1"};
-    const struct weft_middleware around[] = {PAST(&b), SHOUT(&b), MARK(mark), BED_SPY(&p)};
-    b.list                                = around;
-    b.n                                   = 4;
+    struct mark                  mark         = {&b, "1"};
+    const struct weft_middleware middleware[] = {PAST(&b), SHOUT(&b), MARK(mark), BED_SPY(&p)};
+    b.list                                    = middleware;
+    b.n                                       = 4;
     BED_PLAYS(&b);
     const char *second = strstr(b.text, "past 2\n");
     CHECK(second);
@@ -343,21 +343,21 @@ static WEFT_SUSPENDS int cancel_in_before(struct bed *b, struct upp_err *err)
 
 TEST(middleware_cancel_in_before_is_a_cancel)
 {
-    struct bed                   b        = {.act = cancel_in_before};
-    struct mark                  mark     = {&b, "1"};
-    const struct weft_middleware around[] = {MARK(mark), {.name = "slow", .arg = &b, .before = waits_for_ever}};
-    b.list                                = around;
-    b.n                                   = 2;
+    struct bed                   b            = {.act = cancel_in_before};
+    struct mark                  mark         = {&b, "1"};
+    const struct weft_middleware middleware[] = {MARK(mark), {.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"));
 }
 
 TEST(middleware_cannot_wait_for_an_answer)
 {
-    struct bed                   b        = {.act = run_that_fails, .fails_in = 9};
-    const struct weft_middleware around[] = {{.name = "slow", .arg = &b, .before = waits_for_ever}};
-    b.list                                = around;
-    b.n                                   = 1;
+    struct bed                   b            = {.act = run_that_fails, .fails_in = 9};
+    const struct weft_middleware middleware[] = {{.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                    = middleware;
+    b.n                                       = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("REFUSED: before of slow: it cannot wait for an answer from outside\n"));
 }
@@ -385,11 +385,11 @@ static WEFT_SUSPENDS int no_turn(void *arg, struct weft_context *c, struct upp_t
 /* covers: UAP-10.2/4 */
 TEST(middleware_after_may_replace_the_turn)
 {
-    struct bed                   b        = {.act = run_that_fails};
-    struct mark                  mark     = {&b, "1"};
-    const struct weft_middleware around[] = {MARK(mark), {.name = "other", .after = another_turn}};
-    b.list                                = around;
-    b.n                                   = 2;
+    struct bed                   b            = {.act = run_that_fails};
+    struct mark                  mark         = {&b, "1"};
+    const struct weft_middleware middleware[] = {MARK(mark), {.name = "other", .after = another_turn}};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n1.after seen=\"1\" 'never mind'\nUNKNOWN: never mind\n"));
 }
@@ -397,10 +397,10 @@ TEST(middleware_after_may_replace_the_turn)
 /* covers: UAP-10.2/4 */
 TEST(middleware_after_must_give_a_turn)
 {
-    struct bed                   b        = {.act = run_that_fails};
-    const struct weft_middleware around[] = {{.name = "none", .after = no_turn}};
-    b.list                                = around;
-    b.n                                   = 1;
+    struct bed                   b            = {.act = run_that_fails};
+    const struct weft_middleware middleware[] = {{.name = "none", .after = no_turn}};
+    b.list                                    = middleware;
+    b.n                                       = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("INVALID_REQUEST: after of none: it gave back no turn\n"));
 }
@@ -447,9 +447,9 @@ static WEFT_SUSPENDS int timing_error(void *arg, struct weft_context *c, const s
 TEST(middleware_timing_measures_a_run)
 {
     struct bed                   b = {.act = just_run, .place.script = SCRIPT(SLOW_REPLY(100, TEXT("abcdefgh")))};
-    const struct weft_middleware around[] = {TIMING(&b)};
-    b.list                                = around;
-    b.n                                   = 1;
+    const struct weft_middleware middleware[] = {TIMING(&b)};
+    b.list                                    = middleware;
+    b.n                                       = 1;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("Execution took 200ms\n"));
 }
@@ -458,10 +458,10 @@ TEST(middleware_timing_measures_a_run)
 TEST(middleware_timing_measures_a_failure_and_a_recovery)
 {
     for (unsigned heals = 0; heals < 2; heals++) {
-        struct bed                   b        = {.act = run_that_fails, .heals_in = heals, .place.script = BROKEN};
-        const struct weft_middleware around[] = {TIMING(&b)};
-        b.list                                = around;
-        b.n                                   = 1;
+        struct bed                   b            = {.act = run_that_fails, .heals_in = heals, .place.script = BROKEN};
+        const struct weft_middleware middleware[] = {TIMING(&b)};
+        b.list                                    = middleware;
+        b.n                                       = 1;
         BED_PLAYS(&b);
         CHECK(strstr(b.text, "Failed after 0ms: QUOTA_EXCEEDED\n"));
         CHECK((strstr(b.text, "UNKNOWN: never mind\n") != NULL) == (heals == 1));
@@ -484,17 +484,17 @@ static void no_line(void *arg, const char *line)
 
 static WEFT_SUSPENDS int trace_and_run(struct bed *b, struct upp_err *err)
 {
-    wa_around_trace(b->place.around, traced, b);
+    wa_middleware_trace(b->place.middleware, traced, b);
     return bed_run(b, "hello", false, err);
 }
 
 /* covers: UAP-2.4/3 */
 TEST(middleware_calls_are_traced)
 {
-    struct bed                   b        = {.act = trace_and_run};
-    const struct weft_middleware around[] = {
+    struct bed                   b            = {.act = trace_and_run};
+    const struct weft_middleware middleware[] = {
         weft_logging(.level = "error", .logger = no_line), SHOUT(&b), {.name = "other", .after = another_turn}};
-    b.list = around;
+    b.list = middleware;
     b.n    = 3;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text),
@@ -514,18 +514,18 @@ static WEFT_SUSPENDS int takes_its_time(void *arg, struct weft_context *c, struc
 
 static WEFT_SUSPENDS int time_and_run(struct bed *b, struct upp_err *err)
 {
-    wa_around_trace(b->place.around, traced_time, b);
+    wa_middleware_trace(b->place.middleware, traced_time, b);
     return bed_run(b, "hello", false, err);
 }
 
 /* covers: UAP-2.4/4 */
 TEST(middleware_calls_are_traced_with_their_time)
 {
-    struct bed                   b        = {.act = time_and_run};
-    const struct weft_middleware around[] = {{.name = "slow", .before = takes_its_time},
-                                             {.name = "other", .after = another_turn}};
-    b.list                                = around;
-    b.n                                   = 2;
+    struct bed                   b            = {.act = time_and_run};
+    const struct weft_middleware middleware[] = {{.name = "slow", .before = takes_its_time},
+                                                 {.name = "other", .after = another_turn}};
+    b.list                                    = middleware;
+    b.n                                       = 2;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("slow before 70 ms\nother after 0 ms\n"));
 }
@@ -611,12 +611,12 @@ static WEFT_SUSPENDS int run_and_say(struct bed *b, struct upp_err *err)
 TEST(middleware_stands_around_all_else)
 {
     struct bed b = {.act = run_and_say, .place.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("x")))}, *p = &b;
-    struct mark                       mark     = {&b, "1"};
-    const struct weft_middleware_kind kind     = {.name = "seer", .make = bed_spy_make, .observe = see};
-    const struct weft_middleware      around[] = {MARK(mark), BED_SPY(&p), {.name = "seer", .kind = &kind, .opts = &p}};
-    b.place.hooks                              = (struct weft_hooks){
-                                     .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
-    b.list = around;
+    struct mark                       mark    = {&b, "1"};
+    const struct weft_middleware_kind kind    = {.name = "seer", .make = bed_spy_make, .observe = see};
+    const struct weft_middleware middleware[] = {MARK(mark), BED_SPY(&p), {.name = "seer", .kind = &kind, .opts = &p}};
+    b.place.hooks                             = (struct weft_hooks){
+                                    .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
+    b.list = middleware;
     b.n    = 3;
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"
@@ -632,7 +632,7 @@ TEST(middleware_stands_around_all_else)
 
 static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
 {
-    b->place.rig.agents[1].around = b->place.around;
+    b->place.rig.agents[1].middleware = b->place.middleware;
     return bed_run(b, "hello", false, err);
 }
 
@@ -640,15 +640,15 @@ static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
 TEST(middleware_of_the_agent_that_goes_on)
 {
     for (int alone = 0; alone < 2; alone++) {
-        struct bed b                          = {.act            = hand_over,
-                                                 .place.no_store = alone,
-                                                 .place.script   = SCRIPT(REPLY(CALL("m1", "pass_on"))),
-                                                 .place.helper   = SCRIPT(REPLY(TEXT("Helped.")))},
-                   *p                         = &b;
-        struct mark                  mark     = {&b, "1"};
-        const struct weft_middleware around[] = {MARK(mark), SHOUT(&b), BED_SPY(&p)};
-        b.list                                = around;
-        b.n                                   = 3;
+        struct bed b                              = {.act            = hand_over,
+                                                     .place.no_store = alone,
+                                                     .place.script   = SCRIPT(REPLY(CALL("m1", "pass_on"))),
+                                                     .place.helper   = SCRIPT(REPLY(TEXT("Helped.")))},
+                   *p                             = &b;
+        struct mark                  mark         = {&b, "1"};
+        const struct weft_middleware middleware[] = {MARK(mark), SHOUT(&b), BED_SPY(&p)};
+        b.list                                    = middleware;
+        b.n                                       = 3;
         BED_PLAYS(&b);
         test_note("%s", b.text);
         const char *want = "1.before\nshout\ntold: u<hello!>\n1.before\nshout\ntold: u<hello!!> a<pass_on{}> t<";
@@ -668,15 +668,15 @@ static void count_warnings(void *arg, enum wb_log_level level, struct upp_str li
 
 static unsigned warnings_of(const struct weft_middleware *list, size_t n)
 {
-    const struct wr_around *around = NULL;
-    unsigned                seen   = 0;
+    const struct wr_middleware *middleware = NULL;
+    unsigned                    seen       = 0;
     wb_log_setup(WB_WARN, WB_LOG_TEXT, 2);
     wb_log_to(count_warnings, &seen);
-    if (wa_around_new(list, n, NULL, &around, NULL) < 0)
+    if (wa_middleware_new(list, n, NULL, &middleware, NULL) < 0)
         seen = 99;
     wb_log_to(NULL, NULL);
     wb_log_setup(WB_OFF, WB_LOG_TEXT, 2);
-    wa_around_free(around);
+    wa_middleware_free(middleware);
     return seen;
 }
 
@@ -703,13 +703,13 @@ TEST(middleware_options_that_make_no_sense_are_refused)
                                            weft_guardrails(.input = &no_action, .n_input = 1),
                                            weft_guardrails(.input = &no_test, .n_input = 1),
                                            weft_guardrails(.output = &bad, .n_output = 1)};
-    const struct wr_around      *around;
+    const struct wr_middleware  *middleware;
     struct upp_err               err;
     for (size_t i = 0; i < WB_LEN(list); i++)
-        CHECK_INT(wa_around_new(&list[i], 1, NULL, &around, &err), -UPP_EINVALID);
-    CHECK_INT(wa_around_new(NULL, 0, NULL, &around, &err), 0);
-    CHECK(!around);
-    CHECK_INT(wa_around_new(list, WA_MIDDLEWARE + 1, NULL, &around, &err), -UPP_ELIMIT);
+        CHECK_INT(wa_middleware_new(&list[i], 1, NULL, &middleware, &err), -UPP_EINVALID);
+    CHECK_INT(wa_middleware_new(NULL, 0, NULL, &middleware, &err), 0);
+    CHECK(!middleware);
+    CHECK_INT(wa_middleware_new(list, WA_MIDDLEWARE + 1, NULL, &middleware, &err), -UPP_ELIMIT);
 }
 
 /* ---- System events -------------------------------------------------------------------------------------------------

@@ -225,8 +225,8 @@ WEFT_SUSPENDS static int start_and_close(void *arg, struct upp_err *err)
     (void)snprintf(variable, sizeof variable, "WEFT_CALL_KEY=%s", (const char *)arg);
     char script[sizeof tree];
     memcpy(script, tree, sizeof tree);
-    char *const      argv[] = {(char[]){"x"}, parent,        (char[]){"0"},       (char[]){"0"},
-                               (char[]){"0"}, (char[]){"/bin/sh"}, (char[]){"-c"}, script, NULL};
+    char *const      argv[] = {(char[]){"x"},       parent,         (char[]){"0"}, (char[]){"0"}, (char[]){"0"},
+                               (char[]){"/bin/sh"}, (char[]){"-c"}, script,        NULL};
     char *const      envp[] = {variable, (char[]){"PATH=/usr/bin:/bin"}, NULL};
     struct upp_spawn what   = {
           .file = WEFT_TEST_REAPER, .argv = argv, .envp = envp, .in = -1, .out = -1, .error = -1, .own_session = true};

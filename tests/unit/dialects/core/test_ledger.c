@@ -517,7 +517,7 @@ TEST(dialect_ledger_losses)
         if (messages[i].role != UPP_ROLE_USER)
             e->agent = who;
         if (messages[i].role == UPP_ROLE_ASSISTANT)
-            e->said = (struct wm_said){.model = UPP_STR("m"), .has_usage = true, .usage = {.input = 1}};
+            e->said = (struct wm_reply_info){.model = UPP_STR("m"), .has_usage = true, .usage = {.input = 1}};
     }
     e = wm_doc_entry_add(&doc, &err);
     CHECK(e != NULL);

@@ -184,10 +184,10 @@ static bool is_in(const struct telling *t, yyjson_val *was, yyjson_val *is)
 
 static bool comes_back_or_is_told(const struct wd_document_ops *ops, struct upp_str text, void *arg)
 {
-    const struct wd_document_ops *other = arg;
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(64 << 20);
-    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
-    WB_CLEANUP(wb_buf_done) struct wb_buf       there = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
+    const struct wd_document_ops                   *other  = arg;
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(64 << 20);
+    WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &a};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           there = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
     WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
     const struct wd_convert_opts                    opts = {.size = sizeof opts};
     struct upp_err                                  err  = {0};
@@ -202,7 +202,8 @@ static bool comes_back_or_is_told(const struct wd_document_ops *ops, struct upp_
     bool same = wj_equal(d.root, is, NULL) > 0;
     if (same && losses.list.n)
         test_note("told, and not lost: %.*s: %.*s", UPP_FMT(losses.list.p[0].pointer), UPP_FMT(losses.list.p[0].what));
-    return EXPECT(!(same && losses.list.n)) && EXPECT(is_in(&(struct telling){.root = d.root, .losses = &losses}, d.root, is));
+    return EXPECT(!(same && losses.list.n)) &&
+           EXPECT(is_in(&(struct telling){.root = d.root, .losses = &losses}, d.root, is));
 }
 
 /* Every golden document of each dialect through each: it comes back as it was, or it was told what does not; and what

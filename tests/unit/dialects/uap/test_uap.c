@@ -157,14 +157,14 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
 TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousands of allocations of one kind")
 {
     enum { MANY = 1 << 16 };
-    struct bare      b       = {0};
-    struct wm_source from    = {.run = wb_uuid_v8(1, 1), .agent_id = wb_uuid_v8(2, 1)}, below = {.depth = 1};
+    struct bare      b    = {0};
+    struct wm_source from = {.run = wb_uuid_v8(1, 1), .agent_id = wb_uuid_v8(2, 1)}, below = {.depth = 1};
     struct wm_event  started = {.kind = WM_TOOL_STARTED, .from = &from, .name = UPP_STR("helper"), .child_node = 1};
-    struct wm_event  ended   = {.kind = WM_TOOL_ENDED,
-                                .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
-    struct wm_event  speaks  = {.kind = WM_RUN, .status = WM_RUNNING, .from = &below};
-    char             call[16];
-    int              r = bare_init(&b, &wd_stream_uap) ? 0 : -1;
+    struct wm_event  ended   = {
+           .kind = WM_TOOL_ENDED, .from = &from, .name = UPP_STR("helper"), .text = UPP_STR("1"), .call = UPP_STR("7")};
+    struct wm_event speaks = {.kind = WM_RUN, .status = WM_RUNNING, .from = &below};
+    char            call[16];
+    int             r = bare_init(&b, &wd_stream_uap) ? 0 : -1;
     for (unsigned i = 0; r == 0 && i < MANY; i++) {
         started.call  = wb_str(call, (size_t)snprintf(call, sizeof call, "%u", i));
         started.child = wb_uuid_v8(3, i);
@@ -176,11 +176,11 @@ TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousa
     int room      = over ? bare_event(&b, &wd_stream_uap, &ended) : -1;
     int again     = room == 0 ? bare_event(&b, &wd_stream_uap, &started) : -1;
     below.run     = started.child;
-    int spoke     = again == 0 ? bare_event(&b, &wd_stream_uap, &speaks) : -1;
+    int  spoke    = again == 0 ? bare_event(&b, &wd_stream_uap, &speaks) : -1;
     bool named    = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
                                               UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
                                                       "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
-                                              0) != SIZE_MAX;
+                                                      0) != SIZE_MAX;
     bare_done(&b, &wd_stream_uap);
     CHECK_INT(r, 0);
     CHECK_INT(over, -UPP_ELIMIT);

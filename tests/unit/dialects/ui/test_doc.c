@@ -92,7 +92,8 @@ TEST(dialect_ui_doc_and_pydantic_have_system_prompts)
     CHECK(text);
     CHECK_INT(convert(wb_str(text, n), &wd_document_ui, &wd_document_pydantic, 0, &pai, NULL, &err), 0);
     CHECK(wb_str_find(wb_buf_str(&pai), UPP_STR("\"metadata\":{\"app\":{\"tenant\":7},\"weft\":{\"id\":\"u1\","
-                                                "\"system\":\"s1\"}}"), 0) != SIZE_MAX);
+                                                "\"system\":\"s1\"}}"),
+                                                0) != SIZE_MAX);
     CHECK_INT(convert(wb_buf_str(&pai), &wd_document_pydantic, &wd_document_ui, 0, &back, NULL, &err), 0);
     CHECK(wb_str_starts(wb_buf_str(&back), UPP_STR("[{\"id\":\"s1\",\"role\":\"system\",\"parts\":[{\"type\":\"text\","
                                                    "\"text\":\"Be brief.\"},")));

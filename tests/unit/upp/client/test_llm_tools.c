@@ -497,7 +497,7 @@ static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_er
 /* covers: UPP-7/3 */
 TEST(llm_tools_arguments_are_handed_on_unchecked)
 {
-    static const struct upp_tool                  tool  = {.name = "f", .parameters = "{x: integer}", .run = takes_all};
+    static const struct upp_tool                   tool = {.name = "f", .parameters = "{x: integer}", .run = takes_all};
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(CALLS("f", "{\"x\":\"text\",\"y\":1}"));
     UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;

@@ -60,10 +60,10 @@ TEST(outgoing_headers_are_wiped)
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
     static char             pad[3000];
     const struct upp_header headers[] = {{UPP_STR("x-a"), UPP_STR("b")},
-                                         {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
-                                         {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
-    struct upp_http_request req = {
-        .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
+                                          {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
+                                           {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
+    struct upp_http_request req       = {
+              .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
     struct upp_err     err = {0};
     struct faults_seen seen;
     memset(pad, 'x', sizeof pad);
@@ -693,8 +693,8 @@ TEST(outgoing_proxies)
 TEST(outgoing_options_of_an_older_caller)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
-    static const size_t sizes[] = {offsetof(struct upp_http_opts, max_connections), offsetof(struct upp_http_opts, proxy),
-                                   0};
+    static const size_t sizes[] = {offsetof(struct upp_http_opts, max_connections),
+                                   offsetof(struct upp_http_opts, proxy), 0};
     for (size_t i = 0; i < WB_LEN(sizes); i++) {
         struct upp_http_opts o   = {.proxy = ""};
         struct upp_err       err = {0};

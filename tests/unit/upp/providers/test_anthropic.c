@@ -234,7 +234,7 @@ TEST(anthropic_errors_of_any_shape)
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct upp__provider_error                       t = {.status = 400, .request_id = UPP_STR("req_head")};
+        struct upp__provider_error                t = {.status = 400, .request_id = UPP_STR("req_head")};
         test_note("case %zu", i);
         upp__provider_error_read(&upp__anthropic, &a, wb_cstr(rows[i].body), &t);
         CHECK_STR(t.type, wb_cstr(rows[i].type));

@@ -167,7 +167,8 @@ TEST(google_minted_ids_are_never_the_same)
     CHECK(!wb_str_eq(one, two) && upp__call_id_is_ours(one) && upp__call_id_is_ours(two));
     CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s]", UPP_FMT(wb_buf_str(&g.r.own_ids))), NULL, &v, &err) == 0);
     CHECK(upp__call_id_listed(v, one) && upp__call_id_listed(v, two) && !upp__call_id_listed(v, UPP_STR("call_1")));
-    CHECK(!upp__call_id_listed(NULL, one) && !upp__call_id_is_ours(UPP_STR("call_1")) && !upp__call_id_is_ours(UPP_STR("")));
+    CHECK(!upp__call_id_listed(NULL, one) && !upp__call_id_is_ours(UPP_STR("call_1")) &&
+                                                                   !upp__call_id_is_ours(UPP_STR("")));
     CHECK(!upp__call_id_is_ours(UPP_STR("call_0123456789abcdef0123456789abcdeg")));
 }
 
@@ -176,7 +177,7 @@ TEST(google_ids_have_a_limit)
     WB_CLEANUP(reading_done) struct reading g;
     struct upp_err                          err = {0};
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    g.r.own_ids.max = 60;
+    g.r.own_ids.max     = 60;
     struct upp_str call = UPP_STR("{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]}}]}");
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);

@@ -291,7 +291,7 @@ TEST(openai_error_bodies_of_all_shapes)
                                           };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-        struct upp__provider_error                       t = {0};
+        struct upp__provider_error                t = {0};
         upp__provider_error_read(&upp__openai_chat, &a, rows[i].body, &t);
         CHECK(wb_arena_check(&a, NULL) == 0);
         CHECK_STR(t.message, rows[i].message);

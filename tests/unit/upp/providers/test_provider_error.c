@@ -123,7 +123,7 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
         {404, 0, 0, 0, "no context window here", UPP_ENOMODEL},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err      err;
+        struct upp_err             err;
         struct upp__provider_error t = {.status = cases[i].status};
         test_note("case %zu", i);
         t.type    = cases[i].type ? wb_cstr(cases[i].type) : t.type;
@@ -139,7 +139,7 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
 /* covers: UPP-9/2 */
 TEST(trouble_error_keeps_what_the_vendor_said)
 {
-    struct upp_err      err;
+    struct upp_err             err;
     struct upp__provider_error t = {
         .status                                 = 429,
         .type                                   = UPP_STR("rate_limit_error"),
@@ -171,8 +171,9 @@ TEST(trouble_long_texts_are_cut)
     static char    large[100000];
     struct upp_err err;
     memset(large, 'a', sizeof large);
-    struct upp_str      all = wb_str(large, sizeof large);
-    struct upp__provider_error t   = {.status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
+    struct upp_str             all = wb_str(large, sizeof large);
+    struct upp__provider_error t   = {
+          .status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
     t.message = t.request_id = all;
     CHECK_INT(upp__provider_fail(&t, UPP_STR("0123456789"), &err), -UPP_EPROVIDER);
     CHECK_INT(strlen(err.msg), sizeof err.msg - 1);
@@ -199,8 +200,8 @@ TEST(trouble_never_shows_the_key)
         {"", "nothing", "nothing"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct upp_err      err;
-        struct upp_str      message = wb_cstr(cases[i].message), key = wb_cstr(cases[i].key);
+        struct upp_err             err;
+        struct upp_str             message = wb_cstr(cases[i].message), key = wb_cstr(cases[i].key);
         struct upp__provider_error t = {.status = 401, .message = message, .code = message, .request_id = message};
         test_note("case %zu", i);
         CHECK_INT(upp__provider_fail(&t, key, &err), -UPP_EAUTH);
@@ -221,8 +222,8 @@ TEST(trouble_key_is_masked_where_the_message_is_cut)
 {
     static const char key[] = "sk-ant-0123456789abcdefghijklmnopqrstuvwxyz";
     for (size_t before = 180; before < 300; before++) {
-        char                message[512];
-        struct upp_err      err;
+        char                       message[512];
+        struct upp_err             err;
         struct upp__provider_error t = {.status = 401};
         memset(message, ' ', before);
         message[0] = '!';

@@ -214,9 +214,9 @@ TEST(scripted_counts_replies_of_its_own_script)
     static struct talk                             t; /* frames are limited */
     char                                           said[64], other[80];
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"A\"}]},{\"parts\":[{\"text\":\"B\"}]}]}"), &a,
-                           &err) == 0);
+                                   &err) == 0);
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"X\"}]},{\"parts\":[{\"text\":\"Y\"}]}]}"), &b,
-                           &err) == 0);
+                                   &err) == 0);
     memset(&t, 0, sizeof t);
     user_says(&t, "hello");
     CHECK(metadata_of(a, &t, said, sizeof said));
@@ -245,7 +245,7 @@ TEST(scripted_says_the_same_again)
     CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":[{\"when\":{\"contains\":\"a\"},\"error\":{\"code\":"
                                    "\"RATE_LIMITED\"}},{\"when\":{\"contains\":\"a\"},\"parts\":[{\"text\":\"A\"}]},"
                                    "{\"parts\":[{\"text\":\"else\"}]}]}"),
-                           &m, &err) == 0);
+                                   &m, &err) == 0);
     for (int i = 0; i < 3; i++) {
         user_says(&t, "a");
         t.req.attempt = 1;
@@ -257,14 +257,13 @@ TEST(scripted_says_the_same_again)
         CHECK_ANSWER(m, &t, "[0:1|else] end_turn " NAMED(2));
         model_said(&t, 2);
     }
-    CHECK_INT(
-        upp_scripted_new(UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err),
-        -UPP_EINVALID);
+    CHECK_INT(upp_scripted_new(
+        UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err), -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("script: a script whose replies come again has no at_end"));
 }
 
 #define FILL                                                                                                           \
-    "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},"                                            \
+    "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},"                                           \
     "{\"name\":\"x\",\"after\":\"=\",\"default\":\"\"}]"
 
 /* covers: UPP-13f */
@@ -290,7 +289,7 @@ TEST(scripted_fills_in_words_of_the_question)
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL
                                    ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
                                    "{\"tool_call\":{\"name\":\"f\",\"arguments\":{\"a\":\"${city}\",\"${b\":1}}}]}]}"),
-                           &m, &err) == 0);
+                                   &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         memset(&t, 0, sizeof t);
         test_note("case %zu", i);
@@ -576,8 +575,8 @@ TEST(scripted_says_what_is_wrong_with_a_script)
         {"{\"echo\":true,\"speed\":1}", "/speed", "script: expected no such member"},
         {"{\"echo\":true,\"echo\":true}", NULL, NULL},
         {"{\"replies\":[{}]}", "/replies/0", "script: expected parts, data or error"},
-        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"\",\"after\":\"x\",\"default\":\"\"}]}]}", "/replies/0/fill/0",
-         "script: expected a name and an 'after' that are not empty"},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"\",\"after\":\"x\",\"default\":\"\"}]}]}",
+         "/replies/0/fill/0", "script: expected a name and an 'after' that are not empty"},
         {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"a\",\"after\":\"x\"}]}]}", "/replies/0/fill/0", NULL},
         {"{\"replies\":[{\"data\":1,\"fill\":[]}]}", "/replies/0", "script: expected either fill or data"},
         {"{\"replies\":[{\"parts\":[],\"fill\":[" F8 "," F8 "]}]}", NULL, NULL},

@@ -1,6 +1,6 @@
-/* log/half.c — branches that are not whole yet: which they are, and what becomes of those that never will be.
+/* log/staged.c — branches that are not whole yet: which they are, and what becomes of those that never will be.
  */
-#include "log/half.h"
+#include "log/staged.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ enum { DIGITS = 16, PAGE = 16, BATCH = WL_CHANGES / 2 };
 
 /* ---- Keys as text ------------------------------------------------------------------------------------------ */
 
-struct upp_str wl_half_text(struct wb_arena *a, const uint64_t *keys, size_t n)
+struct upp_str wl_staged_text(struct wb_arena *a, const uint64_t *keys, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
     char             *p        = wb_new_n(a, char, n *DIGITS + 1);
@@ -51,7 +51,7 @@ static int by_key(const void *x, const void *y)
     return *a < *b ? -1 : *a > *b;
 }
 
-static int add(struct wl_half *to, struct upp_str text, struct wb_arena *a, struct upp_err *err)
+static int add(struct wl_staged *to, struct upp_str text, struct wb_arena *a, struct upp_err *err)
 {
     uint64_t *more;
     size_t    n;
@@ -65,12 +65,12 @@ static int add(struct wl_half *to, struct upp_str text, struct wb_arena *a, stru
         memcpy(all, to->keys, to->n * sizeof *all);
     if (n)
         memcpy(all + to->n, more, n * sizeof *all);
-    *to = (struct wl_half){all, to->n + n};
+    *to = (struct wl_staged){all, to->n + n};
     return 0;
 }
 
-int wl_half_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_arena *a, struct wl_half *ret,
-                 struct upp_err *err)
+int wl_staged_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_arena *a,
+                   struct wl_staged *ret, struct upp_err *err)
 {
     struct upp_str   prefix = wb_arena_printf(a, "%08x", family), after = prefix; /* how ids of the family begin */
     struct wl_value *page;
@@ -78,7 +78,7 @@ int wl_half_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, 
     do {
         int r = wb_arena_check(a, err);
         if (r >= 0)
-            r = wl_list_values(s, o, UPP_STR(WL_HALF), after, PAGE, a, &page, &n, err);
+            r = wl_list_values(s, o, UPP_STR(WL_STAGED), after, PAGE, a, &page, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -95,7 +95,7 @@ int wl_half_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, 
     return 0;
 }
 
-bool wl_half_has(const struct wl_half *h, uint64_t key)
+bool wl_staged_has(const struct wl_staged *h, uint64_t key)
 {
     return h->n && bsearch(&key, h->keys, h->n, sizeof key, by_key);
 }
@@ -142,11 +142,11 @@ static WEFT_SUSPENDS int drop(struct clearing *x, const uint64_t *keys, size_t n
     return commit(x, value, err);
 }
 
-int wl_half_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct upp_err *err)
+int wl_staged_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
     char                                      name[WB_UUID_TEXT + 1];
-    struct wl_value                           value = {.space = UPP_STR(WL_HALF), .name = wb_uuid_text(t->id, name)};
+    struct wl_value                           value = {.space = UPP_STR(WL_STAGED), .name = wb_uuid_text(t->id, name)};
     uint64_t                                 *keys;
     size_t                                    n;
     int                                       r = wl_get_value(s, o, value.space, value.name, &a, &value.bytes, err);

@@ -1,4 +1,4 @@
-/* thread/place.h — places in the tree of a thread, by what names them, and threads that go there.
+/* thread/position.h — places in the tree of a thread, by what names them, and threads that go there.
  *
  * Works on a store alone, as session_doc.h does. Nothing is started, and nothing that was said is lost.
  */
@@ -8,7 +8,7 @@
 #include "thread/session_doc.h"
 #include "thread/commits.h"
 
-struct wa_place {
+struct wa_position {
     uint64_t node;
     uint32_t length; /* entries of it that count */
 };
@@ -17,7 +17,7 @@ struct wa_place {
  * where its node has them too it is a place all the same; else they become a branch, which is then in *put.
  * -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                     struct upp_str id, struct wa_put *put, struct wa_place *ret,
+                                     struct upp_str id, struct wa_put *put, struct wa_position *ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
 
 /* A new thread in the same tree, behind a message (msg_HEX, UUID) or a checkpoint of it; no text: where the thread

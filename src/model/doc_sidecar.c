@@ -1,5 +1,5 @@
-/* model/doc_beside.c — see doc_beside.h. */
-#include "model/doc_beside.h"
+/* model/doc_sidecar.c — see doc_beside.h. */
+#include "model/doc_sidecar.h"
 
 #include <upp/model.h>
 
@@ -20,7 +20,7 @@ static void say_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t r
     wj_write_close(w, ']');
 }
 
-int wm_beside_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
+int wm_sidecar_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
 {
     char             id[WB_UUID_TEXT + 1];
     struct wj_writer w;
@@ -52,7 +52,7 @@ int wm_beside_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_bu
     return wj_writer_check(&w);
 }
 
-int wm_beside_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_err *err)
+int wm_sidecar_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
     wj_writer_init(&w, out, err);
@@ -71,10 +71,10 @@ int wm_beside_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_e
     return wj_writer_check(&w);
 }
 
-int wm_beside_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct wb_buf *out, struct upp_err *err)
+int wm_sidecar_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct wb_buf *out, struct upp_err *err)
 {
-    const struct wm_said *said = &e->said;
-    struct wj_writer      w;
+    const struct wm_reply_info *said = &e->said;
+    struct wj_writer            w;
     if (!e->id.p && e->agent == turns_agent && !said->model.p && !said->provider.p && !said->response.p &&
         !said->stop && !said->has_usage)
         return 0;
@@ -169,8 +169,8 @@ static uint32_t agent_of(const struct beside *b, uint32_t otherwise)
     return !yyjson_obj_get(b->node.from, "agent") ? otherwise : (uint32_t)WB_MIN(b->agent, (uint64_t)WM_NO_AGENT);
 }
 
-int wm_beside_thread_read(struct wb_arena *a, struct upp_str text, struct wm_doc *d, struct wb_uuid *thread,
-                          struct upp_err *err)
+int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_doc *d, struct wb_uuid *thread,
+                           struct upp_err *err)
 {
     struct beside b;
     uint32_t      place;
@@ -196,7 +196,7 @@ int wm_beside_thread_read(struct wb_arena *a, struct upp_str text, struct wm_doc
     return 0;
 }
 
-int wm_beside_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_turn *t, struct upp_err *err)
+int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_turn *t, struct upp_err *err)
 {
     struct beside b;
     int           r = read_text(a, text, &b, err);
@@ -209,7 +209,7 @@ int wm_beside_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_t
     return 0;
 }
 
-int wm_beside_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc_entry *e, struct upp_err *err)
+int wm_sidecar_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc_entry *e, struct upp_err *err)
 {
     struct beside b;
     int           r = read_text(a, text, &b, err);

@@ -1,6 +1,6 @@
-/* server/doors/v1/places.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another place
- * of their tree, and new ones there. Nothing is started, and nothing that was said is lost. */
-#include "thread/place.h"
+/* server/doors/v1/positions.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another
+ * place of their tree, and new ones there. Nothing is started, and nothing that was said is lost. */
+#include "thread/position.h"
 #include "base/defs.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"

@@ -1,5 +1,5 @@
-/* thread/place.c — see place.h. */
-#include "thread/place.h"
+/* thread/position.c — see place.h. */
+#include "thread/position.h"
 
 #include "thread/mend.h"
 #include "base/crash.h"
@@ -17,7 +17,7 @@ static int no_checkpoint(struct upp_str id, struct upp_err *err)
 }
 
 /* Does this row, which ends where the place is, say that a step ended there? */
-static int row_says(const struct wl_row *stored, struct wm_place place, struct wb_arena *a, struct upp_err *err)
+static int row_says(const struct wl_row *stored, struct wm_position place, struct wb_arena *a, struct upp_err *err)
 {
     struct wm_row row;
     int           r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
@@ -29,7 +29,7 @@ static int row_says(const struct wl_row *stored, struct wm_place place, struct w
 
 /* 1: the log has a checkpoint at this place. 0: it has none. The rows that end there are the one that brought the last
  * entry before it, and those behind it that brought none. */
-WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, struct wm_place place,
+WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, struct wm_position place,
                                  struct upp_err *err)
 {
     struct wl_rows rows = {.more = true};
@@ -54,24 +54,24 @@ WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, s
 
 /* One whose id says where it is. 1: found. */
 WEFT_SUSPENDS static int find_own(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                  struct upp_str id, struct wa_place *ret, struct upp_err *err)
+                                  struct upp_str id, struct wa_position *ret, struct upp_err *err)
 {
-    struct wb_uuid  u;
-    struct wm_place place;
-    struct wl_node  node;
-    if (!wb_uuid_parse(id, &u) || !wm_place_parse(u, &place) || place.length == UINT32_MAX)
+    struct wb_uuid     u;
+    struct wm_position place;
+    struct wl_node     node;
+    if (!wb_uuid_parse(id, &u) || !wm_position_parse(u, &place) || place.length == UINT32_MAX)
         return 0;
     int r = wl_get_node(s, o, place.node, &node, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(node.tree, t->tree)))
         return 0;
     if (r >= 0)
         r = log_has(s, o, place, err);
-    *ret = (struct wa_place){.node = place.node, .length = place.length};
+    *ret = (struct wa_position){.node = place.node, .length = place.length};
     return r;
 }
 
 /* A branch from a place, with messages. */
-WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
                                     const struct upp_message *list, size_t n, struct wa_put *put, struct upp_err *err)
 {
     struct wl_node under, branch;
@@ -93,7 +93,7 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
 
 /* Where calls have no results there (a run is in the middle of them, or a document ended so) they get some, on a
  * branch. */
-WEFT_SUSPENDS static int close_place(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+WEFT_SUSPENDS static int close_place(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
                                      struct wa_put *put, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
@@ -109,7 +109,7 @@ WEFT_SUSPENDS static int close_place(struct wl_store *s, const struct wl_owner *
 /* Where one is whose messages are known: in its node, or on a branch that is made for them. */
 WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
                                         const struct wm_checkpoint *cp, struct wa_put *put, struct wb_arena *a,
-                                        struct wa_place *ret, struct upp_err *err)
+                                        struct wa_position *ret, struct upp_err *err)
 {
     struct wa_open   open;
     struct wa_mended mended;
@@ -122,7 +122,7 @@ WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owne
            wb_str_eq(cp->messages[k].id, node->messages[from + k].id))
         k++;
     size_t upto = k == cp->n_messages ? from + k : from;
-    *ret        = (struct wa_place){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
+    *ret        = (struct wa_position){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
     while (wa_events_between(node, ret->length, ret->length + 1)) /* what came with it belongs to it */
         ret->length++;
     if (k == cp->n_messages)
@@ -135,7 +135,7 @@ WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owne
 
 /* One that came with a document, or is of a time when ids said nothing: the session is read. */
 WEFT_SUSPENDS static int find_other(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                    struct upp_str id, struct wa_put *put, struct wa_place *ret, struct upp_err *err)
+                                    struct upp_str id, struct wa_put *put, struct wa_position *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wm_session                         doc;
@@ -153,7 +153,7 @@ WEFT_SUSPENDS static int find_other(struct wl_store *s, const struct wl_owner *o
 }
 
 int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_str id,
-                       struct wa_put *put, struct wa_place *ret, struct upp_err *err)
+                       struct wa_put *put, struct wa_position *ret, struct upp_err *err)
 {
     int r = find_own(s, o, t, id, ret, err);
     if (r == 0)
@@ -164,7 +164,7 @@ int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struc
 /* ---- Forks --------------------------------------------------------------------------------------------------- */
 
 /* The results of a message's calls belong to it. */
-WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
                                       struct wb_arena *a, struct upp_err *err)
 {
     struct wl_end   end;
@@ -191,7 +191,7 @@ WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner 
 
 /* 1: it names a message of the tree. 0: it names none. */
 WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                      struct upp_str text, struct wa_place *ret, struct upp_err *err)
+                                      struct upp_str text, struct wa_position *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wb_uuid                            id;
@@ -206,19 +206,19 @@ WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner 
         return 0;
     if (r < 0)
         return r;
-    *ret = (struct wa_place){.node = line.node, .length = line.index + 1};
+    *ret = (struct wa_position){.node = line.node, .length = line.index + 1};
     r    = pass_results(s, o, ret, &a, err);
     return r < 0 ? r : 1;
 }
 
 WEFT_SUSPENDS static int find_place(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                    struct upp_str at, struct wa_put *put, struct wa_place *ret, struct upp_err *err)
+                                    struct upp_str at, struct wa_put *put, struct wa_position *ret, struct upp_err *err)
 {
     struct wl_end end;
     int           r;
     if (!at.p) {
         r    = wl_node_end(s, o, t->head, &end, err);
-        *ret = (struct wa_place){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
+        *ret = (struct wa_position){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
         return r < 0 ? r : close_place(s, o, ret, put, err);
     }
     r = find_message(s, o, t, at, ret, err);
@@ -235,7 +235,7 @@ int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
     struct wl_thread                      from = *t;
-    struct wa_place                       place;
+    struct wa_position                    place;
     wa_put_init(&put, s, o);
     put.thread = &from;
     int r      = find_place(s, o, t, at, &put, &place, err);
@@ -269,7 +269,7 @@ WEFT_SUSPENDS static int check_idle(struct wl_store *s, const struct wl_owner *o
 
 /* 1: somebody else was first. */
 WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
-                                const struct wa_place *place, bool branches, struct wa_put *put, struct wb_arena *a,
+                                const struct wa_position *place, bool branches, struct wa_put *put, struct wb_arena *a,
                                 struct upp_err *err)
 {
     struct wl_thread now;
@@ -294,7 +294,7 @@ WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, st
 }
 
 WEFT_SUSPENDS static int go(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
-                            const struct wa_place *place, bool branches, struct wa_put *put, struct wb_arena *a,
+                            const struct wa_position *place, bool branches, struct wa_put *put, struct wb_arena *a,
                             struct upp_err *err)
 {
     wb_crashpoint("restore.before");
@@ -312,7 +312,7 @@ int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_th
                       struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_place                       place;
+    struct wa_position                    place;
     wa_put_init(&put, s, o);
     put.thread = t;
     int r      = check_idle(s, o, t, a, err);
@@ -372,7 +372,7 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
                        struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_place                       place = {0};
+    struct wa_position                    place = {0};
     struct wl_end                         end   = {0};
     wa_put_init(&put, s, o);
     put.thread = t;
@@ -396,7 +396,7 @@ int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thr
                      const struct upp_message *list, size_t n, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_place                       place = {.node = t->head, .length = at - 1};
+    struct wa_position                    place = {.node = t->head, .length = at - 1};
     wa_put_init(&put, s, o);
     put.thread = t;
     put.moved  = true;

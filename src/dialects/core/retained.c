@@ -1,5 +1,5 @@
-/* dialects/core/kept.c — see kept.h. */
-#include "dialects/core/kept.h"
+/* dialects/core/retained.c — see kept.h. */
+#include "dialects/core/retained.h"
 
 #include "json/read.h"
 #include "json/value.h"
@@ -11,7 +11,7 @@ static bool is_tagged(yyjson_val *node, const char *tag)
     return first && yyjson_is_str(first) && wj_named(first, wb_cstr(tag));
 }
 
-yyjson_val *wd_kept(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry)
+yyjson_val *wd_retained(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry)
 {
     const struct wm_residue *r    = entry == WD_THREAD ? l->doc->residue : wd_entry_at(l, entry)->residue;
     yyjson_val              *root = NULL;
@@ -26,39 +26,39 @@ yyjson_val *wd_kept(struct wd_lowering *l, const char *dialect, const char *slot
     return failed < 0 ? NULL : root;
 }
 
-yyjson_val *wd_kept_value(yyjson_val *node)
+yyjson_val *wd_retained_value(yyjson_val *node)
 {
     return is_tagged(node, "l") || is_tagged(node, "k") ? yyjson_arr_get(node, 1) : NULL;
 }
 
-yyjson_val *wd_kept_member(yyjson_val *node, const char *name)
+yyjson_val *wd_retained_member(yyjson_val *node, const char *name)
 {
     return yyjson_obj_get(is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node, name);
 }
 
-struct upp_str wd_kept_text(yyjson_val *node, const char *const *path)
+struct upp_str wd_retained_text(yyjson_val *node, const char *const *path)
 {
     for (; *path && node; path++) {
-        yyjson_val *whole = wd_kept_value(node);
+        yyjson_val *whole = wd_retained_value(node);
         if (whole) { /* from here on it is as it was read */
             for (; *path; path++)
                 whole = yyjson_obj_get(whole, *path);
             return wj_text_of(whole);
         }
-        node = wd_kept_member(node, *path);
+        node = wd_retained_member(node, *path);
     }
-    yyjson_val *v = wd_kept_value(node);
+    yyjson_val *v = wd_retained_value(node);
     return wj_text_of(v);
 }
 
-struct wd_kept_items wd_kept_items(yyjson_val *node)
+struct wd_retained_items wd_retained_items(yyjson_val *node)
 {
     if (!is_tagged(node, "a"))
-        return (struct wd_kept_items){0};
-    return (struct wd_kept_items){.next = yyjson_arr_get(node, 1), .left = yyjson_arr_size(node) - 1};
+        return (struct wd_retained_items){0};
+    return (struct wd_retained_items){.next = yyjson_arr_get(node, 1), .left = yyjson_arr_size(node) - 1};
 }
 
-yyjson_val *wd_kept_item(struct wd_kept_items *in)
+yyjson_val *wd_retained_item(struct wd_retained_items *in)
 {
     while (in->left) {
         yyjson_val *v = in->next;
@@ -77,13 +77,14 @@ yyjson_val *wd_kept_item(struct wd_kept_items *in)
 static bool is_ours(yyjson_val *name)
 {
     return wj_named(name, UPP_STR("weft")) || wj_named(name, UPP_STR("pydantic_ai")) ||
-           wj_named(name, UPP_STR("usage")) || wj_named(name, UPP_STR("weft_events"));
+                                                       wj_named(name, UPP_STR("usage")) ||
+                                                                wj_named(name, UPP_STR("weft_events"));
 }
 
 /* The members, by name; *nodes: what each has is a node. */
 static yyjson_val *members_of(yyjson_val *node, bool *nodes)
 {
-    yyjson_val *whole = wd_kept_value(node);
+    yyjson_val *whole = wd_retained_value(node);
     *nodes            = !whole;
     return whole ? whole : is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node;
 }
@@ -97,7 +98,7 @@ static size_t each(struct wd_lowering *l, yyjson_val *node)
         return 0;
     yyjson_obj_foreach(list, i, n, name, value)
     {
-        yyjson_val *is = nodes ? wd_kept_value(value) : value;
+        yyjson_val *is = nodes ? wd_retained_value(value) : value;
         if (!is || is_ours(name))
             continue;
         found++;
@@ -109,12 +110,12 @@ static size_t each(struct wd_lowering *l, yyjson_val *node)
     return found;
 }
 
-void wd_kept_metadata_put(struct wd_lowering *l, yyjson_val *node)
+void wd_retained_metadata_put(struct wd_lowering *l, yyjson_val *node)
 {
     (void)each(l, node);
 }
 
-bool wd_kept_metadata_is(yyjson_val *node)
+bool wd_retained_metadata_is(yyjson_val *node)
 {
     return each(NULL, node) > 0;
 }
