@@ -1,6 +1,7 @@
 /* run/queue.c — inputs for a thread that a run holds: refused, queued, or in the place of that run; and the queue. */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/err.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "model/upp_json.h"
@@ -38,7 +39,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     if (r < 0)
         return r;
     if (n > s->engine->opts.max_queue)
-        return upp_fail(err, UPP_EBUSY, "the queue of the thread is full: %u runs", s->engine->opts.max_queue);
+        return wb_fail_full(err, "the queue of the thread is full: %u runs wait", s->engine->opts.max_queue);
     WB_CLEANUP(wb_buf_done) struct wb_buf options = WB_BUF(16u << 20);
     r                                             = queued_options(s, &options, err);
     if (r >= 0)
@@ -69,7 +70,6 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     return 0;
 }
 
-/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
 /* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
 static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
 {

@@ -772,6 +772,16 @@ def test_a_busy_thread_refuses_with_the_known_sentences(s):
     wait_for(s, thread, queued["id"], "completed")
 
 
+def test_a_full_queue_says_so(s):
+    stream, thread, run = s.start("slow")
+    body = {"assistant_id": "echo", "on_busy": "enqueue", "additional_messages": [{"role": "user", "content": "next"}]}
+    for _ in range(16):
+        assert s.good("POST", f"/v1/threads/{thread}/runs", body)["status"] == "queued"
+    assert "the queue of the thread is full" in s.refused(429, "POST", f"/v1/threads/{thread}/runs", body)
+    s.good("DELETE", f"/v1/threads/{thread}")
+    list(stream)
+
+
 def test_unknown_things_are_404(s):
     stream, thread, run = s.start("echo")
     list(stream)
@@ -784,7 +794,9 @@ def test_unknown_things_are_404(s):
     assert s.refused(404, "POST", f"/v1/runs/run_{none}/answers", {"answers": [{"call_id": "c", "output": 1}]})
     assert s.refused(404, "POST", f"/v1/threads/{thread}/runs",
                      {"assistant_id": "nobody", "additional_messages": [{"role": "user", "content": "x"}]})
-    assert s.ask("DELETE", "/v1/threads")[0] == 405
+    status, answer = s.ask("DELETE", "/v1/threads")
+    assert status == 405 and answer["error"]["code"] == "method_not_allowed", answer
+    assert s.ask("GET", "/v1/nothing")[1]["error"]["code"] == "not_found"
 
 
 def test_bad_requests_are_400(s):

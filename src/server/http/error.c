@@ -114,11 +114,33 @@ void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
                    ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
+/* `code` of a refusal of the HTTP layer. */
+static const char *refusal_name(int status)
+{
+    static const struct {
+        int         status;
+        const char *name;
+    } names[] = {
+        {401, "invalid_api_key"},
+        {403, "origin_not_allowed"},
+        {404, "not_found"},
+        {405, "method_not_allowed"},
+        {408, "request_timeout"},
+        {413, "body_too_large"},
+        {414, "url_too_long"},
+        {421, "unknown_host"},
+        {431, "headers_too_large"},
+    };
+    for (size_t i = 0; i < WB_LEN(names); i++)
+        if (names[i].status == status)
+            return names[i].name;
+    return status >= 500 ? "refused" : "bad_request";
+}
+
 void sv_error_refuse(struct sv_reply *reply, int status, const char *why)
 {
     begin(reply, status);
     if (status == 503)
         sv_reply_header(reply, "Retry-After", UPP_STR("1"));
-    sv_error_write(&reply->body, status, wb_cstr(why), (struct upp_str){NULL, 0},
-                   status >= 500 ? "refused" : "bad_request");
+    sv_error_write(&reply->body, status, wb_cstr(why), (struct upp_str){NULL, 0}, refusal_name(status));
 }

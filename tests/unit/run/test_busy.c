@@ -190,7 +190,7 @@ static WEFT_SUSPENDS int enqueues(struct place *p, struct upp_err *err)
         TRY(start(p, text, WR_ENQUEUE, &one, err));
         FAIL_UNLESS(one.queued);
     }
-    FAIL_UNLESS(start(p, "too many", WR_ENQUEUE, &one, &why) == -UPP_EBUSY);
+    FAIL_UNLESS(start(p, "too many", WR_ENQUEUE, &one, &why) == -UPP_ELIMIT && why.retry_after_ms);
     FAIL_UNLESS(strstr(why.msg, "full"));
     TRY(settle(p, err));
     TRY(history(p, &out, err));
@@ -402,7 +402,7 @@ static WEFT_SUSPENDS int racer(void *arg, struct upp_err *err)
         me->over[i]   = wb_mono_ms();
         me->ok[i]     = r >= 0;
         me->queued[i] = r >= 0 && s.queued;
-        if (r == -UPP_EBUSY && (mode == WR_REJECT || mode == WR_ENQUEUE))
+        if ((r == -UPP_EBUSY && mode == WR_REJECT) || ((r == -UPP_EBUSY || r == -UPP_ELIMIT) && mode == WR_ENQUEUE))
             me->p->refused++;
         else if (r < 0) {
             if (err)

@@ -279,7 +279,7 @@ static WEFT_SUSPENDS int start_one(struct world *w, struct upp_err *err)
     say(w, "start '%s' on %s mode %u: %d %s %s%s", text, hex(what.thread), what.on_busy, r,
         r < 0 ? why.msg : hex(started.run), r < 0 || !started.joined ? "" : "joined ",
         r < 0 || !started.queued ? "" : "queued");
-    if (r == -UPP_EBUSY && what.on_busy <= WR_ENQUEUE)
+    if ((r == -UPP_EBUSY && what.on_busy <= WR_ENQUEUE) || (r == -UPP_ELIMIT && what.on_busy == WR_ENQUEUE))
         return w->refused++, 0;
     if (r == -UPP_ENOTFOUND && w->disk)
         return 0; /* the thread was one that was not durable */

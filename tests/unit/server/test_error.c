@@ -84,5 +84,5 @@ TEST(error_object)
 
     sv_error_refuse(&r, 431, "too much");
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"too much\",\"type\":\"invalid_request_error\","
-                                           "\"param\":null,\"code\":\"bad_request\"}}"));
+                                           "\"param\":null,\"code\":\"headers_too_large\"}}"));
 }

@@ -41,7 +41,8 @@ static int read_number(struct sv_exchange *x, const char *name, uint64_t min, ui
     struct upp_str text;
     int            r = sv_query(x, wb_cstr(name), &text, err);
     if (r > 0 && (!wb_str_u64(text, ret) || *ret < min || *ret > max))
-        return upp_fail(err, UPP_EINVALID, "%s is not one of this route: '%.*s'", name, UPP_FMT(text));
+        return upp_fail(err, UPP_EINVALID, "%s is a whole number from %llu to %llu, not '%.*s'", name,
+                        (unsigned long long)min, (unsigned long long)max, UPP_FMT(text));
     return r;
 }
 
