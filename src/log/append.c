@@ -1,8 +1,8 @@
-/* log/append.c — entries that no run says: what clients put into a thread.
+/* log/append.c — entries that no run wrote: what clients append to a thread.
  *
- * Compare and swap: the row names the position that was the end when it was read. Whoever was first wins, and the other
- * looks again. In the same commit the thread's time is set, which also sees that its head has not moved, and the node
- * is asked whether a run holds it.
+ * Compare-and-swap: the row carries the position that was the end of the node when it was read. If another writer was
+ * first, this one reads again and retries. The same commit sets the thread, which verifies that its head has not moved,
+ * and checks that no run holds the node.
  */
 #include "base/clock.h"
 #include "log/log.h"
@@ -53,7 +53,7 @@ static int under_way(struct upp_err *err)
     return upp_fail(err, UPP_EBUSY, "a run is under way on this thread");
 }
 
-/* Where a thread was put back into its head, a branch from there is its new one. */
+/* If the thread was restored into the middle of its head, its new head is a branch from there. */
 WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struct wl_end *end, struct wl_node *branch,
                                     struct upp_err *err)
 {
@@ -74,7 +74,7 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
     return 0;
 }
 
-/* 0: done. 1: somebody else was first. */
+/* 0: done. 1: another writer was first. */
 WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, uint32_t *index, struct upp_err *err)
 {
     struct wl_store *s = p->store;
@@ -95,7 +95,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     r            = write_row(p, t.head, &end, now, &row, err);
     if (r < 0)
         return r;
-    /* On a branch that is new nobody is in the way. */
+    /* Nobody can hold a new branch. */
     const struct wl_change first     = branch.key ? (struct wl_change){.kind = WL_ADD_NODE, .node = &branch}
                                                   : (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = t.head}};
     const struct wl_change changes[] = {

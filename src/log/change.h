@@ -1,8 +1,9 @@
-/* log/change.h — what can be deleted and erased, and what time takes away.
+/* log/change.h — deleting, erasing and the retention sweep.
  *
- * The log says what happened; these are the few ways in which that can be made unreadable. A message is hidden and its
- * body erased, in place: its id, its place and the pairing of calls and results stay. A thread is a pointer: it goes,
- * and what no thread reaches any more is swept later. Each of these leaves a record of itself in the log or beside it.
+ * The log records what happened; these are the few ways to make parts of it unreadable. A message is hidden and its
+ * body erased in place: its id, its position and the pairing of calls and results stay. A thread is a pointer: deleting
+ * removes it, and a later sweep removes what no thread reaches any more. Each deletion leaves a record in the log or in
+ * a value.
  */
 #ifndef WL_CHANGE_H
 #define WL_CHANGE_H
@@ -10,57 +11,55 @@
 #include "log/log.h"
 
 enum {
-    WL_FAMILY      = 65536, /* threads of one family, at most: of those that go together */
-    WL_RUNS        = 65536, /* runs of one thread that goes, at most */
-    WL_SWEEP_BATCH = 64,    /* things that one sweep looks at, of each kind, before it lets others go on */
+    WL_FAMILY      = 65536, /* threads of one family, at most, if one of them is to be deleted */
+    WL_RUNS        = 65536, /* runs of one deleted thread, at most */
+    WL_SWEEP_BATCH = 64,    /* items of each kind that one sweep handles before it lets others run */
 };
 #define WL_DAY_MS INT64_C(86400000)
 
-/* The space of values in which sessions keep what came with the document they were made of, by the thread's id. It
- * quotes messages: it goes with the thread, and with a message that came so too. */
+/* The space of values in which sessions store the checkpoints of the document they were imported from, by thread id.
+ * These quote messages: the value is deleted with the thread, and with any imported message. */
 #define WL_IMPORTED "imported"
 
-/* Hides the message with this id and erases its body; with calls that it made go their arguments and results, where
- * they stand in the same node. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: there is none on the path of the
- * thread, or it is erased already. `why`: a word for the record; no text: "deleted". */
+/* Hides the message with this id and erases its body; also the arguments and results of its calls, if they are in the
+ * same node. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: it is not on the path of the thread, or is erased
+ * already. `why`: a word for the record; empty: "deleted". */
 WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct wb_uuid message, struct upp_str why, struct upp_err *err) UPP_MUST_CHECK;
 
-/* What is known of threads that were deleted, until the sweep has taken what they led to: by the thread's id a JSON
- * object with its tree, its head, the time and the user who did it. */
+/* Records of deleted threads, until the sweep has removed what they led to: by thread id, a JSON object with its tree,
+ * its head, the time and the user who deleted it. */
 #define WL_DELETED "deleted"
 
-/* Such a note, in the arena; as if it was deleted at that time. Also for a thread that comes in several commits, of
- * which the last one takes it away: what dies in between is swept. */
+/* Makes such a note in the arena, as if the thread was deleted at that time. Also for a thread that is imported in
+ * several commits, of which the last one removes the note: the sweep removes what an interrupted import leaves. */
 int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t time_ms, struct wb_arena *a,
                     struct wl_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread, as it is now, and all sub threads below it: *n of them. Behind these the *others of its family. */
+/* The thread, as it is now, and all its sub-threads: *n of them. After these the *others of its family. */
 WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wb_arena *a, struct wl_thread **ret, size_t *n, size_t *others,
                                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Takes the pointer away, and those of its sub threads. What no thread reaches any more is swept later. -UPP_EBUSY: a
- * run of it has not ended. */
+/* Deletes the thread and its sub-threads. What no thread reaches any more is swept later. -UPP_EBUSY: one of its runs
+ * has not ended. */
 WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Deletes the thread and erases all that its tree says, also what other threads share. Those others stay, with erased
- * messages; they are named in *lost. Can be called again after it failed or died halfway. -UPP_EBUSY: a run of the tree
- * has not ended, its own or another thread's. */
+/* Deletes the thread and erases the content of its tree, including what other threads share. Those other threads stay,
+ * with erased messages; *lost lists them. Can be repeated after a failure or a crash. -UPP_EBUSY: a run of the tree has
+ * not ended, its own or another thread's. */
 WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                 struct wb_arena *a, struct wb_uuid **lost, size_t *n,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- What time takes away --------------------------------------------------------------------------- */
+/* ---- Retention -------------------------------------------------------------------------------------- */
 
 struct wl_retention {
     uint32_t size;
-    int64_t
-        deleted_ms; /* how long a deleted thread's nodes and rows stay in the database; 0: 7 days; < 0: not at all */
-    int64_t journal_ms; /* how long tapes and journal rows other than results outlive their run; 0: 30 days; < 0: they
-                         * stay */
-    int64_t loose_ms;   /* how long a blob waits for somebody to refer to it; 0: an hour */
+    int64_t  deleted_ms; /* how long a deleted thread's nodes and rows stay; 0: 7 days; < 0: not at all */
+    int64_t journal_ms; /* how long tapes and journal rows except results outlive their run; 0: 30 days; < 0: forever */
+    int64_t loose_ms;   /* how long a blob stays without a reference; 0: an hour */
 };
 
 struct wl_swept {
@@ -68,12 +67,12 @@ struct wl_swept {
     bool     more; /* call again */
 };
 
-/* One bounded piece of work for one tenant. Whatever it does not finish, or dies in, the next one does. */
+/* One bounded step for one tenant. The next call continues what this one did not finish, also after a crash. */
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, const struct wl_retention *r,
                            struct wl_swept *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* What was erased or swept leaves the indexes of the store for good: one bounded piece of work for all tenants.
- * *more: there is some left. */
+/* Removes what was erased or swept from the store's indexes for good: one bounded step for all tenants. *more: some is
+ * left. */
 WEFT_SUSPENDS int wl_tidy(struct wl_store *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

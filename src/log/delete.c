@@ -1,8 +1,8 @@
-/* log/delete.c — threads that go: the pointer, those of its sub threads, and a note of what they pointed to.
+/* log/delete.c — deletes threads: the pointer, those of its sub-threads, and leaves a note of what they pointed to.
  *
- * The notes (values of the space "deleted", by the thread's id) lead the sweep to what nobody reaches any more. Pointer
- * and note change in one commit. Where there are more sub threads than fit into one, they go first and the thread last:
- * until then it is there, and deleting it can be done again.
+ * The notes (values of the space "deleted", by thread id) lead the sweep to what no thread reaches any more. Pointer
+ * and note change in one commit. If there are more sub-threads than fit into one commit, they go first and the thread
+ * last: until then it exists, and deleting it can be repeated.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -16,25 +16,25 @@
 enum {
     TRIES = 16,
     PAGE  = 256,
-    EACH  = WL_CHANGES / 4, /* threads that go with one commit: each is three changes */
+    EACH  = WL_CHANGES / 4, /* threads deleted per commit: each is three changes */
     NOTES = 16 << 10,       /* bytes of a note, at most */
 };
 
-/* ---- A thread with those below it ------------------------------------------------------------------------- */
+/* ---- A thread and its sub-threads ------------------------------------------------------------------------- */
 
-struct below {
+struct family {
     WB_VEC(struct wl_thread) all; /* of the family */
     WB_VEC(bool) in;
 };
 
-static void below_done(struct below *b)
+static void family_done(struct family *b)
 {
     wb_vec_done(&b->all);
     wb_vec_done(&b->in);
 }
 
 static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                     struct wb_arena *a, struct below *b, struct upp_err *err)
+                                     struct wb_arena *a, struct family *b, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     for (size_t n = PAGE; n == PAGE;) {
@@ -54,9 +54,9 @@ static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *
     return 0;
 }
 
-static const bool *find_in(const struct below *b, struct wb_uuid id)
+static const bool *find_in(const struct family *b, struct wb_uuid id)
 {
-    size_t lo = 0, hi = b->all.n; /* they come in the order of their ids */
+    size_t lo = 0, hi = b->all.n; /* they are ordered by id */
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         int    c   = memcmp(b->all.p[mid].id.b, id.b, sizeof id.b);
@@ -67,8 +67,8 @@ static const bool *find_in(const struct below *b, struct wb_uuid id)
     return NULL;
 }
 
-/* Until nothing more belongs to it: at most as often as threads are nested. */
-static size_t close_over(struct below *b)
+/* Transitive closure over parents: at most as many rounds as threads are nested. */
+static size_t close_over(struct family *b)
 {
     size_t n = 0;
     for (bool more = true; more;) {
@@ -88,8 +88,8 @@ WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o,
                                    struct wb_arena *a, struct wl_thread **ret, size_t *n, size_t *others,
                                    struct upp_err *err)
 {
-    WB_CLEANUP(below_done) struct below b = {0};
-    int                                 r = read_family(s, o, t, a, &b, err);
+    WB_CLEANUP(family_done) struct family b = {0};
+    int                                   r = read_family(s, o, t, a, &b, err);
     if (r < 0)
         return r;
     size_t            found = close_over(&b), at = found, back = found;
@@ -164,8 +164,8 @@ static WEFT_SUSPENDS int check_idle(struct deleting *x, const struct wl_thread *
     return r >= 0 && n ? upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread") : r;
 }
 
-/* What somebody began to put there and did not end: nobody has seen it. 1: somebody else was first. */
-static WEFT_SUSPENDS int drop_half(struct deleting *x, struct wl_thread *list, size_t n)
+/* Drops staged imports that were never finished: nobody has seen them. 1: another writer was first. */
+static WEFT_SUSPENDS int drop_staged(struct deleting *x, struct wl_thread *list, size_t n)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int drop_half(struct deleting *x, struct wl_thread *list, s
     return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
 }
 
-/* 0: it is gone. 1: somebody else was first. */
+/* 0: deleted. 1: another writer was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_thread *list;
@@ -182,10 +182,10 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = check_idle(x, &list[i]);
     if (r >= 0)
-        r = drop_half(x, list, n);
-    while (r == 0 && n) { /* from the end: those below first */
+        r = drop_staged(x, list, n);
+    while (r == 0 && n) { /* from the end: sub-threads first */
         size_t           some = WB_MIN(n, (size_t)EACH);
-        bool             own  = !list[0].at; /* else what a run adds leaves the head, and sets the thread */
+        bool             own  = !list[0].at; /* otherwise a run's appends leave the head, and set the thread */
         struct wl_commit c    = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};
         x->n                  = 0;
         if (own)

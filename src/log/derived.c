@@ -1,7 +1,8 @@
 /* log/derived.c — see derived.h.
  *
- * A commit sets rows of one node. The event behind its last row is the compare and swap against others that delete; the
- * row of each run that wrote them is counted up against the sweep. Both are read before the rows that are changed.
+ * A commit sets rows of one node. The event after its last row is the compare-and-swap against concurrent deletions;
+ * incrementing the version of each run that wrote the rows is the one against the sweep. Both are read before the rows
+ * that are changed.
  */
 #include "log/derived.h"
 
@@ -14,19 +15,19 @@
 
 enum {
     TRIES = 16,
-    PAGE  = 256,     /* nodes, and rows, that are looked at together */
-    BATCH = 64,      /* rows that are set together */
+    PAGE  = 256,     /* nodes, and rows, read per batch */
+    BATCH = 64,      /* rows set per commit */
     NODES = 1 << 20, /* of one tree, at most */
-    OWN   = 4096,    /* runs that did the work of one, at most */
+    OWN   = 4096,    /* runs that share the work of one run, at most */
 };
 
-enum where { NOBODY_KNOWS, BEFORE, BEHIND };
+enum reach { UNKNOWN, UNAFFECTED, AFFECTED };
 
 struct spot {
     uint64_t       key, parent;
     uint32_t       parent_length;
     struct wb_uuid holder;
-    enum where     where;
+    enum reach     reach;
 };
 
 struct erasing {
@@ -34,7 +35,7 @@ struct erasing {
     const struct wl_owner   *o;
     const struct wl_derived *d;
     WB_VEC(struct spot) spots;  /* by key */
-    WB_VEC(struct wb_uuid) own; /* the run that wrote it, and those that did some of its work beside it */
+    WB_VEC(struct wb_uuid) own; /* the run that wrote it, and the runs that did parallel work for it */
     struct wb_arena a;          /* for one commit */
     struct upp_err *err;
 };
@@ -46,7 +47,7 @@ static void erasing_done(struct erasing *x)
     wb_arena_done(&x->a);
 }
 
-/* ---- The nodes that stand behind it ------------------------------------------------------------------------ */
+/* ---- The nodes behind the message -------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
 {
@@ -63,7 +64,7 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
                                 .parent        = list[i].parent,
                                 .parent_length = list[i].parent_length,
                                 .holder        = list[i].holder,
-                                .where         = list[i].key == x->d->at.node ? BEHIND : NOBODY_KNOWS};
+                                .reach         = list[i].key == x->d->at.node ? AFFECTED : UNKNOWN};
             if (!wb_uuid_eq(list[i].tree, tree))
                 continue;
             if (x->spots.n == NODES)
@@ -81,44 +82,44 @@ static int by_key(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static struct spot *above(const struct erasing *x, const struct spot *s)
+static struct spot *parent_of(const struct erasing *x, const struct spot *s)
 {
     const struct spot wanted = {.key = s->parent};
     return s->parent ? bsearch(&wanted, x->spots.p, x->spots.n, sizeof wanted, by_key) : NULL;
 }
 
-/* Up to a node of which it is known, and down again. */
-static void find_out(struct erasing *x, struct spot *from)
+/* Climbs to a node whose answer is known, and stores that answer on the way. */
+static void classify(struct erasing *x, struct spot *from)
 {
-    enum where where = BEFORE;
-    for (const struct spot *s = from; s; s = above(x, s)) {
-        if (s->where != NOBODY_KNOWS || s->parent == x->d->at.node) {
-            where = s->where != NOBODY_KNOWS ? s->where : s->parent_length > x->d->at.index ? BEHIND : BEFORE;
+    enum reach reach = UNAFFECTED;
+    for (const struct spot *s = from; s; s = parent_of(x, s)) {
+        if (s->reach != UNKNOWN || s->parent == x->d->at.node) {
+            reach = s->reach != UNKNOWN ? s->reach : s->parent_length > x->d->at.index ? AFFECTED : UNAFFECTED;
             break;
         }
     }
-    for (struct spot *s = from; s && s->where == NOBODY_KNOWS; s = above(x, s))
-        s->where = where;
+    for (struct spot *s = from; s && s->reach == UNKNOWN; s = parent_of(x, s))
+        s->reach = reach;
 }
 
-static void find_all_out(struct erasing *x)
+static void classify_all(struct erasing *x)
 {
     if (x->spots.n)
         qsort(x->spots.p, x->spots.n, sizeof *x->spots.p, by_key);
     for (size_t i = 0; i < x->spots.n; i++)
-        find_out(x, &x->spots.p[i]);
+        classify(x, &x->spots.p[i]);
 }
 
 static int check_idle(const struct erasing *x)
 {
     static const struct wb_uuid none;
     for (size_t i = 0; i < x->spots.n; i++)
-        if (x->spots.p[i].where == BEHIND && !wb_uuid_eq(x->spots.p[i].holder, none))
+        if (x->spots.p[i].reach == AFFECTED && !wb_uuid_eq(x->spots.p[i].holder, none))
             return upp_fail(x->err, UPP_EBUSY, "a run is under way behind this message");
     return 0;
 }
 
-/* ---- The rows of one ---------------------------------------------------------------------------------------- */
+/* ---- The rows of one node ----------------------------------------------------------------------------------- */
 
 static bool is_own(const struct erasing *x, struct wb_uuid run)
 {
@@ -136,7 +137,7 @@ static int add_own(struct erasing *x, struct wb_uuid run)
                            : upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
 }
 
-/* Parallel work of a run is done by others, on branches of their own. */
+/* Parallel work of a run is done by other runs, on branches of their own. */
 static int add_branches(struct erasing *x, const struct wm_row *row)
 {
     int r = 0;
@@ -146,14 +147,14 @@ static int add_branches(struct erasing *x, const struct wm_row *row)
     return r;
 }
 
-/* May there be something in it? Summaries, and histories that were rewritten, say that they are. */
+/* Can it contain derived data? Summaries and rewritten histories are marked as such. */
 static bool may_have(const struct erasing *x, const struct wl_row *row)
 {
     return is_own(x, row->run) || wb_str_find(row->body, UPP_STR("\"summary\""), 0) != SIZE_MAX ||
                                               wb_str_find(row->body, UPP_STR("\"history\""), 0) != SIZE_MAX;
 }
 
-/* 1: there was something, and *row is without it. */
+/* 1: there was derived data, and *row is without it. */
 static int erase_row(struct erasing *x, struct wl_row *row)
 {
     const bool              own  = is_own(x, row->run);
@@ -161,7 +162,7 @@ static int erase_row(struct erasing *x, struct wl_row *row)
                                     .entry     = SIZE_MAX,
                                     .rewritten = true,
                                     .summed    = true,
-                                    .place     = x->d->place,
+                                    .place     = x->d->path_index,
                                     .prompts   = own,
                                     .plans     = own};
     struct wm_row           parsed;
@@ -184,7 +185,7 @@ static int write_event(struct erasing *x, uint64_t node, const struct wl_end *en
     return r < 0 ? r : wl__event_row(&x->a, x->o, &e, node, end, x->d->mark.time_ms, ret, x->err);
 }
 
-/* The runs of these rows, each once. */
+/* The runs of these rows, without duplicates. */
 static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows, size_t n, struct wm_run *runs,
                                    size_t *n_runs)
 {
@@ -213,7 +214,7 @@ struct batch {
     struct wl_change list[3 * BATCH + 2];
 };
 
-/* The next rows of a node in which something may be, as far as one commit goes. */
+/* The next rows of a node that may contain derived data, up to one commit's worth. */
 static WEFT_SUSPENDS int find_rows(struct erasing *x, uint64_t node, uint64_t end, uint64_t *from, struct batch *b)
 {
     b->n = 0;
@@ -234,7 +235,7 @@ static WEFT_SUSPENDS int find_rows(struct erasing *x, uint64_t node, uint64_t en
     return 0;
 }
 
-/* As they are now. Those with nothing in them are left alone. */
+/* Reads the rows as they are now and erases; rows without derived data are left out of the batch. */
 static WEFT_SUSPENDS int edit_rows(struct erasing *x, struct batch *b)
 {
     size_t kept = 0;
@@ -277,7 +278,7 @@ static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct w
     return r == -UPP_EBUSY ? 1 : r;
 }
 
-/* Some rows of a node. 1: somebody else was first. */
+/* One batch of a node's rows. 1: another writer was first. */
 static WEFT_SUSPENDS int erase_some(struct erasing *x, uint64_t node, uint64_t *from, bool *more, struct batch *b)
 {
     struct wl_end end;
@@ -309,7 +310,7 @@ static WEFT_SUSPENDS int erase_in(struct erasing *x, uint64_t node, uint64_t fro
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
 }
 
-/* Those of its own node name the runs that worked beside it, and those others. */
+/* Rows of the message's own node name the runs that did parallel work, and the rows of those may name others. */
 static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
 {
     size_t known;
@@ -317,7 +318,7 @@ static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
     do {
         known = x->own.n;
         for (size_t i = 0; r >= 0 && i < x->spots.n; i++)
-            if (x->spots.p[i].where == BEHIND && x->spots.p[i].key != x->d->at.node)
+            if (x->spots.p[i].reach == AFFECTED && x->spots.p[i].key != x->d->at.node)
                 r = erase_in(x, x->spots.p[i].key, 0, b);
     } while (r >= 0 && x->own.n > known);
     return r;
@@ -336,7 +337,7 @@ WEFT_SUSPENDS int wl__derived_erase(struct wl_store *s, const struct wl_owner *o
         r = add_own(&x, d->run);
     if (r < 0)
         return r;
-    find_all_out(&x);
+    classify_all(&x);
     r = check_idle(&x);
     return r < 0 ? r : erase_all(&x, b);
 }

@@ -1,8 +1,8 @@
-/* log/erase.c — a tree that says nothing any more, whoever shares it.
+/* log/erase.c — erases the content of a tree, whoever shares it.
  *
- * Node by node, each in as many commits as it takes. The last one of a node adds the event that says so, behind the end
- * that was read before the first: whoever changed a row of the node meanwhile has moved that end, and the node is read
- * again. The thread itself goes last: until then all of this can be done again.
+ * Works node by node, each in as many commits as it takes. The last commit of a node appends the event that records it,
+ * at the end that was read before the first: if another writer changed a row of the node meanwhile, that end has moved,
+ * and the node is read again. The thread itself is deleted last: until then everything can be repeated.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -15,9 +15,9 @@ enum { TRIES = 16, PAGE = 256, ROWS = 64 };
 struct erasing {
     struct wl_store       *s;
     const struct wl_owner *o;
-    struct wl_thread      *threads; /* the thread, those below it, and then the others of its family */
+    struct wl_thread      *threads; /* the thread, its sub-threads, then the others of its family */
     size_t                 n, others;
-    struct wb_arena        a;    /* as long as it takes */
+    struct wb_arena        a;    /* for the whole operation */
     struct wb_arena        page; /* for one node */
     struct upp_err        *err;
 };
@@ -28,8 +28,8 @@ static void erasing_done(struct erasing *x)
     wb_arena_done(&x->page);
 }
 
-/* Is it a tree of the thread or of one below it? */
-static bool is_meant(const struct erasing *x, struct wb_uuid tree)
+/* Is it the tree of the thread or of one of its sub-threads? */
+static bool is_target(const struct erasing *x, struct wb_uuid tree)
 {
     for (size_t i = 0; i < x->n; i++)
         if (wb_uuid_eq(x->threads[i].tree, tree))
@@ -64,7 +64,7 @@ static WEFT_SUSPENDS int commit(struct erasing *x, const struct wl_change *list,
     return r == -UPP_EBUSY ? 1 : r;
 }
 
-/* A stretch of a node's rows. 1: somebody else was first. */
+/* A range of a node's rows. 1: another writer was first. */
 static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *node, const struct wl_end *end,
                                     uint64_t *from, bool *any, bool *more)
 {
@@ -120,7 +120,7 @@ static WEFT_SUSPENDS int erase_node(struct erasing *x, const struct wl_node *nod
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
 }
 
-/* All nodes of the family that are in these trees: first whether a run holds one. */
+/* All nodes of the family that are in these trees. `erase` false: only checks that no run holds one. */
 static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 {
     struct wb_uuid after = {{0}};
@@ -131,7 +131,7 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
         int r = wl_list_family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
-            if (!is_meant(x, list[i].tree))
+            if (!is_target(x, list[i].tree))
                 continue;
             if (!wb_uuid_eq(list[i].holder, none))
                 r = upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
@@ -146,7 +146,7 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 
 /* ---- Runs and values --------------------------------------------------------------------------------------------- */
 
-/* What a run was started with and how it failed may quote; its events cannot be told any more. */
+/* Options and error of a run may quote messages; its events can no longer be replayed. */
 static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
@@ -178,7 +178,7 @@ static WEFT_SUSPENDS int drop_imported(struct erasing *x, const struct wl_thread
     return commit(x, &drop, 1);
 }
 
-/* The others of the trees, if they had anything in them. */
+/* The other threads of these trees that have at least one entry. */
 static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struct wb_uuid **lost, size_t *n)
 {
     struct wb_uuid *list = wb_new_n(to, struct wb_uuid, x->others + 1);
@@ -187,7 +187,7 @@ static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struc
         return wb_arena_check(to, x->err);
     for (size_t i = x->n; i < x->n + x->others; i++) {
         struct wl_path path;
-        if (!is_meant(x, x->threads[i].tree))
+        if (!is_target(x, x->threads[i].tree))
             continue;
         wb_arena_reset(&x->page);
         int r = wl_thread_path(x->s, x->o, &x->threads[i], &x->page, &path, x->err);
@@ -200,12 +200,12 @@ static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struc
     return 0;
 }
 
-/* All that the trees say; the threads stay. */
+/* Erases the content of the trees; the threads stay. */
 static WEFT_SUSPENDS int erase_all(struct erasing *x)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < x->n + x->others; i++) {
-        if (!is_meant(x, x->threads[i].tree))
+        if (!is_target(x, x->threads[i].tree))
             continue;
         r = erase_runs(x, &x->threads[i]);
         if (r >= 0)
@@ -214,8 +214,8 @@ static WEFT_SUSPENDS int erase_all(struct erasing *x)
     return r < 0 ? r : each_node(x, true);
 }
 
-WEFT_SUSPENDS int wl__tree_silence(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                   struct upp_err *err)
+WEFT_SUSPENDS int wl__tree_erase_content(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                         struct upp_err *err)
 {
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .page = WB_ARENA(WL__LARGE), .err = err};

@@ -1,14 +1,14 @@
 /* log/fork.c — a second thread in the same tree: one pointer, however long the history.
  *
- * It points into the middle of a node, as a thread does that was put back. The node of its own comes with the first
- * thing that is added: a fork that is never written to costs a row.
+ * It points into the middle of a node, like a restored thread. It gets its own node with its first append: a fork that
+ * is never written to costs one row.
  */
 #include "base/clock.h"
 #include "log/lines.h"
 
-/* Is there such a place in the tree of the thread? */
-WEFT_SUSPENDS static int check_place(struct wl_store *s, const struct wl_thread *from, uint64_t key, uint32_t length,
-                                     struct wl_node *ret, struct upp_err *err)
+/* Does the thread's tree have this position? */
+WEFT_SUSPENDS static int check_position(struct wl_store *s, const struct wl_thread *from, uint64_t key, uint32_t length,
+                                        struct wl_node *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
     struct wl_row                             row;
@@ -43,7 +43,7 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_node under;
-    int            r = check_place(s, from, node, length, &under, err);
+    int            r = check_position(s, from, node, length, &under, err);
     if (r < 0)
         return r;
     if (length == UINT32_MAX)

@@ -1,4 +1,4 @@
-/* log/ids.c — from ids to what they name. */
+/* log/ids.c — creates and parses ids, and finds entries by id. */
 #include "log/lines.h"
 
 bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret)

@@ -1,8 +1,8 @@
-/* log/lines.c — entries from rows, the last ones first.
+/* log/lines.c — decodes entries from rows, last ones first.
  *
- * A tool message does not hold its results: they stand in the TOOL_ENDED records of its own row and of rows before it,
- * of the same run. So reading goes on past the first entry that is wanted until every such message has its results;
- * what it passes on the way is not given out.
+ * A tool message does not hold its results: they are in the TOOL_ENDED records of its own row and of earlier rows of
+ * the same run. So reading continues past the first wanted entry until every such message has its results; entries read
+ * on the way are not returned.
  */
 #include "log/lines.h"
 
@@ -13,7 +13,7 @@
 
 enum { BATCH_ROWS = 64, BATCH_AGAIN = 16, BATCH_BYTES = 256 << 10 };
 
-/* A result that is looked for. */
+/* A missing result. */
 struct want {
     struct upp_str         call;
     const struct wm_event *found;
@@ -24,14 +24,14 @@ struct open_message {
     struct wl_line *line;
     struct want    *wants; /* sorted by call */
     size_t          n, left;
-    size_t          rows; /* looked at so far */
+    size_t          rows; /* read so far */
 };
 
 struct reading {
     struct wb_arena *a;
     uint64_t         node;
     uint32_t         first, end; /* wanted */
-    uint32_t         at;         /* the entry after those that were passed: goes down */
+    uint32_t         at;         /* the entry after those already read: decreases */
     struct wl_line  *lines;
     WB_VEC(struct open_message) open;
     struct upp_err *err;
@@ -55,7 +55,7 @@ static int by_call(const void *a, const void *b)
     return wb_str_cmp(x->call, y->call);
 }
 
-/* Shell's sort: few as a rule, never more than the parts of a message, and nothing is allocated. */
+/* Shell sort: usually few items, never more than the parts of a message, and it allocates nothing. */
 static void sort(struct want *p, size_t n)
 {
     size_t gap = 1;
@@ -71,7 +71,7 @@ static void sort(struct want *p, size_t n)
         }
 }
 
-/* Remembers what a tool message lacks. */
+/* Records which results a tool message lacks. */
 static int look_for(struct reading *in, struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
@@ -81,7 +81,7 @@ static int look_for(struct reading *in, struct wl_line *line)
     for (size_t i = 0; i < e->n_refs; i++)
         m.wants[i].call = e->refs[i];
     sort(m.wants, e->n_refs);
-    for (size_t i = 0; i < e->n_refs; i++) /* a call that is named twice has one result */
+    for (size_t i = 0; i < e->n_refs; i++) /* a call named twice has one result */
         if (i == 0 || by_call(&m.wants[m.n - 1], &m.wants[i]) != 0)
             m.wants[m.n++] = m.wants[i];
     m.left = m.n;
@@ -90,7 +90,7 @@ static int look_for(struct reading *in, struct wl_line *line)
     return 0;
 }
 
-/* Rows come backwards: of two results for one call the one that is found first is the later one, and counts. */
+/* Rows come backwards: of two results for one call, the one found first is the later one, and wins. */
 static void offer(struct open_message *m, const struct wm_event *ended)
 {
     struct want  key  = {.call = ended->call};
@@ -111,7 +111,7 @@ static int join(struct reading *in, struct open_message *m)
     return wm_entry_join(in->a, &m->line->entry, ended, m->n, in->err);
 }
 
-/* Gives the records of a row to the messages that wait for them; those that have all are done. */
+/* Offers a row's records to the messages that lack results; complete messages leave the list. */
 static int take_results(struct reading *in, const struct wl_row *row, const struct wm_row *parsed)
 {
     size_t kept = 0;
@@ -154,14 +154,14 @@ static int take_entries(struct reading *in, const struct wl_row *row, struct wm_
     return 0;
 }
 
-/* One row, going down. Those that are only passed are not looked into. */
+/* One row, going backwards. Decodes it only if something in it is needed. */
 static int take_row(struct reading *in, const struct wl_row *row)
 {
     uint32_t      from   = wl_pos_index(row->pos);
     uint64_t      to     = (uint64_t)from + row->n_entries;
     bool          wanted = row->n_entries && to > in->first && from < in->end;
     struct wm_row parsed;
-    if (to < in->at || (to > in->at && in->at != in->end)) /* the first one may reach beyond the end */
+    if (to < in->at || (to > in->at && in->at != in->end)) /* the first row may extend beyond the end */
         return broken(in, in->at, "its rows have a gap");
     in->at = from;
     if (!wanted && !in->open.n)
@@ -183,8 +183,8 @@ static int missing(const struct reading *in)
     return upp_fail(in->err, UPP_ENOTFOUND, "node %016llx has no entry %u", (unsigned long long)in->node, in->end - 1);
 }
 
-/* As many rows as entries are wanted, first; where that was not enough there are rows without entries among them, and
- * asking for one at a time would be slow. */
+/* First, as many rows as entries are wanted. If that was not enough, there are rows without entries among them, and
+ * reading one at a time would be slow. */
 static size_t batch_rows(const struct reading *in)
 {
     size_t n = in->at > in->first ? in->at - in->first : BATCH_ROWS;
@@ -210,7 +210,7 @@ WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64
         if (rows.n == 0)
             return missing(&in);
         for (size_t i = 0; i < rows.n && (in.at > first || in.open.n); i++) {
-            /* The very last row may end before what is wanted: then it is not there. */
+            /* If the node's last row ends before `end`, the entry does not exist. */
             if (in.at == end && (uint64_t)wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries < end)
                 return missing(&in);
             r = take_row(&in, &rows.p[i]);

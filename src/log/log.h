@@ -1,7 +1,7 @@
 /* log/log.h — trees of entries: threads, branches, paths, read lazily.
  *
- * A history is the path from the root of a tree to (node, length): each node on it gives its entries up to where the
- * next one branched off. Nothing here reads more than it gives out.
+ * A history is the path from the root of a tree to (node, length): each node on it contributes its entries up to the
+ * point where the next one branches off. Nothing here reads more than it returns.
  */
 #ifndef WL_LOG_H
 #define WL_LOG_H
@@ -16,12 +16,12 @@ enum {
     WL_MINTS      = 16,   /* tries for an id that is not taken */
 };
 
-/* ---- Where the log of a node ends ------------------------------------------------------------------- */
+/* ---- The end of a node's log ------------------------------------------------------------------------ */
 
 struct wl_end {
     uint64_t pos;     /* of the next row */
     uint32_t length;  /* entries */
-    int64_t  time_ms; /* of its newest row: no later one is earlier */
+    int64_t  time_ms; /* of its newest row: no later row has an earlier time */
 };
 WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
@@ -31,8 +31,8 @@ WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint
 struct wl_thread_opts {
     uint32_t       size;
     struct upp_str title, metadata;
-    struct upp_str alias;  /* a foreign id that leads to it; no text: none */
-    struct wb_uuid parent; /* makes it a sub thread */
+    struct upp_str alias;  /* a foreign id for it; empty: none */
+    struct wb_uuid parent; /* makes it a sub-thread */
     struct wb_uuid id;     /* all zero: a new one */
 };
 
@@ -51,17 +51,17 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
 WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* By any spelling of its id (UUID, thread_HEX), else by alias. -UPP_ENOTFOUND also where it is somebody else's. */
+/* By any spelling of its id (UUID, thread_HEX), otherwise by alias. -UPP_ENOTFOUND also if it is another owner's. */
 WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
                                  struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A new thread in the same tree that shares everything up to `length` entries of the given node: one row, whatever the
- * history. A node of its own comes with the first thing that is added to it. */
+/* A new thread in the same tree that shares everything up to `length` entries of the given node: one row, however long
+ * the history. The fork gets its own node with its first append. */
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The run that keeps others from adding to the thread, whose head was just read; all zero: none. Where what is added
- * leaves the head anyway (at), only a run of this thread is in the way. */
+/* The run that prevents appends to the thread, whose head was just read; all zero: none. If appends leave the head
+ * anyway (at), only a run of this thread blocks them. */
 WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
                                  struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -69,9 +69,9 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Appends entries that no run says (a client's message). Retries when somebody else was first. The ids of the new
- * entries lie behind each other from *index on, in the node that is the head of *t then: where the thread was put back
- * (at) that is a new branch. -UPP_EBUSY: a run holds the node. */
+/* Appends entries that no run wrote (a client's message). Retries if another writer was first. The new entries have
+ * consecutive indexes from *index on, in the node that is then the head of *t: a new branch if the thread was restored
+ * (at). -UPP_EBUSY: a run holds the node. */
 WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
                             size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -92,30 +92,31 @@ struct wl_path {
 WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
                                struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The history of a thread: to the end of its head, or to where it was put back. */
+/* The history of a thread: to the end of its head, or to the position it was restored to. */
 WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* An entry with its place. */
+/* An entry with its position. */
 struct wl_line {
     uint64_t        node;
     uint32_t        index; /* in the node */
     struct wb_uuid  id;    /* model/id.h */
-    struct wb_uuid  run;   /* that wrote it; all zero: none */
-    struct wm_entry entry; /* results joined in */
+    struct wb_uuid  run;   /* the run that wrote it; all zero: none */
+    struct wm_entry entry; /* with its results joined in */
 };
 
-/* At most `max` entries of the path that end before `end` (counted from the path's beginning), in path order: the tail
- * of a long thread without the rest. */
+/* At most `max` entries of the path that end before `end` (counted from the start of the path), in path order: reads
+ * the tail of a long thread without the rest. */
 WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, const struct wl_path *p, uint32_t end,
                                uint32_t max, struct wb_arena *a, struct wl_line **ret, size_t *n,
                                struct upp_err *err) UPP_MUST_CHECK;
 
-/* Reads with fn: together where the store can, else one by one. fn reads from the store that it is given. */
+/* Reads with fn: in one call if the store supports that, otherwise read by read. fn reads from the store passed to
+ * it. */
 WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A thread, by any spelling of its id, with its last entries: wl_thread_find, wl_thread_path and wl_path_tail at once.
- */
+/* A thread, by any spelling of its id, with its last entries: wl_thread_find, wl_thread_path and wl_path_tail in one
+ * call. */
 struct wl_tail {
     struct wl_thread thread;
     struct wl_path   path;
@@ -125,19 +126,20 @@ struct wl_tail {
 WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, struct upp_str id, uint32_t max,
                                  struct wb_arena *a, struct wl_tail *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* One entry by its id: -UPP_ENOTFOUND when there is none, or its attempt is another, or it is another tenant's. */
+/* One entry by its id. -UPP_ENOTFOUND: it does not exist, has another attempt number, or belongs to another tenant. */
 WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wl_line *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A new random id of a family. The key that follows from it has 32 random bits of its own: of those who mint many, some
- * meet one that is taken (WL_ADD_NODE: -UPP_EBUSY) and mint again. */
+/* A new random id of a family. The key derived from it has 32 random bits of its own: with many new ids some collide
+ * with an existing key (WL_ADD_NODE: -UPP_EBUSY); the caller then retries with a new id. */
 int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* One whose key is not that of a node, as far as is known now: for those that are announced before they are made. */
+/* A new id whose key no existing node has, as far as is known now: for nodes that are announced before they are
+ * created. */
 WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Spellings of ids: a UUID with or without dashes, perhaps behind a prefix such as "thread_". */
+/* Spellings of ids: a UUID with or without dashes, optionally after a prefix such as "thread_". */
 bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret);
 
 #endif

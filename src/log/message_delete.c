@@ -1,13 +1,13 @@
-/* log/message_delete.c — a message that nobody shall read any more.
+/* log/message_delete.c — deletes one message.
  *
- * The rows that hold what it said are written anew without it, and an event behind the node's last row says so. All of
- * that is one commit, and the event is its compare and swap: whoever else changes a row of the node, or appends to it,
- * was first, and this looks again.
+ * The rows that hold its content are rewritten without it, and an event after the node's last row records that. All of
+ * this is one commit, and the event is its compare-and-swap: if another writer changed a row of the node or appended to
+ * it, this one reads again and retries.
  *
- * An answer takes attempts at it that were taken back along. A message with calls takes what they were asked and what
- * came of them along; one with results, the results; an input, what middleware made of it. These stand in the rows of
- * the same run, on one side of the message. What else was made of it (derived.h), and the threads of sub agents that
- * were called, are erased before, in commits of their own.
+ * Deleting an answer also erases voided attempts at it. Deleting a message with calls erases their arguments and
+ * results; one with results, the results; an input, what middleware made of it. These are in rows of the same run,
+ * before or after the message. Other derived data (derived.h) and the threads of called sub-agents are erased first, in
+ * commits of their own.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -20,26 +20,26 @@
 
 enum {
     TRIES  = 16,
-    EDITS  = WL_CHANGES - 8, /* rows that one message is in, at most */
+    EDITS  = WL_CHANGES - 8, /* rows that one message's content is in, at most */
     BATCH  = 64,
-    EVENTS = 64 << 10, /* bytes of what is said about it */
+    EVENTS = 64 << 10, /* bytes of the event's data */
 };
 
 struct deleting {
     struct wl_store       *s;
     const struct wl_owner *o;
     struct wm_id           at;
-    uint32_t               place; /* on its path */
-    uint64_t               pos;   /* of its row */
+    uint32_t               path_index; /* position on its path */
+    uint64_t               pos;        /* of its row */
     struct wb_uuid         message;
     struct upp_str         why;
     struct wl_end          end; /* of its node */
-    struct wb_uuid         run; /* that wrote it */
+    struct wb_uuid         run; /* the run that wrote it */
     uint8_t                role;
     bool                   imported;
     struct wm_erasing      what;
-    bool                   untold;   /* a tape went: the events of the run cannot be told again */
-    WB_VEC(struct wb_uuid) children; /* runs that were calls of it */
+    bool                   tape_erased; /* a tape was erased: the events of the run can no longer be replayed */
+    WB_VEC(struct wb_uuid) children;    /* sub-agents' runs that were calls of it */
     struct wb_arena a;
     WB_VEC(struct wl_row) edits;
     struct upp_err *err;
@@ -58,7 +58,7 @@ static int no_message(const struct deleting *x)
     return upp_fail(x->err, UPP_ENOTFOUND, "there is no message %s", wb_uuid_text(x->message, text).p);
 }
 
-/* ---- What it is in -------------------------------------------------------------------------------------- */
+/* ---- The rows it is in ---------------------------------------------------------------------------------- */
 
 static int read_row(struct deleting *x, const struct wl_row *stored, struct wm_row *ret)
 {
@@ -68,7 +68,7 @@ static int read_row(struct deleting *x, const struct wl_row *stored, struct wm_r
                  : 0;
 }
 
-/* Calls that were runs of sub agents have threads, which say what those were asked and what they answered. */
+/* Calls of sub-agents have threads, which hold their prompts and answers. */
 static int note_children(struct deleting *x, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
@@ -82,7 +82,7 @@ static int note_children(struct deleting *x, const struct wm_row *row)
     return 0;
 }
 
-/* Erases what is wanted of one row, and keeps it for the commit if that was anything. */
+/* Erases the message's data from one row, and adds the row to the commit if anything changed. */
 static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *row, size_t entry)
 {
     struct wm_erasing what = x->what;
@@ -95,7 +95,7 @@ static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *
     if (r <= 0)
         return r;
     r = wl__row_write(&x->a, row, &done, x->err);
-    x->untold |= r >= 0 && tape && !row->tape.n;
+    x->tape_erased |= r >= 0 && tape && !row->tape.n;
     if (r >= 0 && x->edits.n == EDITS)
         return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand in more than %d rows", EDITS);
     if (r >= 0 && !wb_vec_push(&x->edits, done, EDITS))
@@ -112,7 +112,7 @@ static bool has_call(const struct deleting *x, const struct wm_entry *e)
     return false;
 }
 
-/* Is the other end in this row: what shows the results of the calls, or made them; the first answer to an input? */
+/* Does this row hold the other end: the results of the calls, or the calls; the first answer to an input? */
 static bool is_far_end(const struct deleting *x, const struct wm_row *row, size_t from)
 {
     for (size_t i = from; i < row->n_entries; i++) {
@@ -124,7 +124,7 @@ static bool is_far_end(const struct deleting *x, const struct wm_row *row, size_
 }
 _Static_assert(UPP_ROLE_USER + 1 == UPP_ROLE_ASSISTANT && UPP_ROLE_ASSISTANT + 1 == UPP_ROLE_TOOL, "is_far_end");
 
-/* From the message on to that end, or from results back to where the calls were made. */
+/* From the message forward to that end, or from results back to the calls. */
 static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
 {
     const bool      back  = x->role == UPP_ROLE_TOOL;
@@ -165,8 +165,8 @@ static bool has_void(const struct wm_row *row)
     return false;
 }
 
-/* Attempts at an answer that were taken back: their rows stand right before it. */
-static WEFT_SUSPENDS int follow_lost(struct deleting *x, uint64_t pos)
+/* Voided attempts at an answer: their rows are right before it. */
+static WEFT_SUSPENDS int follow_voided(struct deleting *x, uint64_t pos)
 {
     struct wl_range range = {.node = x->at.node, .to = pos, .backwards = true, .max_rows = BATCH};
     for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
@@ -240,7 +240,7 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
     if (r >= 0)
         r = edit(x, &stored, &row, i);
     if (r >= 0 && x->what.lost)
-        r = follow_lost(x, stored.pos);
+        r = follow_voided(x, stored.pos);
     return r < 0 || !more ? r : follow_run(x, stored.pos);
 }
 
@@ -270,7 +270,7 @@ static int write_event(struct deleting *x, struct wl_row *ret)
     return r < 0 ? r : wl__event_row(&x->a, x->o, &e, x->at.node, &x->end, x->what.mark.time_ms, ret, x->err);
 }
 
-/* The run that wrote it, as it is before its rows are read: the sweep changes rows too, and counts it up. */
+/* The run that wrote it, read before its rows: the sweep changes rows too, and increments the run's version. */
 static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t *n)
 {
     static const struct wb_uuid none;
@@ -284,11 +284,11 @@ static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
-/* The events of a run tree are numbered through: where one row cannot tell its own, none of it can be read. */
+/* The events of a run tree are numbered consecutively: if one row's events are lost, none of the tree can be read. */
 static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], size_t *n)
 {
     int r = 0;
-    if (!x->untold || !*n)
+    if (!x->tape_erased || !*n)
         return 0;
     if (!wb_uuid_eq(runs[0].root, runs[0].id)) {
         r = wl_get_run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
@@ -298,7 +298,7 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
-/* Checkpoints that came along with it quote messages, whichever thread of the tree they came with. */
+/* Imported checkpoints quote messages, whichever thread of the tree they were imported with. */
 static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_thread *t, struct wl_change *list, size_t *n)
 {
     struct wl_thread *all;
@@ -317,8 +317,8 @@ static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_threa
     return r < 0 ? r : wb_arena_check(&x->a, x->err);
 }
 
-/* The search has forgotten all entries of a row that was set. Where it does not learn the others again now the notes
- * stay: no reason to say that the message was not deleted. */
+/* The search index of a row that was set is dropped, for all its entries. If reindexing the others fails now, the notes
+ * stay: that is no reason to report the deletion as failed. */
 static WEFT_SUSPENDS void learn_others(struct deleting *x)
 {
     struct upp_err why = {0};
@@ -326,7 +326,7 @@ static WEFT_SUSPENDS void learn_others(struct deleting *x)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
 }
 
-/* The rows without it, and that the search is to learn what else is in them. */
+/* The rows without the message, and notes to reindex their other entries. */
 static int set_rows(struct deleting *x, struct wl_change *list, size_t *n)
 {
     for (size_t i = 0; i < x->edits.n; i++) {
@@ -343,8 +343,8 @@ static int set_rows(struct deleting *x, struct wl_change *list, size_t *n)
     return 0;
 }
 
-/* What its sub agents were asked and said: erased before the message that leads to them. */
-static WEFT_SUSPENDS int silence_children(struct deleting *x)
+/* The content of its sub-agents' threads: erased before the message that leads to them. */
+static WEFT_SUSPENDS int erase_children(struct deleting *x)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < x->children.n; i++) {
@@ -354,22 +354,23 @@ static WEFT_SUSPENDS int silence_children(struct deleting *x)
         if (r >= 0)
             r = wl_get_thread(x->s, x->o, run.thread, &x->a, &t, x->err);
         if (r >= 0 && t.kind == WL_SUB)
-            r = wl__tree_silence(x->s, x->o, &t, x->err);
+            r = wl__tree_erase_content(x->s, x->o, &t, x->err);
         if (r == -UPP_ENOTFOUND)
-            r = 0; /* it is gone */
-        x->untold = true;
+            r = 0; /* deleted already */
+        x->tape_erased = true;
     }
     return r;
 }
 
-/* Where there is something in its own node, the commit finds that somebody was first, and looks again. */
+/* If this changes the message's own node, the commit below conflicts and is retried. */
 static WEFT_SUSPENDS int erase_derived(struct deleting *x, const struct wl_thread *t)
 {
-    const struct wl_derived d = {.at = x->at, .pos = x->pos, .place = x->place, .run = x->run, .mark = x->what.mark};
+    const struct wl_derived d = {
+        .at = x->at, .pos = x->pos, .path_index = x->path_index, .run = x->run, .mark = x->what.mark};
     return wl__derived_erase(x->s, x->o, t, &d, x->err);
 }
 
-/* 0: done. 1: somebody else was first. */
+/* 0: done. 1: another writer was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_change *list = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
@@ -387,7 +388,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     if (r >= 0)
         r = erase_derived(x, t);
     if (r >= 0)
-        r = silence_children(x);
+        r = erase_children(x);
     if (r >= 0)
         r = write_event(x, &event);
     if (r >= 0)
@@ -416,7 +417,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 }
 
 /* Is it on the path of the thread? */
-static WEFT_SUSPENDS int check_place(struct deleting *x, const struct wl_thread *t)
+static WEFT_SUSPENDS int locate(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_path path;
     if (!wm_id_parse(x->message, &x->at) || x->at.noun != WM_NOUN_ENTRY || x->at.part != 0 || x->at.index == UINT32_MAX)
@@ -426,7 +427,7 @@ static WEFT_SUSPENDS int check_place(struct deleting *x, const struct wl_thread 
         return r;
     for (size_t i = 0; i < path.n; i++)
         if (path.spans[i].node == x->at.node && x->at.index < path.spans[i].length) {
-            x->place = path.spans[i].before + x->at.index;
+            x->path_index = path.spans[i].before + x->at.index;
             return 0;
         }
     return no_message(x);
@@ -440,11 +441,11 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
                          .o       = o,
                          .message = message,
                          .why     = why.n ? why : UPP_STR("deleted"), .a = WB_ARENA(WL__LARGE), .err = err};
-    int             r = check_place(&x, t);
+    int             r = locate(&x, t);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
         wb_arena_reset(&x.a);
         x.edits.n = x.children.n = 0;
-        x.untold                 = false;
+        x.tape_erased            = false;
         r                        = try_once(&x, t);
         if (r <= 0)
             return r;

@@ -1,8 +1,8 @@
-/* log/node.c — where the log of a node ends, and new branches of it. */
+/* log/node.c — the end of a node's log, and new branches of it. */
 #include "base/clock.h"
 #include "log/lines.h"
 
-/* The time of a row that was read. */
+/* The time of a stored row. */
 static int row_time(const struct wl_row *row, struct wb_arena *a, int64_t *ret, struct upp_err *err)
 {
     struct wm_row parsed;
@@ -13,7 +13,7 @@ static int row_time(const struct wl_row *row, struct wb_arena *a, int64_t *ret, 
     return 0;
 }
 
-/* The time of the entry before an empty node: it stands where the node, or one above it, branched off. */
+/* The time of the entry before an empty node: at the branch point of the node, or of one of its ancestors. */
 WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wb_arena *a,
                                      int64_t *ret, struct upp_err *err)
 {
@@ -24,7 +24,7 @@ WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *
         if (r < 0)
             return r;
         if (!node.parent)
-            return 0; /* the root of a tree: no entry stands before it */
+            return 0; /* the root of a tree: no entry before it */
         wb_arena_reset(a);
         if (node.parent_length) {
             r = wl__last_row(s, o, node.parent, wl__pos_end(node.parent_length), a, &row, err);
@@ -48,7 +48,7 @@ WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint
         end.length = wl_pos_index(end.pos);
         r          = row_time(&row, &scratch, &end.time_ms, err);
     } else if (r == 0)
-        r = time_before(s, o, node, &scratch, &end.time_ms, err); /* also: is there such a node? */
+        r = time_before(s, o, node, &scratch, &end.time_ms, err); /* also checks that the node exists */
     if (r < 0)
         return r;
     *ret = end;
@@ -61,8 +61,8 @@ int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node 
     int            r = wl_id_new(wl_family(under->tree), &x.id, err);
     if (r < 0)
         return r;
-    /* Nothing of it would be on the path: beside it, not below it. Else branches of branches grew into chains. (Of the
-     * parent something is, or it is a root: this was done for it too.) */
+    /* None of its entries would be on the path: make it a sibling, not a child. Otherwise branches of branches would
+     * form chains. (The parent has entries on the path or is a root: the same was done for it.) */
     if (length == 0 && under->parent) {
         x.parent        = under->parent;
         x.parent_length = under->parent_length;

@@ -1,15 +1,15 @@
-/* log/path.c — histories: from the root of a tree to a place in it, and what stands there at the end. */
+/* log/path.c — histories: from the root of a tree to a position in it, and the entries at its end. */
 #include "base/hooks.h"
 #include "base/vec.h"
 #include "log/lines.h"
 
 /* ---- The nodes of a path ------------------------------------------------------------------------------------ */
 
-/* From the end up to the root, as it is walked. */
+/* Nodes from the end up to the root, while climbing. */
 struct way {
     WB_VEC(struct wl_span) spans;
-    uint64_t mark;  /* a node that was passed: to be there again is a cycle */
-    size_t   moved; /* when the mark was set; it moves after 1, 2, 4 ... nodes */
+    uint64_t mark;  /* a visited node: reaching it again means a cycle (Brent's algorithm) */
+    size_t   moved; /* number of nodes when the mark was set; it moves after 1, 2, 4 ... nodes */
     size_t   every;
 };
 
@@ -106,7 +106,7 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
         if (from >= to)
             continue;
         int r = wl__lines(s, o, span->node, from - span->before, to - span->before, a, lines + (from - first), err);
-        if (r == -UPP_ENOTFOUND) /* the path says that it is there */
+        if (r == -UPP_ENOTFOUND) /* the path says that it exists */
             r = upp_fail(err, UPP_ESTORE, "node %016llx is shorter than the %u entries of the path",
                          (unsigned long long)span->node, span->length);
         if (r < 0)
@@ -117,7 +117,7 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
     return 0;
 }
 
-/* ---- All of it at once ---------------------------------------------------------------------------------------- */
+/* ---- In one call ---------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
 {

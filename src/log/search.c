@@ -1,8 +1,8 @@
 /* log/search.c — see search.h.
  *
- * The store says where words may stand; here each entry is read, compared, and looked for in the threads of its tree.
- * Where it is on no thread's path it was left behind: then the run that wrote it says by whom. What no thread of this
- * owner has, or had, is not found.
+ * The store proposes candidates; each entry is read and compared here, and then looked up in the threads of its tree.
+ * An entry on no thread's path was abandoned: then the run that wrote it names the thread. An entry that no thread of
+ * this owner has, or had, is not found.
  */
 #include "log/search.h"
 
@@ -11,16 +11,16 @@
 #include "log/lines.h"
 
 enum {
-    PAGE       = 64,   /* hits asked of the store at a time */
-    PAGES      = 64,   /* and how often, for one search */
-    TREES      = 64,   /* remembered */
-    THREADS    = 1024, /* of a tree, looked at */
-    RUN_ROWS   = 16,   /* of a node, in which a run is looked for */
+    PAGE       = 64,   /* hits per query to the store */
+    PAGES      = 64,   /* queries per search */
+    TREES      = 64,   /* cached */
+    THREADS    = 1024, /* of a tree, at most */
+    RUN_ROWS   = 16,   /* of a node, searched for a run */
     SCAN_BYTES = 1 << 20,
     SCRATCH    = 1 << 30,
-    BEFORE     = 60, /* bytes of a snippet before the match, and behind */
+    BEFORE     = 60, /* bytes of a snippet before and after the match */
     BEHIND     = 120,
-    SCAN_BITS  = 12, /* of a number, where the log is read: which entry of the row */
+    SCAN_BITS  = 12, /* of a hit's number when scanning: which entry of the row */
 };
 
 struct member {
@@ -40,20 +40,20 @@ struct searching {
     const struct wl_search *q;
     struct upp_str          words[WL_QUERY_WORDS];
     size_t                  n_words;
-    struct upp_str          folded; /* all of them, with a blank between */
+    struct upp_str          folded; /* all of them, separated by blanks */
     struct wl_thread        thread; /* with q->thread */
     bool                    in_thread;
-    bool                    whole; /* words, not pieces of them */
-    struct wb_arena        *a;     /* of the caller */
-    struct wb_arena         own;   /* as long as the search lasts */
-    struct wb_arena         line;  /* as long as one entry */
+    bool                    whole; /* match whole words, not parts */
+    struct wb_arena        *a;     /* the caller's */
+    struct wb_arena         own;   /* for the whole search */
+    struct wb_arena         line;  /* for one entry */
     struct wb_buf           text, lower, tools;
     struct family           families[TREES];
     size_t                  n_families;
     struct upp_err         *err;
 };
 
-/* ---- What is asked --------------------------------------------------------------------------------------- */
+/* ---- The query ------------------------------------------------------------------------------------------- */
 
 static int read_words(struct searching *x)
 {
@@ -64,7 +64,7 @@ static int read_words(struct searching *x)
     int r = wb_arena_check(&x->own, x->err);
     if (r < 0)
         return r;
-    wl__fold((char *)(uintptr_t)all.p, all.n); /* ours */
+    wl__fold((char *)(uintptr_t)all.p, all.n); /* our own copy */
     x->folded = all;
     while (wb_str_split(&all, ' ', &word)) {
         if (!word.n)
@@ -88,7 +88,7 @@ static int check(struct searching *x)
     return 0;
 }
 
-/* ---- Does an entry match --------------------------------------------------------------------------------- */
+/* ---- Matching an entry ----------------------------------------------------------------------------------- */
 
 static bool has_tool(struct upp_str tools, struct upp_str name)
 {
@@ -99,7 +99,7 @@ static bool has_tool(struct upp_str tools, struct upp_str name)
     return false;
 }
 
-/* Where it stands first; NULL: nowhere. */
+/* The first match; NULL: none. */
 static const char *find_word(const struct searching *x, struct upp_str word)
 {
     struct upp_str text = wb_buf_str(&x->lower);
@@ -124,7 +124,7 @@ static bool has_words(const struct searching *x)
     return true;
 }
 
-/* 1: it does; its text is in x->text, and as it is compared in x->lower. */
+/* 1: it matches; its text is in x->text, and folded in x->lower. */
 static int matches(struct searching *x, const struct wl_line *line)
 {
     const struct wl_search *q = x->q;
@@ -149,7 +149,7 @@ static int matches(struct searching *x, const struct wl_line *line)
     return has_words(x) && (!q->tool.n || has_tool(wb_buf_str(&x->tools), q->tool));
 }
 
-/* ---- Whose it is ----------------------------------------------------------------------------------------- */
+/* ---- The threads of an entry ----------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int add_member(struct searching *x, struct family *f, const struct wl_thread *t)
 {
@@ -158,14 +158,14 @@ WEFT_SUSPENDS static int add_member(struct searching *x, struct family *f, const
     int            r = wl_node_end(x->s, x->o, t->head, &end, x->err);
     if (r >= 0)
         r = wl_path_open(x->s, x->o, t->head, wl_thread_length(t, end.length), &x->own, &m->path, x->err);
-    if (r == -UPP_ENOTFOUND) /* it was deleted meanwhile */
+    if (r == -UPP_ENOTFOUND) /* deleted meanwhile */
         return 0;
     m->thread = *t;
     f->n += r >= 0;
     return r;
 }
 
-/* The threads of a tree that are this owner's. */
+/* The threads of a tree that belong to this owner. */
 WEFT_SUSPENDS static int read_family(struct searching *x, struct wb_uuid tree, struct family *f)
 {
     struct wb_uuid    after = {{0}};
@@ -212,7 +212,7 @@ static bool on_path(const struct wl_path *p, uint64_t node, uint32_t index)
     return false;
 }
 
-/* The thread for whose run an entry was written. All zero: nobody knows. */
+/* The thread whose run wrote an entry. All zero: unknown. */
 WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *line, struct wb_uuid *ret)
 {
     struct wb_uuid  none = {{0}}, run = line->run;
@@ -233,8 +233,8 @@ WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *li
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
-/* The threads of an entry into ret->in; none: it is not found. */
-WEFT_SUSPENDS static int place(struct searching *x, const struct wl_line *line, struct wl_found *ret)
+/* Fills ret->in with the threads of an entry; none: it is not found. */
+WEFT_SUSPENDS static int find_threads(struct searching *x, const struct wl_line *line, struct wl_found *ret)
 {
     struct family *f;
     struct wb_uuid writer;
@@ -265,9 +265,9 @@ WEFT_SUSPENDS static int place(struct searching *x, const struct wl_line *line, 
     return r;
 }
 
-/* ---- What is given out ----------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------------------- */
 
-static bool inside(const struct wb_buf *b, size_t at) /* of a character */
+static bool inside(const struct wb_buf *b, size_t at) /* in the middle of a character */
 {
     return at < b->n && ((unsigned char)b->p[at] & 0xc0) == 0x80;
 }
@@ -301,11 +301,11 @@ WEFT_SUSPENDS static int judge(struct searching *x, const struct wl_line *line, 
                              .index   = line->index,
                              .role    = line->entry.message.role,
                              .time_ms = line->entry.message.time_ms};
-    r    = place(x, line, ret);
+    r    = find_threads(x, line, ret);
     return r < 0 ? r : ret->n_in > 0;
 }
 
-static int give(struct searching *x, const struct wl_line *line, struct wl_found *ret)
+static int fill_result(struct searching *x, const struct wl_line *line, struct wl_found *ret)
 {
     size_t size = ret->n_in * sizeof *ret->in;
     void  *in   = wb_arena_alloc(x->a, size, _Alignof(struct wl_found));
@@ -316,7 +316,7 @@ static int give(struct searching *x, const struct wl_line *line, struct wl_found
     return wb_arena_check(x->a, x->err);
 }
 
-/* One entry by its place. 1: it is found, and given. */
+/* One entry by its position. 1: it is found, and filled in. */
 WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t node, uint32_t index,
                                  struct wl_found *ret)
 {
@@ -324,18 +324,18 @@ WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t 
     wb_arena_reset(&x->line);
     int r = wl__lines(x->s, x->o, node, index, index + 1, &x->line, &line, x->err);
     if (r < 0)
-        return r == -UPP_ENOTFOUND ? 0 : r; /* it was dropped meanwhile */
+        return r == -UPP_ENOTFOUND ? 0 : r; /* dropped meanwhile */
     r = judge(x, &line, ret);
     if (r <= 0)
         return r;
     ret->number = number;
-    r           = give(x, &line, ret);
+    r           = fill_result(x, &line, ret);
     return r < 0 ? r : 1;
 }
 
-/* ---- By words that were learned --------------------------------------------------------------------------- */
+/* ---- By the index ----------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int by_words(struct searching *x, size_t max, struct wl_results *ret)
+WEFT_SUSPENDS static int by_index(struct searching *x, size_t max, struct wl_results *ret)
 {
     const struct wl_search *q     = x->q;
     struct wl_query         query = {.words     = x->folded,
@@ -352,7 +352,7 @@ WEFT_SUSPENDS static int by_words(struct searching *x, size_t max, struct wl_res
         size_t         n;
         int            r = x->s->ops->search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-            if (ret->n == max) { /* what follows may be nothing; then the next page is empty */
+            if (ret->n == max) { /* the rest may match nothing; then the next page is empty */
                 ret->next = query.after;
                 return 0;
             }
@@ -369,15 +369,15 @@ WEFT_SUSPENDS static int by_words(struct searching *x, size_t max, struct wl_res
     }
 }
 
-/* ---- By reading the log ------------------------------------------------------------------------------------- */
+/* ---- By scanning the log ------------------------------------------------------------------------------------ */
 
-/* The newest ones that were found, in a ring. */
+/* The newest matches, in a ring. */
 struct scan {
     struct {
         uint64_t number, node;
         uint32_t index;
     } * ring;
-    size_t max, n; /* n: all that were found */
+    size_t max, n; /* n: all matches */
 };
 
 WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed *f, struct scan *sc)
@@ -427,7 +427,7 @@ WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct w
     return r;
 }
 
-WEFT_SUSPENDS static int by_reading(struct searching *x, size_t max, struct wl_results *ret)
+WEFT_SUSPENDS static int by_scanning(struct searching *x, size_t max, struct wl_results *ret)
 {
     struct scan sc = {.max = max};
     x->whole = ret->whole = false;
@@ -463,10 +463,10 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     ret->p = wb_new_n(x->a, struct wl_found, max);
     if (!ret->p)
         return wb_arena_check(x->a, x->err);
-    r = wl_get_learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is learned meanwhile may not be found */
+    r = wl_get_learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is indexed meanwhile may be missed */
     if (r >= 0)
-        r = by_words(x, max, ret);
-    return r == -UPP_EREFUSED ? by_reading(x, max, ret) : r;
+        r = by_index(x, max, ret);
+    return r == -UPP_EREFUSED ? by_scanning(x, max, ret) : r;
 }
 
 WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const struct wl_search *q, struct wb_arena *a,

@@ -1,7 +1,7 @@
-/* log/search_learn.c — following the log and learning its words.
+/* log/search_learn.c — follows the log and indexes its words.
  *
- * Words and the place up to which they are known are one commit: whatever is lost, both are lost. A row that is erased
- * between reading and learning makes the store refuse, and the stretch is read again.
+ * Words and the position up to which the log is indexed are one commit: if one is lost, both are. If a row is erased
+ * between reading and indexing, the store refuses the commit and the range is read again.
  */
 #include "base/buf.h"
 #include "log/lines.h"
@@ -16,7 +16,7 @@ struct learning {
     size_t           n, cap;
 };
 
-static int keep(struct learning *x, const struct wl_followed *f, const struct wl_line *line, struct upp_err *err)
+static int add_words(struct learning *x, const struct wl_followed *f, const struct wl_line *line, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2 * WL_SEARCH_TEXT), tools = WB_BUF(4 * WL_SEARCH_TEXT);
     struct wl_words                       w = {.tenant  = f->tenant,
@@ -35,7 +35,7 @@ static int keep(struct learning *x, const struct wl_followed *f, const struct wl
     r      = wb_arena_check(&x->a, err);
     if (r < 0)
         return r;
-    wl__fold((char *)(uintptr_t)w.text.p, w.text.n); /* ours */
+    wl__fold((char *)(uintptr_t)w.text.p, w.text.n); /* our own copy */
     if (x->n == x->cap) {
         size_t           cap = x->cap ? x->cap * 2 : 64;
         struct wl_words *p   = wb_new_n(&x->a, struct wl_words, cap);
@@ -58,11 +58,11 @@ WEFT_SUSPENDS static int read_row(struct learning *x, const struct wl_followed *
     int             r = wl__row_lines(x->s, &owner, &f->row, &x->a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (wl__is_public(&lines[i].entry))
-            r = keep(x, f, &lines[i], err);
+            r = add_words(x, f, &lines[i], err);
     return r;
 }
 
-/* In as many commits as it takes; the last one says how far it is. */
+/* In as many commits as it takes; only the last one advances the position. */
 WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *last, uint64_t before,
                                 struct upp_err *err)
 {
@@ -117,7 +117,7 @@ WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err
     return r;
 }
 
-/* The newest row says how often rows were changed: before what is read here is. */
+/* The newest row carries the number of row changes so far; read before the entries below are. */
 WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o, uint64_t node, uint32_t first,
                                     uint32_t end, struct upp_err *err)
 {
@@ -136,7 +136,7 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
     r                     = wl__lines(x->s, o, node, first, end, &x->a, lines, err);
     for (uint32_t i = 0; r >= 0 && i < end - first; i++)
         if (wl__is_public(&lines[i].entry))
-            r = keep(x, &at, &lines[i], err);
+            r = add_words(x, &at, &lines[i], err);
     return r < 0 || !x->n ? r : commit(x, &at, upto, err);
 }
 

@@ -1,7 +1,7 @@
-/* log/search_noted.c — what the search has forgotten because its row was set, and is to learn again.
+/* log/search_noted.c — reindexes rows whose search index was dropped because the row was set.
  *
- * A row is set in one commit, and learned in another one: the words must not be those of a row that was changed again.
- * So the first of the two leaves a note of it, and the note goes when the second is made.
+ * A row is set in one commit and indexed in another, because the row could change in between. So the first commit
+ * leaves a note, which is removed after the second.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 
 enum { PAGE = 64, DIGITS = 16, TENANTS = 64, NAME = 1024 };
 
-/* NODE POS, 16 hex digits each: how many entries. */
+/* Name: node and position, 16 hex digits each. Value: the number of entries. */
 int wl__unlearned(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret, struct upp_err *err)
 {
     if (row->n_entries < 2)
@@ -36,7 +36,7 @@ static bool read_hex(struct upp_str text, uint64_t *ret)
     return true;
 }
 
-/* What is no note of ours, or of a row that is gone, is not learned; and goes. */
+/* A value that is not such a note, or names a row that is gone, is skipped and then removed. */
 static WEFT_SUSPENDS int learn(struct wl_store *s, const struct wl_owner *o, const struct wl_value *v,
                                struct upp_err *err)
 {
@@ -49,7 +49,7 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, const struct wl_owner *o, con
     return r == -UPP_EREFUSED || r == -UPP_ENOTFOUND ? 0 : r;
 }
 
-/* Those that fail stay, and keep no other from being learned. */
+/* A note that fails stays, and does not stop the others. */
 WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
 {
     char           name[2 * DIGITS];

@@ -1,4 +1,4 @@
-/* log/search_text.c — what of an entry the search looks at. */
+/* log/search_text.c — which text of an entry is searched. */
 #include "base/log.h"
 #include "base/utf8.h"
 #include "log/lines.h"
@@ -6,12 +6,12 @@
 
 const char *const wl_index_names[] = {"substrings", "words", "off", NULL};
 
-/* Letters whose two cases are two bytes each: Latin, Greek, Cyrillic. Others are compared as they are. */
+/* Letters whose upper and lower case are two bytes each: Latin, Greek, Cyrillic. Others are compared as they are. */
 static uint32_t lower(uint32_t c)
 {
     static const struct {
         uint16_t from, to;
-        uint8_t  every; /* 1: each of them; 2: every second, the first one included */
+        uint8_t  every; /* 1: each letter; 2: every second one, starting with the first */
         int16_t  by;
     } ranges[] = {
         {0x00c0, 0x00d6, 1, 32}, {0x00d8, 0x00de, 1, 32}, {0x0100, 0x012f, 2, 1},    {0x0132, 0x0137, 2, 1},
@@ -63,7 +63,7 @@ static void add_text(struct wb_buf *text, struct upp_str s)
         return;
     if (text->n)
         wb_buf_addc(text, '\n');
-    wb_utf8_add_clean(text, wb_str(s.p, wb_utf8_cut(s, room / 3))); /* a byte that belongs to nothing becomes three */
+    wb_utf8_add_clean(text, wb_str(s.p, wb_utf8_cut(s, room / 3))); /* an invalid byte becomes three */
 }
 
 static void add_tool(struct wb_buf *tools, struct upp_str name)
@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int read_lines(struct wl_store *s, const struct wl_owner *o
         return r;
     if (parsed.n_entries != row->n_entries)
         return upp_fail(err, UPP_ESTORE, "it does not hold as many entries as it says");
-    if (has_refs(&parsed)) /* results that other rows hold */
+    if (has_refs(&parsed)) /* their results are in other rows */
         return wl__lines(s, o, row->node, first, first + row->n_entries, a, lines, err);
     for (uint32_t i = 0; i < row->n_entries; i++) {
         lines[i] = (struct wl_line){.node = row->node, .index = first + i, .run = row->run, .entry = parsed.entries[i]};

@@ -1,5 +1,4 @@
-/* log/staged.c — branches that are not whole yet: which they are, and what becomes of those that never will be.
- */
+/* log/staged.c — staged imports: lists their incomplete nodes, and drops those that were never finished. */
 #include "log/staged.h"
 
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static int take_keys(struct upp_str text, struct wb_arena *a, uint64_t **ret, si
     return r;
 }
 
-/* ---- Which they are ---------------------------------------------------------------------------------------- */
+/* ---- Listing ----------------------------------------------------------------------------------------------- */
 
 static int by_key(const void *x, const void *y)
 {
@@ -72,7 +71,7 @@ static int add(struct wl_staged *to, struct upp_str text, struct wb_arena *a, st
 int wl_staged_read(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_arena *a,
                    struct wl_staged *ret, struct upp_err *err)
 {
-    struct upp_str   prefix = wb_arena_printf(a, "%08x", family), after = prefix; /* how ids of the family begin */
+    struct upp_str   prefix = wb_arena_printf(a, "%08x", family), after = prefix; /* the prefix of the family's ids */
     struct wl_value *page;
     size_t           n;
     do {
@@ -83,7 +82,7 @@ int wl_staged_read(struct wl_store *s, const struct wl_owner *o, uint32_t family
             return r;
         for (size_t i = 0; i < n; i++) {
             if (!wb_str_starts(page[i].name, prefix))
-                n = 0; /* the next family's */
+                n = 0; /* the next family */
             else if ((r = add(ret, page[i].bytes, a, err)) < 0)
                 return r;
             else
@@ -100,13 +99,13 @@ bool wl_staged_has(const struct wl_staged *h, uint64_t key)
     return h->n && bsearch(&key, h->keys, h->n, sizeof key, by_key);
 }
 
-/* ---- What was left behind ---------------------------------------------------------------------------------- */
+/* ---- Dropping what was never finished ---------------------------------------------------------------------- */
 
 struct clearing {
     struct wl_store       *store;
     const struct wl_owner *owner;
     struct wl_thread      *thread;
-    struct wl_node         nodes[BATCH]; /* their keys */
+    struct wl_node         nodes[BATCH]; /* only their keys are used */
     struct wl_change       changes[BATCH + 2];
     size_t                 n;
 };
@@ -124,7 +123,7 @@ static WEFT_SUSPENDS int commit(struct clearing *x, const struct wl_value *last,
     return r;
 }
 
-/* Children stand behind their parents: the last ones first. */
+/* Children come after their parents: last ones first. */
 static WEFT_SUSPENDS int drop(struct clearing *x, const uint64_t *keys, size_t n, const struct wl_value *value,
                               struct upp_err *err)
 {
@@ -132,7 +131,7 @@ static WEFT_SUSPENDS int drop(struct clearing *x, const uint64_t *keys, size_t n
         struct wl_node *node = &x->nodes[x->n];
         int             r    = wl_get_node(x->store, x->owner, keys[i], node, err);
         if (r == -UPP_ENOTFOUND)
-            continue; /* it never came, or is gone already */
+            continue; /* never created, or dropped already */
         if (r < 0)
             return r;
         x->changes[x->n++] = (struct wl_change){.kind = WL_DROP_NODE, .node = node};

@@ -1,21 +1,21 @@
-/* log/staged.h — branches that come into the log in several commits: nobody sees them before the last one.
+/* log/staged.h — staged imports: branches written in several commits that readers do not see before the last one.
  *
- * The nodes of a tree are all that its family has, whether a thread points to them or not. So the first of several
- * commits says in a value which nodes are not whole yet, and the last one takes that value away. Readers leave those
- * nodes out. What a crash leaves is dropped by whoever next puts something into the same thread.
+ * The nodes of a tree are all nodes of its family, whether a thread points to them or not. So the first of several
+ * commits lists the incomplete nodes in a value, and the last one removes that value. Readers leave those nodes out.
+ * The next import into the same thread drops what a crash left.
  *
- * Each of the commits counts the thread's version up: of two that put at once one fails, and does so before a node of
- * its own is seen.
+ * Each of the commits increments the thread's version: of two concurrent imports one fails, before any of its nodes
+ * becomes visible.
  */
 #ifndef WL_STAGED_H
 #define WL_STAGED_H
 
 #include "log/log.h"
 
-/* A value of this space under the thread's id: the keys of its nodes, parents first, 16 hex digits each. */
+/* A value of this space under the thread's id: the keys of its incomplete nodes, parents first, 16 hex digits each. */
 #define WL_STAGED "half"
 
-/* The keys of nodes of a family that are not whole, sorted; in the arena. */
+/* The keys of a family's incomplete nodes, sorted; in the arena. */
 struct wl_staged {
     uint64_t *keys;
     size_t    n;
@@ -25,10 +25,10 @@ WEFT_SUSPENDS int wl_staged_read(struct wl_store *s, const struct wl_owner *o, u
                                  struct wl_staged *ret, struct upp_err *err) UPP_MUST_CHECK;
 bool              wl_staged_has(const struct wl_staged *h, uint64_t key);
 
-/* As it is kept. */
+/* Encodes keys for that value. */
 struct upp_str wl_staged_text(struct wb_arena *a, const uint64_t *keys, size_t n);
 
-/* Drops what was left behind on a thread, whose version counts up where there is something. */
+/* Drops the incomplete nodes of a thread; increments its version if there are any. */
 WEFT_SUSPENDS int wl_staged_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                   struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,20 +1,21 @@
-/* log/store.h — what a store does: keep rows, and change a few, all or nothing.
+/* log/store.h — the interface of a store: it stores rows and changes a few of them, in atomic commits.
  *
- * The log of a node is a list of rows (model/row.h). A row's position is (index of the first entry it adds, how many
- * rows stand before it at that index): rows that add no entry count up the second number. So the position is gap-free,
- * an entry is found by its index without a second index, and appending at a position that is taken fails: that is the
+ * The log of a node is a list of rows (model/row.h). A row's position is (index of the first entry it adds, number of
+ * rows before it at that index): rows that add no entry increment the second number. So positions have no gaps, an
+ * entry is found by its index without a second index, and appending at a position that is taken fails: that is the
  * compare-and-swap on the node's length.
  *
- * A commit is a list of changes that happen all or not at all. Many commits share one transaction; one that fails
- * leaves its neighbours alone. A commit cannot be cancelled: it is over when the call returns. Every key begins with
- * the tenant: what belongs to another tenant is not found.
+ * A commit is a list of changes, applied all or none. Many commits share one transaction; a commit that fails does not
+ * affect the others. A commit cannot be cancelled: it is finished when the call returns. Every key begins with the
+ * tenant: objects of another tenant are not found.
  *
- * Stores wait (fibers, workers); everything above them waits through this table alone.
+ * Stores suspend the calling fiber (fibers, workers); the layers above wait for them only through this table.
  *
  * Invariants
- *  1. When commit returns 0 under WL_SYNCED, everything in it survives the loss of power.
- *  2. Commits are durable in the order in which they were given: a later one never survives an earlier one's loss.
- *  3. After a sync failed, every further commit fails with -UPP_ESTORE until the store is opened again.
+ *  1. When commit returns 0 under WL_SYNCED, everything in it survives a power loss.
+ *  2. Commits become durable in the order in which they were submitted: a later one never survives the loss of an
+ *     earlier one.
+ *  3. After a failed sync, every further commit fails with -UPP_ESTORE until the store is opened again.
  */
 #ifndef WL_STORE_H
 #define WL_STORE_H
@@ -32,53 +33,54 @@ struct wl_owner {
     struct upp_str user;   /* often empty */
 };
 
-/* Ids of a family begin alike: a tree, its nodes, its threads and the trees of the threads below them share their first
- * 32 bits, which are random. So all that belongs to a conversation stands together in every table, and is found without
- * an index of its own. (Nodes made before that are found through a table of strays.) */
+/* Ids of a family share their first 32 bits, which are random: a tree, its nodes, its threads and the trees of their
+ * sub-threads. So a conversation is contiguous in every table and is found without an extra index. (Nodes created
+ * before this rule are found through the table of strays.) */
 static inline uint32_t wl_family(struct wb_uuid id)
 {
     return (uint32_t)id.b[0] << 24 | (uint32_t)id.b[1] << 16 | (uint32_t)id.b[2] << 8 | id.b[3];
 }
 
-/* A list of entries with a parent and the parent's length where it branched off. */
+/* A list of entries, with its parent node and the parent's length at the branch point. */
 struct wl_node {
     uint64_t       key; /* wm_key(id) */
     struct wb_uuid id, tree;
-    uint64_t       parent; /* key; 0: the root of its tree */
+    uint64_t       parent; /* key; 0: this is the root of its tree */
     uint32_t       parent_length;
     struct wb_uuid holder; /* the run that holds it; all zero: none */
     int64_t        created_ms;
-    /* Texts: read by WL_LIST_FAMILY_NODES alone. */
-    struct upp_str name, metadata; /* of a branch; metadata: JSON object; no text: none */
-    struct upp_str origin;         /* JSON: what an import said of it that has no other place; no text: none */
+    /* Texts: only WL_LIST_FAMILY_NODES reads them. */
+    struct upp_str name, metadata; /* of a branch; metadata: JSON object; empty: none */
+    struct upp_str origin;         /* JSON: imported data about the node that fits no other field; empty: none */
 };
 
 enum wl_thread_kind { WL_MAIN = 1, WL_SUB /* of a child run: listed on request, deleted with its parent */ };
 
-/* A pointer into a tree, as a branch of git is. */
+/* A pointer into a tree, like a git branch. */
 struct wl_thread {
-    struct wb_uuid  id, tree, parent; /* parent: of a sub thread, or of a fork; all zero: none */
+    struct wb_uuid  id, tree, parent; /* parent: of a sub-thread or a fork; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
-    uint32_t        at; /* 0: all of the head counts, and what is added goes there. Else a fork or a restore has put it
-                         * there: 1 + the entries of the head that count; what is added goes to a branch from there, so
-                         * that whoever holds the head is no matter of this thread's */
+    uint32_t        at;   /* 0: the thread includes the whole head, and appends go there. Otherwise it was forked or
+                           * restored to the middle of the head: 1 + the number of the head's entries that it includes;
+                           * appends go to a new branch from there, so a run that holds the head does not block this
+                           * thread */
     uint8_t        kind;
     uint32_t       version;
-    uint64_t       queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */
-    struct upp_str title, metadata; /* metadata: JSON object; no text: none */
+    uint64_t       queued;          /* runs ever queued on it: the next one gets queue position queued + 1 */
+    struct upp_str title, metadata; /* metadata: JSON object; empty: none */
     int64_t        created_ms, updated_ms;
 };
 
-/* How many entries of its head a thread has, where the head has `all`. */
+/* How many entries of its head a thread includes; `all`: how many the head has. */
 static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
 {
     return t->at && t->at - 1 < all ? t->at - 1 : all;
 }
 
-/* The highest bits of a row's format belong to stores that stand in front of others: whoever is above them neither sees
- * them nor may set them. */
-#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were cut out of it: stores/blobs/cut.h */
+/* The highest bits of a row's format are reserved for stores in front of a store: the layers above neither see them nor
+ * may set them. */
+#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were moved out of it into blobs: stores/blobs/cut.h */
 
 struct wl_row {
     uint64_t       node, pos;
@@ -88,7 +90,6 @@ struct wl_row {
     struct upp_str body, tape;
 };
 
-/* Positions. */
 static inline uint64_t wl_pos(uint32_t first, unsigned sub)
 {
     return (uint64_t)first << 16 | sub;
@@ -97,9 +98,9 @@ static inline uint32_t wl_pos_index(uint64_t pos)
 {
     return (uint32_t)(pos >> 16);
 }
-enum { WL_SUBS = 1 << 16 }; /* rows that add no entry, at most, between two that do */
+enum { WL_SUBS = 1 << 16 }; /* rows without entries between two rows with entries, at most */
 
-/* Where the row after this one stands. */
+/* The position of the row after this one. */
 static inline uint64_t wl_pos_next(uint64_t pos, uint32_t n_entries)
 {
     return n_entries ? wl_pos(wl_pos_index(pos) + n_entries, 0) : pos + 1;
@@ -121,14 +122,14 @@ struct wl_key {
     int64_t        created_ms;
 };
 
-/* A small thing by name, beside the log: the keys of tenants, threads that were deleted, how far the search has come,
- * sessions that programs keep. */
+/* A small named value outside the log: tenants' keys, deleted threads, the progress of the search index, sessions that
+ * programs store. */
 struct wl_value {
     struct upp_str space, name; /* at most WS_NAME_MAX bytes */
     struct upp_str bytes;       /* at most 64 MiB */
 };
 
-/* A large value, kept once for each tenant in pieces. It is there when its last piece is. */
+/* A large value, stored once per tenant, in pieces. It exists once its last piece is stored. */
 enum { WL_PIECE = 256 << 10 };
 struct wl_blob_key {
     unsigned char b[32];
@@ -140,66 +141,65 @@ struct wl_piece {
     struct upp_str     bytes; /* WL_PIECE of them in all but the last */
 };
 
-/* That a row (or, where node is 0, the thing with this id: a file) needs a blob. */
+/* A reference: this row (or, if node is 0, the object with this id: a file) needs the blob. */
 struct wl_ref {
     struct wl_blob_key blob;
     uint64_t           node, pos;
     struct wb_uuid     id;
 };
 
-/* An entry as the search sees it. The text is such that what is looked for can be compared byte by byte. */
+/* An entry as the search index sees it. The text is folded so that words can be compared byte by byte. */
 struct wl_words {
     struct upp_str tenant;
     uint64_t       node;
     uint32_t       index;
     int64_t        time_ms;
-    struct upp_str who, tool, text; /* by name: who said it; tools that are called or answered, a line each */
+    struct upp_str who, tool, text; /* names: the author; tools that are called or answered, one per line */
 };
 
-/* What the search has read of the log: all rows up to this one (struct wl_followed). */
+/* What the search index has read of the log: all rows up to this one (struct wl_followed). */
 struct wl_learned {
     const struct wl_words *list;
     size_t                 n;
     uint64_t               upto;
-    uint64_t               changes; /* of the rows that were followed */
-    bool                   anew;    /* forget everything first */
+    uint64_t               changes; /* wl_followed.changes of the rows that were read */
+    bool                   anew;    /* drop the whole index first */
 };
 
 enum wl_change_kind {
     WL_ADD_ROW = 1,  /* row; -UPP_EBUSY: its position is taken, or does not follow the node's last row */
     WL_ADD_NODE,     /* node */
     WL_ADD_THREAD,   /* thread */
-    WL_SET_THREAD,   /* thread; -UPP_EBUSY unless the stored version is thread.version; it is counted up */
-    WL_HOLD_NODE,    /* node.key gets the holder `to`; -UPP_EBUSY unless it is `from` now */
+    WL_SET_THREAD,   /* thread; -UPP_EBUSY unless the stored version is thread.version; increments it */
+    WL_HOLD_NODE,    /* node.key gets the holder `to`; -UPP_EBUSY unless the holder is `from` */
     WL_ADD_RUN,      /* run */
     WL_SET_RUN,      /* run; as WL_SET_THREAD */
-    WL_ADD_ALIAS,    /* alias; -UPP_EBUSY: taken (by another object; by the same it is no change) */
+    WL_ADD_ALIAS,    /* alias; -UPP_EBUSY: taken by another object (if by the same object: no change) */
     WL_ADD_KEY,      /* key; -UPP_EBUSY: used before and not yet 24 hours old */
-    WL_TOUCH_THREAD, /* thread: it changed at updated_ms, if that is later than what is stored. Neither its version
-                      * counts nor that of anybody else; one that is not there is no change */
-    /* What can be changed and deleted. What is not there: -UPP_ENOTFOUND, but for the three that drop values, aliases
-     * and references, which then change nothing. */
+    WL_TOUCH_THREAD, /* thread: sets updated_ms if it is later than the stored one. Checks and increments no version; a
+                      * missing thread is no change */
+    /* Changing and deleting. A missing object is -UPP_ENOTFOUND, except for the three changes that drop values, aliases
+     * and references: they then change nothing. */
     WL_SET_NODE, /* node: name and metadata, by its key */
-    WL_SET_ROW,  /* row: body, tape and format, in place of those at its position; its n_entries stay. What it referred
-                  * to and what the search knew of it are forgotten (references of the new body follow as WL_ADD_REF) */
-    WL_DROP_THREAD, /* thread: id; -UPP_EBUSY unless the stored version is thread.version. Aliases that lead to it go
-                       too */
-    WL_DROP_NODE, /* node.key: with its rows, their references, and what the search knew. -UPP_EBUSY: a run holds it, or
-                   * another node stands on it */
+    WL_SET_ROW,  /* row: replaces body, tape and format at its position; n_entries stays. Drops the row's references and
+                  * its search index (add references of the new body with WL_ADD_REF) */
+    WL_DROP_THREAD, /* thread: id; -UPP_EBUSY unless the stored version is thread.version. Drops its aliases too */
+    WL_DROP_NODE, /* node.key: with its rows, their references and their search index. -UPP_EBUSY: a run holds it, or it
+                   * has a child node */
     WL_DROP_RUN,  /* run: id; -UPP_EBUSY: it has not ended */
     WL_DROP_ALIAS, /* alias: kind and text */
     WL_PUT_VALUE,  /* value */
     WL_DROP_VALUE, /* value: space and name */
-    WL_ADD_PIECE,  /* piece; one that is there already is no change; -UPP_EBUSY: the one before it is not there */
-    WL_NAME_BLOB, /* name: a whole blob is called `to` from now on; where there is one already, `from` goes. -UPP_EBUSY:
-                   * it is not whole, or something refers to it */
-    WL_ADD_REF,   /* ref; -UPP_EBUSY: the blob is not there (any more): its pieces are to be added again */
-    WL_DROP_REF,  /* ref */
-    WL_DROP_BLOB, /* blob; -UPP_EBUSY: something refers to it */
-    WL_LEARN,     /* learned; the tenant of the commit is not looked at. What was known of these entries is forgotten.
-                   * -UPP_EBUSY: a row was set or dropped since they were read (wl_followed.changes): follow again */
-    WL_TIDY,      /* more; the tenant of the commit is not looked at. What was forgotten leaves the indexes for good: a
-                   * piece of work, and *more says whether some is left */
+    WL_ADD_PIECE,  /* piece; one that exists is no change; -UPP_EBUSY: the piece before it is missing */
+    WL_NAME_BLOB,  /* name: renames a whole blob to `to`; if that exists, drops `from`. -UPP_EBUSY: the blob is
+                    * incomplete, or something refers to it */
+    WL_ADD_REF,    /* ref; -UPP_EBUSY: the blob does not exist (any more): add its pieces again */
+    WL_DROP_REF,   /* ref */
+    WL_DROP_BLOB,  /* blob; -UPP_EBUSY: something refers to it */
+    WL_LEARN,      /* learned; ignores the tenant of the commit. Replaces the index of these entries. -UPP_EBUSY: a row
+                    * was set or dropped since they were read (wl_followed.changes): follow the log again */
+    WL_TIDY,       /* more; ignores the tenant of the commit. Removes deleted entries from the index for good, one
+                    * bounded step at a time; *more: some are left */
 };
 
 struct wl_change {
@@ -228,52 +228,52 @@ struct wl_change {
 };
 
 enum {
-    WL_SYNCED = 1 << 0, /* return when it is on disk; else when it is in order */
-    WL_SEALED = 1 << 1, /* from a store in front of this one that has checked it: what it made of the texts is longer
-                         * than they may be, and it may have added as many changes again */
+    WL_SYNCED = 1 << 0, /* return when it is on disk; otherwise when it is in order */
+    WL_SEALED = 1 << 1, /* from a store in front of this one that has checked it: the encoded texts may exceed the
+                         * limits, and there may be as many added changes as original ones */
 };
 enum { WL_CHANGES = 512 /* in one commit, at most */ };
 
 struct wl_commit {
-    struct wl_owner         owner; /* of all that is changed; its user matters for threads and aliases */
+    struct wl_owner         owner; /* of all objects that are changed; the user matters only for threads and aliases */
     const struct wl_change *changes;
     size_t                  n;
     unsigned                flags;
-    size_t                  conflict; /* set where commit returns -UPP_EBUSY: which change */
+    size_t                  conflict; /* set with -UPP_EBUSY: the index of the failed change */
 };
 
-/* A stretch of a node's rows. */
+/* A range of a node's rows. */
 struct wl_range {
     uint64_t node;
-    uint64_t from, to;  /* positions, `to` is exclusive */
-    bool     backwards; /* the last ones first */
+    uint64_t from, to;  /* positions; `to` is exclusive */
+    bool     backwards; /* last rows first */
     size_t   max_rows;  /* 0: 256 */
-    size_t   max_bytes; /* 0: 1 MiB; the first row is given out whatever its size */
+    size_t   max_bytes; /* 0: 1 MiB; the first row is returned whatever its size */
 };
 
 struct wl_rows {
     struct wl_row *p;
     size_t         n;
-    bool           more; /* the range holds more than was asked for */
+    bool           more; /* the range has more rows than were returned */
 };
 
-/* Rows of all tenants in the order in which they were stored, for whoever follows the log. A row that was changed since
- * (WL_SET_ROW) is where it was. */
+/* Rows of all tenants in the order in which they were stored, for readers that follow the log. A row changed since
+ * (WL_SET_ROW) keeps its number. */
 struct wl_followed {
     struct upp_str tenant;
-    uint64_t       number; /* counts up */
-    uint64_t changes; /* counts rows that are set and nodes that are dropped while the store is open: for WL_LEARN */
-    struct wl_row row;
+    uint64_t       number;  /* increases */
+    uint64_t       changes; /* number of row sets and node drops since the store was opened: for WL_LEARN */
+    struct wl_row  row;
 };
 
 enum { WL_QUERY_WORDS = 16 /* at most */ };
 struct wl_query {
-    struct upp_str words;              /* all of them (between blanks), wherever in the text; no text: any */
-    struct upp_str who, tool;          /* whole names; no text: any */
+    struct upp_str words;              /* all must match (separated by blanks), anywhere in the text; empty: any */
+    struct upp_str who, tool;          /* whole names; empty: any */
     int64_t        since_ms, until_ms; /* until: exclusive; 0: any */
-    uint32_t       family;             /* with in_family: of these alone */
+    uint32_t       family;             /* with in_family: only entries of this family */
     bool           in_family;
-    uint64_t       after; /* a hit's number, to go on behind it; 0: from the beginning. Newest first */
+    uint64_t       after; /* continue after the hit with this number; 0: from the start. Newest first */
     size_t         max;
 };
 
@@ -282,49 +282,48 @@ struct wl_hit {
     uint32_t index;
 };
 
-/* What a store can do now. */
 enum wl_state {
     WL_WORKS,
-    WL_FULL,   /* the disk is: reading works, and commits that end or cancel runs or delete; see WL_DISK_FULL */
-    WL_FAILED, /* a sync failed, or a transaction could not be ended: nothing is written until it is opened again */
+    WL_FULL,   /* disk full: reads work, and commits that end or cancel runs or delete; see WL_DISK_FULL */
+    WL_FAILED, /* a sync failed, or a transaction could not be ended: no writes until it is opened again */
 };
-#define WL_DISK_FULL "disk_full" /* upp_err.cause of an -UPP_ESTORE that is over when there is room again */
+#define WL_DISK_FULL "disk_full" /* upp_err.cause of an -UPP_ESTORE that ends when there is room again */
 
 struct wl_store;
 
-/* What is read together: from a store that does not wait. */
+/* Several reads in one call, from a store that does not suspend. */
 typedef int wl_reading_fn(struct wl_store *s, void *arg, struct upp_err *err);
 
-/* ---- Reading: what get and list are asked for (typed: wl_get_* and wl_list_* below) ---- */
+/* ---- Reads: what get and list are asked for (typed: wl_get_* and wl_list_* below) ------ */
 
 enum wl_what {
-    /* One thing by its key: get. What is not there: -UPP_ENOTFOUND. */
+    /* One object by its key: get. Missing: -UPP_ENOTFOUND. */
     WL_GET_NODE,    /* number: its key. A struct wl_node without its texts; needs no arena */
     WL_GET_THREAD,  /* id */
     WL_GET_RUN,     /* id */
-    WL_GET_ALIAS,   /* number: its kind; name. A struct wl_alias of which only the object is set; needs no arena */
+    WL_GET_ALIAS,   /* number: its kind; name. Sets only the object of a struct wl_alias; needs no arena */
     WL_GET_KEY,     /* space: the route; name: the key. Needs no arena */
     WL_GET_VALUE,   /* space, name */
-    WL_GET_PIECE,   /* blob, number: one piece of a blob that is whole */
-    WL_GET_LEARNED, /* a struct wl_progress: of all tenants, and always there; needs no arena */
+    WL_GET_PIECE,   /* blob, number: one piece of a complete blob */
+    WL_GET_LEARNED, /* a struct wl_progress: of all tenants, always exists; needs no arena */
     /* Several, at most max: list. */
-    WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, behind the one with this id */
-    WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, in the order of their ids, behind id */
-    WL_LIST_FAMILY_NODES,   /* the same of nodes, with their texts */
+    WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, after the one with this id */
+    WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, ordered by id, after id */
+    WL_LIST_FAMILY_NODES,   /* the same for nodes, with their texts */
     WL_LIST_RUNS,           /* id: of this thread, newest first */
-    WL_LIST_RUNS_LIVE,      /* id: of this thread those that have not ended, in the order of their coming */
-    WL_LIST_LIVE,           /* runs of all tenants that have not ended, with their owners: by id, behind this one */
-    WL_LIST_OLD_RUNS,       /* runs of a tenant that came before a time, by age, with numbers: behind this number */
-    WL_LIST_VALUES,         /* of a space, by name, behind this name (no text: from the beginning) */
-    WL_LIST_TENANTS,        /* struct upp_str: by name, behind this name */
-    WL_LIST_LOOSE_BLOBS,    /* struct wl_blob_key: blobs that nothing has referred to since a time, whole or not */
+    WL_LIST_RUNS_LIVE,      /* id: of this thread, those not ended, in order of arrival */
+    WL_LIST_LIVE,           /* runs of all tenants that have not ended, with their owners: ordered by id, after id */
+    WL_LIST_OLD_RUNS,       /* runs of a tenant created before a time, oldest first, with numbers: after this number */
+    WL_LIST_VALUES,         /* of a space, ordered by name, after this name (empty: from the start) */
+    WL_LIST_TENANTS,        /* struct upp_str: ordered by name, after this name */
+    WL_LIST_LOOSE_BLOBS,    /* struct wl_blob_key: blobs without references since a time, complete or not */
     WL_WHATS,
 };
 
 struct wl_ask {
     enum wl_what              what;
     const struct wl_owner    *owner; /* NULL: of all tenants */
-    struct wb_uuid            id;    /* in lists all zero: from the beginning */
+    struct wb_uuid            id;    /* in lists, all zero: from the start */
     uint64_t                  number;
     struct upp_str            space, name;
     const struct wl_blob_key *blob;
@@ -333,19 +332,19 @@ struct wl_ask {
 };
 
 struct wl_list {
-    void            *p; /* things of the kind that was asked for, one after the other */
+    void            *p; /* array of the requested type */
     size_t           n;
     struct wl_owner *owners;  /* of WL_LIST_LIVE */
     uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
 };
 
-/* How far WL_LEARN has come, and how far the log. */
+/* How far the search index (WL_LEARN) is, and the end of the log. */
 struct wl_progress {
     uint64_t upto, end;
 };
 
-/* All functions may wait; none can be cancelled. What is read is put into the arena, and the answer set only on
- * success. All but at_once are mandatory. */
+/* Every function may suspend; none can be cancelled. Results are allocated from the arena, and ret is set only on
+ * success. All functions except at_once are mandatory. */
 struct wl_store_ops {
     uint32_t    size;
     const char *name;
@@ -359,35 +358,35 @@ struct wl_store_ops {
                               struct upp_err *err);
     WEFT_SUSPENDS int (*follow)(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                 struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err);
-    /* -UPP_EREFUSED: this store keeps no words; whoever asks reads the log itself. */
+    /* -UPP_EREFUSED: this store has no search index; the caller scans the log instead. */
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
-    /* Calls fn once, on a worker, with a store that answers there: of it rows, get and list alone can be used, and no
-     * fiber. So several reads cost one way to a worker and back. NULL: it cannot. */
+    /* Calls fn once, on a worker, with a store of which only rows, get and list may be used, and no fiber. So several
+     * reads cost one round trip to a worker. NULL: not supported. */
     WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
 };
 
-/* What the search is told of the log as it grows. */
+/* What the search index contains. */
 enum wl_index {
-    WL_INDEX_SAME,       /* to whoever opens a store: what it has; a new one has words */
-    WL_INDEX_SUBSTRINGS, /* any piece of a text is found */
-    WL_INDEX_WORDS,      /* whole words are */
-    WL_INDEX_OFF,        /* nothing is kept, and nothing found */
+    WL_INDEX_SAME,       /* when opening a store: what it has; a new one gets words */
+    WL_INDEX_SUBSTRINGS, /* any part of a text is found */
+    WL_INDEX_WORDS,      /* whole words are found */
+    WL_INDEX_OFF,        /* no index, and nothing is found */
 };
-extern const char *const wl_index_names[]; /* [kind - 1]: as weft.yaml has them; the last one is NULL */
+extern const char *const wl_index_names[]; /* [kind - 1]: as spelled in weft.yaml; NULL-terminated */
 
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
-    struct wl_store           *inner; /* before which it stands; NULL: none */
+    struct wl_store           *inner; /* the store behind this one; NULL: none */
     struct {
-        /* So far: for benchmarks and /metrics. Stores in front look at transactions and syncs from other threads. */
+        /* Totals, for benchmarks and /metrics. Stores in front read transactions and syncs from other threads. */
         uint64_t commits, transactions, syncs, rows, bytes;
     } count;
-    /* Of stores that stand before another neither is looked at. */
+    /* Unused in a store that is in front of another. */
     _Atomic uint8_t state; /* enum wl_state */
-    uint8_t         index; /* enum wl_index; a store that keeps no words reads, and finds any piece of a text */
+    uint8_t         index; /* enum wl_index; a store without an index scans the log, and finds any part of a text */
 };
 
 static inline enum wl_state wl_store_state(const struct wl_store *s)
@@ -473,7 +472,7 @@ WEFT_SUSPENDS static inline int wl_get_learned(struct wl_store *s, uint64_t *upt
     return r;
 }
 
-/* ret: where the address of the first one goes. Where it fails there are none. */
+/* ret: receives the address of the first one; NULL on failure. */
 WEFT_SUSPENDS static inline int wl_list_into(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,
                                              void *ret, size_t *n, struct upp_err *err)
 {

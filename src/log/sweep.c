@@ -1,8 +1,8 @@
-/* log/sweep.c — what time takes away: what deleted threads led to, the journals of old runs, blobs that nobody needs.
+/* log/sweep.c — removes by retention: what deleted threads led to, the journals of old runs, unreferenced blobs.
  *
- * Nothing here is remembered between two calls but in the store: the notes of deleted threads (log/delete.c), how far
- * the journals were swept, and which runs were passed over because they had not ended long enough. Each step is a
- * commit of its own that leaves a store in which the next call finds what is left.
+ * All state between two calls is in the store: the notes of deleted threads (log/delete.c), how far the journals are
+ * swept, and which runs were deferred because they had not ended long enough ago. Each step is one commit that leaves a
+ * store from which the next call can continue.
  */
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ WEFT_SUSPENDS int wl__sweep_commit(struct wl__sweeping *x, const struct wl_chang
 
 /* ---- Deleted threads ------------------------------------------------------------------------------------------- */
 
-/* The note of a deleted thread. False: it is none of ours, and stays. */
+/* Decodes the note of a deleted thread. False: not one of ours; it stays. */
 static bool read_note(struct wb_arena *a, const struct wl_value *v, struct wl__gone *ret)
 {
     yyjson_val *note, *tree, *head, *time;
@@ -72,7 +72,7 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
         size_t                                    n;
         int                                       r = more = wl__gone_list(x, after, PAGE, &a, &gone, &n, &last);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-            if (gone[i].time_ms > x->now_ms - x->keep.deleted_ms)
+            if (gone[i].time_ms > x->now_ms - x->retention.deleted_ms)
                 continue;
             if (done++ == WL_SWEEP_BATCH) {
                 x->ret->more = true;
@@ -83,7 +83,7 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
         if (r < 0)
             return r;
         if (last.n > WB_UUID_TEXT)
-            return 0; /* the last of our names is before it */
+            return 0; /* our names come before it */
         if (last.n)
             memcpy(name, last.p, last.n);
         after = wb_str(name, last.n);
@@ -106,7 +106,7 @@ static int sweep_row(struct wl__sweeping *x, struct wb_arena *a, struct wl_row *
     return wl__row_write(a, &parsed, row, x->err);
 }
 
-/* The search has forgotten what stands in rows that were set: also where an earlier sweep died before this. */
+/* Reindexes the rows that were set, whose index was dropped: also if an earlier sweep died before it did this. */
 static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows *rows)
 {
     uint32_t first = rows->n ? wl_pos_index(rows->p[0].pos) : 0, end = first;
@@ -119,8 +119,8 @@ static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows
     return r == -UPP_EREFUSED || r == -UPP_EBUSY ? 0 : r;
 }
 
-/* A stretch of the rows of a run. Each commit counts the run's row up, so that whoever else changes these rows is seen.
- * 1: somebody was. */
+/* A range of a run's rows. Each commit increments the run's version, which detects concurrent changes of these rows. 1:
+ * there was one. */
 static WEFT_SUSPENDS int sweep_some(struct wl__sweeping *x, struct wm_run *run, uint64_t *from, bool *more)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
@@ -150,7 +150,7 @@ static WEFT_SUSPENDS int sweep_some(struct wl__sweeping *x, struct wm_run *run, 
     return learn_rows(x, &rows);
 }
 
-/* That it was swept is said when all of it was. */
+/* The run is marked as swept only when all of it was. */
 static WEFT_SUSPENDS int sweep_rows(struct wl__sweeping *x, struct wm_run *run)
 {
     uint64_t from = run->first;
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int sweep_rows(struct wl__sweeping *x, struct wm_run *run)
     return r;
 }
 
-/* One broken row must not keep all others from being swept. */
+/* One broken row must not prevent all others from being swept. */
 static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
 {
     struct upp_err why = {0}, *err = x->err;
@@ -185,11 +185,11 @@ static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
 
 static bool is_due(const struct wl__sweeping *x, const struct wm_run *run)
 {
-    return wm_status_ended(run->status) && run->ended_ms <= x->now_ms - x->keep.journal_ms;
+    return wm_status_ended(run->status) && run->ended_ms <= x->now_ms - x->retention.journal_ms;
 }
 
-/* Those that were passed over. */
-static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
+/* The deferred runs. */
+static WEFT_SUSPENDS int sweep_deferred(struct wl__sweeping *x, size_t *done)
 {
     char           name[WB_UUID_TEXT + 1];
     struct upp_str after = {0};
@@ -201,7 +201,7 @@ static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
             struct wm_run  run = {0};
             struct wb_uuid id;
             if (list[i].name.n > WB_UUID_TEXT)
-                return 0; /* no name of ours, nor are those behind it */
+                return 0; /* not a name of ours, nor are those after it */
             after     = wb_str(memcpy(name, list[i].name.p, list[i].name.n), list[i].name.n);
             r         = wb_uuid_parse(after, &id) ? wl_get_run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
             bool gone = r == -UPP_ENOTFOUND;
@@ -223,18 +223,18 @@ static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
     return 0;
 }
 
-static WEFT_SUSPENDS int read_place(struct wl__sweeping *x, struct wb_arena *a, uint64_t *ret)
+static WEFT_SUSPENDS int read_position(struct wl__sweeping *x, struct wb_arena *a, uint64_t *ret)
 {
     struct upp_str text;
     *ret  = 0;
     int r = wl_get_value(x->s, x->o, JOURNALS, AT, a, &text, x->err);
     if (r >= 0 && !wb_str_u64(text, ret))
-        *ret = 0; /* it is found again, run by run */
+        *ret = 0; /* starts over; swept runs are skipped */
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
-/* One that came long ago: swept now, or remembered for later; and it is passed. */
-static WEFT_SUSPENDS int pass(struct wl__sweeping *x, struct wm_run *run, uint64_t number, size_t *done)
+/* An old run: sweeps it now or defers it, and advances the position past it. */
+static WEFT_SUSPENDS int sweep_or_defer(struct wl__sweeping *x, struct wm_run *run, uint64_t number, size_t *done)
 {
     char             id[WB_UUID_TEXT + 1], text[24];
     int              size = snprintf(text, sizeof text, "%llu", (unsigned long long)number), r = 0;
@@ -263,16 +263,16 @@ static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
     struct wm_run                            *runs;
     uint64_t                                 *numbers, after;
     size_t                                    n = 0, done = 0;
-    if (x->keep.journal_ms < 0)
+    if (x->retention.journal_ms < 0)
         return 0;
-    int r = sweep_later(x, &done);
+    int r = sweep_deferred(x, &done);
     if (r >= 0)
-        r = read_place(x, &a, &after);
+        r = read_position(x, &a, &after);
     if (r >= 0)
-        r = wl_list_old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers, &n,
-                             x->err);
+        r = wl_list_old_runs(x->s, x->o, after, x->now_ms - x->retention.journal_ms, WL_SWEEP_BATCH, &a, &runs,
+                             &numbers, &n, x->err);
     for (size_t i = 0; r >= 0 && i < n && done < WL_SWEEP_BATCH; i++)
-        r = pass(x, &runs[i], numbers[i], &done);
+        r = sweep_or_defer(x, &runs[i], numbers[i], &done);
     if (r >= 0 && (n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH))
         x->ret->more = true;
     return r < 0 ? r : 0;
@@ -286,10 +286,10 @@ static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_blob_key                       *keys;
     size_t                                    n, dropped = 0;
-    int r = wl_list_loose_blobs(x->s, x->o, x->now_ms - x->keep.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
+    int r = wl_list_loose_blobs(x->s, x->o, x->now_ms - x->retention.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_BLOB, .blob = &keys[i]};
-        r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is wanted again, or gone */
+        r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is referenced again, or gone */
         dropped += r == 0;
     }
     x->ret->blobs += dropped;
@@ -298,20 +298,20 @@ static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
 }
 
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms,
-                           const struct wl_retention *keep, struct wl_swept *ret, struct upp_err *err)
+                           const struct wl_retention *retention, struct wl_swept *ret, struct upp_err *err)
 {
     struct wl_swept     swept = {0};
     struct wl__sweeping x     = {.s = s, .o = o, .now_ms = now_ms, .ret = &swept, .err = err};
-    if (keep)
-        x.keep = *keep;
-    if (!x.keep.deleted_ms)
-        x.keep.deleted_ms = 7 * WL_DAY_MS;
-    if (!x.keep.journal_ms)
-        x.keep.journal_ms = 30 * WL_DAY_MS;
-    if (!x.keep.loose_ms)
-        x.keep.loose_ms = LOOSE_MS;
+    if (retention)
+        x.retention = *retention;
+    if (!x.retention.deleted_ms)
+        x.retention.deleted_ms = 7 * WL_DAY_MS;
+    if (!x.retention.journal_ms)
+        x.retention.journal_ms = 30 * WL_DAY_MS;
+    if (!x.retention.loose_ms)
+        x.retention.loose_ms = LOOSE_MS;
     struct upp_err why = {0};
-    int            r   = wl_learn_noted(s, o, &why); /* what somebody left: one broken row must not keep the sweep */
+    int            r   = wl_learn_noted(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     r = sweep_deleted(&x);

@@ -1,4 +1,4 @@
-/* log/sweep.h — inside of the sweep: what its two files share. */
+/* log/sweep.h — internals of the sweep, shared by its two files. */
 #ifndef WL_SWEEP_H
 #define WL_SWEEP_H
 
@@ -8,27 +8,27 @@ struct wl__sweeping {
     struct wl_store       *s;
     const struct wl_owner *o;
     int64_t                now_ms;
-    struct wl_retention    keep; /* with its defaults put in */
+    struct wl_retention    retention; /* defaults filled in */
     struct wl_swept       *ret;
-    bool                   no_words; /* the store keeps none */
+    bool                   no_words; /* the store has no search index */
     struct upp_err        *err;
 };
 
-/* A thread that was deleted, by its note. */
+/* A deleted thread, from its note. */
 struct wl__gone {
     struct wb_uuid thread, tree;
     uint64_t       head;
     int64_t        time_ms;
 };
 
-/* Notes behind a name, those that can be read. 1: there are more. *last: the name to go on behind. */
+/* Readable notes after a name. 1: there are more. *last: the name to continue after. */
 WEFT_SUSPENDS int wl__gone_list(struct wl__sweeping *x, struct upp_str after, size_t max, struct wb_arena *a,
                                 struct wl__gone **ret, size_t *n, struct upp_str *last) UPP_MUST_CHECK;
 
-/* Takes away what only this thread led to, its runs, and the note. */
+/* Removes what only this thread led to, its runs, and the note. */
 WEFT_SUSPENDS int wl__sweep_thread(struct wl__sweeping *x, const struct wl__gone *gone) UPP_MUST_CHECK;
 
-/* 1: it does not fit what is there now. */
+/* 1: the changes conflict with the store's present state. */
 WEFT_SUSPENDS int wl__sweep_commit(struct wl__sweeping *x, const struct wl_change *list, size_t n) UPP_MUST_CHECK;
 
 #endif

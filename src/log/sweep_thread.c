@@ -1,9 +1,9 @@
-/* log/sweep_thread.c — what of a tree only a deleted thread led to.
+/* log/sweep_thread.c — removes what only a deleted thread led to.
  *
- * A thread leads to its head and to the nodes that its runs held, and to all above them. What a living thread of the
- * tree leads to stays, also what one leads to that was deleted but may still be brought back. What no thread is known
- * to have made (the branch of a session that went back and on again) stays as long as any of them lives; then the whole
- * tree goes. Leaves first, each node a commit of its own: whatever is left when the process dies is a tree.
+ * A thread leads to its head, to the nodes that its runs held, and to all their ancestors. Nodes that a living thread
+ * of the tree leads to stay; so do those of a deleted thread that can still be restored. Nodes that no known thread
+ * created (a branch abandoned by a session) stay as long as any thread of the tree lives; then the whole tree is
+ * removed. Leaves first, one commit per node: whatever a crash leaves is a tree.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ enum { PAGE = 256, NODES = 1 << 20 /* of one tree, at most */ };
 struct spot {
     uint64_t key, parent;
     uint32_t children;
-    bool     mine, stays;
+    bool     reached, retained;
 };
 
 struct tree {
@@ -25,7 +25,7 @@ struct tree {
     struct wb_arena        a;
     struct spot           *spots; /* by key */
     size_t                 n, cap;
-    bool                   lives; /* somebody else leads to it */
+    bool                   lives; /* another thread leads to it */
 };
 
 static void tree_done(struct tree *t)
@@ -105,27 +105,27 @@ static WEFT_SUSPENDS int read_nodes(struct tree *t)
     return 0;
 }
 
-/* ---- Who leads to them ------------------------------------------------------------------------------------------ */
+/* ---- Which threads lead to them --------------------------------------------------------------------------------- */
 
-/* A node and all above it. Where one is marked, those above it are. */
-static void mark(struct tree *t, uint64_t key, bool stays)
+/* Marks a node and its ancestors. If a node is marked, so are its ancestors. */
+static void mark(struct tree *t, uint64_t key, bool retained)
 {
-    for (struct spot *s = find(t, key); s && !(stays ? s->stays : s->mine); s = find(t, s->parent))
-        *(stays ? &s->stays : &s->mine) = true;
+    for (struct spot *s = find(t, key); s && !(retained ? s->retained : s->reached); s = find(t, s->parent))
+        *(retained ? &s->retained : &s->reached) = true;
 }
 
-static WEFT_SUSPENDS int mark_runs(struct tree *t, struct wb_uuid thread, bool stays)
+static WEFT_SUSPENDS int mark_runs(struct tree *t, struct wb_uuid thread, bool retained)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
     struct wm_run                            *runs;
     size_t                                    n;
     int r = wl_list_runs(t->x->s, t->x->o, thread, false, WL_RUNS, &a, &runs, &n, t->x->err);
     for (size_t i = 0; r >= 0 && i < n; i++)
-        mark(t, runs[i].node, stays);
+        mark(t, runs[i].node, retained);
     return r;
 }
 
-static WEFT_SUSPENDS int keep(struct tree *t, struct wb_uuid thread, uint64_t head)
+static WEFT_SUSPENDS int retain(struct tree *t, struct wb_uuid thread, uint64_t head)
 {
     t->lives = true;
     mark(t, head, true);
@@ -143,7 +143,7 @@ static WEFT_SUSPENDS int mark_living(struct tree *t)
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
             if (wb_uuid_eq(list[i].tree, t->gone->tree))
-                r = keep(t, list[i].id, list[i].head);
+                r = retain(t, list[i].id, list[i].head);
         }
         if (r < 0)
             return r;
@@ -151,8 +151,8 @@ static WEFT_SUSPENDS int mark_living(struct tree *t)
     return 0;
 }
 
-/* Deleted threads of the family whose time has not come: their names begin alike. (Those from before there were
- * families are looked for among all.) */
+/* Deleted threads of the family that are still retained: their names share a prefix. (Threads from before there were
+ * families are searched for among all.) */
 static WEFT_SUSPENDS int mark_waiting(struct tree *t)
 {
     char           name[WB_UUID_TEXT + 1];
@@ -168,8 +168,8 @@ static WEFT_SUSPENDS int mark_waiting(struct tree *t)
         for (size_t i = 0; r >= 0 && i < n; i++) {
             if (alike && wl_family(list[i].thread) != wl_family(t->gone->thread))
                 return 0;
-            if (wb_uuid_eq(list[i].tree, t->gone->tree) && list[i].time_ms > t->x->now_ms - t->x->keep.deleted_ms)
-                r = keep(t, list[i].thread, list[i].head);
+            if (wb_uuid_eq(list[i].tree, t->gone->tree) && list[i].time_ms > t->x->now_ms - t->x->retention.deleted_ms)
+                r = retain(t, list[i].thread, list[i].head);
         }
         if (r < 0)
             return r;
@@ -195,24 +195,24 @@ static WEFT_SUSPENDS int decide(struct tree *t)
     }
     for (size_t i = 0; r >= 0 && i < t->n; i++)
         if (!t->lives)
-            t->spots[i].mine = true;
-        else if (!t->spots[i].mine)
+            t->spots[i].reached = true;
+        else if (!t->spots[i].reached)
             mark(t, t->spots[i].key, true);
     return r;
 }
 
-/* ---- Taking away ---------------------------------------------------------------------------------------------- */
+/* ---- Removing ------------------------------------------------------------------------------------------------- */
 
-/* A node on which nothing stands, and then the one above it if nothing stands on that any more. */
+/* Drops a node without children, then its parent if that has no other child. */
 static WEFT_SUSPENDS int drop_up(struct tree *t, struct spot *s)
 {
-    while (s && s->mine && !s->stays && !s->children) {
+    while (s && s->reached && !s->retained && !s->children) {
         const struct wl_node   node = {.key = s->key};
         const struct wl_change drop = {.kind = WL_DROP_NODE, .node = &node};
         int                    r    = wl__sweep_commit(t->x, &drop, 1);
         if (r < 0)
             return r;
-        s->mine = false; /* done, or somebody has taken it up */
+        s->reached = false; /* done, or somebody uses it again */
         if (r > 0)
             return 0;
         t->x->ret->nodes++;
@@ -260,7 +260,7 @@ WEFT_SUSPENDS int wl__sweep_thread(struct wl__sweeping *x, const struct wl__gone
     struct wl_thread                  back;
     int                               r = wl_get_thread(x->s, x->o, gone->thread, &t.a, &back, x->err);
     if (r >= 0)
-        return drop_note(&t); /* somebody has brought it back */
+        return drop_note(&t); /* somebody has restored it */
     if (r == -UPP_ENOTFOUND)
         r = decide(&t);
     for (size_t i = 0; r >= 0 && i < t.n; i++)

@@ -65,11 +65,11 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
     int                  r = wl_thread_make(o, opts, &made, err);
     if (r < 0)
         return r;
-    struct wl_thread t = made.thread; /* the caller's texts may end before the thread does */
+    struct wl_thread t = made.thread; /* the caller's texts may not outlive this call */
     t.title            = wb_arena_dup(a, t.title);
     t.metadata         = wb_arena_dup(a, t.metadata);
     t.owner            = (struct wl_owner){wb_arena_dup(a, o->tenant), wb_arena_dup(a, o->user)};
-    if ((r = wb_arena_check(a, err)) < 0) /* before the commit: what is stored is also given out */
+    if ((r = wb_arena_check(a, err)) < 0) /* before the commit: what is stored can also be returned */
         return r;
     struct wl_commit c = {.owner = *o, .changes = made.changes, .n = made.n, .flags = WL_SYNCED};
     r                  = s->ops->commit(s, &c, err);
@@ -92,7 +92,7 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
     return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
 }
 
-/* Of the tenant and of the user. */
+/* Checks the tenant and the user. */
 WEFT_SUSPENDS static int get(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                              struct wl_thread *ret, struct upp_err *err)
 {
@@ -118,7 +118,7 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
         if (r >= 0)
             r = get(s, o, u, a, ret, err);
     }
-    /* One sentence for all: somebody else's is as unknown as none. */
+    /* The same message for both: a thread of another owner is as unknown as none. */
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
 }
 
@@ -129,7 +129,7 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
     static const struct wb_uuid               none = {{0}};
     struct wm_run                             run;
     *ret = head->holder;
-    if (!t->at || wb_uuid_eq(head->holder, none)) /* what is added would go to the head: any run there is in the way */
+    if (!t->at || wb_uuid_eq(head->holder, none)) /* appends would go to the head: any run there blocks them */
         return 0;
     int r = wl_get_run(s, &t->owner, head->holder, &a, &run, err);
     if (r >= 0 && !wb_uuid_eq(run.thread, t->id))

@@ -145,7 +145,7 @@ size_t ws_commit_bytes(const struct wl_commit *c)
     return n;
 }
 
-/* ---- Sentences ---------------------------------------------------------------------------------- */
+/* ---- Error messages ----------------------------------------------------------------------------- */
 
 int ws_no_node(struct upp_err *err, uint64_t node)
 {

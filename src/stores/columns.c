@@ -1,4 +1,4 @@
-/* stores/columns.c — see columns.h. The order is that of the tables of SQL. */
+/* stores/columns.c — see columns.h. The order is that of the SQL tables. */
 #include "stores/columns.h"
 
 #include <stddef.h>
@@ -43,7 +43,7 @@ static const struct ws_column node[] = {
     AT(WS_U64, created_ms),
     WITH(WS_TEXT, name, .seal = 1, .what = "the name of a branch", .max = WS_TEXT_MAX),
     WITH(WS_TEXT, metadata, .seal = 1, .home = true, .optional = true, .what = "the metadata of a branch",
-         .max = WS_TEXT_MAX), /* a fork has none, and pays nothing */
+         .max = WS_TEXT_MAX), /* a fork has none: costs nothing */
     WITH(WS_TEXT, origin, .seal = 2, .home = true, .optional = true, .what = "the origin of a branch",
          .max = WS_TEXT_MAX),
 };
@@ -87,7 +87,7 @@ static const struct ws_column run[] = {
     AT(WS_U64, queue),
     WITH(WS_TEXT, agent, .seal = 1, .what = "an agent's name", .max = WS_NAME_MAX),
     WITH(WS_TEXT, call, .fixed = true, .seal = 2, .home = true, .optional = true, .what = "the id of a call",
-         .max = WS_NAME_MAX), /* it never changes, so it is sealed alone */
+         .max = WS_NAME_MAX), /* it never changes, so it is sealed separately */
     WITH(WS_TEXT, options, .seal = 1, .home = true, .what = "the options of a run", .max = WS_TEXT_MAX),
     WITH(WS_TEXT, error, .seal = 1, .what = "the error of a run", .max = WS_TEXT_MAX),
     AT(WS_U64, usage.input),
@@ -185,7 +185,7 @@ size_t ws_texts_bytes(const struct ws_kind *k, const void *thing)
     return n;
 }
 
-void ws_texts_keep(const struct ws_kind *k, void *thing, char *to)
+void ws_texts_copy(const struct ws_kind *k, void *thing, char *to)
 {
     for (size_t i = 0; i < k->n; i++) {
         struct upp_str *s = ws_text(&k->columns[i], thing);
@@ -221,9 +221,9 @@ int ws_texts_check(const struct ws_kind *k, const void *thing, struct upp_err *e
     return r;
 }
 
-/* ---- What stays ------------------------------------------------------------------------------------ */
+/* ---- Fixed columns --------------------------------------------------------------------------------- */
 
-void ws_fixed_keep(const struct ws_kind *k, void *thing, const void *old)
+void ws_fixed_copy(const struct ws_kind *k, void *thing, const void *old)
 {
     static const uint8_t sizes[] = {
         [WS_U8]         = 1,

@@ -60,7 +60,7 @@ static size_t slot_of(const struct ws_table *t, const struct ws_entry *e)
     return i;
 }
 
-/* What follows without a gap moves back, so that no search ends too early. */
+/* Entries that follow without a gap are reinserted, so that no lookup ends too early. */
 void ws_table_remove(struct ws_table *t, const struct ws_entry *e)
 {
     size_t i   = slot_of(t, e);

@@ -1,6 +1,6 @@
-/* stores/table.h — things found by a key: open addressing over pointers, the hash inside the thing.
+/* stores/table.h — a hash table: open addressing over pointers, the hash inside the entry.
  *
- * The table owns nothing. Room is made first (which may fail), so that adding cannot.
+ * The table owns nothing. The caller reserves room first (which may fail), so that adding cannot fail.
  */
 #ifndef WS_TABLE_H
 #define WS_TABLE_H
@@ -19,14 +19,14 @@ struct ws_table {
 bool ws_table_room(struct ws_table *t); /* for one more; false: no memory */
 void ws_table_add(struct ws_table *t, struct ws_entry *e);
 void ws_table_remove(struct ws_table *t, const struct ws_entry *e);
-void ws_table_replace(struct ws_table *t, const struct ws_entry *old, struct ws_entry *e); /* of the same hash */
+void ws_table_replace(struct ws_table *t, const struct ws_entry *old, struct ws_entry *e); /* must have the same hash */
 void ws_table_done(struct ws_table *t);
 
-/* The first of this hash for which same() holds, or NULL. */
+/* The first entry with this hash for which same() returns true, or NULL. */
 void *ws_table_find(const struct ws_table *t, uint64_t hash, bool (*same)(const void *e, const void *key),
                     const void *key);
 
-/* A hash from a seed that nobody outside knows. */
+/* A hash keyed by a secret seed. */
 uint64_t ws_hash(uint64_t seed, const void *p, size_t n);
 
 #endif

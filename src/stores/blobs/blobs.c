@@ -1,9 +1,8 @@
 /* stores/blobs/blobs.c — see blobs.h.
  *
- * The pieces of new values are written first, in commits of their own that nobody waits for on disk: commits are
- * durable in the order in which they are given, so that none is missing where the row is. The row's commit says with
- * WL_ADD_REF what it needs. Between the two the sweep may have taken a blob that nobody referred to: then its pieces
- * are written again.
+ * The pieces of new values are written first, in commits of their own that wait for no sync: commits become durable in
+ * order, so no piece is missing if the row is there. The row's commit names the blobs it needs with WL_ADD_REF. If the
+ * sweep removed an unreferenced blob in between, its pieces are written again.
  */
 #include "stores/blobs/blobs.h"
 
@@ -14,25 +13,25 @@
 #include "stores/check.h"
 
 enum {
-    TRIES         = 8,       /* of a commit, against a sweep */
-    BATCH         = 16,      /* pieces in a commit */
-    ON_WORKER     = 1 << 20, /* bytes in a commit from which on cutting and hashing would keep a loop too long */
-    LOOK_BACK     = 64,      /* values of a row in which one that stands there again is looked for */
-    PIECE_ARENA   = 4 << 20,
-    SWEPT_AT_ONCE = 256,
+    TRIES       = 8,       /* of a commit, against concurrent sweeps */
+    BATCH       = 16,      /* pieces per commit */
+    ON_WORKER   = 1 << 20, /* bytes per commit above which cutting and hashing would block the loop too long */
+    LOOK_BACK   = 64,      /* earlier values of a row that are compared to find a repeated one */
+    PIECE_ARENA = 4 << 20,
+    SWEEP_BATCH = 256,
 };
 
 /* ---- Writing ------------------------------------------------------------------------------------------- */
 
-/* A commit with its rows cut: the changes, with references behind their rows. */
+/* A commit with its rows cut: the changes, each row followed by its references. */
 struct cutting {
     const struct wl_commit *from;
     struct wb_arena         a;
     struct wl_change       *changes;
-    size_t                 *origin; /* of each change: which of `from`; or ... */
+    size_t                 *origin; /* of each change: its index in `from`; or ... */
     struct ws_cut         **cut;    /* ... the value that it refers to */
     size_t                  n;
-    size_t                  room; /* for references */
+    size_t                  room; /* left for references */
 };
 
 static bool is_row(const struct wl_change *c)
@@ -48,7 +47,7 @@ static bool is_long(const struct wl_row *row)
 static int add_refs(struct cutting *x, struct ws_cut_row *row, struct upp_err *err)
 {
     for (size_t i = 0; i < row->n; i++) {
-        if (row->p[i].again)
+        if (row->p[i].repeated)
             continue;
         struct wl_ref *ref = wb_new(&x->a, struct wl_ref);
         if (!ref)
@@ -80,7 +79,7 @@ static int cut_change(struct cutting *x, size_t i, struct upp_err *err)
     return add_refs(x, row, err);
 }
 
-/* Maybe on a worker. */
+/* May run on a worker. */
 static int cut_all(void *arg, struct upp_err *err)
 {
     struct cutting *x = arg;
@@ -100,7 +99,7 @@ static WEFT_SUSPENDS int cut_somewhere(struct cutting *x, size_t bytes, struct u
 {
     if (bytes < ON_WORKER || !weft_fiber_self())
         return cut_all(x, err);
-    WEFT__SHIELD_FOREVER; /* whose memory is the commit's */
+    WEFT__SHIELD_FOREVER; /* the worker uses memory of the commit */
     int ret = 0;
     int r   = weft_work(cut_all, x, NULL, &ret, err);
     return r < 0 ? r : ret;
@@ -118,9 +117,9 @@ static uint32_t pieces_of(size_t bytes)
     return bytes ? (uint32_t)((bytes - 1) / WL_PIECE + 1) : 1;
 }
 
-/* Is it there, whole: then its last piece is. */
-static WEFT_SUSPENDS int is_there(struct wl_store *inner, const struct wl_owner *o, const struct ws_cut *c,
-                                  struct upp_err *err)
+/* Is the whole blob stored? It is if its last piece is. */
+static WEFT_SUSPENDS int exists(struct wl_store *inner, const struct wl_owner *o, const struct ws_cut *c,
+                                struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(PIECE_ARENA);
     struct wl_piece                            last;
@@ -143,12 +142,12 @@ static WEFT_SUSPENDS int flush(struct pieces *p, struct upp_err *err)
         return 0;
     p->n  = 0;
     int r = p->inner->ops->commit(p->inner, &c, err);
-    return r == -UPP_EBUSY ? 0 : r; /* the sweep took what was begun: the reference will say so */
+    return r == -UPP_EBUSY ? 0 : r; /* the sweep removed a part: adding the reference will fail and report it */
 }
 
 static WEFT_SUSPENDS int put_value(struct pieces *p, const struct ws_cut *c, struct upp_err *err)
 {
-    int r = is_there(p->inner, p->o, c, err);
+    int r = exists(p->inner, p->o, c, err);
     if (r != 0)
         return r < 0 ? r : 0;
     for (uint32_t i = 0, n = pieces_of(c->bytes.n); r >= 0 && i < n; i++) {
@@ -160,7 +159,7 @@ static WEFT_SUSPENDS int put_value(struct pieces *p, const struct ws_cut *c, str
     return r;
 }
 
-/* All values that are not there. */
+/* All values that are not stored yet. */
 static WEFT_SUSPENDS int put_values(struct wl_store *inner, const struct cutting *x, struct upp_err *err)
 {
     struct pieces p = {.inner = inner, .o = &x->from->owner};
@@ -207,7 +206,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
             return upp_fail(err, UPP_EINVALID, "change %zu: no format: %u", i, c->changes[i].row->format);
     }
     bytes = ws_commit_bytes(c);
-    if (any) /* what is wrong with it is to be said of the changes as they were given */
+    if (any) /* errors must refer to the changes as the caller passed them */
         r = ws_check_commit(c, err);
     if (r >= 0)
         r = any ? commit_cut(s->inner, c, bytes, err) : s->inner->ops->commit(s->inner, c, err);
@@ -228,7 +227,7 @@ struct filling {
     struct wb_arena        piece;
 };
 
-static int wrong(struct upp_err *err, const struct wl_row *row, const char *why)
+static int bad_blob(struct upp_err *err, const struct wl_row *row, const char *why)
 {
     return upp_fail(err, UPP_ESTORE, "node %016llx: the row at %u.%u refers to a blob that %s",
                     (unsigned long long)row->node, wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)), why);
@@ -242,18 +241,18 @@ static WEFT_SUSPENDS int read_blob(struct filling *f, const struct wl_row *row, 
         struct wl_piece p;
         int             r = wl_get_piece(f->inner, f->o, &c->key, i, &f->piece, &p, err);
         if (r < 0)
-            return r == -UPP_ENOTFOUND ? wrong(err, row, "is not there") : r;
+            return r == -UPP_ENOTFOUND ? bad_blob(err, row, "is not there") : r;
         if (p.bytes.n > c->bytes.n - done || p.last != (i + 1 == n))
-            return wrong(err, row, "has another length");
+            return bad_blob(err, row, "has another length");
         if (p.bytes.n)
             memcpy(to + done, p.bytes.p, p.bytes.n);
         done += p.bytes.n;
         wb_arena_reset(&f->piece);
     }
-    return done == c->bytes.n ? 0 : wrong(err, row, "has another length");
+    return done == c->bytes.n ? 0 : bad_blob(err, row, "has another length");
 }
 
-/* One of the values before it that is the same; NULL: none that is near. */
+/* The same value earlier in the row; NULL: none nearby. */
 static const struct ws_cut *same_before(const struct ws_cut_row *x, size_t i)
 {
     for (size_t k = i; k-- > 0 && i - k <= LOOK_BACK;)
@@ -285,7 +284,7 @@ static WEFT_SUSPENDS int fill(struct filling *f, struct wl_row *row, struct upp_
     char        *body = wb_arena_alloc(f->a, (size_t)x.whole + of_tape + 2, 1), *to = body;
     if (!body)
         return wb_arena_check(f->a, err);
-    size_t done = 0; /* of the rest */
+    size_t done = 0; /* bytes of the rest that are copied */
     for (size_t i = 0; r >= 0 && i <= in; i++) {
         size_t upto = i < in ? x.p[i].at : x.whole, some = upto - (size_t)(to - body);
         memcpy(to, x.rest.p + done, some);
@@ -296,7 +295,7 @@ static WEFT_SUSPENDS int fill(struct filling *f, struct wl_row *row, struct upp_
             to += x.p[i].bytes.n;
         }
     }
-    *to++ = 0; /* as behind all texts of an arena */
+    *to++ = 0; /* arena texts are NUL-terminated */
     if (r >= 0 && tape)
         r = fill_value(f, &x, in, to, err);
     if (r < 0)
@@ -309,7 +308,7 @@ static WEFT_SUSPENDS int fill(struct filling *f, struct wl_row *row, struct upp_
     return 0;
 }
 
-/* The limit on bytes is one on whole rows. */
+/* max_bytes limits the size of the restored rows. */
 static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
                               struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
@@ -350,7 +349,7 @@ static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_r
     return r;
 }
 
-/* ---- What goes through --------------------------------------------------------------------------------- */
+/* ---- Passed through ------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
                              struct upp_err *err)
@@ -376,7 +375,7 @@ static WEFT_SUSPENDS void close_it(struct wl_store *s)
     wb_free(s);
 }
 
-/* ---- Several reads at once ----------------------------------------------------------------------------- */
+/* ---- Several reads in one call ------------------------------------------------------------------------- */
 
 static const struct wl_store_ops ops;
 
@@ -385,7 +384,7 @@ struct together {
     void          *arg;
 };
 
-/* Reading needs nothing but the store behind. */
+/* Reads need only the inner store. */
 static int in_front(struct wl_store *inner, void *arg, struct upp_err *err)
 {
     const struct together *t = arg;
@@ -434,7 +433,7 @@ static WEFT_SUSPENDS int drop(struct wl_store *s, const struct wl_owner *o, cons
     struct wl_commit c = {.owner = *o, .changes = &x, .n = 1};
     int              r = s->ops->commit(s, &c, err);
     *n += r >= 0;
-    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 0 : r; /* it is wanted again, or gone */
+    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 0 : r; /* it is referenced again, or gone */
 }
 
 static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant, int64_t before_ms, size_t *ret,
@@ -446,10 +445,10 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
         struct wl_blob_key *p;
         size_t              n, before = *ret;
         wb_arena_reset(&a);
-        int r = wl_list_loose_blobs(s, &owner, before_ms, SWEPT_AT_ONCE, &a, &p, &n, err);
+        int r = wl_list_loose_blobs(s, &owner, before_ms, SWEEP_BATCH, &a, &p, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             r = drop(s, &owner, &p[i], ret, err);
-        if (r < 0 || n < SWEPT_AT_ONCE || *ret == before)
+        if (r < 0 || n < SWEEP_BATCH || *ret == before)
             return r;
     }
 }

@@ -18,7 +18,7 @@ int ws_sha256(struct upp_str bytes, struct wl_blob_key *ret, struct upp_err *err
 
 /* ---- Finding ------------------------------------------------------------------------------------------- */
 
-/* The quote that ends the string which begins at p; NULL: none does. */
+/* The quote that ends the string starting at p; NULL: none. */
 static const char *string_end(const char *p, const char *end)
 {
     for (const char *at = p; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at++) {
@@ -31,7 +31,7 @@ static const char *string_end(const char *p, const char *end)
     return NULL;
 }
 
-/* The next string of `min` bytes or more at or behind *at, which goes behind it. */
+/* The next string of `min` bytes or more at or after *at, which is advanced past it. */
 static bool next_long(struct upp_str body, size_t min, size_t *at, struct upp_str *ret)
 {
     if (!body.n)
@@ -55,12 +55,12 @@ struct cutting {
     struct ws_cut_row *row;
     size_t             max_keys;
     const char        *body;
-    size_t            *keys; /* cuts that have a key first */
+    size_t            *keys; /* indexes of the cuts with a new key */
     struct wb_arena   *a;
     size_t             cap;
 };
 
-/* In an arena: the array is copied when it grows. */
+/* Grows in the arena: copies the array. */
 static bool room(struct cutting *c)
 {
     struct ws_cut_row *x = c->row;
@@ -77,20 +77,20 @@ static bool room(struct cutting *c)
     return true;
 }
 
-static int take(struct cutting *c, struct upp_str bytes, bool tape, struct upp_err *err)
+static int add_cut(struct cutting *c, struct upp_str bytes, bool tape, struct upp_err *err)
 {
     struct ws_cut_row *x   = c->row;
     struct ws_cut      cut = {.at = tape ? 0 : (uint32_t)(bytes.p - c->body), .bytes = bytes};
     int                r   = ws_sha256(bytes, &cut.key, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < x->keys && !cut.again; i++)
-        cut.again = memcmp(x->p[c->keys[i]].key.b, cut.key.b, sizeof cut.key.b) == 0;
-    if (!cut.again && x->keys == c->max_keys)
+    for (size_t i = 0; i < x->keys && !cut.repeated; i++)
+        cut.repeated = memcmp(x->p[c->keys[i]].key.b, cut.key.b, sizeof cut.key.b) == 0;
+    if (!cut.repeated && x->keys == c->max_keys)
         return 0;
     if (!room(c))
         return wb_arena_check(c->a, err);
-    if (!cut.again)
+    if (!cut.repeated)
         c->keys[x->keys++] = x->n;
     x->p[x->n++] = cut;
     x->flags |= tape ? WS_CUT_TAPE : 0;
@@ -112,7 +112,7 @@ static uint32_t get_32(const char *p)
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Bytes of the body that stay. */
+/* Bytes of the body that are not cut. */
 static size_t rest_of(const struct ws_cut_row *x)
 {
     size_t n = x->row.body.n;
@@ -163,9 +163,9 @@ int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_aren
     if (!c.keys)
         return wb_arena_check(a, err);
     while (r >= 0 && next_long(row->body, min, &at, &bytes))
-        r = take(&c, bytes, false, err);
+        r = add_cut(&c, bytes, false, err);
     if (r >= 0 && row->tape.n >= min)
-        r = take(&c, row->tape, true, err);
+        r = add_cut(&c, row->tape, true, err);
     if (r < 0 || !ret->n)
         return r < 0 ? r : 0;
     if (rest_of(ret) > WS_CUT_REST) {

@@ -1,17 +1,16 @@
 /* stores/blobs/cut.h — a row and the long values that are cut out of its body.
  *
- * A cut row has WL_FORMAT_CUT in its format, and its body begins with a list: where in the whole body a value stood,
- * how long it is, and the key of its blob. The list is beside the text, not in it: nothing a user writes can look like
- * it.
+ * A cut row has WL_FORMAT_CUT in its format, and its body begins with a list of the cut values: position in the whole
+ * body, length, and key of the blob. The list is separate from the text, so nothing a user writes can look like it.
  *
  *     1 byte   1, the version of this list
  *     1 byte   WS_CUT_TAPE, WS_CUT_NO_BODY
- *     4 bytes  how many values (of the tape, where it is cut, the last one)
+ *     4 bytes  number of values (if the tape is cut, it is the last one)
  *     4 bytes  length of the whole body
- *     40 bytes for each: where, length, key
+ *     40 bytes for each: position, length, key
  *     ...      the body without them
  *
- * Numbers are little-endian. What is cut is the inside of a JSON string, as it is written there, and a tape as a whole.
+ * Numbers are little-endian. A cut value is the content of a JSON string, as spelled there, or a whole tape.
  */
 #ifndef WS_BLOB_CUT_H
 #define WS_BLOB_CUT_H
@@ -19,35 +18,35 @@
 #include "log/store.h"
 
 enum { WS_CUT_TAPE = 1, WS_CUT_NO_BODY = 2 };
-/* A row of which more than this would stay is not cut: who reads it has room for it once, and little more. */
+/* A row of which more than this would stay is not cut: readers have memory for one such row and little more. */
 enum { WS_CUT_REST = 4 << 20 };
 
 struct ws_cut {
-    uint32_t           at;    /* in the whole body */
-    bool               again; /* the row has it before this one */
-    struct upp_str     bytes; /* of the row as it was given; in one that was read its length alone */
+    uint32_t           at;       /* position in the whole body */
+    bool               repeated; /* an earlier value of the row is the same */
+    struct upp_str     bytes;    /* when cutting: from the given row; when reading: only its length */
     struct wl_blob_key key;
 };
 
 struct ws_cut_row {
     struct wl_row  row; /* as it is stored */
     unsigned       flags;
-    struct ws_cut *p;       /* in the order of the body */
-    size_t         n, keys; /* values, and different ones */
-    uint32_t       whole;   /* bytes of the body */
-    struct upp_str rest;    /* of the body */
+    struct ws_cut *p;       /* ordered by position */
+    size_t         n, keys; /* values, and distinct ones */
+    uint32_t       whole;   /* bytes of the whole body */
+    struct upp_str rest;    /* the body without the values */
 };
 
-/* Cuts every value of `min` bytes and more out, but of at most max_keys different ones; those beyond stay. n is 0 where
- * there is none: the row is as it was given. Texts point into the given row and the arena. Takes long for long rows. */
+/* Cuts out every value of `min` bytes or more, with at most max_keys distinct ones; further values stay. n is 0 if
+ * there is none: then the row is unchanged. Texts point into the given row and the arena. Slow for long rows. */
 int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_arena *a, struct ws_cut_row *ret,
            struct upp_err *err) UPP_MUST_CHECK;
 
-/* Reads the list of a stored row that is cut. -UPP_ESTORE: it is none. */
+/* Reads the list of a stored row that is cut. -UPP_ESTORE: the list is invalid. */
 int ws_cut_read(const struct wl_row *row, struct wb_arena *a, struct ws_cut_row *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* Bytes of a stored row, body and tape, when it is whole again; as they are where it is not cut. */
+/* Bytes of a stored row, body and tape, after restoring it; unchanged if it is not cut. */
 size_t ws_cut_size(const struct wl_row *row);
 
 int ws_sha256(struct upp_str bytes, struct wl_blob_key *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* stores/blobs/file.c — a file as a blob, written piece by piece.
  *
- * Its key is known when its last byte is: until then it goes by a name made by chance, and gets its own in the commit
- * that refers to it. Where the tenant has the same bytes already those stay and ours go.
+ * Its key is known only after its last byte: until then it has a random name; the commit that adds the reference
+ * renames it. If the tenant already has a blob with the same bytes, that one stays and ours is dropped.
  */
 #include <openssl/evp.h>
 
@@ -16,7 +16,7 @@ struct ws_file_writer {
     struct wl_owner    owner;
     uint64_t           max, size;
     EVP_MD_CTX        *hash;
-    struct wl_blob_key name; /* until it has one */
+    struct wl_blob_key name; /* random, until the end */
     uint32_t           number;
     bool               ended;
     int                failed;
@@ -51,7 +51,8 @@ int ws_file_open(struct wl_store *s, const struct wl_owner *o, uint64_t max, str
     return 0;
 }
 
-/* What is in the buffer; where it is the last piece, with a name and a reference, whose blob is filled in. */
+/* Writes the buffer as a piece. `last`: it is the last one; also names the blob and adds this reference, whose blob is
+ * filled in. */
 static WEFT_SUSPENDS int put_piece(struct ws_file_writer *f, struct wl_ref *last, struct upp_err *err)
 {
     struct wl_piece  piece     = {.key = f->name, .number = f->number, .last = last, .bytes = {f->piece, f->n}};
@@ -78,7 +79,7 @@ WEFT_SUSPENDS int ws_file_write(struct ws_file_writer *f, struct upp_str bytes, 
     if (bytes.n > f->max - f->size)
         r = upp_fail(err, UPP_ELIMIT, "a file of more than %llu bytes", (unsigned long long)f->max);
     while (r >= 0 && bytes.n) {
-        if (f->n == WL_PIECE) /* only now it is known not to be the last */
+        if (f->n == WL_PIECE) /* now it is known not to be the last piece */
             r = put_piece(f, NULL, err);
         size_t some = WB_MIN(bytes.n, (size_t)WL_PIECE - f->n);
         memcpy(f->piece + f->n, bytes.p, some);
@@ -114,7 +115,7 @@ WEFT_SUSPENDS void ws_file_close(struct ws_file_writer *f)
         struct wl_change change = {.kind = WL_DROP_BLOB, .blob = &f->name};
         struct wl_commit commit = {.owner = f->owner, .changes = &change, .n = 1};
         int              r      = f->s->ops->commit(f->s, &commit, NULL);
-        (void)r; /* the sweep takes it */
+        (void)r; /* the sweep removes it */
     }
     EVP_MD_CTX_free(f->hash);
     wb_free(f);

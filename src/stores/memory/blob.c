@@ -1,4 +1,5 @@
-/* stores/memory/blob.c — values, blobs in pieces, and who refers to them. Nothing is freed before the commit stands. */
+/* stores/memory/blob.c — values, blobs in pieces, and references to them. Nothing is freed before the commit
+ * succeeds. */
 #include <string.h>
 
 #include "stores/memory/store.h"
@@ -65,13 +66,13 @@ void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b)
     ws_mem_free(m, b);
 }
 
-void ws_mem_dropped_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_free_dropped_blob(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     if (d->before)
         ws_mem_free_blob(a->m, d->before);
 }
 
-/* Its time begins anew: whoever brings a piece, or a name, will want it for a while. */
+/* Restarts its retention: whoever adds a piece or a name will need it for a while. */
 static void touch(struct ws_mem_applying *a, struct ws_mem_blob *b, struct ws_mem_done *d)
 {
     d->blob  = b;
@@ -87,7 +88,7 @@ static int need_blob(struct ws_mem_applying *a, const struct wl_blob_key *key, s
         return 0;
     if (!ws_mem_room(a->m, WS_MEM_BLOBS))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, sizeof *b, &b, err);
+    int r = ws_mem_alloc(a->m, sizeof *b, &b, err);
     if (r < 0)
         return r;
     b->tenant = a->tenant;
@@ -131,7 +132,7 @@ void ws_mem_undo_piece(struct ws_mem_applying *a, struct ws_mem_done *d)
     struct ws_mem_blob *b = d->blob;
     b->loose              = d->loose;
     if (!d->now)
-        return; /* it was there before */
+        return; /* it existed before */
     b->pieces.n--;
     b->whole = false;
     ws_mem_free(a->m, d->now);
@@ -181,7 +182,7 @@ int ws_mem_name_blob(struct ws_mem_applying *a, const struct wl_change *c, struc
         touch(a, to, d);
         return 0;
     }
-    if (to) /* somebody began it: that one can use ours */
+    if (to) /* an unfinished one: its writer can use ours */
         ws_mem_leave(a->m, WS_MEM_BLOBS, to);
     d->before = to;
     d->now    = from;
@@ -236,7 +237,7 @@ int ws_mem_add_ref(struct ws_mem_applying *a, const struct wl_change *c, struct 
         return 0;
     if (!wb_vec_room(&a->tenant->refs, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    int r = ws_mem_take(a->m, sizeof *x, &x, err);
+    int r = ws_mem_alloc(a->m, sizeof *x, &x, err);
     if (r < 0)
         return r;
     key.head = x->head;
@@ -251,7 +252,7 @@ void ws_mem_undo_ref(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_ref *x = d->now;
     if (!x)
-        return; /* it was there before */
+        return; /* it existed before */
     unlink_ref(a, ws_mem_ref_at(a->tenant, x));
     if (!x->blob->refs)
         x->blob->loose = d->loose;

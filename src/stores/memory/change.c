@@ -1,7 +1,7 @@
-/* stores/memory/change.c — the changes of a commit, all or none: what is added and set.
+/* stores/memory/change.c — applies the changes of a commit, all or none: what is added and set.
  *
- * Each change first takes all memory it needs and then happens; each that has happened can be undone without memory.
- * So a commit that fails at its tenth change, for whatever reason, undoes nine and has changed nothing.
+ * Each change first allocates all memory it needs and is then applied; undoing an applied change needs no memory. So a
+ * commit that fails at its tenth change, for whatever reason, undoes nine and has changed nothing.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -17,8 +17,8 @@ int ws_mem_no_memory(struct upp_err *err)
     return upp_fail(err, UPP_ENOMEM, "no memory for a commit");
 }
 
-/* Counted, within the limit, cleared. */
-int ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err)
+/* Counts against the limit; zeroed. */
+int ws_mem_alloc(struct ws_memory *m, size_t size, void *ret, struct upp_err *err)
 {
     if (size > m->max || m->used > m->max - size)
         return wb_fail_full(err, "the memory store holds %zu bytes, its limit is %zu", m->used, m->max);
@@ -42,16 +42,16 @@ int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing,
                 struct upp_err *err)
 {
     struct ws_mem_head *p = NULL;
-    int                 r = ws_mem_take(m, size + ws_texts_bytes(k, thing), &p, err);
+    int                 r = ws_mem_alloc(m, size + ws_texts_bytes(k, thing), &p, err);
     if (r < 0)
         return r;
     memcpy(p + 1, thing, k->size);
-    ws_texts_keep(k, p + 1, (char *)p + size);
+    ws_texts_copy(k, p + 1, (char *)p + size);
     memcpy(ret, &p, sizeof p);
     return 0;
 }
 
-/* ---- Tenants, owners, families: once made they stay -------------------------------------------------- */
+/* ---- Tenants, owners, families: never freed ---------------------------------------------------------- */
 
 static int need_name(struct ws_memory *m, struct upp_str name, size_t size, void *ret, struct upp_err *err)
 {
@@ -87,14 +87,14 @@ static int need_owner(struct ws_memory *m, struct ws_mem_tenant *t, struct upp_s
     return 0;
 }
 
-/* With room for one more node and thread. */
+/* Reserves room for one more node and thread. */
 static int need_family(struct ws_mem_applying *a, uint32_t family, struct upp_err *err)
 {
     struct ws_mem_family *f = ws_mem_family(a->m, a->tenant, family);
     if (!f) {
         if (!ws_mem_room(a->m, WS_MEM_FAMILIES))
             return ws_mem_no_memory(err);
-        int r = ws_mem_take(a->m, sizeof *f, &f, err);
+        int r = ws_mem_alloc(a->m, sizeof *f, &f, err);
         if (r < 0)
             return r;
         f->tenant = a->tenant;
@@ -106,7 +106,7 @@ static int need_family(struct ws_mem_applying *a, uint32_t family, struct upp_er
     return 0;
 }
 
-/* That of its own id, and that of its tree where it is another. */
+/* The family of its own id, and that of its tree if it differs. */
 static int need_families(struct ws_mem_applying *a, uint32_t own, struct wb_uuid tree, struct upp_err *err)
 {
     int r = need_family(a, own, err);
@@ -132,7 +132,7 @@ static int add_row(struct ws_mem_applying *a, const struct wl_change *c, struct 
     if (r < 0)
         return r;
     x->number                  = ++a->m->last_row;
-    a->m->log.p[a->m->log.n++] = (struct ws_mem_place){x->number, row->node, row->pos, a->tenant};
+    a->m->log.p[a->m->log.n++] = (struct ws_mem_position){x->number, row->node, row->pos, a->tenant};
     n->rows.p[n->rows.n++]     = x;
     d->now                     = n;
     return 0;
@@ -155,7 +155,7 @@ static int add_node(struct ws_mem_applying *a, const struct wl_change *c, struct
         return ws_mem_no_memory(err);
     int r = need_families(a, (uint32_t)(node->key >> 32), node->tree, err);
     if (r >= 0)
-        r = ws_mem_take(a->m, sizeof *n, &n, err);
+        r = ws_mem_alloc(a->m, sizeof *n, &n, err);
     if (r < 0)
         return r;
     n->tenant = a->tenant;
@@ -202,7 +202,7 @@ static int copy_thread(struct ws_mem_applying *a, const struct wl_thread *thread
                        struct ws_mem_thread **ret, struct upp_err *err)
 {
     struct wl_thread v = *thread;
-    v.owner            = (struct wl_owner){{NULL, 0}, {NULL, 0}}; /* the texts of o */
+    v.owner            = (struct wl_owner){{NULL, 0}, {NULL, 0}}; /* borrowed from o */
     int r              = ws_mem_copy(a->m, &ws_threads, &v, sizeof **ret, ret, err);
     if (r < 0)
         return r;
@@ -238,7 +238,7 @@ static int set_thread(struct ws_mem_applying *a, const struct wl_change *c, stru
         return ws_no_thing(err, "thread", v.id);
     if (old->v.version != v.version)
         return ws_version_differs(err, "thread", v.id, old->v.version, v.version);
-    ws_fixed_keep(&ws_threads, &v, &old->v);
+    ws_fixed_copy(&ws_threads, &v, &old->v);
     v.version++;
     int r = copy_thread(a, &v, old->owner, &t, err);
     if (r < 0)
@@ -262,7 +262,7 @@ static void undo_thread(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_free(a->m, d->now);
 }
 
-/* It is listed by this time. */
+/* Threads are ordered by this time. */
 static void move_thread(struct ws_mem_applying *a, struct ws_mem_thread *t, int64_t updated_ms)
 {
     ws_mem_unlist_thread(a->m, t);
@@ -303,13 +303,13 @@ static void unlist_run(struct ws_memory *m, struct ws_mem_run *run)
         WS_MEM_REMOVE(&m->live, ws_mem_live_at(m, run->v.id, run->tenant->v));
 }
 
-/* The list of a thread's runs; an empty one stays when its first run is undone. */
+/* The list of a thread's runs; it stays, empty, if its first run is undone. */
 static int need_runs(struct ws_mem_applying *a, struct wb_uuid thread, struct ws_mem_runs **ret, struct upp_err *err)
 {
     *ret = ws_mem_runs(a->m, a->tenant, thread);
     if (*ret)
         return 0;
-    int r = ws_mem_room(a->m, WS_MEM_RUNS_OF) ? ws_mem_take(a->m, sizeof **ret, ret, err) : ws_mem_no_memory(err);
+    int r = ws_mem_room(a->m, WS_MEM_RUNS_OF) ? ws_mem_alloc(a->m, sizeof **ret, ret, err) : ws_mem_no_memory(err);
     if (r < 0)
         return r;
     (*ret)->tenant = a->tenant;
@@ -346,7 +346,7 @@ static int add_run(struct ws_mem_applying *a, const struct wl_change *c, struct 
     return 0;
 }
 
-/* In its place by its number, where another version of it stands. */
+/* Replaces another version of the run in the lists ordered by number. */
 static void put_run(struct ws_memory *m, struct ws_mem_run *old, struct ws_mem_run *x)
 {
     struct ws_mem_runs   *of                                     = x->of;
@@ -369,7 +369,7 @@ static int set_run(struct ws_mem_applying *a, const struct wl_change *c, struct 
         return ws_version_differs(err, "run", v.id, old->v.version, v.version);
     if (!wb_vec_room(&m->live, WS_MEM_MANY))
         return ws_mem_no_memory(err);
-    ws_fixed_keep(&ws_runs, &v, &old->v);
+    ws_fixed_copy(&ws_runs, &v, &old->v);
     v.version++;
     int r = ws_mem_copy(m, &ws_runs, &v, sizeof *x, &x, err);
     if (r < 0)
@@ -388,7 +388,7 @@ static void undo_run(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_run *x = d->now;
     if (d->before)
-        put_run(a->m, x, d->before); /* there was room when it left */
+        put_run(a->m, x, d->before); /* room remains from before it was replaced */
     else {
         unlist_run(a->m, x);
         ws_mem_leave(a->m, WS_MEM_RUNS, x);
@@ -418,7 +418,7 @@ static int add_alias(struct ws_mem_applying *a, const struct wl_change *c, struc
 
 static void undo_alias(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    if (d->now) /* it was not there before */
+    if (d->now) /* it did not exist before */
         ws_mem_unlink_alias(a->m, d->now);
     ws_mem_free(a->m, d->now);
 }
@@ -452,7 +452,7 @@ static void undo_key(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_free(a->m, d->now);
 }
 
-/* A few expired keys go with every commit that adds one: as many as come, so they do not pile up. */
+/* Every commit that adds keys drops a few expired ones: as many as are added, so they do not pile up. */
 static void sweep_keys(struct ws_memory *m, int64_t now_ms)
 {
     const struct ws_table *t = &m->tables[WS_MEM_KEYS];
@@ -475,11 +475,11 @@ static int refuse_words(struct ws_mem_applying *a, const struct wl_change *c, st
     return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
 }
 
-/* Aliases and references that went with a change come back, or are freed, whatever it was. */
+/* For every kind, dropped aliases and references are restored by undo or freed at the end. */
 static const struct {
     ws_mem_do  *apply;
     ws_mem_end *undo;   /* NULL: nothing else to undo */
-    ws_mem_end *settle; /* NULL: what was before is freed */
+    ws_mem_end *finish; /* after success; NULL: `before` is freed */
 } changes[] = {
     [WL_ADD_ROW]      = {add_row, undo_row, NULL},
     [WL_ADD_NODE]     = {add_node, undo_node, NULL},
@@ -494,16 +494,16 @@ static const struct {
     [WL_SET_NODE]     = {ws_mem_set_node, ws_mem_unset_node, NULL},
     [WL_SET_ROW]      = {ws_mem_set_row, ws_mem_unset_row, NULL},
     [WL_DROP_THREAD]  = {ws_mem_drop_thread, ws_mem_undrop_thread, NULL},
-    [WL_DROP_NODE]    = {ws_mem_drop_node, ws_mem_undrop_node, ws_mem_dropped_node},
+    [WL_DROP_NODE]    = {ws_mem_drop_node, ws_mem_undrop_node, ws_mem_free_dropped_node},
     [WL_DROP_RUN]     = {ws_mem_drop_run, ws_mem_undrop_run, NULL},
     [WL_DROP_ALIAS]   = {ws_mem_drop_alias, NULL, NULL},
     [WL_PUT_VALUE]    = {ws_mem_put_value, ws_mem_undo_value, NULL},
     [WL_DROP_VALUE]   = {ws_mem_drop_value, ws_mem_undo_value, NULL},
     [WL_ADD_PIECE]    = {ws_mem_add_piece, ws_mem_undo_piece, NULL},
-    [WL_NAME_BLOB]    = {ws_mem_name_blob, ws_mem_undo_name, ws_mem_dropped_blob},
+    [WL_NAME_BLOB]    = {ws_mem_name_blob, ws_mem_undo_name, ws_mem_free_dropped_blob},
     [WL_ADD_REF]      = {ws_mem_add_ref, ws_mem_undo_ref, NULL},
     [WL_DROP_REF]     = {ws_mem_drop_ref, NULL, NULL},
-    [WL_DROP_BLOB]    = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_dropped_blob},
+    [WL_DROP_BLOB]    = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_free_dropped_blob},
     [WL_LEARN]        = {refuse_words, NULL, NULL},
 };
 
@@ -520,10 +520,10 @@ static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
 }
 
 /* Frees what was replaced or dropped. */
-static void settle_one(struct ws_mem_applying *a, struct ws_mem_done *d)
+static void finish_one(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
-    if (changes[d->kind].settle)
-        changes[d->kind].settle(a, d);
+    if (changes[d->kind].finish)
+        changes[d->kind].finish(a, d);
     else
         ws_mem_free(a->m, d->before);
     for (struct ws_mem_alias *x = d->aliases, *next; x; x = next) {
@@ -536,11 +536,11 @@ static void settle_one(struct ws_mem_applying *a, struct ws_mem_done *d)
     }
 }
 
-static void settle(struct ws_mem_applying *a)
+static void finish(struct ws_mem_applying *a)
 {
     bool keys = false;
     for (size_t i = 0; i < a->n; i++) {
-        settle_one(a, &a->done[i]);
+        finish_one(a, &a->done[i]);
         keys = keys || a->done[i].kind == WL_ADD_KEY;
     }
     if (keys)
@@ -550,7 +550,7 @@ static void settle(struct ws_mem_applying *a)
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_mem_applying a = {.m = m, .now_ms = wb_wall_ms()};
-    if (c->n && c->changes[0].kind == WL_TIDY) { /* of no tenant, and there is no index */
+    if (c->n && c->changes[0].kind == WL_TIDY) { /* belongs to no tenant, and there is no index */
         *c->changes[0].more = false;
         return 0;
     }
@@ -572,7 +572,7 @@ int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
     if (r == -UPP_EBUSY)
         c->conflict = a.n;
     if (r >= 0)
-        settle(&a);
+        finish(&a);
     else
         while (a.n)
             undo_one(&a, &a.done[--a.n]);

@@ -1,4 +1,4 @@
-/* stores/memory/drop.c — what is changed in place and what is deleted. Nothing is freed before the commit stands. */
+/* stores/memory/drop.c — changes in place and deletions. Nothing is freed before the commit succeeds. */
 #include "stores/memory/store.h"
 
 /* ---- Nodes and rows -------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ void ws_mem_undrop_node(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_list_node(a->m, d->before);
 }
 
-void ws_mem_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
+void ws_mem_free_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     a->m->gone += ((struct ws_mem_node *)d->before)->rows.n;
     ws_mem_free_node(a->m, d->before);

@@ -1,4 +1,4 @@
-/* stores/memory/lists.c — the tables and the arrays of the memory store: where things are, and who stands in which. */
+/* stores/memory/lists.c — the hash tables and the sorted arrays of the memory store. */
 #include <stddef.h>
 #include <string.h>
 
@@ -6,9 +6,9 @@
 
 /* ---- Tables ---------------------------------------------------------------------------------------- */
 
-/* By what a table's things are found: the tenant or owner that they are of, and one or two parts. */
+/* How the entries of a table are found: by their tenant or owner, and one or two key parts. */
 struct by {
-    size_t of; /* 0: of the store */
+    size_t of; /* offset of the tenant or owner; 0: the store itself */
     size_t at[2];
     size_t bytes[2]; /* 0: a text */
     size_t parts;
@@ -58,7 +58,7 @@ static uint64_t hash(const struct ws_memory *m, const struct wanted *w)
 static bool same(const void *e, const void *key)
 {
     const struct wanted *w  = key;
-    struct wanted        is = key_of(w->of, w->by, e); /* where it is of the store, it is of this one */
+    struct wanted        is = key_of(w->of, w->by, e); /* an entry that belongs to the store belongs to this one */
     return is.of == w->of && wb_str_eq(is.part[0], w->part[0]) && wb_str_eq(is.part[1], w->part[1]);
 }
 
@@ -106,7 +106,7 @@ void ws_mem_remove(void *array, size_t *n, size_t at)
     memmove(p, p + sizeof(void *), (*n - at) * sizeof(void *));
 }
 
-/* The first of n for which it is not before; by halves. */
+/* The first of n for which `before` is false; binary search. */
 #define FIRST_NOT(n_, before)                                                                                          \
     size_t low = 0, high = (n_);                                                                                       \
     while (low < high) {                                                                                               \
@@ -175,7 +175,7 @@ size_t ws_mem_name_at(const struct ws_memory *m, struct upp_str name)
     FIRST_NOT(m->by_name.n, wb_str_cmp(m->by_name.p[mid]->v, name) < 0);
 }
 
-size_t ws_mem_place_behind(const struct ws_memory *m, uint64_t number)
+size_t ws_mem_position_after(const struct ws_memory *m, uint64_t number)
 {
     FIRST_NOT(m->log.n, m->log.p[mid].number <= number);
 }
@@ -202,53 +202,53 @@ static size_t alias_at(const struct ws_mem_tenant *t, struct wb_uuid object)
 
 /* ---- Families -------------------------------------------------------------------------------------- */
 
-/* The families of a thing: that of its own id, and that of its tree where it is another. They were made when the thing
- * came. */
-struct kin {
+/* The families of an object: that of its own id, and that of its tree if it differs. They were created with the
+ * object. */
+struct families {
     struct ws_mem_family *f[2];
     size_t                n;
 };
 
-static struct kin kin_of(struct ws_memory *m, struct ws_mem_tenant *t, uint32_t own, struct wb_uuid tree)
+static struct families families_of(struct ws_memory *m, struct ws_mem_tenant *t, uint32_t own, struct wb_uuid tree)
 {
-    struct kin kin = {.n = 1 + (own != wl_family(tree))};
-    kin.f[0]       = ws_mem_family(m, t, own);
-    kin.f[1]       = ws_mem_family(m, t, wl_family(tree));
-    return kin;
+    struct families families = {.n = 1 + (own != wl_family(tree))};
+    families.f[0]            = ws_mem_family(m, t, own);
+    families.f[1]            = ws_mem_family(m, t, wl_family(tree));
+    return families;
 }
 
 void ws_mem_list_node(struct ws_memory *m, struct ws_mem_node *n)
 {
-    struct kin kin = kin_of(m, n->tenant, (uint32_t)(n->v.key >> 32), n->v.tree);
-    for (size_t i = 0; i < kin.n; i++)
-        WS_MEM_INSERT(&kin.f[i]->nodes, ws_mem_family_node_at(kin.f[i], n->v.key), n);
+    struct families families = families_of(m, n->tenant, (uint32_t)(n->v.key >> 32), n->v.tree);
+    for (size_t i = 0; i < families.n; i++)
+        WS_MEM_INSERT(&families.f[i]->nodes, ws_mem_family_node_at(families.f[i], n->v.key), n);
     ws_mem_enter(m, WS_MEM_NODES, n);
 }
 
 void ws_mem_unlist_node(struct ws_memory *m, struct ws_mem_node *n)
 {
-    struct kin kin = kin_of(m, n->tenant, (uint32_t)(n->v.key >> 32), n->v.tree);
-    for (size_t i = 0; i < kin.n; i++)
-        WS_MEM_REMOVE(&kin.f[i]->nodes, ws_mem_family_node_at(kin.f[i], n->v.key));
+    struct families families = families_of(m, n->tenant, (uint32_t)(n->v.key >> 32), n->v.tree);
+    for (size_t i = 0; i < families.n; i++)
+        WS_MEM_REMOVE(&families.f[i]->nodes, ws_mem_family_node_at(families.f[i], n->v.key));
     ws_mem_leave(m, WS_MEM_NODES, n);
 }
 
 void ws_mem_list_thread(struct ws_memory *m, struct ws_mem_thread *t)
 {
-    struct ws_mem_owner *o   = t->owner;
-    struct kin           kin = kin_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
+    struct ws_mem_owner *o        = t->owner;
+    struct families      families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
     WS_MEM_INSERT(&o->threads, ws_mem_thread_at(o, t->v.updated_ms, t->v.id), t);
-    for (size_t i = 0; i < kin.n; i++)
-        WS_MEM_INSERT(&kin.f[i]->threads, ws_mem_family_thread_at(kin.f[i], t->v.id), t);
+    for (size_t i = 0; i < families.n; i++)
+        WS_MEM_INSERT(&families.f[i]->threads, ws_mem_family_thread_at(families.f[i], t->v.id), t);
 }
 
 void ws_mem_unlist_thread(struct ws_memory *m, struct ws_mem_thread *t)
 {
-    struct ws_mem_owner *o   = t->owner;
-    struct kin           kin = kin_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
+    struct ws_mem_owner *o        = t->owner;
+    struct families      families = families_of(m, t->tenant, wl_family(t->v.id), t->v.tree);
     WS_MEM_REMOVE(&o->threads, ws_mem_thread_at(o, t->v.updated_ms, t->v.id));
-    for (size_t i = 0; i < kin.n; i++)
-        WS_MEM_REMOVE(&kin.f[i]->threads, ws_mem_family_thread_at(kin.f[i], t->v.id));
+    for (size_t i = 0; i < families.n; i++)
+        WS_MEM_REMOVE(&families.f[i]->threads, ws_mem_family_thread_at(families.f[i], t->v.id));
 }
 
 /* ---- Aliases --------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* stores/memory/look.c — reading. Words are not kept: who searches reads the log. */
+/* stores/memory/look.c — reads. There is no search index: searches scan the log. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "model/id.h"
 #include "stores/memory/store.h"
 
-/* What is stored behind a head, as it is given out. */
-static void give(enum wl_what what, const void *x, struct wb_arena *a, void *to)
+/* Copies out the object stored after the head. */
+static void copy_out(enum wl_what what, const void *x, struct wb_arena *a, void *to)
 {
     const struct ws_kind *k = ws_kind_of(what);
     memcpy(to, (const struct ws_mem_head *)x + 1, k->size);
@@ -26,7 +26,7 @@ static void give(enum wl_what what, const void *x, struct wb_arena *a, void *to)
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* How many rows of p[from..to) fit, counted from the side the range begins at. */
+/* How many rows of p[from..to) fit the limits, from the end where the range begins. */
 static size_t fitting(const struct ws_mem_node *n, size_t from, size_t to, const struct wl_range *r)
 {
     size_t count = 0, bytes = 0;
@@ -66,15 +66,15 @@ int ws_mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_ra
     return failed;
 }
 
-static const struct ws_mem_row *row_at(const struct ws_memory *m, const struct ws_mem_place *p)
+static const struct ws_mem_row *row_at(const struct ws_memory *m, const struct ws_mem_position *p)
 {
     const struct ws_mem_node *n = ws_mem_node(m, p->tenant, p->node);
     size_t                    i = n ? ws_mem_row_at(n, p->pos) : 0;
     return n && i < n->rows.n && n->rows.p[i]->number == p->number ? n->rows.p[i] : NULL;
 }
 
-/* Takes the places out whose rows are gone, once they are the larger part. */
-static void tidy(struct ws_memory *m)
+/* Removes positions of dropped rows once they are the majority. */
+static void compact(struct ws_memory *m)
 {
     size_t kept = 0;
     if (m->gone * 2 <= m->log.n)
@@ -94,8 +94,8 @@ int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t ma
     struct wl_followed *p     = wb_new_n(a, struct wl_followed, limit.max_rows);
     size_t              count = 0, bytes = 0;
     ws_mem_lock(m);
-    tidy(m);
-    for (size_t i = ws_mem_place_behind(m, after); p && i < m->log.n && count < limit.max_rows; i++) {
+    compact(m);
+    for (size_t i = ws_mem_position_after(m, after); p && i < m->log.n && count < limit.max_rows; i++) {
         const struct ws_mem_row *row = row_at(m, &m->log.p[i]);
         if (!row)
             continue;
@@ -115,7 +115,7 @@ int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t ma
     return r;
 }
 
-/* ---- One thing ------------------------------------------------------------------------------------- */
+/* ---- One object ------------------------------------------------------------------------------------ */
 
 static const struct ws_mem_value *find_value(const struct ws_mem_tenant *t, const struct wl_ask *k)
 {
@@ -167,11 +167,11 @@ int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, v
     if (k->what == WL_GET_LEARNED)
         x.progress = (struct wl_progress){0, m->log.n ? m->log.p[m->log.n - 1].number : 0};
     else if (found)
-        give(k->what, found, a, &x);
+        copy_out(k->what, found, a, &x);
     ws_mem_unlock(m);
     if (!found)
         return ws_not_found(err, k);
-    if (k->what == WL_GET_KEY) { /* they are the asker's */
+    if (k->what == WL_GET_KEY) { /* the caller's own texts */
         x.key.route = k->space;
         x.key.key   = k->name;
     }
@@ -183,15 +183,15 @@ int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, v
 
 /* ---- Lists ----------------------------------------------------------------------------------------- */
 
-/* Things in order, from which those are given out that are wanted. */
+/* A sorted array of objects, and the part of it to list. */
 struct things {
-    const void *p;       /* of pointers to them */
-    size_t      from, n; /* from the first to behind the last */
+    const void *p;       /* array of pointers */
+    size_t      from, n; /* from the first to one past the last */
     bool        backwards;
 };
 #define THINGS(v, from_) ((struct things){(v)->p, (from_), (v)->n, false})
 
-/* Those before `end`, the last one first. */
+/* Those before `end`, last one first. */
 #define NEWEST(v, end) ((struct things){(v)->p, 0, (end), true})
 
 static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k,
@@ -284,7 +284,7 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
     return 0;
 }
 
-/* 1: it is one of them; 0: it is left out; -1: nor is any behind it. */
+/* 1: include it; 0: skip it; -1: stop, nothing after it matches either. */
 static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes)
 {
     const struct ws_mem_run   *run   = x;
@@ -306,7 +306,7 @@ static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes
     }
 }
 
-static void give_all(const struct wl_ask *k, const struct things *t, struct wb_arena *a, struct wl_list *l)
+static void copy_list(const struct wl_ask *k, const struct things *t, struct wb_arena *a, struct wl_list *l)
 {
     const size_t size = ws_kind_of(k->what)->size;
     size_t       all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
@@ -322,7 +322,7 @@ static void give_all(const struct wl_ask *k, const struct things *t, struct wb_a
         is = wanted(k, x, l->n, &bytes);
         if (is <= 0)
             continue;
-        give(k->what, x, a, (char *)l->p + l->n * size);
+        copy_out(k->what, x, a, (char *)l->p + l->n * size);
         if (l->owners)
             l->owners[l->n] = (struct wl_owner){wb_arena_dup(a, x->tenant->v), wb_arena_dup(a, x->owner->v)};
         if (l->numbers)
@@ -340,7 +340,7 @@ int ws_mem_list(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, 
     ws_mem_lock(m);
     int r = things_of(m, k, a, &t, err);
     if (r >= 0)
-        give_all(k, &t, a, &l);
+        copy_list(k, &t, a, &l);
     ws_mem_unlock(m);
     if (r >= 0)
         r = wb_arena_check(a, err);

@@ -1,4 +1,4 @@
-/* stores/memory/memory.c — the store that lives in memory: commits, opening and closing. */
+/* stores/memory/memory.c — the memory store: commits, opening and closing. */
 #include "stores/memory/memory.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void free_all(struct ws_memory *m, void *array, size_t n)
         ws_mem_free(m, ((void **)array)[i]);
 }
 
-/* What stands in no table, and the arrays. */
+/* Frees what is in no table, and the arrays. */
 static void free_parts(struct ws_memory *m, enum ws_mem_table table, void *x)
 {
     struct ws_mem_node   *node   = x;

@@ -1,6 +1,6 @@
-/* stores/memory/memory.h — a store that lives as long as the process: for tests, and for programs that keep nothing.
+/* stores/memory/memory.h — a store that lives as long as the process: for tests, and for programs that store nothing.
  *
- * Every call is over when it returns and never waits. Loops and threads may share it.
+ * Calls never suspend. Loops and threads may share it.
  */
 #ifndef WS_MEMORY_H
 #define WS_MEMORY_H

@@ -1,15 +1,15 @@
-/* stores/memory/store.h — the memory store as its files see it.
+/* stores/memory/store.h — internals of the memory store, shared by its files.
  *
- * Things are found in hash tables by (tenant, key). Beside them stand arrays that are in order, searched by halves:
- * the rows of a node by position, the threads of an owner by (update, id), the runs of a thread as they came, the live
- * runs by id. Everything is under one lock.
+ * Objects are found in hash tables by (tenant, key). There are also sorted arrays, searched by bisection: the rows of a
+ * node by position, the threads of an owner by (update, id), the runs of a thread in order of arrival, the live runs by
+ * id. One lock protects everything.
  *
  *   memory.c  opening, closing, commits
  *   look.c    reading
- *   lists.c   the tables and the arrays: where things are, and who stands in which
+ *   lists.c   the hash tables and the sorted arrays
  *   change.c  a commit: what is added and set
- *   drop.c    what is changed in place, and deleted
- *   blob.c    values, blobs and who refers to them
+ *   drop.c    changes in place, and deletions
+ *   blob.c    values, blobs and references to them
  */
 #ifndef WS_MEMORY_STORE_H
 #define WS_MEMORY_STORE_H
@@ -21,23 +21,24 @@
 #include "stores/columns.h"
 #include "stores/table.h"
 
-/* First of all that is stored. Right behind it stands what is given out (`v`), behind the struct its texts. */
+/* First member of every stored object. The public struct (`v`) follows it directly, and the texts follow the whole
+ * struct. */
 struct ws_mem_head {
     struct ws_entry entry;
-    size_t          size; /* of all of it */
+    size_t          size; /* of the whole allocation */
 };
 
 /* Tenants are compared by address. */
 struct ws_mem_tenant {
     struct ws_mem_head head;
     struct upp_str     v;
-    WB_VEC(struct ws_mem_run *) runs;      /* as they came */
+    WB_VEC(struct ws_mem_run *) runs;      /* in order of arrival */
     WB_VEC(struct ws_mem_alias *) aliases; /* by object */
     WB_VEC(struct ws_mem_value *) values;  /* by (space, name) */
     WB_VEC(struct ws_mem_ref *) refs;      /* by (node, position, id, blob) */
 };
 
-/* What shares the first 32 bits of its id, and strays. Once made it stays. */
+/* Nodes and threads whose ids share their first 32 bits, and strays. Never freed before the store is closed. */
 struct ws_mem_family {
     struct ws_mem_head    head;
     uint32_t              v;
@@ -63,7 +64,7 @@ struct ws_mem_owner {
 struct ws_mem_row {
     struct ws_mem_head head;
     struct wl_row      v;
-    uint64_t           number; /* counts up as they come */
+    uint64_t           number; /* increases in order of arrival */
 };
 
 struct ws_mem_texts { /* of a branch */
@@ -85,7 +86,7 @@ struct ws_mem_run {
     struct ws_mem_tenant *tenant;
     struct ws_mem_owner  *owner; /* of the commit that added it */
     struct ws_mem_runs   *of;
-    uint64_t              number; /* counts up as they come */
+    uint64_t              number; /* increases in order of arrival */
 };
 
 struct ws_mem_runs { /* of one thread */
@@ -99,7 +100,7 @@ struct ws_mem_alias {
     struct ws_mem_head   head;
     struct wl_alias      v;
     struct ws_mem_owner *owner;
-    struct ws_mem_alias *next; /* that was dropped by the same change */
+    struct ws_mem_alias *next; /* the next one dropped by the same change */
 };
 
 struct ws_mem_key {
@@ -124,20 +125,20 @@ struct ws_mem_blob {
     struct ws_mem_tenant *tenant;
     bool                  whole;
     uint64_t              refs;
-    int64_t               loose; /* since when; where nothing refers to it */
+    int64_t               loose; /* unreferenced since; only if refs is 0 */
     WB_VEC(struct ws_mem_piece *) pieces;
 };
 
 struct ws_mem_ref {
     struct ws_mem_head  head;
     struct ws_mem_blob *blob;
-    struct ws_mem_ref  *next; /* that was dropped by the same change */
+    struct ws_mem_ref  *next; /* the next one dropped by the same change */
     uint64_t            node, pos;
     struct wb_uuid      id;
 };
 
-/* Where the row with a number stood when it came: it is there still, or is another one, or none. */
-struct ws_mem_place {
+/* The position at which a row was added: it now holds that row, another one, or none. */
+struct ws_mem_position {
     uint64_t              number, node, pos;
     struct ws_mem_tenant *tenant;
 };
@@ -165,10 +166,10 @@ struct ws_memory {
     struct ws_table tables[WS_MEM_TABLES];
     WB_VEC(struct ws_mem_run *) live; /* of all tenants, by (id, tenant's name) */
     WB_VEC(struct ws_mem_tenant *) by_name;
-    WB_VEC(struct ws_mem_place) log; /* of all rows, as they came */
+    WB_VEC(struct ws_mem_position) log; /* of all rows, in order of arrival */
     uint64_t last_row;
-    size_t   gone;  /* places in it whose row was dropped, about */
-    size_t   swept; /* slot of the keys where the search for expired ones goes on */
+    size_t   gone;  /* approximate number of its positions whose row was dropped */
+    size_t   swept; /* slot of the keys table where the search for expired ones continues */
 };
 
 void                            ws_mem_lock(struct ws_memory *m);
@@ -233,7 +234,7 @@ static inline struct ws_mem_blob *ws_mem_blob(const struct ws_memory *m, const s
     return ws_mem_find(m, WS_MEM_BLOBS, t, WS_MEM_BYTES(*key), WS_MEM_NO_MORE);
 }
 
-/* Into its table, where there is room; out of it; in place of one with the same key. */
+/* Adds to its table, which must have room; removes; replaces an object with the same key. */
 void               ws_mem_enter(struct ws_memory *m, enum ws_mem_table t, void *x);
 void               ws_mem_leave(struct ws_memory *m, enum ws_mem_table t, const void *x);
 void               ws_mem_replace(struct ws_memory *m, enum ws_mem_table t, const void *old, void *x);
@@ -244,7 +245,7 @@ static inline bool ws_mem_room(struct ws_memory *m, enum ws_mem_table t)
 
 /* ---- lists.c: arrays ---- */
 
-/* The first in order that is not before. */
+/* The first one in order that is not before the given key. */
 size_t ws_mem_row_at(const struct ws_mem_node *n, uint64_t pos);
 size_t ws_mem_thread_at(const struct ws_mem_owner *o, int64_t updated_ms, struct wb_uuid id);
 size_t ws_mem_live_at(const struct ws_memory *m, struct wb_uuid id, struct upp_str tenant);
@@ -253,12 +254,12 @@ size_t ws_mem_family_node_at(const struct ws_mem_family *f, uint64_t key);
 size_t ws_mem_family_thread_at(const struct ws_mem_family *f, struct wb_uuid id);
 size_t ws_mem_value_at(const struct ws_mem_tenant *t, struct upp_str space, struct upp_str name);
 size_t ws_mem_name_at(const struct ws_memory *m, struct upp_str name);
-size_t ws_mem_place_behind(const struct ws_memory *m, uint64_t number); /* of rows */
+size_t ws_mem_position_after(const struct ws_memory *m, uint64_t number); /* of rows */
 size_t ws_mem_ref_at(const struct ws_mem_tenant *t, const struct ws_mem_ref *x);
-int    ws_mem_ref_cmp(const struct ws_mem_ref *a, const struct ws_mem_ref *b); /* no blob: whatever blob */
+int    ws_mem_ref_cmp(const struct ws_mem_ref *a, const struct ws_mem_ref *b); /* blob NULL: matches any blob */
 
-/* Into an array that has room, and out of it. */
-enum { WS_MEM_MANY = INT32_MAX /* in one array; the limit on bytes comes first */ };
+/* Inserts into an array, which must have room; removes. */
+enum { WS_MEM_MANY = INT32_MAX /* per array; the limit on bytes is reached first */ };
 void ws_mem_insert(void *array, size_t *n, size_t at, void *x);
 void ws_mem_remove(void *array, size_t *n, size_t at);
 #define WS_MEM_INSERT(v, at, x) ws_mem_insert((v)->p, &(v)->n, (at), (x))
@@ -274,17 +275,17 @@ struct ws_mem_alias *ws_mem_alias_of(const struct ws_mem_tenant *t, struct wb_uu
 
 /* ---- Changes: change.c, drop.c, blob.c; under the lock ---- */
 
-/* What happened: `now` stands where `before` stood (NULL: nothing did). */
+/* An applied change: `now` replaced `before` (NULL: there was none). */
 struct ws_mem_done {
     enum wl_change_kind  kind;
     void                *now, *before;
     struct wb_uuid       holder;
-    struct ws_mem_alias *aliases; /* that went with it */
-    struct ws_mem_ref   *refs;    /* that went with it */
-    struct ws_mem_blob  *blob;    /* whose `loose` or name has changed, from these: */
+    struct ws_mem_alias *aliases; /* dropped by it */
+    struct ws_mem_ref   *refs;    /* dropped by it */
+    struct ws_mem_blob  *blob;    /* whose `loose` or name it changed; the old values: */
     struct wl_blob_key   key;
     int64_t              loose;
-    int64_t              updated; /* of a thread, before */
+    int64_t              updated; /* of a thread, the old value */
 };
 
 struct ws_mem_applying {
@@ -299,23 +300,23 @@ struct ws_mem_applying {
 /* All changes of a commit, or none. */
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Makes a change; undoes it; frees what it replaced or dropped. */
+/* Applies a change; undoes it; frees what it replaced or dropped. */
 typedef int ws_mem_do(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err);
 typedef void ws_mem_end(struct ws_mem_applying *a, struct ws_mem_done *d);
 
 ws_mem_do  ws_mem_set_node, ws_mem_set_row, ws_mem_drop_thread, ws_mem_drop_node, ws_mem_drop_run, ws_mem_drop_alias;
 ws_mem_end ws_mem_unset_node, ws_mem_unset_row, ws_mem_undrop_thread, ws_mem_undrop_node, ws_mem_undrop_run;
-ws_mem_end ws_mem_dropped_node;
+ws_mem_end ws_mem_free_dropped_node;
 ws_mem_do  ws_mem_put_value, ws_mem_drop_value, ws_mem_add_piece, ws_mem_name_blob, ws_mem_add_ref, ws_mem_drop_ref;
 ws_mem_do  ws_mem_drop_blob;
 ws_mem_end ws_mem_undo_value, ws_mem_undo_piece, ws_mem_undo_name, ws_mem_undo_ref, ws_mem_undrop_blob;
-ws_mem_end ws_mem_dropped_blob;
+ws_mem_end ws_mem_free_dropped_blob;
 
 int ws_mem_no_memory(struct upp_err *err);
-/* Counted and cleared. */
-int  ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err) UPP_MUST_CHECK;
-void ws_mem_free(struct ws_memory *m, void *x); /* NULL is fine */
-/* A struct of this size with a copy of the thing, and of its texts. */
+/* Zeroed; counts against the limit. */
+int  ws_mem_alloc(struct ws_memory *m, size_t size, void *ret, struct upp_err *err) UPP_MUST_CHECK;
+void ws_mem_free(struct ws_memory *m, void *x); /* accepts NULL */
+/* A struct of this size with a copy of the object and its texts. */
 int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing, size_t size, void *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 
@@ -323,7 +324,7 @@ int  ws_mem_texts(struct ws_mem_applying *a, const struct wl_node *n, struct upp
                   struct upp_err *err) UPP_MUST_CHECK;
 void ws_mem_free_node(struct ws_memory *m, struct ws_mem_node *n);
 void ws_mem_free_blob(struct ws_memory *m, struct ws_mem_blob *b);
-/* Takes the references of rows from..to of a node away, as a chain; and puts them back. */
+/* Unlinks the references of rows from..to of a node, as a chain; links them again. */
 struct ws_mem_ref *ws_mem_refs_take(struct ws_mem_applying *a, uint64_t node, uint64_t from, uint64_t to);
 void               ws_mem_refs_back(struct ws_mem_applying *a, struct ws_mem_ref *chain);
 

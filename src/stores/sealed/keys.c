@@ -1,4 +1,4 @@
-/* stores/sealed/keys.c — the keys of tenants: wrapped by the master key, at hand, changed, erased. */
+/* stores/sealed/keys.c — tenants' keys: wrapped by the master key, cached, rotated, erased. */
 #include "stores/sealed/keys.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "stores/check.h"
 
-/* ---- Small things ---------------------------------------------------------------------------------- */
+/* ---- Lock ------------------------------------------------------------------------------------------ */
 
 void ws_sealed_lock(struct ws_sealed *s)
 {
@@ -28,13 +28,13 @@ enum { ERASED = 0, ALIVE = 1, RECORD_HEAD = 1 + sizeof(struct ws_master_id) };
 struct ws_keyed {
     struct ws_entry   entry;
     struct upp_str    name;
-    struct wb_secret *keys; /* struct ws_seal_keys; NULL: it was erased */
+    struct wb_secret *keys; /* struct ws_seal_keys; NULL: the key was erased */
     struct ws_seal   *idle;
     unsigned          n_idle, out;
-    bool              gone; /* from the table: freed with its last seal */
+    bool              gone; /* removed from the table: freed with its last seal */
 };
 
-static struct ws_seal_context tenant_place(struct upp_str tenant, const struct ws_master_id *id)
+static struct ws_seal_context tenant_context(struct upp_str tenant, const struct ws_master_id *id)
 {
     struct ws_seal_context at = {.kind = WS_AT_TENANT, .n = sizeof id->b, .name = tenant};
     memcpy(at.bytes, id->b, sizeof id->b);
@@ -45,7 +45,7 @@ static int wrap(const struct ws_mastering *m, struct upp_str tenant, const unsig
                 struct wl_value *ret, struct upp_err *err)
 {
     char                   head[RECORD_HEAD] = {ALIVE};
-    struct ws_seal_context at                = tenant_place(tenant, &m->id);
+    struct ws_seal_context at                = tenant_context(tenant, &m->id);
     struct upp_str         part              = wb_str((const char *)key, WS_SEAL_KEY);
     struct ws_seal        *seal;
     int                    r = ws_master_seal(ws_master_at(m), &seal, err);
@@ -63,7 +63,7 @@ static int erased(struct upp_str tenant, struct upp_err *err)
     return upp_fail(err, UPP_EREFUSED, "the key of tenant '%.*s' was erased", UPP_FMT(tenant));
 }
 
-/* The master key of this id, which may be changed meanwhile. */
+/* Copies the master key with this id, because it may be replaced meanwhile. */
 static bool copy_master(struct ws_sealed *s, struct ws_master_id id, struct ws_master *ret)
 {
     ws_sealed_lock(s);
@@ -75,7 +75,7 @@ static bool copy_master(struct ws_sealed *s, struct ws_master_id id, struct ws_m
     return is;
 }
 
-/* The record is opened where it is. */
+/* Decrypts the record in place. */
 static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str record, unsigned char *ret,
                   struct upp_err *err)
 {
@@ -90,7 +90,7 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
     memcpy(id.b, record.p + 1, sizeof id.b);
     if (!copy_master(s, id, &master))
         return upp_fail(err, UPP_EREFUSED, "the key of tenant '%.*s' is kept with another master key", UPP_FMT(tenant));
-    struct ws_seal_context at = tenant_place(tenant, &id);
+    struct ws_seal_context at = tenant_context(tenant, &id);
     int                    r  = ws_master_seal(&master, &seal, err);
     ws_master_wipe(&master);
     if (r < 0)
@@ -107,7 +107,7 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
     return 0;
 }
 
-/* ---- Keys at hand ---------------------------------------------------------------------------------- */
+/* ---- The cache of keys ----------------------------------------------------------------------------- */
 
 static bool same_tenant(const void *e, const void *key)
 {
@@ -124,7 +124,7 @@ static void free_keyed(struct ws_keyed *k)
     wb_free(k);
 }
 
-static void let_go(struct ws_sealed *s, struct ws_keyed *k)
+static void evict(struct ws_sealed *s, struct ws_keyed *k)
 {
     ws_table_remove(&s->keyed, &k->entry);
     k->gone = true;
@@ -132,14 +132,14 @@ static void let_go(struct ws_sealed *s, struct ws_keyed *k)
         free_keyed(k);
 }
 
-/* Makes room by forgetting those that nobody uses now. */
-static void forget_idle(struct ws_sealed *s)
+/* Makes room by evicting tenants that are not in use. */
+static void evict_idle(struct ws_sealed *s)
 {
     for (size_t i = 0; i < s->keyed.cap; i++) {
         struct ws_keyed *k = (struct ws_keyed *)s->keyed.slot[i];
         if (k && !k->out) {
-            let_go(s, k);
-            i--; /* another one may have moved here */
+            evict(s, k);
+            i--; /* another entry may have moved to this slot */
         }
     }
 }
@@ -149,8 +149,8 @@ static struct ws_keyed *find_keyed(struct ws_sealed *s, struct upp_str tenant)
     return ws_table_find(&s->keyed, ws_hash(s->seed, tenant.p, tenant.n), same_tenant, &tenant);
 }
 
-/* Takes a tenant's key into the table, unless somebody else has, or one was forgotten since it was read. `key` NULL: an
- * erased one. */
+/* Adds a tenant's key to the table, unless another caller has, or a tenant was forgotten since it was read. `key` NULL:
+ * it was erased. */
 static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned char *key, uint64_t forgotten,
                      struct upp_err *err)
 {
@@ -171,7 +171,7 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
     k->entry.hash = ws_hash(s->seed, tenant.p, tenant.n);
     ws_sealed_lock(s);
     if (s->keyed.n >= WS_KEYED_MAX)
-        forget_idle(s);
+        evict_idle(s);
     bool there = s->forgotten != forgotten || find_keyed(s, tenant);
     if (!there && !ws_table_room(&s->keyed))
         r = upp_fail(err, UPP_ENOMEM, "no memory for a tenant's key");
@@ -183,8 +183,8 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
     return r;
 }
 
-/* 1: taken; 0: the tenant is not at hand. */
-static int take_at_hand(struct ws_sealed *s, struct upp_str tenant, struct ws_seal **ret, struct upp_err *err)
+/* 1: taken; 0: the tenant is not cached. */
+static int take_cached(struct ws_sealed *s, struct upp_str tenant, struct ws_seal **ret, struct upp_err *err)
 {
     struct ws_seal_keys keys;
     ws_sealed_lock(s);
@@ -220,14 +220,14 @@ static int take_at_hand(struct ws_sealed *s, struct upp_str tenant, struct ws_se
     return 1;
 }
 
-void ws_keys_give(struct ws_sealed *s, struct ws_seal *x)
+void ws_keys_release(struct ws_sealed *s, struct ws_seal *x)
 {
     if (!x)
         return;
     struct ws_keyed *k = x->of;
     ws_sealed_lock(s);
-    bool keep = !k->gone && k->n_idle < WS_KEYED_SEALS;
-    if (keep) {
+    bool cache = !k->gone && k->n_idle < WS_KEYED_SEALS;
+    if (cache) {
         x->next = k->idle;
         k->idle = x;
         k->n_idle++;
@@ -236,13 +236,13 @@ void ws_keys_give(struct ws_sealed *s, struct ws_seal *x)
     if (k->gone && !k->out)
         free_keyed(k);
     ws_sealed_unlock(s);
-    if (!keep)
+    if (!cache)
         (void)ws_seal_free(x);
 }
 
-/* ---- Taking and making ----------------------------------------------------------------------------- */
+/* ---- Loading and creating -------------------------------------------------------------------------- */
 
-/* From the store into the table: 1, or 0 where the tenant has none. */
+/* Loads the key from the store into the table: 1, or 0 if the tenant has none. */
 static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
@@ -288,7 +288,7 @@ static void end_making(struct ws_sealed *s)
     ws_sealed_unlock(s);
 }
 
-/* A new key in the store; whoever was faster has made it. */
+/* Creates a key in the store; if another caller was first, its key stays. */
 static WEFT_SUSPENDS int make_key(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
@@ -313,12 +313,12 @@ static WEFT_SUSPENDS int make_key(struct ws_sealed *s, struct upp_str tenant, st
 WEFT_SUSPENDS int ws_keys_take(struct ws_sealed *s, struct upp_str tenant, bool make, struct ws_seal **ret,
                                struct upp_err *err)
 {
-    enum { TIMES = 8 /* that a key may be pushed out of the table before it is used */ };
+    enum { TIMES = 8 /* that a key may be evicted from the table before it is used */ };
     *ret = NULL;
     if (wb_str_eq(tenant, ws_keys_owner.tenant))
         return upp_fail(err, UPP_EINVALID, "no tenant can be called '%s'", WS_SEALED_TENANT);
     for (int i = 0; i < TIMES; i++) {
-        int r = take_at_hand(s, tenant, ret, err);
+        int r = take_cached(s, tenant, ret, err);
         if (r)
             return r < 0 ? r : 0;
         r = load(s, tenant, err);
@@ -342,7 +342,7 @@ void ws_keys_close(struct ws_sealed *s)
     ws_master_drop(&s->other);
 }
 
-/* ---- Changing keys --------------------------------------------------------------------------------- */
+/* ---- Rotating and forgetting ----------------------------------------------------------------------- */
 
 static int begin_change(struct ws_sealed *s, struct upp_err *err)
 {
@@ -377,7 +377,7 @@ static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, stru
     struct ws_keyed *k = find_keyed(s, tenant);
     s->forgotten++;
     if (k)
-        let_go(s, k);
+        evict(s, k);
     ws_sealed_unlock(s);
     return 0;
 }
@@ -395,7 +395,7 @@ WEFT_SUSPENDS int ws_sealed_forget(struct wl_store *store, struct upp_str tenant
     return r;
 }
 
-/* Each record holds the other's key from now on. */
+/* From now on the record of each master key holds the other key. */
 static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_master *to, struct ws_master_id id,
                                         struct upp_err *err)
 {
@@ -404,7 +404,7 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
     struct wl_value                            v[2];
     struct ws_mastering                        next = {0};
     const struct ws_master                    *from = ws_master_at(&s->now);
-    int                                        r    = ws_master_keep(to, id, &next, err);
+    int                                        r    = ws_master_store(to, id, &next, err);
     if (r >= 0)
         r = ws_master_record(from, to, true, &a, name[0], &v[0], err);
     if (r >= 0)
@@ -422,7 +422,7 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
     return 0;
 }
 
-/* Wraps those of a page that are not yet wrapped with it. */
+/* Rewraps those of a page that are not yet wrapped with `to`. */
 static WEFT_SUSPENDS int rewrap(struct ws_sealed *s, const struct ws_mastering *to, struct wl_value *v, size_t n,
                                 struct wb_arena *a, struct upp_err *err)
 {
@@ -464,7 +464,8 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
     return r;
 }
 
-/* The new key alone, and the old one's record gone: from here on only the new one opens the store. */
+/* Stores the record of the new key alone and drops that of the old one: from here on only the new key opens the
+ * store. */
 static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
@@ -500,7 +501,7 @@ static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to,
     (void)ws_seal_free(seal);
     if (r < 0)
         return r;
-    if (s->other.secret) { /* one was cut off: this one must be it */
+    if (s->other.secret) { /* an earlier rotation was interrupted: this one must be the same */
         const struct ws_mastering *goal = s->leaving ? &s->other : &s->now;
         if (!ws_master_same(goal->id, id))
             return upp_fail(err, UPP_EREFUSED, "the store is on its way to another key: end that first");

@@ -1,4 +1,4 @@
-/* stores/sealed/master.c — the master key: as text, at work, and what the store says of it. */
+/* stores/sealed/master.c — the master key: as text, in use, and its record in the store. */
 #include "base/base64.h"
 #include "stores/sealed/keys.h"
 
@@ -36,7 +36,7 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
     if (from_hex(text, ret))
         return 0;
     struct wb_buf b  = WB_BUF(WS_MASTER + 1);
-    bool          ok = wb_buf_reserve(&b, WS_MASTER + 1); /* at once: growing would leave a copy behind */
+    bool          ok = wb_buf_reserve(&b, WS_MASTER + 1); /* in one allocation: growing would leave a copy behind */
     int           r  = ok ? wb_base64_decode(text, &b, NULL) : upp_fail(err, UPP_ENOMEM, "no memory for a key");
     if (ok && (r < 0 || b.n != WS_MASTER))
         r = upp_fail(err, UPP_EINVALID,
@@ -49,9 +49,8 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
     return r;
 }
 
-/* ---- The master key at work ------------------------------------------------------------------------- */
+/* ---- The master key in use -------------------------------------------------------------------------- */
 
-/* A seal of a master key, for one use. */
 int ws_master_seal(const struct ws_master *m, struct ws_seal **ret, struct upp_err *err)
 {
     struct ws_seal_keys keys;
@@ -90,7 +89,7 @@ const struct ws_master *ws_master_at(const struct ws_mastering *m)
     return (const struct ws_master *)(const void *)wb_secret_reveal(m->secret).p;
 }
 
-int ws_master_keep(const struct ws_master *key, struct ws_master_id id, struct ws_mastering *ret, struct upp_err *err)
+int ws_master_store(const struct ws_master *key, struct ws_master_id id, struct ws_mastering *ret, struct upp_err *err)
 {
     ret->id = id;
     return wb_secret_new(wb_str((const char *)key->key, WS_MASTER), &ret->secret, err);
@@ -114,14 +113,13 @@ struct wl_change ws_keys_put(const struct wl_value *v)
 
 /* ---- Records of master keys ------------------------------------------------------------------------ */
 
-static struct ws_seal_context master_place(const struct ws_master_id *id)
+static struct ws_seal_context master_context(const struct ws_master_id *id)
 {
     struct ws_seal_context at = {.kind = WS_AT_MASTER, .n = sizeof id->b};
     memcpy(at.bytes, id->b, sizeof id->b);
     return at;
 }
 
-/* The record of `key`: alone; or with another one, to which the store goes (leaving) or from which it comes. */
 int ws_master_record(const struct ws_master *key, const struct ws_master *other, bool leaving, struct wb_arena *a,
                      char name[17], struct wl_value *ret, struct upp_err *err)
 {
@@ -132,7 +130,7 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
         return r;
     r = ws_master_name(seal, &id, err);
     if (r >= 0) {
-        struct ws_seal_context at      = master_place(&id);
+        struct ws_seal_context at      = master_context(&id);
         struct upp_str         parts[] = {leaving ? UPP_STR("leaving")
                                                   : UPP_STR("here"), other ? wb_str((const char *)other->key, WS_MASTER)
                                                                            : (struct upp_str){NULL, 0}};
@@ -143,10 +141,10 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
     return r;
 }
 
-/* What the record says of another key; that it can be opened at all says that the key is right. */
+/* Reads the other key of a rotation from the record; that the record opens at all proves that the key is right. */
 static int read_master(struct ws_sealed *s, struct ws_seal *seal, struct upp_str record, struct upp_err *err)
 {
-    struct ws_seal_context at = master_place(&s->now.id);
+    struct ws_seal_context at = master_context(&s->now.id);
     struct upp_str         parts[2];
     int                    r = ws_seal_get(seal, &at, record, parts, 2, err);
     if (r < 0)
@@ -164,7 +162,7 @@ static int read_master(struct ws_sealed *s, struct ws_seal *seal, struct upp_str
         (void)ws_seal_free(second);
     }
     if (r >= 0)
-        r = ws_master_keep(&other, id, &s->other, err);
+        r = ws_master_store(&other, id, &s->other, err);
     ws_master_wipe(&other);
     return r;
 }
@@ -198,7 +196,7 @@ WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key,
         return r;
     r = ws_master_name(seal, &s->now.id, err);
     if (r >= 0)
-        r = ws_master_keep(key, s->now.id, &s->now, err);
+        r = ws_master_store(key, s->now.id, &s->now, err);
     if (r >= 0)
         r = wl_list_values(s->inner, &ws_keys_owner,
                            UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v, &n, err);

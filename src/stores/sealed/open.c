@@ -1,14 +1,14 @@
-/* stores/sealed/open.c — reading: what comes out is opened where it is, in the caller's arena.
+/* stores/sealed/open.c — reading: texts are decrypted in place, in the caller's arena.
  *
- * A tenant that has no key has nothing: what is looked up by a keyed name is not found, and a text of it cannot be
- * there. What cannot be opened is an error that says which thing it was, never a text.
+ * A tenant without a key has no data: lookups by a keyed name find nothing, and it cannot have texts. A text that
+ * cannot be decrypted is an error that names the object, never a text.
  */
 #include "stores/check.h"
 #include "stores/sealed/store.h"
 
 #define INNER(s) (ws_sealed(s)->inner)
 
-/* ---- Things ---------------------------------------------------------------------------------------- */
+/* ---- Objects --------------------------------------------------------------------------------------- */
 
 static int no_key(struct upp_err *err)
 {
@@ -60,7 +60,7 @@ static int open_thing(struct ws_seal *x, const struct ws_kind *k, void *thing, s
     return r < 0 ? not_opened(err, r, k, thing) : 0;
 }
 
-/* Opens n things of a tenant that stand in a row. */
+/* Opens an array of n objects of a tenant. */
 static WEFT_SUSPENDS int open_all(struct wl_store *s, struct upp_str tenant, const struct ws_kind *k, void *things,
                                   size_t n, struct upp_err *err)
 {
@@ -70,14 +70,14 @@ static WEFT_SUSPENDS int open_all(struct wl_store *s, struct upp_str tenant, con
     int r = ws_keys_take(ws_sealed(s), tenant, false, &x, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = open_thing(x, k, (char *)things + i * k->size, err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     return r;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* What sealing adds to a row, at most: so much more the inner store may give for each, and then as many rows as were
- * asked for are kept. */
+/* What sealing adds to a row, at most: the inner store may return this much more for each row, and then the rows beyond
+ * the requested limit are dropped. */
 enum { ROW_MORE = WS_SEAL_MORE + 2 * (4 + 1) };
 
 WEFT_SUSPENDS int ws_open_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
@@ -102,7 +102,7 @@ WEFT_SUSPENDS int ws_open_rows(struct wl_store *s, const struct wl_owner *o, con
     return 0;
 }
 
-/* Those of tenants that were erased are left out. */
+/* Rows of erased tenants are left out. */
 static WEFT_SUSPENDS int open_followed(struct wl_store *s, struct wl_followed *p, size_t *n, struct upp_err *err)
 {
     size_t kept = 0;
@@ -124,7 +124,7 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
     struct wl_followed *p;
     size_t              came = 1;
     *n                       = 0;
-    while (came && !*n) { /* none at all is the end of the log: a page of rows that are left out is not */
+    while (came && !*n) { /* an empty page means the end of the log: skip pages of which all rows are left out */
         int r = INNER(s)->ops->follow(INNER(s), after, max_rows, max_bytes, a, &p, &came, err);
         if (r < 0)
             return r;
@@ -138,9 +138,9 @@ WEFT_SUSPENDS int ws_open_follow(struct wl_store *s, uint64_t after, size_t max_
     return 0;
 }
 
-/* ---- Runs and tenants of all ----------------------------------------------------------------------- */
+/* ---- Runs of all tenants, and tenants -------------------------------------------------------------- */
 
-/* Those of tenants that were erased are left out. */
+/* Runs of erased tenants are left out. */
 static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct upp_err *err)
 {
     struct wm_run *runs = l->p;
@@ -158,7 +158,7 @@ static WEFT_SUSPENDS int open_live(struct wl_store *s, struct wl_list *l, struct
     return 0;
 }
 
-/* Fewer than were asked for are the last ones, so what is left out is made up for. */
+/* A short list means that it is the last one: so list further to replace what was left out. */
 static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct wb_arena *a, struct wl_list *ret,
                                    struct upp_err *err)
 {
@@ -186,7 +186,7 @@ static WEFT_SUSPENDS int list_live(struct wl_store *s, struct wl_ask k, struct w
     return r;
 }
 
-/* 1: to be listed. Not the one that is ours, and none that was erased. */
+/* 1: list it. Not the internal tenant, and none that was erased. */
 static WEFT_SUSPENDS int is_tenant(struct wl_store *s, struct upp_str name, struct upp_err *err)
 {
     if (wb_str_eq(name, UPP_STR(WS_SEALED_TENANT)))
@@ -233,7 +233,7 @@ static WEFT_SUSPENDS int get_alias(struct wl_store *s, struct wl_ask k, struct w
         return no_alias(err, text);
     if (r >= 0)
         r = ws_hide_alias(x, (uint8_t)k.number, text, sum, err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     k.name = wb_str((const char *)sum, sizeof sum);
     if (r >= 0)
         r = INNER(s)->ops->get(INNER(s), &k, NULL, ret, err);
@@ -251,7 +251,7 @@ static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, s
         return ws_not_found(err, ask);
     if (r >= 0)
         r = ws_hide_key(x, &k, &h, err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     if (r >= 0)
         r = wl_get_key(INNER(s), o, wb_str((const char *)h.route, 32), wb_str((const char *)h.key, 32), &found, err);
     if (r >= 0)
@@ -261,7 +261,7 @@ static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, s
     k.object     = found.object;
     k.created_ms = found.created_ms;
     r            = x ? ws_hide_key(x, &k, &h, err) : no_key(err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     for (size_t i = 0; r >= 0 && i < sizeof k.body; i++)
         k.body[i] = found.body[i] ^ h.mask[i];
     if (r >= 0)
@@ -271,7 +271,7 @@ static WEFT_SUSPENDS int get_key(struct wl_store *s, const struct wl_ask *ask, s
 
 /* ---- Blobs ----------------------------------------------------------------------------------------- */
 
-/* A piece that was sealed under another name than the blob has: somebody with the key must have said so. */
+/* A piece sealed under another name than the blob's: there must be a sealed value that says that both are one blob. */
 static WEFT_SUSPENDS int is_named(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *to,
                                   const struct wl_blob_key *from, struct wb_arena *a, struct upp_err *err)
 {
@@ -294,9 +294,9 @@ static WEFT_SUSPENDS int open_piece(struct wl_store *s, const struct wl_owner *o
         r = ws_keys_take(ws_sealed(s), o->tenant, false, &x, err);
     if (r < 0)
         return r;
-    struct ws_seal_context at = ws_piece_place(&from, p->number, p->last);
+    struct ws_seal_context at = ws_piece_context(&from, p->number, p->last);
     r = x ? ws_seal_get(x, &at, wb_str_sub(p->bytes, sizeof from.b, SIZE_MAX), &p->bytes, 1, err) : no_key(err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     return r;
 }
 
@@ -311,7 +311,7 @@ static WEFT_SUSPENDS int get_piece(struct wl_store *s, const struct wl_ask *k, s
         return ws_not_found(err, k);
     if (r >= 0)
         r = ws_seal_blob(x, k->blob, &stored, err);
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     if (r >= 0)
         r = wl_get_piece(INNER(s), k->owner, &stored, (uint32_t)k->number, a, &p, err);
     if (r < 0)
@@ -337,11 +337,11 @@ static WEFT_SUSPENDS int open_blobs(struct wl_store *s, struct upp_str tenant, s
         struct wl_blob_key stored = p[i];
         r                         = ws_seal_unblob(x, &stored, &p[i], err);
     }
-    ws_keys_give(ws_sealed(s), x);
+    ws_keys_release(ws_sealed(s), x);
     return r;
 }
 
-/* ---- Everything ------------------------------------------------------------------------------------ */
+/* ---- get and list ---------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret,
                               struct upp_err *err)

@@ -69,7 +69,7 @@ int ws_seal_new(const struct ws_seal_keys *keys, struct ws_seal **ret, struct up
 struct ws_seal *ws_seal_free(struct ws_seal *s)
 {
     if (s) {
-        EVP_CIPHER_CTX_free(s->in); /* all three wipe what they held */
+        EVP_CIPHER_CTX_free(s->in); /* all three wipe their memory */
         EVP_CIPHER_CTX_free(s->out);
         EVP_MAC_CTX_free(s->mac);
         wb_free(s);
@@ -90,8 +90,8 @@ static size_t get_u32(const unsigned char *p)
     return p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
 }
 
-/* The associated data: version, kind, number of parts, lengths and bytes of the place. */
-static bool put_place(EVP_CIPHER_CTX *c, const struct ws_seal_context *at, size_t parts)
+/* The associated data: version, kind, number of parts, lengths and bytes of the context. */
+static bool put_context(EVP_CIPHER_CTX *c, const struct ws_seal_context *at, size_t parts)
 {
     unsigned char b[12 + sizeof at->bytes] = {VERSION, at->kind, (unsigned char)parts, (unsigned char)at->n};
     int           n;
@@ -103,7 +103,7 @@ static bool put_place(EVP_CIPHER_CTX *c, const struct ws_seal_context *at, size_
            (!at->name.n || EVP_CipherUpdate(c, NULL, &n, (const void *)at->name.p, (int)at->name.n));
 }
 
-/* A length and one for each part (0: no text), then their bytes, a NUL behind each. */
+/* For each part its length plus one (0: NULL), then their bytes, each followed by a NUL. */
 static size_t pack(const struct upp_str *parts, size_t n, unsigned char *to)
 {
     size_t at = LENGTH * n;
@@ -149,7 +149,7 @@ int ws_seal_put(struct ws_seal *s, const struct ws_seal_context *at, struct upp_
         return r;
     (void)pack(parts, n, text);
     OSSL_PARAM tag[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, text + size, WS_SEAL_TAG), OSSL_PARAM_END};
-    if (!EVP_EncryptInit_ex(s->in, NULL, NULL, NULL, p + 1) || !put_place(s->in, at, n) ||
+    if (!EVP_EncryptInit_ex(s->in, NULL, NULL, NULL, p + 1) || !put_context(s->in, at, n) ||
         !EVP_EncryptUpdate(s->in, text, &wrote, text, (int)size) || !EVP_EncryptFinal_ex(s->in, text + wrote, &more) ||
         !EVP_CIPHER_CTX_get_params(s->in, tag))
         return failed(err, "seal a text");
@@ -165,9 +165,9 @@ int ws_seal_get(struct ws_seal *s, const struct ws_seal_context *at, struct upp_
         parts[i] = (struct upp_str){NULL, 0};
     if (text.n < WS_SEAL_MORE + LENGTH * n || text.n > INT32_MAX || text.p[0] != VERSION)
         return upp_fail(err, UPP_ESTORE, "this is no sealed text");
-    unsigned char *p = (unsigned char *)(uintptr_t)text.p, *in = p + 1 + WS_SEAL_NONCE; /* the caller's, see above */
+    unsigned char *p = (unsigned char *)(uintptr_t)text.p, *in = p + 1 + WS_SEAL_NONCE; /* writable: see seal.h */
     size_t         size = text.n - WS_SEAL_MORE;
-    if (!EVP_DecryptInit_ex(s->out, NULL, NULL, NULL, p + 1) || !put_place(s->out, at, n) ||
+    if (!EVP_DecryptInit_ex(s->out, NULL, NULL, NULL, p + 1) || !put_context(s->out, at, n) ||
         !EVP_DecryptUpdate(s->out, in, &wrote, in, (int)size) ||
         !EVP_CIPHER_CTX_ctrl(s->out, EVP_CTRL_AEAD_SET_TAG, WS_SEAL_TAG, in + size))
         return failed(err, "open a text");
@@ -193,10 +193,10 @@ int ws_seal_name(struct ws_seal *s, unsigned char which, const struct upp_str *p
     return ok && EVP_MAC_final(s->mac, ret, &made, 32) ? 0 : failed(err, "hide a name");
 }
 
-enum { ROUNDS = 4, HALF = 16, BLOB_ROUND = 200 /* and those after it: kinds of names */ };
+enum { ROUNDS = 4, HALF = 16, BLOB_ROUND = 200 /* name kinds of the rounds: this one and those after it */ };
 
-/* The half `to` is changed by what the other half gives. */
-static int turn(struct ws_seal *s, int round, unsigned char *to, const unsigned char *by, struct upp_err *err)
+/* One Feistel round: changes the half `to` by a keyed hash of the other half. */
+static int feistel_round(struct ws_seal *s, int round, unsigned char *to, const unsigned char *by, struct upp_err *err)
 {
     unsigned char  sum[32];
     struct upp_str half = wb_str((const char *)by, HALF);
@@ -211,7 +211,7 @@ int ws_seal_blob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_blo
     int r = 0;
     *ret  = *key;
     for (int i = 0; r >= 0 && i < ROUNDS; i++)
-        r = turn(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
+        r = feistel_round(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
     return r;
 }
 
@@ -220,6 +220,6 @@ int ws_seal_unblob(struct ws_seal *s, const struct wl_blob_key *key, struct wl_b
     int r = 0;
     *ret  = *key;
     for (int i = ROUNDS; r >= 0 && i-- > 0;)
-        r = turn(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
+        r = feistel_round(s, i, ret->b + (i % 2 ? HALF : 0), ret->b + (i % 2 ? 0 : HALF), err);
     return r;
 }

@@ -1,11 +1,11 @@
-/* stores/sealed/sealed.c — commits: what goes in is sealed.
+/* stores/sealed/sealed.c — commits: texts are sealed on their way in.
  *
- * A commit is copied with its texts sealed and handed on. What is stored in one place is sealed together: body and tape
- * of a row stand in its body, title and metadata of a thread in its metadata, and so on. Changes of our own come behind
- * those that were asked for, so that the number of a conflict stays right.
+ * A commit is copied with its texts sealed and passed on. Texts of one object are sealed together: body and tape of a
+ * row are stored in its body, title and metadata of a thread in its metadata, and so on. Changes of our own come after
+ * the caller's, so that the index of a conflict stays right.
  *
- * A blob may get another name after its pieces were sealed. So a piece says under which name it was sealed, and a value
- * says of two names that they are one blob's: nobody else can say so, because values are sealed too.
+ * A blob may be renamed after its pieces were sealed. So a piece records under which name it was sealed, and a value
+ * records that two names are one blob's: nobody can forge that, because values are sealed too.
  */
 #include "stores/sealed/store.h"
 
@@ -15,32 +15,32 @@
 #include "base/random.h"
 #include "stores/check.h"
 
-/* ---- Places ---------------------------------------------------------------------------------------- */
+/* ---- Contexts -------------------------------------------------------------------------------------- */
 
-static void place_add(struct ws_seal_context *at, const void *p, size_t n)
+static void context_add(struct ws_seal_context *at, const void *p, size_t n)
 {
     memcpy(at->bytes + at->n, p, n);
     at->n += n;
 }
 
-static struct ws_seal_context place_of(const struct ws_kind *k, const void *thing, unsigned group)
+static struct ws_seal_context context_of(const struct ws_kind *k, const void *thing, unsigned group)
 {
     struct ws_seal_context at = {.kind = 0};
     if (k == &ws_rows) {
         const struct wl_row *row = thing;
         at.kind                  = WS_AT_ROW;
-        place_add(&at, &row->node, sizeof row->node);
-        place_add(&at, &row->pos, sizeof row->pos);
-        place_add(&at, &row->format, sizeof row->format);
+        context_add(&at, &row->node, sizeof row->node);
+        context_add(&at, &row->pos, sizeof row->pos);
+        context_add(&at, &row->format, sizeof row->format);
     } else if (k == &ws_nodes) {
         at.kind = group == 1 ? WS_AT_NODE : WS_AT_ORIGIN;
-        place_add(&at, &((const struct wl_node *)thing)->key, sizeof(uint64_t));
+        context_add(&at, &((const struct wl_node *)thing)->key, sizeof(uint64_t));
     } else if (k == &ws_threads) {
         at.kind = WS_AT_THREAD;
-        place_add(&at, &((const struct wl_thread *)thing)->id, sizeof(struct wb_uuid));
+        context_add(&at, &((const struct wl_thread *)thing)->id, sizeof(struct wb_uuid));
     } else if (k == &ws_runs) {
         at.kind = group == 1 ? WS_AT_RUN : WS_AT_CALL;
-        place_add(&at, &((const struct wm_run *)thing)->id, sizeof(struct wb_uuid));
+        context_add(&at, &((const struct wm_run *)thing)->id, sizeof(struct wb_uuid));
     } else {
         const struct wl_value *v = thing;
         at                       = (struct ws_seal_context){.kind = WS_AT_VALUE, .space = v->space, .name = v->name};
@@ -50,7 +50,7 @@ static struct ws_seal_context place_of(const struct ws_kind *k, const void *thin
 
 struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, unsigned group)
 {
-    struct ws_sealed_texts x = {.at = place_of(k, thing, group)};
+    struct ws_sealed_texts x = {.at = context_of(k, thing, group)};
     for (size_t i = 0; i < k->n; i++) {
         const struct ws_column *c = &k->columns[i];
         if (c->seal != group)
@@ -64,12 +64,12 @@ struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, uns
     return x;
 }
 
-struct ws_seal_context ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
+struct ws_seal_context ws_piece_context(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
 {
     struct ws_seal_context at = {.kind = WS_AT_PIECE};
-    place_add(&at, sealed_as->b, sizeof sealed_as->b);
-    place_add(&at, &number, sizeof number);
-    place_add(&at, &(unsigned char){last}, 1);
+    context_add(&at, sealed_as->b, sizeof sealed_as->b);
+    context_add(&at, &number, sizeof number);
+    context_add(&at, &(unsigned char){last}, 1);
     return at;
 }
 
@@ -100,7 +100,7 @@ struct sealing {
     struct wb_arena        a;
     const struct wl_owner *owner;
     struct wl_change      *c;
-    size_t                 n; /* with ours */
+    size_t                 n; /* including ours */
 };
 
 static struct upp_str bytes32(struct wb_arena *a, const unsigned char *p)
@@ -128,7 +128,7 @@ static int seal_texts(struct sealing *g, struct ws_sealed_texts *t, struct upp_e
     return t->optional && !any ? 0 : ws_seal_put(g->x, &t->at, UPP_STR(""), parts, t->n, &g->a, t->home, err);
 }
 
-/* A copy of the thing with its texts sealed; where its address goes. */
+/* A copy of the object with its texts sealed; *ret receives its address. */
 static int seal_thing(struct sealing *g, const struct ws_kind *k, const void *thing, void *ret, struct upp_err *err)
 {
     void *copy = wb_arena_alloc(&g->a, k->size, _Alignof(max_align_t));
@@ -144,7 +144,7 @@ static int seal_thing(struct sealing *g, const struct ws_kind *k, const void *th
     return r;
 }
 
-/* What a change leaves as it is stored is not sealed again. */
+/* The call id never changes, so it is not sealed again. */
 static int seal_run(struct sealing *g, struct wl_change *c, struct upp_err *err)
 {
     struct wm_run run = *c->run;
@@ -201,7 +201,7 @@ static int seal_piece(struct sealing *g, struct wl_change *c, struct upp_err *er
     int              r = p ? ws_seal_blob(g->x, &c->piece->key, &p->key, err) : wb_arena_check(&g->a, err);
     if (r < 0)
         return r;
-    struct ws_seal_context at   = ws_piece_place(&p->key, p->number, p->last);
+    struct ws_seal_context at   = ws_piece_context(&p->key, p->number, p->last);
     struct upp_str         part = {p->bytes.p ? p->bytes.p : "", p->bytes.n};
     c->piece                    = p;
     return ws_seal_put(g->x, &at, wb_str((const char *)p->key.b, sizeof p->key.b), &part, 1, &g->a, &p->bytes, err);
@@ -222,7 +222,7 @@ struct upp_str ws_names_name(const struct wl_blob_key *to, const struct wl_blob_
     return wb_str(ret, WS_NAMES_NAME);
 }
 
-/* Says of the two names that they are one blob's. */
+/* Records that both names are one blob's. */
 static int seal_name(struct sealing *g, struct wl_change *c, struct upp_err *err)
 {
     struct wl_value *v    = wb_new(&g->a, struct wl_value);
@@ -285,7 +285,7 @@ static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *e
     return upp_fail(err, UPP_EREFUSED, "an encrypted store keeps no words");
 }
 
-/* What was said of the names of a blob goes with it. Some of it may stay: it means nothing any more. */
+/* Drops the name records of a blob with it. If some stay, they do no harm. */
 static WEFT_SUSPENDS int drop_names(struct sealing *g, const struct wl_blob_key *blob, struct upp_err *err)
 {
     struct wl_store *s     = g->s->inner;
@@ -300,13 +300,13 @@ static WEFT_SUSPENDS int drop_names(struct sealing *g, const struct wl_blob_key 
 
 static WEFT_SUSPENDS int seal_all(struct sealing *g, const struct wl_commit *c, struct upp_err *err)
 {
-    bool keeps = false, drops = false;
+    bool renames = false, drops = false;
     for (size_t i = 0; i < c->n; i++) {
-        drops = drops || c->changes[i].kind == WL_DROP_BLOB;
-        keeps = keeps || c->changes[i].kind == WL_NAME_BLOB;
+        drops   = drops || c->changes[i].kind == WL_DROP_BLOB;
+        renames = renames || c->changes[i].kind == WL_NAME_BLOB;
     }
     g->n  = c->n;
-    g->c  = wb_new_n(&g->a, struct wl_change, keeps || drops ? 2 * WL_CHANGES : c->n);
+    g->c  = wb_new_n(&g->a, struct wl_change, renames || drops ? 2 * WL_CHANGES : c->n);
     int r = g->c ? ws_keys_take(g->s, c->owner.tenant, true, &g->x, err) : wb_arena_check(&g->a, err);
     if (r < 0)
         return r;
@@ -316,37 +316,37 @@ static WEFT_SUSPENDS int seal_all(struct sealing *g, const struct wl_commit *c, 
         if (r < 0)
             r = upp_wrap(err, r, "change %zu", i);
     }
-    ws_keys_give(g->s, g->x);
+    ws_keys_release(g->s, g->x);
     for (size_t i = 0; r >= 0 && drops && i < c->n; i++)
         if (g->c[i].kind == WL_DROP_BLOB)
             r = drop_names(g, g->c[i].blob, err);
     return r;
 }
 
-/* ---- The memory of a commit, kept for the next one ---------------------------------------------------- */
+/* ---- The arena of a commit, reused by the next one ---------------------------------------------------- */
 
-enum { SPARE_BYTES = 64 << 10 /* a larger one is not kept */ };
+enum { FREE_ARENA_BYTES = 64 << 10 /* a larger one is freed */ };
 
 static struct wb_arena arena_take(struct ws_sealed *s)
 {
     ws_sealed_lock(s);
-    struct wb_arena a = s->spare;
-    s->spare          = (struct wb_arena)WB_ARENA((size_t)4 << 30);
+    struct wb_arena a = s->free_arena;
+    s->free_arena     = (struct wb_arena)WB_ARENA((size_t)4 << 30);
     ws_sealed_unlock(s);
     return a;
 }
 
-/* A commit that is done is counted, its memory given back. */
+/* Counts a successful commit and recycles its arena. */
 static void count(struct ws_sealed *s, const struct wl_commit *c, struct wb_arena *a)
 {
     struct wl_store *inner = s->inner;
-    bool             keep  = a->used <= SPARE_BYTES;
-    if (keep)
+    bool             reuse = a->used <= FREE_ARENA_BYTES;
+    if (reuse)
         wb_arena_reset(a);
     ws_sealed_lock(s);
-    if (keep && !s->spare.used) {
-        s->spare = *a;
-        *a       = (struct wb_arena)WB_ARENA(0);
+    if (reuse && !s->free_arena.used) {
+        s->free_arena = *a;
+        *a            = (struct wb_arena)WB_ARENA(0);
     }
     s->store.count.commits++;
     s->store.count.transactions = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
@@ -363,7 +363,7 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
     int               r = ws_check_commit(c, err);
     if (r < 0)
         return r;
-    if (!c->n || c->changes[0].kind == WL_TIDY) /* of no tenant */
+    if (!c->n || c->changes[0].kind == WL_TIDY) /* belongs to no tenant */
         return s->inner->ops->commit(s->inner, c, err);
     struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
 
@@ -386,7 +386,7 @@ static WEFT_SUSPENDS void sealed_close(struct wl_store *store)
 {
     struct ws_sealed *s = ws_sealed(store);
     ws_keys_close(s);
-    wb_arena_done(&s->spare);
+    wb_arena_done(&s->free_arena);
     s->inner->ops->close(s->inner);
     (void)pthread_mutex_destroy(&s->lock);
     wb_free(s);
@@ -419,7 +419,7 @@ WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master 
     s->store.ops   = &ops;
     s->store.inner = inner;
     s->inner       = inner;
-    s->spare       = (struct wb_arena)WB_ARENA((size_t)4 << 30);
+    s->free_arena  = (struct wb_arena)WB_ARENA((size_t)4 << 30);
     r              = wb_random(&s->seed, sizeof s->seed, err);
     if (r >= 0)
         r = ws_keys_open(s, key, err);

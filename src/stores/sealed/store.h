@@ -1,14 +1,14 @@
-/* stores/sealed/store.h — what the files of the sealed store share. */
+/* stores/sealed/store.h — internals of the sealed store, shared by its files. */
 #ifndef WS_SEALED_STORE_H
 #define WS_SEALED_STORE_H
 
 #include "stores/columns.h"
 #include "stores/sealed/keys.h"
 
-#define WS_SEALED_BLOBS "weft.blobs" /* space of values: which names are one blob's */
+#define WS_SEALED_BLOBS "weft.blobs" /* space of values: records which names are one blob's */
 enum { WS_NAMES_NAME = 64 };
 
-/* Texts of a thing that are sealed together (columns.h). */
+/* Texts of an object that are sealed together (columns.h). */
 struct ws_sealed_texts {
     struct ws_seal_context at;
     struct upp_str        *part[WS_SEAL_PARTS];
@@ -18,11 +18,11 @@ struct ws_sealed_texts {
 };
 struct ws_sealed_texts ws_sealed_texts(const struct ws_kind *k, void *thing, unsigned group);
 
-struct ws_seal_context ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last);
+struct ws_seal_context ws_piece_context(const struct wl_blob_key *sealed_as, uint32_t number, bool last);
 
 struct ws_hidden_key {
     unsigned char route[32], key[32];
-    unsigned char mask[32]; /* over the hash of the body; needs created_ms */
+    unsigned char mask[32]; /* XORed with the hash of the body; needs created_ms */
 };
 int            ws_hide_alias(struct ws_seal *x, uint8_t kind, struct upp_str text, unsigned char ret[32],
                              struct upp_err *err) UPP_MUST_CHECK;

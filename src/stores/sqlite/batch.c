@@ -1,9 +1,9 @@
 /* stores/sqlite/batch.c — the commits of a batch in one transaction, each with its own result.
  *
- * Nearly all commits succeed, so a transaction is first tried without savepoints. When a commit fails that has already
- * changed something, all is rolled back and done again with a savepoint each.
+ * Nearly all commits succeed, so a transaction is first tried without savepoints. If a commit fails after it has
+ * changed something, the transaction is rolled back and repeated with one savepoint per commit.
  *
- * Invariant: nobody is told of success after any sync has failed, at whatever file.
+ * Invariant: after any sync of any file has failed, no commit is acknowledged.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -21,7 +21,7 @@ int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages)
     (void)db, (void)name;
     s->appended = true;
     if (pages < s->wal_pages)
-        s->wal_moved = 0; /* the log began anew */
+        s->wal_requested = 0; /* the WAL was restarted */
     s->wal_pages = pages;
     return SQLITE_OK;
 }
@@ -44,10 +44,10 @@ int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
     int frames = -1;
     if (!ws_vfs_watch(&s->vfs, true))
         return SQLITE_IOERR_FSYNC;
-    uint32_t tag = ws_promise_moving(&s->promise);
+    uint32_t tag = ws_promise_checkpoint_begin(&s->promise);
     int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-        ws_promise_moved(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+        ws_promise_checkpoint_end(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
     return rc;
 }
 
@@ -59,20 +59,21 @@ static int statement(struct ws_sqlite *s, enum ws_statement i, struct upp_err *e
 
 static void roll_back(struct ws_sqlite *s)
 {
-    if (!sqlite3_get_autocommit(s->writer.db)) /* else SQLite has done it itself */
+    if (!sqlite3_get_autocommit(s->writer.db)) /* otherwise SQLite has rolled back itself */
         (void)statement(s, WS_ROLLBACK, NULL);
     s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
     ws_change_forget_all(s);
 }
 
-/* A failure of the caller's making, or of a row that it alone wants: the neighbours need not know of it. */
+/* A failure caused by the caller, or by a damaged row that only this commit needs: it does not affect the other
+ * commits. */
 static bool own_fault(const struct ws_item *x)
 {
     return x->result == -UPP_EBUSY || x->result == -UPP_ENOTFOUND || x->result == -UPP_EINVALID ||
            x->result == -UPP_ELIMIT || (x->result == -UPP_ESTORE && strcmp(x->err.cause, WS_DAMAGED) == 0);
 }
 
-/* One commit behind a savepoint of its own. */
+/* One commit within its own savepoint. */
 static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *err)
 {
     size_t  done;
@@ -96,7 +97,7 @@ static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *e
 
 enum { AGAIN = 1 };
 
-/* 0: each has its result. AGAIN: one failed half-way. <0: the transaction failed. */
+/* 0: each has its result. AGAIN: one failed after it had changed something. <0: the transaction failed. */
 static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
 {
     wb_list_each (l, batch) {
@@ -121,8 +122,8 @@ static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
     return 0;
 }
 
-/* The promise of the transaction to come: FULL syncs before anybody can read it, NORMAL does not sync. */
-static int set_promise(struct ws_sqlite *s, bool full, struct upp_err *err)
+/* The durability of the next transaction: FULL syncs before anybody can read it, NORMAL does not sync. */
+static int set_synchronous(struct ws_sqlite *s, bool full, struct upp_err *err)
 {
     if (s->full == full)
         return 0;
@@ -160,7 +161,7 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
 {
     bool    sync = wants_sync(batch);
     int64_t row  = s->row;
-    int     r    = set_promise(s, sync, err);
+    int     r    = set_synchronous(s, sync, err);
     if (r >= 0)
         r = statement(s, WS_BEGIN, err);
     if (r >= 0)
@@ -176,43 +177,43 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         return r;
     }
     if (s->appended)
-        s->unsynced = !sync; /* a sync is of all that was written before it */
+        s->unsynced = !sync; /* a sync covers everything written before it */
     else if (sync)
-        r = ws_batch_sync(s, err); /* what is acknowledged may stand in a transaction before */
+        r = ws_batch_sync(s, err); /* what is acknowledged may be in an earlier transaction */
     if (r >= 0)
         r = ws_poisoned(s, err);
     if (r >= 0 && s->appended)
-        ws_promise_keep(&s->promise, s->row, sync);
+        ws_promise_acknowledge(&s->promise, s->row, sync);
     return r;
 }
 
 /* ---- A full disk ----------------------------------------------------------------------------------- */
 
-static void tell_full(struct ws_sqlite *s)
+static void log_full(struct ws_sqlite *s)
 {
     enum { SELDOM_MS = 60000 };
     uint64_t now = wb_mono_ms();
-    if (!s->told_full || now - s->told_full >= SELDOM_MS)
+    if (!s->logged_full_ms || now - s->logged_full_ms >= SELDOM_MS)
         wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
-    s->told_full = now ? now : 1;
+    s->logged_full_ms = now ? now : 1;
 }
 
 static void set_full(struct ws_sqlite *s, bool full)
 {
     if (full) {
-        tell_full(s);
+        log_full(s);
         ws_reserve_release(s);
     }
     s->disk_full = full;
     atomic_store(&s->store.state, full ? WL_FULL : WL_WORKS);
 }
 
-/* Moves those who must wait for room from `batch` to `refused`. */
-static void part(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
+/* Moves the commits that must wait for room from `batch` to `refused`. */
+static void split_refused(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
 {
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
-        if (ws_last_words(x->c))
+        if (ws_allowed_when_full(x->c))
             continue;
         wb_unlink(l);
         x->result = ws_disk_full(s, &x->err);
@@ -226,18 +227,18 @@ static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     return r == AGAIN ? try_batch(s, batch, true, err) : r;
 }
 
-/* One transaction; where the disk is full, one of those who have the last word. */
+/* One transaction; if the disk is full, only of the commits that are allowed then. */
 static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused, struct upp_err *err)
 {
     if (s->disk_full && ws_reserve_fill(s))
         set_full(s, false);
     if (s->disk_full)
-        part(s, batch, refused);
+        split_refused(s, batch, refused);
     int r = try_both(s, batch, err);
     if (r >= 0 || strcmp(err->cause, WL_DISK_FULL) != 0 || s->disk_full)
         return r;
     set_full(s, true);
-    part(s, batch, refused);
+    split_refused(s, batch, refused);
     return try_both(s, batch, err);
 }
 
@@ -250,7 +251,7 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     int r = ws_poisoned(s, err);
     if (r >= 0)
         r = write_what_fits(s, batch, &refused, err);
-    ws_forgot_by_all(s);
+    ws_rows_changed_end(s);
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
         if (r < 0) {

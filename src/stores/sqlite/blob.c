@@ -1,4 +1,4 @@
-/* stores/sqlite/blob.c — values, blobs in pieces, and who refers to them, inside the writer's transaction. */
+/* stores/sqlite/blob.c — values, blobs in pieces, and references to them, inside the writer's transaction. */
 #include "base/defs.h"
 #include "stores/sqlite/store.h"
 
@@ -17,7 +17,7 @@ int ws_drop_value(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c
 /* ---- Blobs ----------------------------------------------------------------------------------------- */
 
 struct blob {
-    int64_t  number; /* 0: there is none */
+    int64_t  number; /* 0: none */
     uint32_t pieces;
     bool     whole;
     uint64_t refs;
@@ -49,7 +49,7 @@ int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     int                    r = find_blob(s, tenant, &p->key, &b, err);
     if (r < 0)
         return r;
-    if (p->number < b.pieces) /* it is there; whoever brings it will want it for a while */
+    if (p->number < b.pieces) /* it exists; whoever adds it will need it for a while */
         return touch_blob(s, b.number, err);
     if (p->number > b.pieces || b.whole)
         return ws_piece_misplaced(err, p, b.pieces, b.whole);
@@ -98,7 +98,7 @@ int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
         r = remove_blob(s, &from, err);
         return r < 0 ? r : touch_blob(s, to.number, err);
     }
-    r = to.number ? remove_blob(s, &to, err) : 0; /* somebody began it: that one can use ours */
+    r = to.number ? remove_blob(s, &to, err) : 0; /* an unfinished one: its writer can use ours */
     return r < 0 ? r : WS_DO(s, WS_NAME_BLOB, err, WS_N(from.number), WS_K(c->name.to), WS_N(s->now_ms));
 }
 

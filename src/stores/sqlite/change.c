@@ -1,7 +1,8 @@
 /* stores/sqlite/change.c — one commit inside the writer's transaction.
  *
  * A row costs one insert into the log and one into its index. Whether it follows the node's last row is known from a
- * table of ends, which holds only what is in the database or in the open transaction: what is rolled back is taken out.
+ * cache of node ends, which holds only what is in the database or in the open transaction: a rollback removes its
+ * entries.
  */
 #include "base/defs.h"
 #include "stores/sqlite/store.h"
@@ -87,7 +88,7 @@ int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const s
 
 /* ---- Ends of nodes --------------------------------------------------------------------------------- */
 
-static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t node)
+static struct ws_end *end_slot(struct ws_sqlite *s, int64_t tenant, uint64_t node)
 {
     uint64_t h = (node ^ (uint64_t)tenant * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     return &s->ends[(h >> 32) % WS_ENDS];
@@ -95,12 +96,12 @@ static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t no
 
 static void remember_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t next)
 {
-    *end_place(s, tenant, node) = (struct ws_end){node, next, tenant};
+    *end_slot(s, tenant, node) = (struct ws_end){node, next, tenant};
 }
 
 void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node)
 {
-    struct ws_end *e = end_place(s, tenant, node);
+    struct ws_end *e = end_slot(s, tenant, node);
     if (e->tenant == tenant && e->node == node)
         *e = (struct ws_end){0};
 }
@@ -113,7 +114,7 @@ int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct 
 
 static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t *ret, struct upp_err *err)
 {
-    const struct ws_end *e = end_place(s, tenant, node);
+    const struct ws_end *e = end_slot(s, tenant, node);
     if (e->tenant == tenant && e->node == node) {
         *ret = e->next;
         return 0;
@@ -135,7 +136,7 @@ static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
 
 /* ---- Tenants --------------------------------------------------------------------------------------- */
 
-static struct ws_tenant *tenant_place(struct ws_sqlite *s, struct upp_str name)
+static struct ws_tenant *tenant_slot(struct ws_sqlite *s, struct upp_str name)
 {
     uint32_t h = 2166136261u;
     for (size_t i = 0; i < name.n; i++)
@@ -143,10 +144,11 @@ static struct ws_tenant *tenant_place(struct ws_sqlite *s, struct upp_str name)
     return &s->tenants[h % WS_TENANTS];
 }
 
-/* Its number; a new one gets the next. Only what was found is remembered: what is added may be rolled back alone. */
+/* A tenant's number; a new one gets the next. Caches only numbers that were found: an insert may be rolled back
+ * alone. */
 static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, struct upp_err *err)
 {
-    struct ws_tenant *t = tenant_place(s, name);
+    struct ws_tenant *t = tenant_slot(s, name);
     if (t->id && wb_str_eq(t->name, name)) {
         *ret = t->id;
         return 0;
@@ -194,7 +196,7 @@ static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change 
     if (r < 0)
         return r;
     remember_end(s, tenant, c->node->key, 0);
-    return ws_keep_branch(s, tenant, c->node, err);
+    return ws_add_branch(s, tenant, c->node, err);
 }
 
 static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
@@ -225,7 +227,7 @@ static int add_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_chang
     int r                = ws_do_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the id of a thread");
-    return r < 0 ? r : ws_keep_stray_thread(s, tenant, c->thread, err);
+    return r < 0 ? r : ws_add_stray_thread(s, tenant, c->thread, err);
 }
 
 static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
@@ -306,7 +308,7 @@ static ws_change_fn *const changes[] = {
     [WL_TIDY]         = ws_tidy,
 };
 
-/* What is of all tenants does not make one. */
+/* A commit that concerns all tenants does not create one. */
 static bool is_of_all(const struct wl_commit *c)
 {
     return c->n == 1 && (c->changes[0].kind == WL_LEARN || c->changes[0].kind == WL_TIDY);

@@ -1,4 +1,4 @@
-/* stores/sqlite/conn.c — a connection, its statements, and what SQLite's results mean. */
+/* stores/sqlite/conn.c — a connection, its statements, and SQLite's result codes as errors of ours. */
 #include "base/err.h"
 #include "stores/sqlite/grams.h"
 #include "stores/sqlite/store.h"
@@ -38,7 +38,7 @@ static int locked(struct ws_sqlite *s, struct upp_err *err)
 int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(1 << 16);
-    wb_buf_addf(&name, "%s%s", s->path, atomic_load(&s->vfs.gone) == WS_GONE_LOG ? "-wal" : "");
+    wb_buf_addf(&name, "%s%s", s->path, atomic_load(&s->vfs.gone) == WS_GONE_WAL ? "-wal" : "");
     int r = upp_fail(err, UPP_ESTORE,
                      "was deleted, or another file was put in its place, while it was in use: nothing is written"
                      " any more until the store is opened again");
@@ -60,7 +60,7 @@ int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n
     return ws_sum_holds(st, table, n, which) ? 0 : row_damaged(s, which, err);
 }
 
-/* One that is only read is not made where there is none. */
+/* A store opened read-only does not create the database. */
 static int other(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
     int sys = db && (rc & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
@@ -80,7 +80,7 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
         return ws_disk_full(s, err);
     case SQLITE_BUSY:
         return locked(s, err);
-    case SQLITE_FORMAT: /* weft_whole */
+    case SQLITE_FORMAT: /* from weft_whole */
         return row_damaged(s, db ? sqlite3_errmsg(db) : what, err);
     case SQLITE_NOMEM:
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
@@ -170,7 +170,7 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         return r;
     }
     (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
-    (void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* only who closes the store may */
+    (void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* only when the store is closed */
     rc = ws_sum_functions(c->db);
     if (rc == SQLITE_OK)
         rc = ws_grams_functions(c->db);

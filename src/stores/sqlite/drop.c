@@ -1,7 +1,7 @@
-/* stores/sqlite/drop.c — what is changed in place and what is deleted, inside the writer's transaction.
+/* stores/sqlite/drop.c — changes in place and deletions, inside the writer's transaction.
  *
- * Rows of the log are numbered as they come, and whoever follows it remembers a number. SQLite would give the number of
- * the newest row again when that is deleted, so a row that belongs to nobody keeps it.
+ * Rows of the log are numbered in order of arrival, and readers that follow the log remember a number. SQLite would
+ * reuse the number of the newest row after its deletion, so a row without a tenant keeps that number taken.
  */
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/sum.h"
@@ -13,37 +13,37 @@ static struct upp_str family_of(const struct wb_uuid *tree)
     return wb_str((const char *)tree->b, 4);
 }
 
-static int keep_texts(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_str origin,
-                      struct upp_err *err)
+static int set_texts(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_str origin,
+                     struct upp_err *err)
 {
     return WS_DO(s, WS_SET_BRANCH, err, WS_N(tenant), WS_N(n->key), WS_S(n->name), WS_S(n->metadata), WS_S(origin));
 }
 
-/* Below a thread that is a stray (it is from before there were families) what comes is one too, under the same
- * families. The tree of a sub thread has the sub thread's id. */
+/* Nodes below a stray thread (created before there were families) are strays too, under the same families. The tree of
+ * a sub-thread has the sub-thread's id. */
 static int stray_as_tree(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
 {
     struct wb_uuid own = {{0}};
     for (int i = 0; i < 4; i++)
         own.b[i] = (unsigned char)(n->key >> (56 - 8 * i));
-    return s->strays ? WS_DO(s, WS_STRAY_NODE_AS, err, WS_N(tenant), WS_I(&n->tree), WS_N(ws_seal_context(n->key)),
+    return s->strays ? WS_DO(s, WS_STRAY_NODE_AS, err, WS_N(tenant), WS_I(&n->tree), WS_N(ws_signed_key(n->key)),
                              WS_A(family_of(&own)))
                      : 0;
 }
 
-int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
+int ws_add_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
 {
     int r = 0;
     if (n->key >> 32 != wl_family(n->tree))
-        r = WS_DO(s, WS_ADD_STRAY_NODE, err, WS_N(tenant), WS_A(family_of(&n->tree)), WS_N(ws_seal_context(n->key)));
+        r = WS_DO(s, WS_ADD_STRAY_NODE, err, WS_N(tenant), WS_A(family_of(&n->tree)), WS_N(ws_signed_key(n->key)));
     if (r >= 0)
         r = stray_as_tree(s, tenant, n, err);
     if (r >= 0 && (n->name.p || n->metadata.p || n->origin.p))
-        r = keep_texts(s, tenant, n, n->origin, err);
+        r = set_texts(s, tenant, n, n->origin, err);
     return r;
 }
 
-int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+int ws_add_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
 {
     int r = 0;
     if (s->strays && !ws_none(t->parent))
@@ -59,12 +59,12 @@ int ws_set_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, 
     int r = ws_change_is_node(s, tenant, c->node->key, err);
     if (r != 1)
         return r < 0 ? r : ws_no_node(err, c->node->key);
-    return keep_texts(s, tenant, c->node, (struct upp_str){NULL, 0}, err);
+    return set_texts(s, tenant, c->node, (struct upp_str){NULL, 0}, err);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* What rows from..to (both included) of a node referred to. */
+/* Drops the references of rows from..to (inclusive) of a node. */
 static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                        struct upp_err *err)
 {
@@ -94,7 +94,7 @@ int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, s
     (void)sqlite3_reset(st);
     if (r < 0)
         return r;
-    ws_forgot(s);
+    ws_rows_changed(s);
     r = WS_DO(s, WS_SET_ROW, err, WS_N(tenant), WS_N(row->node), WS_N(row->pos), WS_N(row->format), WS_S(row->body),
               WS_S(row->tape));
     if (r >= 0)
@@ -132,7 +132,7 @@ int ws_drop_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c
 
 /* ---- Nodes ----------------------------------------------------------------------------------------- */
 
-/* Does another node stand on it? It is of the same tree, so among those of the tree's family. */
+/* Does another node have it as parent? Such a node is of the same tree, so among those of the tree's family. */
 static int has_children(struct ws_sqlite *s, int64_t tenant, uint64_t key, const struct wb_uuid *tree,
                         struct upp_err *err)
 {
@@ -176,7 +176,7 @@ int ws_drop_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     if (r < 0)
         return r;
     ws_change_forget_end(s, tenant, key);
-    ws_forgot(s);
+    ws_rows_changed(s);
     r = ws_forget_words(s, tenant, key, 0, INT64_MAX, err);
     if (r >= 0)
         r = forget_refs(s, tenant, key, 0, INT64_MAX, err);
@@ -185,6 +185,6 @@ int ws_drop_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
     if (r >= 0)
         r = WS_DO(s, WS_DROP_BRANCH, err, WS_N(tenant), WS_N(key));
     if (r >= 0)
-        r = WS_DO(s, WS_DROP_STRAY_NODE, err, WS_N(tenant), WS_N(ws_seal_context(key)));
+        r = WS_DO(s, WS_DROP_STRAY_NODE, err, WS_N(tenant), WS_N(ws_signed_key(key)));
     return r < 0 ? r : WS_DO(s, WS_DROP_NODE, err, WS_N(tenant), WS_N(key));
 }

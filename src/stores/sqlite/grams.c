@@ -24,7 +24,7 @@ static uint32_t number_of(const char *p, size_t n)
     return (uint32_t)((h ^ h >> 32) * 0xbf58476d1ce4e5b9u >> (64 - BITS));
 }
 
-/* The three characters (the word) from *at on: true, their number, and *at is that of the next. */
+/* The three characters (or the word) at *at: true, with their number; *at advances to the next. */
 static bool take(struct upp_str s, bool words, size_t *at, uint32_t *ret)
 {
     size_t         end = *at;
@@ -45,7 +45,8 @@ static bool take(struct upp_str s, bool words, size_t *at, uint32_t *ret)
     return true;
 }
 
-/* As distances from one to the next, seven bits a byte, the lowest first; the highest bit: more follow. */
+/* Differences between consecutive numbers, as varints: seven bits per byte, lowest first; the highest bit: more
+ * follow. */
 static void put_distance(struct wb_buf *out, uint32_t d)
 {
     for (; d >= 0x80; d >>= 7)

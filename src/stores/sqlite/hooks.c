@@ -1,8 +1,8 @@
 /* stores/sqlite/hooks.c — SQLite's memory and file calls through the hook table.
  *
- * SQLite asks the size of a block, so each is preceded by it. File calls are replaced in SQLite's own table of
- * system calls, which covers opening, reading, writing, truncating and unlinking; it has no row for fsync, which
- * vfs.c sees to.
+ * SQLite asks for the size of a block, so each block is preceded by it. File calls are replaced in SQLite's own table
+ * of system calls, which covers opening, reading, writing, truncating and unlinking; it has no entry for fsync, which
+ * vfs.c handles.
  */
 #include "stores/sqlite/hooks.h"
 
@@ -71,9 +71,9 @@ static void mem_end(void *unused)
     (void)unused;
 }
 
-/* ---- Files: SQLite wants -1 and errno --------------------------------------------------------------- */
+/* ---- Files: SQLite expects -1 and errno ------------------------------------------------------------- */
 
-static int said(int r)
+static int to_errno(int r)
 {
     if (r >= 0)
         return r;
@@ -81,7 +81,7 @@ static int said(int r)
     return -1;
 }
 
-static ssize_t counted(int64_t r)
+static ssize_t to_errno_size(int64_t r)
 {
     if (r >= 0)
         return (ssize_t)r;
@@ -89,12 +89,12 @@ static ssize_t counted(int64_t r)
     return -1;
 }
 
-static _Thread_local int last_opened = -1; /* a call of SQLite's begins and ends on one thread */
+static _Thread_local int last_opened = -1; /* a call into SQLite begins and ends on one thread */
 
 static int file_open(const char *path, int flags, int mode)
 {
     last_opened = WB_CALL(open)(path, flags, (unsigned)mode);
-    return said(last_opened);
+    return to_errno(last_opened);
 }
 
 int weft__sqlite_opened(void)
@@ -106,37 +106,37 @@ int weft__sqlite_opened(void)
 
 static int file_close(int fd)
 {
-    return said(WB_CALL(close)(fd));
+    return to_errno(WB_CALL(close)(fd));
 }
 
 static ssize_t file_read(int fd, void *p, size_t n)
 {
-    return counted(WB_CALL(read)(fd, p, n));
+    return to_errno_size(WB_CALL(read)(fd, p, n));
 }
 
 static ssize_t file_write(int fd, const void *p, size_t n)
 {
-    return counted(WB_CALL(write)(fd, p, n));
+    return to_errno_size(WB_CALL(write)(fd, p, n));
 }
 
 static ssize_t file_pread(int fd, void *p, size_t n, off_t off)
 {
-    return counted(WB_CALL(pread)(fd, p, n, off));
+    return to_errno_size(WB_CALL(pread)(fd, p, n, off));
 }
 
 static ssize_t file_pwrite(int fd, const void *p, size_t n, off_t off)
 {
-    return counted(WB_CALL(pwrite)(fd, p, n, off));
+    return to_errno_size(WB_CALL(pwrite)(fd, p, n, off));
 }
 
 static int file_truncate(int fd, off_t n)
 {
-    return said(WB_CALL(truncate)(fd, n));
+    return to_errno(WB_CALL(truncate)(fd, n));
 }
 
 static int file_unlink(const char *path)
 {
-    return said(WB_CALL(unlink)(path));
+    return to_errno(WB_CALL(unlink)(path));
 }
 
 static const struct {
@@ -162,7 +162,7 @@ int weft__sqlite_use_hooks(struct upp_err *err)
         return upp_fail(err, UPP_ESTORE, "SQLite does not start");
     for (size_t i = 0; i < WB_LEN(calls); i++) {
         int r = vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call);
-        if (r != SQLITE_OK && r != SQLITE_NOTFOUND) /* some builds lack some rows */
+        if (r != SQLITE_OK && r != SQLITE_NOTFOUND) /* some builds lack some entries */
             return upp_fail(err, UPP_ESTORE, "SQLite does not take our '%s'", calls[i].name);
     }
     return 0;

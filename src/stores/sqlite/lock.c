@@ -1,5 +1,6 @@
-/* stores/sqlite/lock.c — see lock.h. flock belongs to the open file: it ends with the process, and two stores of one
- * process keep each other out as well. The file itself stays: taking it away would race with the next owner. */
+/* stores/sqlite/lock.c — see lock.h. flock belongs to the open file description: it ends with the process, and two
+ * stores of one process exclude each other as well. The file itself stays: deleting it would race with the next
+ * owner. */
 #include "stores/sqlite/lock.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static int open_lock(const char *path, int flags, struct upp_err *err, int *ret)
     return 0;
 }
 
-/* 1: it is ours. 0: another has it. */
+/* 1: acquired. 0: another process has it. */
 static int try_lock(int fd, int kind)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -83,7 +84,7 @@ static int read_info(int fd, struct ws_lock_info *ret)
     return 0;
 }
 
-/* NULL: it names nobody. The page behind it stays. */
+/* NULL: no owner. The page after the text stays. */
 static int write_info(int fd, const struct ws_lock_info *info)
 {
     char text[MAX_TEXT] = {0};
@@ -102,7 +103,7 @@ int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
         r = open_lock(path, O_RDWR | O_CREAT, err, &fd);
     if (r < 0)
         return r;
-    /* Somebody who only looks (ws_lock_read) has it for a moment: the owner named is then none that lives. */
+    /* A reader (ws_lock_read) holds it for a moment: then no live process is named as the owner. */
     for (unsigned tries = 0; (r = try_lock(fd, LOCK_EX)) == 0 && tries < 100; tries++) {
         if (read_info(fd, &other) >= 0 && other.pid > 0 && (kill(other.pid, 0) == 0 || errno != ESRCH))
             break;
@@ -161,7 +162,7 @@ int ws_lock_look(const char *path, int *ret, struct upp_err *err)
         return fail(err, r, path, "read");
     if (r == 0)
         return 0;
-    (void)flock(fd, LOCK_UN); /* nobody shall have to wait for who only looks */
+    (void)flock(fd, LOCK_UN); /* readers must not make anybody wait */
     *ret = fd;
     fd   = -1;
     return 1;
@@ -169,7 +170,7 @@ int ws_lock_look(const char *path, int *ret, struct upp_err *err)
 
 static uint32_t fold(const char *s)
 {
-    uint32_t h = 2166136261u; /* FNV-1a: two databases of one folder shall differ */
+    uint32_t h = 2166136261u; /* FNV-1a: databases in one folder must differ */
     for (; *s; s++)
         h = (h ^ (unsigned char)*s) * 16777619u;
     return h;

@@ -1,8 +1,9 @@
-/* stores/sqlite/loss.c — a log that does not hold what it must (promise.h): the store is refused, or opened without.
+/* stores/sqlite/loss.c — a WAL that does not hold what it must (promise.h): the store is refused, or opened with a
+ * loss.
  *
- * Opened without (accept_loss): the log is kept aside under a name of its own; what SQLite can replay of it is
- * replayed, unless it is another database's or the database is further already. Then all of the database is checked: it
- * may hold pages of many times. That it was so is written into the table `meta`.
+ * With accept_loss the WAL is saved under another name; SQLite replays what it can of it, unless it belongs to another
+ * database or the database is newer. Then the whole database is checked, because it may mix pages of different
+ * transactions. The loss is recorded in the table `meta`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ static int refuse(const char *path, const struct ws_promise_look *x, struct upp_
     return r;
 }
 
-/* ---- Aside --------------------------------------------------------------------------------------------------- */
+/* ---- Setting the WAL aside ----------------------------------------------------------------------------------- */
 
 static int copy(const char *from, const char *to)
 {
@@ -50,25 +51,25 @@ static int copy(const char *from, const char *to)
     return n < 0 ? (int)n : WB_CALL(sync)(out);
 }
 
-/* FILE-wal.damaged-2026-11-17T04:20:00.000Z. What SQLite shall replay stays where it is, too. */
+/* As FILE-wal.damaged-2026-11-17T04:20:00.000Z. If SQLite shall replay it, this is a copy. */
 static int put_aside(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_err *err)
 {
-    char           from[PATHS], to[PATHS], half[PATHS], time[WB_TIME_TEXT];
+    char           from[PATHS], to[PATHS], partial[PATHS], time[WB_TIME_TEXT];
     struct wb_time now = wb_time_from_ms(wb_wall_ms());
     if (!x->wal.exists)
         return 0;
-    (void)snprintf(x->kept, sizeof x->kept, "%s", wb_time_upp(&now, time).p);
+    (void)snprintf(x->aside_suffix, sizeof x->aside_suffix, "%s", wb_time_upp(&now, time).p);
     (void)snprintf(from, sizeof from, "%s-wal", s->path);
-    int n = snprintf(to, sizeof to, "%s-wal.damaged-%s", s->path, x->kept);
-    int m = snprintf(half, sizeof half, "%s-wal.damaged-%s.tmp", s->path, x->kept);
-    int r = (size_t)n >= sizeof to || (size_t)m >= sizeof half ? -ENAMETOOLONG : 0;
+    int n = snprintf(to, sizeof to, "%s-wal.damaged-%s", s->path, x->aside_suffix);
+    int m = snprintf(partial, sizeof partial, "%s-wal.damaged-%s.tmp", s->path, x->aside_suffix);
+    int r = (size_t)n >= sizeof to || (size_t)m >= sizeof partial ? -ENAMETOOLONG : 0;
     if (r >= 0 && x->aside) {
         r = WB_CALL(rename)(from, to);
     } else if (r >= 0) {
-        r = copy(from, half);
-        r = r < 0 ? r : WB_CALL(rename)(half, to);
+        r = copy(from, partial);
+        r = r < 0 ? r : WB_CALL(rename)(partial, to);
         if (r < 0)
-            (void)WB_CALL(unlink)(half);
+            (void)WB_CALL(unlink)(partial);
     }
     if (r < 0) {
         r = wb_fail_sys(err, r, UPP_ESTORE, "cannot put the damaged log aside");
@@ -79,20 +80,20 @@ static int put_aside(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_
     return 0;
 }
 
-/* It is not opened after all. */
+/* Undoes it: the store is not opened after all. */
 static void put_back(struct ws_sqlite *s, const struct ws_promise_look *x)
 {
     char from[PATHS], to[PATHS];
-    (void)snprintf(from, sizeof from, "%s-wal.damaged-%s", s->path, x->kept);
+    (void)snprintf(from, sizeof from, "%s-wal.damaged-%s", s->path, x->aside_suffix);
     (void)snprintf(to, sizeof to, "%s-wal", s->path);
-    int r = x->kept[0] && x->aside ? WB_CALL(rename)(from, to) : x->kept[0] ? WB_CALL(unlink)(from) : 0;
+    int r = x->aside_suffix[0] && x->aside ? WB_CALL(rename)(from, to) : x->aside_suffix[0] ? WB_CALL(unlink)(from) : 0;
     if (r < 0)
         wb_log(WB_WARN, "a damaged log is left under another name", WB_LZ("path", from), WB_LZ("why", strerror(-r)));
 }
 
-/* ---- Before it is opened ------------------------------------------------------------------------------------- */
+/* ---- Before SQLite opens the file ---------------------------------------------------------------------------- */
 
-/* Unless somebody has begun to own it meanwhile: then it was looked at while it changed. */
+/* Refuses, unless another process has become the owner meanwhile: then the files were read while they changed. */
 static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
@@ -103,14 +104,14 @@ static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct 
     return r;
 }
 
-int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err)
+int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     struct ws_promise_look     *x = s->look = wb_calloc(1, sizeof *x);
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
     int r = s->opts.read_only ? ws_lock_look(s->path, &fd, err) : 1;
-    if (r <= 0) /* who owns it has looked */
+    if (r <= 0) /* the owner has checked */
         return r;
     r = ws_promise_look(s->path, s->opts.read_only ? fd : s->lock_file.fd, x, err);
     if (r < 0)
@@ -132,9 +133,9 @@ int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err)
     return 0;
 }
 
-/* ---- When it is open ----------------------------------------------------------------------------------------- */
+/* ---- After SQLite has opened it ------------------------------------------------------------------------------ */
 
-/* Every page, and every index against its table. */
+/* Checks every page, and every index against its table. */
 static int check_all(struct ws_sqlite *s, struct upp_err *err)
 {
     static const char ask[] = "SELECT count(*) FROM pragma_integrity_check(1) WHERE integrity_check <> 'ok'";
@@ -147,7 +148,7 @@ static int check_all(struct ws_sqlite *s, struct upp_err *err)
     return r;
 }
 
-int ws_loss_ask(struct ws_sqlite *s, struct upp_err *err)
+int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err)
 {
     struct ws_promise_look *x    = s->look;
     int64_t                 last = 0;
@@ -224,7 +225,7 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
     return r < 0 ? r : !is || s->look->bad;
 }
 
-/* ---- For those who only look --------------------------------------------------------------------------------- */
+/* ---- For doctor ---------------------------------------------------------------------------------------------- */
 
 static int read_records(const char *path, struct wb_buf *ret, struct upp_err *err)
 {

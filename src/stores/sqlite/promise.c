@@ -53,21 +53,21 @@ static void read_boot(char ret[40])
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
     memset(ret, 0, 40);
     if (wb_file_read("/proc/sys/kernel/random/boot_id", &b, NULL) < 0)
-        return; /* then nobody knows: as after another boot */
+        return; /* unknown: treated like another boot */
     struct upp_str s = wb_str_trim(wb_buf_str(&b));
     if (s.n < 40)
         memcpy(ret, s.p, s.n);
 }
 
-/* ---- Looking ------------------------------------------------------------------------------------------------- */
+/* ---- Checking ------------------------------------------------------------------------------------------------ */
 
-/* The database without its log. */
+/* The database without its WAL. */
 struct file {
-    bool     there; /* and not empty */
+    bool     there; /* exists and is not empty */
     uint64_t inode;
     uint32_t id;
     int      fd;
-    void    *page; /* room for one */
+    void    *page; /* buffer for one */
 };
 
 static void file_done(struct file *f)
@@ -114,9 +114,9 @@ static bool has(const struct file *f, const struct ws_proof *p, bool big)
     return ws_sum_is(ws_frame_sum(p->before, &frame, f->page, big), p->sum);
 }
 
-/* Does the database have the last transaction without the log? All its pages that are known count: one alone may be as
- * it was long before (an index that holds something only while a run is live). While the log is moved, page by page,
- * the highest one counts too. */
+/* Does the database hold the last transaction without the WAL? All known pages of it must match: a single one may be as
+ * it was long before (an index that has entries only while a run is live). During a checkpoint, page by page, the
+ * highest page must match too. */
 static bool proven(const struct file *f, const struct ws_promise_look *x)
 {
     const struct ws_record *r   = &x->record;
@@ -124,10 +124,10 @@ static bool proven(const struct file *f, const struct ws_promise_look *x)
     for (uint32_t i = 0; i < r->n_proofs; i++)
         if (!has(f, &r->proofs[i], big))
             return false;
-    return r->n_proofs && (!x->moving || has(f, &r->top, big));
+    return r->n_proofs && (!x->checkpointing || has(f, &r->top, big));
 }
 
-/* Both slots: the newer first. */
+/* Reads both slots, the newer first. */
 static int read_records(int lock, struct ws_promise_look *x, struct ws_record *before, struct upp_err *err)
 {
     struct ws_promise_page page = {0};
@@ -145,10 +145,10 @@ static int read_records(int lock, struct ws_promise_look *x, struct ws_record *b
     x->known = is_a;
     if (is_a)
         x->record = *a;
-    *before        = is_a && is_b ? *b : (struct ws_record){0};
-    uint64_t moved = page.moved;
-    x->moving      = page.moving;
-    x->moved       = is_a && (uint32_t)(moved >> 32) == tag_of(a->salt) ? (uint32_t)moved : 0;
+    *before               = is_a && is_b ? *b : (struct ws_record){0};
+    uint64_t checkpointed = page.checkpointed;
+    x->checkpointing      = page.checkpointing;
+    x->checkpointed       = is_a && (uint32_t)(checkpointed >> 32) == tag_of(a->salt) ? (uint32_t)checkpointed : 0;
     return 0;
 }
 
@@ -161,15 +161,15 @@ UPP_PRINTF(2, 3) static void is_bad(struct ws_promise_look *x, const char *fmt, 
     x->bad = true;
 }
 
-/* Of the log that is promised. */
-static void ask_log(struct ws_promise_look *x, const struct file *f)
+/* Checks the WAL that the record describes. */
+static void check_wal(struct ws_promise_look *x, const struct file *f)
 {
     const struct ws_record    *r = &x->record;
     const struct ws_wal_state *w = &x->wal;
     if (w->frames >= x->needed && (x->needed < r->frames || !r->frames || w->holds))
         return;
     bool all = x->same_boot && r->frames == x->needed && proven(f, x);
-    x->aside = all || (x->moved > w->frames && !x->moving);
+    x->aside = all || (x->checkpointed > w->frames && !x->checkpointing);
     if (all) {
         x->needed = 0;
         is_bad(x, "is damaged: the database has all that it held");
@@ -184,24 +184,24 @@ static void ask_log(struct ws_promise_look *x, const struct file *f)
            less > 1 ? "were" : "was");
 }
 
-/* A record, and the database that it is of. */
+/* Compares a record with the database it belongs to. */
 static void compare(struct ws_promise_look *x, const struct file *f, const struct ws_record *before)
 {
     const struct ws_record    *r = &x->record;
     const struct ws_wal_state *w = &x->wal;
     if (w->head.whole && w->head.salt == r->salt) {
         x->needed = x->same_boot ? r->frames : r->synced;
-        ask_log(x, f);
+        check_wal(x, f);
         return;
     }
     if (w->head.whole && w->head.salt == before->salt && before->frames) {
-        if (x->same_boot && before->frames > w->frames) { /* the database has all of it; but SQLite would replay it */
+        if (x->same_boot && before->frames > w->frames) { /* the database has all of it, but SQLite would replay it */
             x->aside = true;
             is_bad(x, "is damaged: the database has all that it held");
         }
         return;
     }
-    /* Another log, or none that can be read. Whoever began it anew had the database have all of this one. */
+    /* Another WAL, or none that can be read. Whoever restarted the WAL had checkpointed all of this one. */
     x->row = !x->same_boot ? r->synced_row : r->frames ? r->row : 0;
     if (!x->same_boot || !r->frames || proven(f, x))
         return;
@@ -242,7 +242,7 @@ int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struc
                    x->wal.frames ? "its write-ahead log is there" : "was not closed when it was last in use");
         return 0;
     }
-    /* A record that was copied along with its database knows it by its id alone. */
+    /* A record that was copied together with its database can be matched only by the database's id. */
     bool other = x->known && ((f.id && x->record.id && f.id != x->record.id) ||
                               (in_place && x->record.inode && f.inode != x->record.inode));
     if (other) {
@@ -259,7 +259,7 @@ int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struc
     return 0;
 }
 
-/* ---- Keeping it ---------------------------------------------------------------------------------------------- */
+/* ---- Writing ------------------------------------------------------------------------------------------------- */
 
 static void put(struct ws_promise *p)
 {
@@ -268,7 +268,7 @@ static void put(struct ws_promise *p)
     p->now.number++;
     p->now.check = check_of(&p->now);
     memcpy(&p->map->slots[p->now.number & 1].r, &p->now, sizeof p->now);
-    atomic_signal_fence(memory_order_seq_cst); /* a process dies between two instructions: their order is all */
+    atomic_signal_fence(memory_order_seq_cst); /* a process dies between two instructions: only their order matters */
 }
 
 static int make_room(int fd)
@@ -323,10 +323,10 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     p->now.synced       = 0;
     p->now.transactions = from->wal.transactions;
     p->now.sum          = from->wal.sum;
-    if (from->bad) /* it was accepted */
+    if (from->bad) /* the loss was accepted */
         p->now.row = p->now.synced_row = 0;
     atomic_store(&p->tag, tag_of(p->now.salt));
-    atomic_store(&p->map->moving, from->moving);
+    atomic_store(&p->map->checkpointing, from->checkpointing);
     p->next     = p->now;
     p->last     = p->now.frames;
     p->last_sum = p->now.sum;
@@ -348,12 +348,12 @@ void ws_promise_close(struct ws_promise *p, bool clean)
     p->now.clean = clean && !p->now.frames;
     put(p);
     if (p->now.clean)
-        atomic_store(&p->map->moving, 0);
+        atomic_store(&p->map->checkpointing, 0);
     (void)munmap(p->map, WS_LOCK_PAGE_SIZE);
     p->map = NULL;
 }
 
-/* A log without frames: nothing is asked of it. */
+/* A WAL without frames: nothing is required of it. */
 static void begin(struct ws_promise *p, uint64_t salt, struct ws_sum head)
 {
     p->now.salt   = salt;
@@ -375,7 +375,7 @@ void ws_promise_none(struct ws_promise *p)
         begin(p, 0, (struct ws_sum){0});
 }
 
-/* A page that is written twice counts as it was last; of many pages the last ones. */
+/* If a page is written twice, the last version counts; of many pages, the last ones are kept. */
 static void add_proof(struct ws_record *x, uint32_t number, const struct ws_proof *proof)
 {
     uint32_t i = 0;
@@ -390,7 +390,7 @@ static void add_proof(struct ws_record *x, uint32_t number, const struct ws_proo
 static void note_frame(struct ws_promise *p, uint32_t number, const struct ws_frame *f)
 {
     struct ws_record *x = &p->next;
-    if (x->salt != f->salt) { /* another program has begun the log anew */
+    if (x->salt != f->salt) { /* another program has restarted the WAL */
         begin(p, f->salt, (struct ws_sum){0});
         p->last = UINT32_MAX;
     }
@@ -426,7 +426,7 @@ void ws_promise_write(struct ws_promise *p, const void *bytes, int n, int64_t at
     }
 }
 
-void ws_promise_keep(struct ws_promise *p, int64_t row, bool synced)
+void ws_promise_acknowledge(struct ws_promise *p, int64_t row, bool synced)
 {
     if (!p->map)
         return;
@@ -448,26 +448,26 @@ void ws_promise_synced(struct ws_promise *p)
     put(p);
 }
 
-uint32_t ws_promise_moving(struct ws_promise *p)
+uint32_t ws_promise_checkpoint_begin(struct ws_promise *p)
 {
     if (p->map)
-        (void)atomic_fetch_add(&p->map->moving, 1);
+        (void)atomic_fetch_add(&p->map->checkpointing, 1);
     return atomic_load(&p->tag);
 }
 
-void ws_promise_moved(struct ws_promise *p, uint32_t tag, int frames)
+void ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames)
 {
     if (!p->map)
         return;
     if (frames >= 0 && tag == atomic_load(&p->tag))
-        atomic_store(&p->map->moved, (uint64_t)tag << 32 | (uint32_t)frames);
-    (void)atomic_fetch_sub(&p->map->moving, 1);
+        atomic_store(&p->map->checkpointed, (uint64_t)tag << 32 | (uint32_t)frames);
+    (void)atomic_fetch_sub(&p->map->checkpointing, 1);
 }
 
 void ws_promise_checkpointed(struct ws_promise *p)
 {
     if (p->map)
-        atomic_store(&p->map->moving, 0);
+        atomic_store(&p->map->checkpointing, 0);
 }
 
 void ws_promise_watch(struct ws_promise *p, int64_t now_ms)

@@ -1,4 +1,4 @@
-/* stores/sqlite/read.c — reading: on a worker, with a connection of a small pool. */
+/* stores/sqlite/read.c — reads: on a worker, with a connection from a small pool. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
@@ -41,7 +41,7 @@ static int borrow(struct ws_sqlite *s, struct ws_conn **ret, struct upp_err *err
     return r;
 }
 
-static void give_back(struct ws_sqlite *s, struct ws_conn *c)
+static void return_conn(struct ws_sqlite *s, struct ws_conn *c)
 {
     ws_sqlite_lock(s);
     wb_list_push(&s->readers, &c->link);
@@ -66,12 +66,12 @@ static int read_job(void *arg, struct upp_err *err)
     if (r < 0)
         return r;
     r = x->fn(x, c, err);
-    give_back(x->s, c);
+    return_conn(x->s, c);
     return r;
 }
 
-/* Of the jobs that may wait for workers only so many are reads, however many readers there are: commits, and all else
- * that blocks, must find room. */
+/* Limits how many of the jobs that wait for workers are reads, however many readers there are: commits, and all other
+ * blocking jobs, must find room. */
 enum { READS = 256, READ_WAIT_MS = 1, READ_WAITS = 60000 };
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
@@ -90,11 +90,11 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
     return r < 0 ? r : result;
 }
 
-/* ---- Several reads at once --------------------------------------------------------------------------- */
+/* ---- Several reads in one call ----------------------------------------------------------------------- */
 
-/* A store that answers on the worker it is on, from the connection it has. */
+/* A store that reads on the current worker, with the connection it has. */
 struct view {
-    struct wl_store   store; /* first */
+    struct wl_store   store; /* must be first */
     struct ws_sqlite *s;
     struct ws_conn   *c;
 };
@@ -136,7 +136,7 @@ struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
 {
     if (sqlite3_column_type(st, i) == SQLITE_NULL)
         return (struct upp_str){NULL, 0};
-    const char *p = sqlite3_column_blob(st, i); /* NULL: empty */
+    const char *p = sqlite3_column_blob(st, i); /* NULL means empty here */
     return wb_arena_dup(a, wb_str(p ? p : "", (size_t)sqlite3_column_bytes(st, i)));
 }
 
@@ -178,7 +178,7 @@ void ws_read_columns(sqlite3_stmt *st, int i, const struct ws_column *c, size_t 
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* Rows are counted only when they come: the array grows by doubling inside the arena. */
+/* The number of rows is not known in advance: the array grows by doubling inside the arena. */
 static struct wl_row *room_for_row(struct wb_arena *a, struct wl_rows *rows, size_t *cap)
 {
     if (rows->n == *cap) {
@@ -232,14 +232,14 @@ WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, c
     return ws_answer(s, &x, err);
 }
 
-/* ---- Things and lists ------------------------------------------------------------------------------ */
+/* ---- Objects and lists ----------------------------------------------------------------------------- */
 
-/* How something is asked for: the statement, what is bound to its parameters (a letter each, see arg), and which
- * columns of its kind the answer has. */
+/* How an object is read: the statement, what is bound to its parameters (one letter each, see arg), and which columns
+ * of its kind the result has. */
 struct how {
     enum ws_statement statement;
     const char       *binds;
-    uint8_t           first, n; /* 0: all from the first on */
+    uint8_t           first, n; /* 0: all from `first` on */
 };
 
 static const struct how hows[WL_WHATS] = {
@@ -260,7 +260,7 @@ static const struct how hows[WL_WHATS] = {
     [WL_LIST_LOOSE_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
 };
 
-/* A family in the order of its ids: strays before its own, its own, strays behind them. */
+/* A family ordered by id: strays before its own ids, its own, strays after them. */
 static const struct how own_nodes     = {WS_OWN_NODES, "tlhM", 0, 0};
 static const struct how stray_nodes   = {WS_STRAY_NODES, "tpqMf", 0, 0};
 static const struct how own_threads   = {WS_OWN_THREADS, "tiLHM", 0, 0};
@@ -303,9 +303,9 @@ static struct ws_arg arg(const struct ws_reading *x, char letter)
     case 'h':
         return WS_N(x->high);
     case 'p':
-        return WS_N(ws_seal_context(x->low));
+        return WS_N(ws_signed_key(x->low));
     case 'q':
-        return WS_N(ws_seal_context(x->high));
+        return WS_N(ws_signed_key(x->high));
     case 'L':
         return WS_I(&x->first);
     default: /* 'H' */
@@ -385,13 +385,13 @@ WEFT_SUSPENDS static int sq_get(struct wl_store *s, const struct wl_ask *ask, st
     return ws_answer(s, &x, err);
 }
 
-/* Adds what one statement gives to the list. */
+/* Adds the rows of one statement to the list. */
 static int read_some(struct ws_reading *x, struct ws_conn *c, const struct how *how, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st    = NULL;
     struct wl_list                     *l     = &x->list;
     const struct ws_kind               *kind  = ws_kind_of(x->ask.what);
-    const int                           more  = (int)kind->n + 1; /* behind the one that says it is whole */
+    const int                           more  = (int)kind->n + 1; /* after the column that verifies the checksum */
     size_t                              bytes = 0;
     struct upp_str                      space = wb_arena_dup(x->a, x->ask.space);
     int                                 r     = ws_conn_need(x->s, c, how->statement, &st, err);
@@ -421,7 +421,7 @@ static int read_family_nodes(struct ws_reading *x, struct ws_conn *c, struct upp
 {
     const struct wb_uuid after = x->ask.id;
     const uint64_t       low = x->ask.number << 32, high = low | UINT32_MAX;
-    const uint64_t       from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0 again: behind the last one */
+    const uint64_t       from = ws_none(after) ? 0 : wm_key(after) + 1; /* 0: overflow, past the last key */
     int                  r    = 0;
     if (!from && !ws_none(after))
         return 0;
@@ -460,7 +460,7 @@ static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct u
     return r < 0 ? r : read_some(x, c, &stray_threads, err);
 }
 
-/* Behind which time the threads go on: that of the one with this id. */
+/* The update time after which the list of threads continues: that of the thread with this id. */
 static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD_UPDATED];

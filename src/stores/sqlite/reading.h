@@ -1,10 +1,10 @@
-/* stores/sqlite/reading.h — questions to the SQLite store: asked by a fiber, answered by a worker. */
+/* stores/sqlite/reading.h — reads of the SQLite store: requested by a fiber, executed by a worker. */
 #ifndef WS_SQLITE_READING_H
 #define WS_SQLITE_READING_H
 
 #include "stores/sqlite/store.h"
 
-/* One question. It lies on the asking fiber's stack, which waits for the answer whatever comes. */
+/* One read. It is on the stack of the requesting fiber, which cannot be cancelled while it waits. */
 struct ws_reading {
     struct ws_sqlite *s;
     int (*fn)(struct ws_reading *x, struct ws_conn *c, struct upp_err *err);
@@ -12,10 +12,10 @@ struct ws_reading {
     const struct wl_owner *o;
     struct wb_arena       *a;
     void                  *ret;
-    struct wl_list         list; /* so far */
+    struct wl_list         list; /* the result so far */
     unsigned char          family[4];
-    uint64_t               low, high;   /* keys of nodes, both included */
-    struct wb_uuid         first, last; /* ids of threads, likewise */
+    uint64_t               low, high;   /* keys of nodes, inclusive */
+    struct wb_uuid         first, last; /* ids of threads, inclusive */
     uint64_t               key;
     struct wl_range        range;
     const struct wl_query *query;
@@ -24,10 +24,10 @@ struct ws_reading {
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Asks the store, or answers right here where it is one that reads at once (read.c). Sets x->s. */
+/* Executes the read on a worker, or right here if the store is a view on a worker (read.c). Sets x->s. */
 WEFT_SUSPENDS int ws_answer(struct wl_store *s, struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A copy; NULL is no text. No memory shows in the arena. */
+/* A copy; SQL NULL becomes a NULL text. Out of memory is recorded in the arena. */
 struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i);
 
 static inline uint64_t ws_column_u64(sqlite3_stmt *st, int i)
@@ -35,7 +35,7 @@ static inline uint64_t ws_column_u64(sqlite3_stmt *st, int i)
     return (uint64_t)sqlite3_column_int64(st, i);
 }
 
-/* The columns from number i on, as n members of a thing. */
+/* Reads columns from number i on into n members of an object. */
 void ws_read_columns(sqlite3_stmt *st, int i, const struct ws_column *c, size_t n, struct wb_arena *a, void *thing);
 
 /* ---- search.c ---- */

@@ -1,12 +1,12 @@
-/* stores/sqlite/reserve.c — room on the disk that is kept for last words.
+/* stores/sqlite/reserve.c — reserved disk space for a full disk.
  *
- * On a full disk runs must still be cancelled and ended, and things be deleted. So a file of some size stands beside
- * the database (FILE-full_disk_reserve) and holds nothing of worth. When the disk is full its room is given back to the
- * disk, and only such commits are taken. When it can be had again, and as much beside it, the disk is not full any
- * more.
+ * On a full disk runs must still be cancelled and ended, and objects deleted. So there is a file of some size next to
+ * the database (FILE-full_disk_reserve) that holds no data. When the disk is full the file is emptied, and only such
+ * commits are accepted. When the reserve fits again, with as much free space besides it, the disk no longer counts as
+ * full.
  *
- * It is filled with bytes that no file system makes shorter. That it cannot be had is no failure: then a full disk
- * refuses everything.
+ * It is filled with bytes that no file system can compress. If there is no room for the reserve, that is no error: a
+ * full disk then refuses everything.
  */
 #include "base/hooks.h"
 #include "base/log.h"
@@ -17,8 +17,8 @@
 
 enum { PIECE = 64 << 10 };
 
-/* What follows the last '-' may hold no other and no '.': SQLite takes what is before it for the database, whose mode
- * the file gets. */
+/* The part after the last '-' may contain no other '-' and no '.': SQLite takes what is before it for the database's
+ * name, and gives the file the mode of the database. */
 #define NAME        "-full_disk_reserve"
 #define NAME_OF_OLD "-reserve"
 
@@ -39,20 +39,20 @@ static int64_t wanted(const struct ws_sqlite *s)
 static bool open_file(struct ws_sqlite *s)
 {
     enum { FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_JOURNAL };
-    sqlite3_vfs *base = s->vfs.base; /* below ours: it is never synced */
+    sqlite3_vfs *base = s->vfs.base; /* below our VFS: it is never synced */
     size_t       n    = strlen(s->path) + sizeof NAME + 1;
     s->reserve.path   = wb_calloc(1, n);
     s->reserve.file   = wb_calloc(1, (size_t)base->szOsFile);
     if (!s->reserve.path || !s->reserve.file)
         return false;
     (void)snprintf(s->reserve.path, n, "%s" NAME_OF_OLD, s->path);
-    (void)base->xDelete(base, s->reserve.path, 0); /* as it was called once */
+    (void)base->xDelete(base, s->reserve.path, 0); /* its old name */
     (void)snprintf(s->reserve.path, n, "%s" NAME, s->path);
     int out;
     return base->xOpen(base, s->reserve.path, s->reserve.file, FLAGS, &out) == SQLITE_OK;
 }
 
-/* From its end on; false: there is no room. */
+/* Writes from `from` to `to`; false: there is no room. */
 static bool grow(struct ws_sqlite *s, sqlite3_int64 from, sqlite3_int64 to)
 {
     char    *p  = wb_alloc(PIECE);
@@ -102,7 +102,7 @@ void ws_reserve_close(struct ws_sqlite *s)
     s->reserve.path = NULL;
 }
 
-/* ---- Last words -------------------------------------------------------------------------------------------- */
+/* ---- Commits that are allowed on a full disk --------------------------------------------------------------- */
 
 static bool drops(enum wl_change_kind k)
 {
@@ -110,7 +110,7 @@ static bool drops(enum wl_change_kind k)
            k == WL_DROP_REF || k == WL_DROP_BLOB;
 }
 
-bool ws_last_words(const struct wl_commit *c)
+bool ws_allowed_when_full(const struct wl_commit *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -119,5 +119,5 @@ bool ws_last_words(const struct wl_commit *c)
             return true;
         n += drops(x->kind);
     }
-    return n == c->n; /* also where there is nothing: a flush */
+    return n == c->n; /* also an empty commit: a flush */
 }

@@ -26,7 +26,7 @@ struct ws_salvage {
     struct ws_salvage_loss losses[LOSSES];
     size_t                 n_losses;
     unsigned               probes;
-    int64_t                row;    /* this one of the log was there; 0: nobody knows */
+    int64_t                row;    /* the log had this row; 0: unknown */
     bool                   summed; /* its rows have checksums */
 };
 
@@ -35,7 +35,7 @@ static int failed(struct ws_salvage *s, struct upp_err *err)
     return upp_fail(err, UPP_ESTORE, "the new database: %s", sqlite3_errmsg(s->out));
 }
 
-/* `once`: a table is named for one reason; else for each that differs. */
+/* `once`: records one reason per table; otherwise every distinct reason. */
 static void add_loss(struct ws_salvage *s, const char *table, const char *why, bool once)
 {
     for (size_t i = 0; i < s->n_losses; i++)
@@ -53,7 +53,7 @@ static void lose(struct ws_salvage *s, const char *table, const char *why)
     add_loss(s, table, why, true);
 }
 
-/* A call of ours, for a worker: SQLite needs more of a stack than a fiber has. */
+/* The arguments of a call, for a worker: SQLite needs a larger stack than a fiber has. */
 struct call {
     struct ws_salvage            *s;
     const char                   *path, *folder;
@@ -64,7 +64,7 @@ struct call {
     struct ws_salvage           **made;
 };
 
-WEFT_SUSPENDS static int elsewhere(weft_fn *fn, struct call *c, struct upp_err *err)
+WEFT_SUSPENDS static int on_worker(weft_fn *fn, struct call *c, struct upp_err *err)
 {
     int result = 0;
     if (!weft_fiber_self())
@@ -75,7 +75,7 @@ WEFT_SUSPENDS static int elsewhere(weft_fn *fn, struct call *c, struct upp_err *
 
 /* ---- The copy ---------------------------------------------------------------------------------------------- */
 
-/* Block by block where the disk does not give more: what cannot be read is zero. */
+/* Block by block where larger reads fail: unreadable blocks become zeros. */
 static int copy_blocks(struct ws_salvage *s, int from, int to, int64_t at, char *p, struct upp_err *err)
 {
     for (int64_t k = 0; k < CHUNK; k += BLOCK) {
@@ -129,10 +129,10 @@ static int copy_file(struct ws_salvage *s, const char *from, const char *to, str
     return r;
 }
 
-/* A log that does not hold what it must is not left to SQLite, which would stop at the first bad frame. */
-static int apply_log(struct ws_salvage *s, const char *from, const struct ws_promise_look *x, struct upp_err *err)
+/* A WAL that does not hold what it must is not left to SQLite, which would stop at the first bad frame. */
+static int apply_wal(struct ws_salvage *s, const char *from, const struct ws_promise_look *x, struct upp_err *err)
 {
-    struct ws_wal_hint    hint = {.frames = x->needed, .moved = x->moved};
+    struct ws_wal_hint    hint = {.frames = x->needed, .checkpointed = x->checkpointed};
     struct ws_wal_applied done;
     if (x->known && (x->record.salt == x->wal.head.salt || !x->wal.head.whole)) {
         hint.salt = x->record.salt;
@@ -147,8 +147,8 @@ static int apply_log(struct ws_salvage *s, const char *from, const struct ws_pro
     return r;
 }
 
-/* The log: whose frames are all good SQLite reads itself. */
-static int copy_log(struct ws_salvage *s, const char *path, int lock, struct upp_err *err)
+/* The WAL: if all its frames are good, SQLite reads it itself. */
+static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp_err *err)
 {
     char                    from[PATHS], to[PATHS + 8];
     struct ws_promise_look *x = wb_calloc(1, sizeof *x);
@@ -160,7 +160,7 @@ static int copy_log(struct ws_salvage *s, const char *path, int lock, struct upp
     if (r >= 0 && x->bad && !x->known)
         lose(s, "write-ahead log", "it is of another database");
     else if (r >= 0 && (x->bad ? x->needed : !x->known && x->wal.frames < x->wal.there))
-        r = apply_log(s, from, x, err);
+        r = apply_wal(s, from, x, err);
     else if (r >= 0 && x->wal.exists && !x->bad)
         r = copy_file(s, from, to, err);
     wb_free(x);
@@ -175,17 +175,18 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
     int         r = copy_file(s, path, s->copy, err);
     struct stat size;
-    if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes one without bytes for a new one */
+    if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes an empty file for a new database */
         lose(s, "file", "it is shorter than a page");
     if (r >= 0)
         r = ws_lock_look(path, &lock, err);
-    return r < 0 ? r : copy_log(s, path, lock, err);
+    return r < 0 ? r : copy_wal(s, path, lock, err);
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------- */
 
-/* As a store does it: moves its log, brings it to our version of the tables. Where it cannot, we take what is there. */
-WEFT_SUSPENDS static void settle(const char *path)
+/* Opens the copy as a store, which checkpoints its WAL and migrates the tables. If that fails, we take what is
+ * there. */
+WEFT_SUSPENDS static void recover_copy(const char *path)
 {
     struct wl_store *s = NULL;
     if (ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .reserve_kib = UINT32_MAX), &s, NULL) >= 0)
@@ -230,9 +231,9 @@ static void put_u32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* Where it is gone, so is the list of the tables. A file that was made by this version has them where the new one has
- * them, so its first page will do, but for the size and the list of free pages. */
-static bool lend_first_page(struct ws_salvage *s)
+/* If it is gone, so is the list of tables. A file created by this version has its tables where a new one has them, so
+ * the first page of a new one fits, except for the size and the list of free pages. */
+static bool borrow_first_page(struct ws_salvage *s)
 {
     enum { SIZE_AT = 28, FREE_AT = 32, FREE_COUNT_AT = 36 };
     static const char           magic[] = "SQLite format 3";
@@ -257,21 +258,21 @@ static void open_damaged(struct ws_salvage *s)
     if (open_copy(s))
         return;
     lose(s, "file", s->in ? sqlite3_errmsg(s->in) : "it cannot be opened");
-    if (lend_first_page(s))
-        (void)open_copy(s); /* what cannot be read then is found out table by table */
+    if (borrow_first_page(s))
+        (void)open_copy(s); /* what cannot be read then is noticed table by table */
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------ */
 
 struct table {
     const char *name, *key;
-    bool        numbered; /* its key is one number */
-    const char *index;    /* what is read is this index of it, into a table of ours; NULL: it itself */
+    bool        numbered; /* its key is a single integer */
+    const char *index;    /* read this index of it, into a table of ours; NULL: read the table itself */
     const char *into, *columns;
-    const char *only; /* rows for which this holds; NULL: all */
+    const char *only; /* condition for the rows to take; NULL: all */
 };
 
-/* Rows of the log on which their index agrees come first: a damaged one may claim the place of another. */
+/* Rows of the log that agree with their index come first: a damaged row may claim the position of another. */
 #define AS_THE_INDEX_SAYS                                                                                              \
     "EXISTS(SELECT 1 FROM temp.known k WHERE k.id = ?1 AND k.tenant = ?2 AND k.node = ?3 AND k.pos = ?4)"
 
@@ -291,7 +292,7 @@ static const struct table tables[] = {
     {"pieces", "id", true, NULL, NULL, NULL, NULL},
 };
 
-/* The columns that both have, as a list. */
+/* The columns that both databases have, as a list. */
 static int columns_of(struct ws_salvage *s, const struct table *t, struct wb_buf *list, struct upp_err *err)
 {
     sqlite3_stmt *ours = NULL, *theirs = NULL;
@@ -318,7 +319,7 @@ static int columns_of(struct ws_salvage *s, const struct table *t, struct wb_buf
     return wb_buf_check(list, err);
 }
 
-/* Does any table have them? One that has none then has lost them. */
+/* Does any table have checksums? Then a table without them has lost them. */
 static bool is_summed(struct ws_salvage *s)
 {
     sqlite3_stmt *st  = NULL;
@@ -333,7 +334,7 @@ static bool is_summed(struct ws_salvage *s)
     return any;
 }
 
-/* The last column of what is read of a table: NULL, or what is wrong with the row. */
+/* The last column read from a table: NULL, or what is wrong with the row. */
 static void add_check(struct ws_salvage *s, const struct table *t, struct wb_buf *sql)
 {
     const struct ws_summed *of = ws_summed;
@@ -349,9 +350,9 @@ struct scan {
     const struct table *t;
     struct upp_str      columns;
     sqlite3_stmt       *put;
-    int64_t             first, last; /* the keys it has met; of numbered tables */
-    bool                met;         /* any */
-    const char         *why;         /* it did not come to its end */
+    int64_t             first, last; /* the keys seen so far; of numbered tables */
+    bool                met;         /* any key */
+    const char         *why;         /* why it did not reach the end */
 };
 
 static int prepare_put(struct ws_salvage *s, struct scan *x, struct upp_err *err)
@@ -371,7 +372,7 @@ static int prepare_put(struct ws_salvage *s, struct scan *x, struct upp_err *err
     return r;
 }
 
-/* Puts the row that was just read into the new database; one whose checksum is wrong is lost. */
+/* Inserts the row just read into the new database; a row with a wrong checksum is lost. */
 static int put_row(struct ws_salvage *s, const struct scan *x, sqlite3_stmt *st)
 {
     const int   n   = sqlite3_column_count(st) - 1;
@@ -387,13 +388,13 @@ static int put_row(struct ws_salvage *s, const struct scan *x, sqlite3_stmt *st)
     return rc == SQLITE_DONE ? SQLITE_OK : SQLITE_ABORT;
 }
 
-/* Takes rows between two keys (numbered tables; else all), upwards or downwards, until the end or one that cannot be
- * read. The key of a numbered table is its first column. */
+/* Takes rows between two keys (numbered tables; otherwise all), ascending or descending, until the end or the first
+ * unreadable row. The key of a numbered table is its first column. */
 static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t to, bool down, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf sql = WB_BUF(8192), key = WB_BUF(256);
     sqlite3_stmt                         *st = NULL;
-    for (const char *p = x->t->key; *p; p++) { /* every column of it in that direction */
+    for (const char *p = x->t->key; *p; p++) { /* every column of the key in that direction */
         if (*p == ',' && down)
             wb_buf_add(&key, UPP_STR(" DESC"));
         wb_buf_add(&key, wb_str(p, 1));
@@ -427,7 +428,7 @@ static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t
     return r;
 }
 
-/* What is in the way is passed by: from both sides of the middle, again and again. */
+/* Skips the damage by bisection: from the middle in both directions, recursively. */
 static int take_around(struct ws_salvage *s, struct scan *x, int64_t from, int64_t to, struct upp_err *err)
 {
     if (from > to || s->probes >= PROBES)
@@ -474,12 +475,12 @@ static int take_table(struct ws_salvage *s, const struct table *t, struct upp_er
     return r;
 }
 
-/* ---- One by one -------------------------------------------------------------------------------------------- */
+/* ---- Row by row -------------------------------------------------------------------------------------------- */
 
-/* What is known to have been there and is missing is asked for by its key: of a page that is damaged in places, this
- * still gives the rest. */
+/* Rows that are known to have existed and are missing are looked up by key: on a partly damaged page this still finds
+ * the others. */
 static const struct {
-    const char *missing; /* the keys */
+    const char *missing; /* selects the keys */
     const char *table, *where;
 } singles[] = {
     {"SELECT id FROM temp.known k WHERE NOT EXISTS(SELECT 1 FROM log l WHERE l.tenant = k.tenant AND l.node = k.node "
@@ -513,7 +514,7 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
     int                                   r = columns_of(s, &t, &list, err);
     if (r < 0 || !list.n)
         return r;
-    static const struct upp_str number = UPP_STR_INIT("number, "); /* of a run: another may claim it; any will do */
+    static const struct upp_str number = UPP_STR_INIT("number, "); /* of a run: may be taken; any will do */
     x.columns                          = wb_buf_str(&list);
     if (wb_str_starts(x.columns, number))
         x.columns = wb_str_sub(x.columns, number.n, SIZE_MAX);
@@ -539,13 +540,13 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
     return r;
 }
 
-/* ---- Making it whole --------------------------------------------------------------------------------------- */
+/* ---- Repairing --------------------------------------------------------------------------------------------- */
 
-static const char mend[] =
+static const char repair[] =
     /* Tenants without a name. */
     "INSERT OR IGNORE INTO tenants(id, name) SELECT DISTINCT tenant, CAST('lost-' || tenant AS BLOB) FROM threads"
     " WHERE tenant NOT IN (SELECT id FROM tenants);"
-    /* A row whose place does not follow: the node ends before it. */
+    /* A row whose position does not follow: the node ends before it. */
     "INSERT INTO temp.holes SELECT tenant, node, min(want), 'a row is lost' FROM (SELECT tenant, node, pos,"
     " lag(CASE WHEN n THEN ((pos >> 16) + n) << 16 ELSE pos + 1 END, 1, 0) OVER (PARTITION BY tenant, node ORDER BY "
     "pos)"
@@ -553,15 +554,15 @@ static const char mend[] =
     "DELETE FROM log WHERE id IN (SELECT l.id FROM temp.holes h JOIN log l ON l.tenant = h.tenant AND l.node = h.node "
     "AND"
     " l.pos >= h.pos);"
-    /* One behind the last that the index knows of. (A damaged index knows of many; hardly of that one.) */
+    /* A row after the last one, according to the index. (A damaged index has many wrong rows, but hardly this one.) */
     "INSERT OR IGNORE INTO temp.holes SELECT k.tenant, k.node, k.pos, 'a row is lost' FROM temp.known k LEFT JOIN"
     " (SELECT tenant, node, max(CASE WHEN n THEN ((pos >> 16) + n) << 16 ELSE pos + 1 END) AS ends FROM log"
     " GROUP BY tenant, node) e ON e.tenant = k.tenant AND e.node = k.node WHERE k.pos = ifnull(e.ends, 0) AND NOT "
     "EXISTS("
     "SELECT 1 FROM log l WHERE l.id = k.id);"
-    /* A damaged index of threads knows of some that never were. */
+    /* A damaged index of threads has some that never existed. */
     "DELETE FROM temp.named WHERE (SELECT count(*) FROM temp.named) <= (SELECT count(*) FROM threads);"
-    /* Branches whose beginning is lost, and threads that stand on one. */
+    /* Branches whose beginning is lost, and threads whose head is on one. */
     "WITH RECURSIVE whole(tenant, key) AS (SELECT tenant, key FROM nodes WHERE parent = 0 UNION SELECT n.tenant, n.key"
     " FROM whole w JOIN nodes n ON n.tenant = w.tenant AND n.parent = w.key)"
     " DELETE FROM nodes WHERE (tenant, key) NOT IN (SELECT tenant, key FROM whole);"
@@ -573,7 +574,7 @@ static const char mend[] =
     " threads.head) AND EXISTS(SELECT 1 FROM nodes n WHERE n.tenant = threads.tenant AND n.tree = threads.tree AND"
     " n.parent = 0);";
 
-/* Of two that contradict each other the one that could be read without trouble is believed. */
+/* If a row and its index contradict each other, the one that was read without an error counts. */
 static const char believe_the_index[] =
     "DELETE FROM log WHERE id IN (SELECT l.id FROM log l JOIN temp.known k ON k.id ="
     " l.id WHERE (k.tenant, k.node, k.pos) IS NOT (l.tenant, l.node, l.pos));";
@@ -586,7 +587,7 @@ static bool is_hurt(const struct ws_salvage *s, const char *table)
     return false;
 }
 
-/* The newest row that is known to have been on the disk. */
+/* Checks for the newest row that is known to have been on disk. */
 static int ask_row(struct ws_salvage *s, struct upp_err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -603,8 +604,7 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
     return rc == SQLITE_ROW ? 0 : failed(s, err);
 }
 
-/* What rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to.
- */
+/* Finds what rows do not show: a row that vanished without a trace, a wrong index, unreachable pages. */
 static void check_file(struct ws_salvage *s)
 {
     sqlite3_stmt *st  = NULL;
@@ -634,7 +634,7 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
     bool index = r >= 0 && is_hurt(s, "log") && !is_hurt(s, "");
     if (index && sqlite3_exec(s->out, believe_the_index, NULL, NULL, NULL) != SQLITE_OK)
         r = failed(s, err);
-    if (r >= 0 && (sqlite3_exec(s->out, mend, NULL, NULL, NULL) != SQLITE_OK ||
+    if (r >= 0 && (sqlite3_exec(s->out, repair, NULL, NULL, NULL) != SQLITE_OK ||
                    sqlite3_exec(s->out, ws_tables_strays, NULL, NULL, NULL) != SQLITE_OK ||
                    ws_sum_all(s->out) != SQLITE_OK || sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         r = failed(s, err);
@@ -683,11 +683,11 @@ WEFT_SUSPENDS static int open_here(void *arg, struct upp_err *err)
         return upp_fail(err, UPP_EINVALID, "the name of the folder is too long");
     (void)snprintf(s->copy, sizeof s->copy, "%s/.salvage-copy.db", c->folder);
     (void)snprintf(s->made, sizeof s->made, "%s/.salvage.db", c->folder);
-    remove_one(s->copy); /* of another try that was cut off */
+    remove_one(s->copy); /* of an earlier attempt that was interrupted */
     remove_one(s->made);
     int r = copy_both(s, c->path, err);
     if (r >= 0) {
-        settle(s->copy);
+        recover_copy(s->copy);
         r = make_new(s, err);
     }
     if (r >= 0) {
@@ -702,10 +702,10 @@ WEFT_SUSPENDS static int open_here(void *arg, struct upp_err *err)
 
 int ws_salvage_open(const char *path, const char *folder, struct ws_salvage **ret, struct upp_err *err)
 {
-    return elsewhere(open_here, &(struct call){.path = path, .folder = folder, .made = ret}, err);
+    return on_worker(open_here, &(struct call){.path = path, .folder = folder, .made = ret}, err);
 }
 
-/* ---- What there is ----------------------------------------------------------------------------------------- */
+/* ---- Results ----------------------------------------------------------------------------------------------- */
 
 const char *ws_salvage_path(const struct ws_salvage *s)
 {
@@ -715,7 +715,7 @@ const char *ws_salvage_path(const struct ws_salvage *s)
 const struct ws_salvage_loss *ws_salvage_loss(const struct ws_salvage *s, size_t i)
 {
     for (size_t k = 0; k < s->n_losses; k++)
-        if (s->losses[k].table[0] && i-- == 0) /* an index is no loss */
+        if (s->losses[k].table[0] && i-- == 0) /* a damaged index is no loss */
             return &s->losses[k];
     return NULL;
 }
@@ -769,23 +769,23 @@ static int next(void *arg, struct upp_err *err)
 
 int ws_salvage_nodes(struct ws_salvage *s, struct wb_arena *a, struct ws_salvage_item *ret, struct upp_err *err)
 {
-    return elsewhere(next, &(struct call){.s = s, .list = NODES, .of = NULL, .a = a, .ret = ret}, err);
+    return on_worker(next, &(struct call){.s = s, .list = NODES, .of = NULL, .a = a, .ret = ret}, err);
 }
 
 int ws_salvage_threads(struct ws_salvage *s, struct wb_arena *a, struct ws_salvage_item *ret, struct upp_err *err)
 {
-    return elsewhere(next, &(struct call){.s = s, .list = THREADS, .of = NULL, .a = a, .ret = ret}, err);
+    return on_worker(next, &(struct call){.s = s, .list = THREADS, .of = NULL, .a = a, .ret = ret}, err);
 }
 
 int ws_salvage_lost(struct ws_salvage *s, struct wb_arena *a, struct ws_salvage_item *ret, struct upp_err *err)
 {
-    return elsewhere(next, &(struct call){.s = s, .list = LOST, .of = NULL, .a = a, .ret = ret}, err);
+    return on_worker(next, &(struct call){.s = s, .list = LOST, .of = NULL, .a = a, .ret = ret}, err);
 }
 
 int ws_salvage_holes(struct ws_salvage *s, const struct ws_salvage_item *of, struct wb_arena *a,
                      struct ws_salvage_item *ret, struct upp_err *err)
 {
-    return elsewhere(next, &(struct call){.s = s, .list = HOLES, .of = of, .a = a, .ret = ret}, err);
+    return on_worker(next, &(struct call){.s = s, .list = HOLES, .of = of, .a = a, .ret = ret}, err);
 }
 
 static int cut_here(void *arg, struct upp_err *err)
@@ -818,5 +818,5 @@ int ws_salvage_cut(struct ws_salvage *s, struct upp_str tenant, uint64_t node, u
                    struct upp_err *err)
 {
     struct ws_salvage_item x = {.owner.tenant = tenant, .node = node, .pos = pos, .why = why};
-    return elsewhere(cut_here, &(struct call){.s = s, .of = &x}, err);
+    return on_worker(cut_here, &(struct call){.s = s, .of = &x}, err);
 }

@@ -1,12 +1,12 @@
-/* stores/sqlite/search.c — following the log, and the words that are learned from it.
+/* stores/sqlite/search.c — follows the log, and maintains and queries the search index.
  *
- * The index says which texts may have all of a word's trigrams, or the word (grams.h), newest first, and decides
- * nothing: it keeps no texts, so whoever asked reads each and compares. What it does not know (fewer than three
- * letters; signs alone) all texts may have, where nothing else is asked for.
+ * The index proposes the texts that may have all of a word's trigrams, or the word (grams.h), newest first. It stores
+ * no texts, so the caller reads and compares each candidate. If it can answer none of a query's words (fewer than three
+ * letters; punctuation only), all texts are candidates.
  *
- * Between following and learning a row may be erased. So whoever learns says how often rows had been changed when it
- * read (`changes`). That is counted twice, when a change is made and when its transaction is over: a reader that counts
- * first and reads then cannot have the new number and the old row without meeting the second count.
+ * Between following and indexing, a row may be erased. So an indexing commit carries the number of row changes at the
+ * time of reading (`changes`). Each change is counted twice, when it is made and when its transaction ends: a reader
+ * that loads the count first and then reads cannot have both the final count and the old row.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 #include "stores/sqlite/sum.h"
 
 enum {
-    GRAMS     = 64, /* of all words, that the index is asked for: more make a match no surer */
+    GRAMS     = 64, /* of all words of a query; more would hardly narrow the match */
     SQL_MAX   = 64 << 10,
-    GRAMS_MAX = 256 << 10, /* bytes of the set of a text: three for each number at most */
+    GRAMS_MAX = 256 << 10, /* bytes of a text's set: three per number at most */
 };
 
 #define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
@@ -31,9 +31,9 @@ enum {
     "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
     ", " WS_SUM("meta", "'" name "', " value) ");"
 
-/* ---- Which index it has ----------------------------------------------------------------------------------- */
+/* ---- The kind of index ------------------------------------------------------------------------------------ */
 
-/* All of it, and which comes instead, is one transaction. What comes is learned by whoever follows the log. */
+/* Dropping the index and recording its new kind are one transaction. The new one is filled as the log is followed. */
 static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
 {
     char sql[1024];
@@ -44,7 +44,7 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
     int            r    = ws_conn_exec(s, &s->writer, sql, &why);
     bool           full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
     if (r < 0 && !sqlite3_get_autocommit(s->writer.db))
-        (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* it failed already */
+        (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* the error is already reported */
     if (r < 0 && !full && err)
         *err = why;
     if (!full)
@@ -77,19 +77,19 @@ int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
     return 1;
 }
 
-/* ---- Learning: the writer's ------------------------------------------------------------------------------- */
+/* ---- Indexing: in the writer ------------------------------------------------------------------------------ */
 
-void ws_forgot(struct ws_sqlite *s)
+void ws_rows_changed(struct ws_sqlite *s)
 {
-    s->forgot = true;
+    s->rows_changed = true;
     atomic_fetch_add(&s->changes, 1);
 }
 
-void ws_forgot_by_all(struct ws_sqlite *s)
+void ws_rows_changed_end(struct ws_sqlite *s)
 {
-    if (s->forgot)
+    if (s->rows_changed)
         atomic_fetch_add(&s->changes, 1);
-    s->forgot = false;
+    s->rows_changed = false;
 }
 
 static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
@@ -100,7 +100,7 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
 static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf grams  = WB_BUF(GRAMS_MAX);
-    int64_t                               tenant = 0; /* one that the store does not know */
+    int64_t                               tenant = 0; /* 0: the store does not have this tenant */
     int r = ws_do_number(s, WS_TENANT, (const struct ws_arg[]){WS_A(w->tenant)}, 1, &tenant, err);
     ws_grams_of(w->text, s->store.index == WL_INDEX_WORDS, &grams);
     if (r >= 0)
@@ -134,8 +134,7 @@ int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, str
     return r < 0 ? r : WS_DO(s, WS_LEARN_UPTO, err, WS_N(l->upto));
 }
 
-/* The index keeps what it was told to forget until its pieces are merged into one. A file that was just opened may hold
- * some of it. */
+/* FTS5 keeps deleted entries until its segments are merged. A file that was just opened may contain some. */
 int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     (void)tenant;
@@ -143,8 +142,8 @@ int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, stru
     int           r      = 0;
     if (!s->tidy)
         r = ws_conn_exec(s, &s->writer, "INSERT INTO words_text(words_text, rank) VALUES('merge', -64)", err);
-    s->tidy =
-        s->tidy || (r >= 0 && sqlite3_total_changes64(s->writer.db) - before < 2); /* it says 1 where it did nothing */
+    /* 'merge' counts one change if it did nothing. */
+    s->tidy  = s->tidy || (r >= 0 && sqlite3_total_changes64(s->writer.db) - before < 2);
     *c->more = !s->tidy;
     return r;
 }
@@ -213,7 +212,7 @@ int ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err
     int                r = one_number(x, c, WS_LEARNED, &p.upto, err);
     if (r >= 0)
         r = one_number(x, c, WS_LOG_END, &p.end, err);
-    p.end = WB_MAX(p.upto, p.end); /* the newest rows may be gone again */
+    p.end = WB_MAX(p.upto, p.end); /* the newest rows may have been dropped */
     if (r >= 0)
         *(struct wl_progress *)x->ret = p;
     return r;
@@ -239,7 +238,7 @@ static int split(struct upp_str text, struct words *ret, struct upp_err *err)
     return 0;
 }
 
-/* FTS5's expression for all that the index knows. */
+/* The FTS5 expression for all words that the index can answer. */
 static void match_of(const struct words *w, bool whole, struct wb_buf *out)
 {
     for (size_t i = 0; i < w->n; i++)
@@ -266,7 +265,7 @@ static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
         wb_buf_addf(out, " AND w.time < ?%d", AT_UNTIL);
     if (q->in_family)
         wb_buf_addf(out,
-                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN (SELECT " WS_SEAL_CONTEXT(
+                    " AND (w.node BETWEEN ?%d AND ?%d OR w.node IN (SELECT " WS_SIGNED_KEY(
                         "place") " FROM stray_nodes x"
                                  " WHERE x.tenant = w.tenant AND x.family = ?%d))",
                     AT_LOW, AT_HIGH, AT_FAMILY);

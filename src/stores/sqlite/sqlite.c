@@ -36,9 +36,9 @@ void ws_sqlite_unref(struct ws_sqlite *s)
     wb_free(s);
 }
 
-/* ---- On a worker, or where nobody minds ------------------------------------------------------------ */
+/* ---- On a worker, or on a thread that may block ---------------------------------------------------- */
 
-/* SQLite would make the file readable for all. */
+/* SQLite would create the file readable for all. */
 static int touch(struct ws_sqlite *s, struct upp_err *err)
 {
     int fd = -EINTR;
@@ -53,11 +53,10 @@ static int touch(struct ws_sqlite *s, struct upp_err *err)
     return 0;
 }
 
-/* The log that an earlier life left goes into the database before anything is written behind it: where its last frame
- * was torn, the next one would share a sector with frames that are acknowledged, and a disk that loses power in the
- * middle of that sector takes them along. A full disk is no reason to stay closed: then it goes on behind the old log.
- */
-static int settle_log(struct ws_sqlite *s, struct upp_err *err)
+/* Checkpoints the WAL that an earlier process left before anything is appended to it: if its last frame was torn, the
+ * next one would share a sector with acknowledged frames, and a power loss in the middle of that sector would lose
+ * them. A full disk is no reason to refuse: then appending continues after the old WAL. */
+static int checkpoint_wal(struct ws_sqlite *s, struct upp_err *err)
 {
     int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
     if (rc == SQLITE_OK)
@@ -75,7 +74,7 @@ static int open_files(void *arg, struct upp_err *err)
     if (r >= 0 && locks)
         r = ws_lock_take(s->path, &s->lock_file, err);
     if (r >= 0 && !s->opts.vfs)
-        r = ws_loss_meet(s, err);
+        r = ws_loss_check_files(s, err);
     if (r >= 0 && locks)
         r = touch(s, err);
     if (r >= 0)
@@ -83,14 +82,14 @@ static int open_files(void *arg, struct upp_err *err)
     if (r >= 0)
         r = ws_schema_open(s, &s->writer, err);
     if (r >= 0 && !s->opts.vfs)
-        r = ws_loss_ask(s, err);
-    bool taken = r >= 0; /* from here on it is changed */
+        r = ws_loss_check_tables(s, err);
+    bool taken = r >= 0; /* from here on the file is changed */
     if (r >= 0 && !s->opts.read_only)
-        r = settle_log(s, err);
+        r = checkpoint_wal(s, err);
     if (r >= 0 && locks && (r = ws_loss_record(s, err)) > 0)
-        r = settle_log(s, err);
+        r = checkpoint_wal(s, err);
     if (r >= 0 && (r = ws_index_open(s, err)) > 0)
-        r = settle_log(s, err);
+        r = checkpoint_wal(s, err);
     if (r >= 0 && !s->opts.read_only) {
         int64_t strays = 0;
         r              = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM stray_threads)", &strays, err);
@@ -108,8 +107,8 @@ static int open_files(void *arg, struct upp_err *err)
     return r;
 }
 
-/* The last connection moves the log into the database, unless a sync has failed, or the store was not opened: then it
- * stays as it is. */
+/* The last connection checkpoints the WAL, unless a sync has failed or the store was not opened: then the WAL stays as
+ * it is. */
 static int close_files(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s     = arg;
@@ -121,7 +120,7 @@ static int close_files(void *arg, struct upp_err *err)
             whole = ws_batch_sync(s, NULL) >= 0;
         if (whole) {
             (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-            (void)ws_promise_moving(&s->promise);
+            (void)ws_promise_checkpoint_begin(&s->promise);
         }
     }
     ws_readers_close(s);
@@ -134,8 +133,8 @@ static int close_files(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* On a worker when a fiber asks, else here. */
-WEFT_SUSPENDS static int elsewhere(weft_fn *fn, struct ws_sqlite *s, struct upp_err *err)
+/* On a worker if called by a fiber, otherwise right here. */
+WEFT_SUSPENDS static int on_worker(weft_fn *fn, struct ws_sqlite *s, struct upp_err *err)
 {
     if (!weft_fiber_self())
         return fn(s, err);
@@ -151,8 +150,8 @@ WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store)
         return;
     struct ws_sqlite *s = ws_sqlite(store);
     ws_writer_stop(s);
-    if (elsewhere(close_files, s, NULL) < 0)
-        (void)close_files(s, NULL); /* no worker to be had: better here than never */
+    if (on_worker(close_files, s, NULL) < 0)
+        (void)close_files(s, NULL); /* no worker available: better here than never */
     ws_sqlite_unref(s);
 }
 
@@ -180,9 +179,9 @@ WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_st
     s->lock_file.fd = -1;
     wb_list_init(&s->queue);
     wb_list_init(&s->readers);
-    int r = elsewhere(open_files, s, err);
+    int r = on_worker(open_files, s, err);
     if (r < 0) {
-        if (elsewhere(close_files, s, NULL) < 0)
+        if (on_worker(close_files, s, NULL) < 0)
             (void)close_files(s, NULL);
         ws_sqlite_unref(s);
         return r;

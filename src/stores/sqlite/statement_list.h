@@ -1,6 +1,6 @@
-/* stores/sqlite/statement_list.h — the statements: WS_STATEMENT(name, SQL) for each, by whoever includes it.
+/* stores/sqlite/statement_list.h — the statements: WS_STATEMENT(name, SQL) for each, defined by the includer.
  *
- * No guard: it is included for their names (store.h) and for their texts (statements.c).
+ * No include guard: it is included for their names (store.h) and for their texts (statements.c).
  */
 
 /* ---- The writer's ---------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ WS_STATEMENT(WS_HOLD_NODE,
                                                                               "holder IS ?3 AND " WS_WHOLE("nodes",
                                                                                                            WS_OF_NODES))
 WS_STATEMENT(WS_ADD_THREAD, "INSERT " ADD("threads", WS_OF_THREADS, P_14))
-/* What can be changed; parameters are numbered as those of a new row. */
+/* Only columns that can change; parameters are numbered as for a new row. */
 WS_STATEMENT(WS_SET_THREAD,
              "UPDATE threads SET head = ?6, version = version + 1, queued = ?9, title = ?10, metadata = ?11,"
              " updated = ?13, at = ?14, sum = " WS_SUM(
@@ -100,7 +100,7 @@ WS_STATEMENT(WS_KEY,
                                                                    " AND route = ?2 AND key = ?3 AND created > ?4")
 WS_STATEMENTS_END(WS_OFTEN_END)
 
-/* ---- Seldom used, by either: prepared when first needed -------------------------------------------- */
+/* ---- Rarely used, by either: prepared on first use ------------------------------------------------- */
 
 WS_STATEMENT(WS_SET_BRANCH,
              "INSERT " ADD("branches", WS_OF_BRANCHES,
@@ -123,7 +123,7 @@ WS_STATEMENT(WS_FORGET_TEXT, "INSERT INTO words_text(words_text, rowid, grams) S
                              " FROM words"
                              " WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4")
 WS_STATEMENT(WS_FORGET_WORDS, "DELETE FROM words WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4")
-/* One that is damaged stays as it is: what refers to it can still be erased. */
+/* A damaged blob stays as it is: what refers to it can still be erased. */
 WS_STATEMENT(
     WS_FREE_BLOBS,
     SET_BLOB("key", "pieces", "whole", "refs - x.n",
@@ -140,8 +140,8 @@ WS_STATEMENT(WS_NODE_HELD, "SELECT tree, holder FROM nodes WHERE tenant = ?1 AND
 WS_STATEMENT(WS_NODE_UNDER, "SELECT 1 FROM nodes WHERE tenant = ?1 AND parent = ?2 AND key >= ?3 AND key <= ?4 LIMIT 1")
 WS_STATEMENT(WS_STRAY_UNDER,
              "SELECT 1 FROM stray_nodes x CROSS JOIN nodes n ON n.tenant = x.tenant"
-             " AND n.key = " WS_SEAL_CONTEXT("x.place") " WHERE x.tenant = ?1 AND n.parent = ?2 AND x.family = ?3"
-                                                        " LIMIT 1")
+             " AND n.key = " WS_SIGNED_KEY("x.place") " WHERE x.tenant = ?1 AND n.parent = ?2 AND x.family = ?3"
+                                                      " LIMIT 1")
 WS_STATEMENT(WS_LOG_NEWEST, "SELECT max(id) FROM log")
 WS_STATEMENT(WS_LOG_KEEP, "INSERT OR REPLACE INTO log(id, tenant, node, pos, n, format, sum) VALUES(?1, 0, 0, 0, 0, 0,"
                           " " WS_SUM("log", "0, 0, 0, 0, NULL, 0, NULL, NULL") ")")
@@ -170,7 +170,7 @@ WS_STATEMENT(WS_COUNT_REF, SET_BLOB("key", "pieces", "whole", "refs + ?2",
 WS_STATEMENT(WS_OWN_NODES, "SELECT " NODE " FROM nodes n" BRANCH " WHERE n." OF_TENANT
                            " AND n.key >= ?2 AND n.key <= ?3 ORDER BY n.key LIMIT ?4")
 WS_STATEMENT(WS_STRAY_NODES, "SELECT " NODE " FROM stray_nodes x CROSS JOIN nodes n ON n.tenant = x.tenant"
-                             " AND n.key = " WS_SEAL_CONTEXT("x.place") BRANCH
+                             " AND n.key = " WS_SIGNED_KEY("x.place") BRANCH
              " WHERE x." OF_TENANT " AND x.place >= ?2 AND x.place <= ?3 AND x.family = ?5 ORDER BY x.place LIMIT ?4")
 WS_STATEMENT(WS_OWN_THREADS, "SELECT " THREAD " FROM threads WHERE " OF_TENANT " AND id > ?2 AND id >= ?3 AND id <= ?4"
                              " ORDER BY id LIMIT ?5")
@@ -195,8 +195,8 @@ WS_STATEMENT(WS_LOOSE,
                                                   " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3")
 WS_STATEMENT(WS_OLD_RUNS, "SELECT " RUN ", number FROM runs NOT INDEXED WHERE " OF_TENANT
                           " AND number > ?2 AND created < ?3 ORDER BY number LIMIT ?4")
-/* The row that only keeps a number is of no tenant. */
-/* The row is not compared: whoever follows proposes, and what is found is read again. */
+/* The placeholder row that keeps a number taken belongs to no tenant. */
+/* The checksum is not verified: followers only propose, and what is found is read again. */
 WS_STATEMENT(WS_FOLLOW, "SELECT l.id, t.name, l.node, l.pos, l.n, l.run, l.format, l.body, l.tape FROM log l"
                         " CROSS JOIN tenants t ON t.id = l.tenant WHERE l.id > ?1 ORDER BY l.id LIMIT ?2")
 WS_STATEMENT(WS_LEARNED, "SELECT value, " WS_WHOLE("meta", WS_OF_META) " FROM meta WHERE name = 'learned'")

@@ -1,21 +1,20 @@
-/* stores/sqlite/store.h — the SQLite store as its files see it.
+/* stores/sqlite/store.h — internals of the SQLite store, shared by its files.
  *
- *   sqlite.c         opening, closing, the life of the struct
- *   tables.c  the tables from version to version, the file we will not touch
- *   statements.c
- *                    the statements over them
- *   conn.c    a connection, its statements, what SQLite's results mean
- *   sum.c     the checksums of rows
- *   writer.c  the queue, who writes what waits in it, checkpoints
- *   batch.c   many commits in one transaction, and its sync
- *   change.c  one commit inside the writer's transaction: what is added, and set
- *   drop.c    what is changed in place, and deleted
- *   blob.c    values, blobs and who refers to them
- *   read.c    reading, on workers, each with a connection of the pool
- *   search.c  following the log, and the words that are learned from it
- *   grams.c   what the index of words keeps of a text
- *   loss.c    what a log must hold that an unclean stop has left, and a start without what is missing
- *   reserve.c room that is kept for the ends of runs on a full disk
+ *   sqlite.c      opening, closing, the lifetime of the struct
+ *   tables.c      the tables of each version, and which files are refused
+ *   statements.c  the SQL statements
+ *   conn.c        a connection, its statements, SQLite's result codes as errors
+ *   sum.c         the checksums of rows
+ *   writer.c      the queue of commits, who writes them, checkpoints of the WAL
+ *   batch.c       many commits in one transaction, and its sync
+ *   change.c      one commit inside the writer's transaction: what is added and set
+ *   drop.c        changes in place, and deletions
+ *   blob.c        values, blobs and references to them
+ *   read.c        reads, on workers, each with a connection from the pool
+ *   search.c      following the log, and the search index
+ *   grams.c       what the search index stores of a text
+ *   loss.c        checks of the WAL after an unclean stop, and starting with a loss
+ *   reserve.c     reserved disk space for a full disk
  */
 #ifndef WS_SQLITE_STORE_H
 #define WS_SQLITE_STORE_H
@@ -29,7 +28,7 @@
 #include "stores/sqlite/sqlite.h"
 #include "stores/sqlite/vfs.h"
 
-/* ---- Statements, prepared once a connection -------------------------------------------------------- */
+/* ---- Statements, prepared once per connection ------------------------------------------------------ */
 
 enum ws_statement {
 #define WS_STATEMENT(name, sql) name,
@@ -43,7 +42,7 @@ enum ws_statement {
 struct ws_conn {
     struct wb_link link; /* in the pool of readers */
     sqlite3       *db;
-    sqlite3_stmt  *st[WS_STATEMENTS]; /* those of its kind */
+    sqlite3_stmt  *st[WS_STATEMENTS]; /* only those of its kind */
 };
 
 struct ws_sqlite;
@@ -53,32 +52,33 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
 int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 void ws_conn_close(struct ws_conn *c);
 
-/* One of those that are seldom used. */
+/* Prepares a statement on first use. */
 int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sqlite3_stmt **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* SQL without parameters. */
 int ws_conn_exec(struct ws_sqlite *s, struct ws_conn *c, const char *sql, struct upp_err *err) UPP_MUST_CHECK;
-/* The first column of the first row of a query, as a number; 0 where there is no row. */
+/* The first column of the first row of a query, as a number; 0 if there is no row. */
 int ws_conn_number(struct ws_sqlite *s, struct ws_conn *c, const char *sql, int64_t *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: a row. 0: over. WS_CONSTRAINT: it must be unique and is not. <0: failed. All but a row reset the statement. */
+/* 1: a row. 0: done. WS_CONSTRAINT: a uniqueness constraint failed. <0: failed. Resets the statement unless it returns
+ * a row. */
 enum { WS_CONSTRAINT = 2 };
 int  ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
 void ws_resetp(sqlite3_stmt **st);
 
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
 
-/* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL, a lock of another
- * program's WS_LOCKED, a row whose sum is wrong WS_DAMAGED: that one is named, and all others go on. */
+/* An SQLite result as an error of ours that names the file. Causes: WL_DISK_FULL; WS_LOCKED: another program has locked
+ * the file; WS_DAMAGED: a row has a wrong checksum (the message names it; other calls continue). */
 #define WS_LOCKED  "locked"
 #define WS_DAMAGED "damaged row"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
-int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file is not where it was opened */
+int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file was deleted or replaced */
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
 
-/* Compares a row, whose first n columns are those of its sum and whose next one is the sum. */
+/* Verifies a row whose first n columns are those of its checksum, and whose next one is the checksum. */
 int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Binding. Texts and ids are borrowed until the statement is reset. */
@@ -86,7 +86,7 @@ static inline void ws_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 {
     (void)sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
-static inline void ws_bind_str(sqlite3_stmt *st, int i, struct upp_str s) /* no text: NULL */
+static inline void ws_bind_str(sqlite3_stmt *st, int i, struct upp_str s) /* NULL: SQL NULL */
 {
     (void)sqlite3_bind_blob64(st, i, s.p, s.n, SQLITE_STATIC);
 }
@@ -106,14 +106,14 @@ static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_u
         ws_bind_id(st, i, u);
 }
 
-/* The first n columns of a thing, from parameter i on. */
+/* Binds the first n columns of an object, from parameter i on. */
 void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing);
 
 /* One parameter: WS_N a number, WS_A a name, WS_S a text or NULL, WS_I an id, WS_O an id or NULL, WS_K a blob's key. */
 struct ws_arg {
     bool           is_number;
     uint64_t       n;
-    struct upp_str s; /* no text: NULL */
+    struct upp_str s; /* NULL: SQL NULL */
 };
 #define WS_N(x) ((struct ws_arg){.is_number = true, .n = (uint64_t)(x)})
 #define WS_S(x) ((struct ws_arg){.s = (x)})
@@ -139,12 +139,12 @@ struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 
 enum {
     WS_READERS        = 8,    /* connections that read at the same time */
-    WS_ENDS           = 8192, /* nodes whose end the writer remembers */
-    WS_TENANTS        = 256,  /* tenants whose number it remembers */
+    WS_ENDS           = 8192, /* node ends that the writer caches */
+    WS_TENANTS        = 256,  /* tenant numbers that the writer caches */
     WS_QUEUE_MAX      = 16384,
     WS_BATCH_COMMITS  = 1024,
     WS_BATCH_BYTES    = 8 << 20,
-    WS_BATCHES_A_JOB  = 16, /* then somebody else's worker goes on */
+    WS_BATCHES_A_JOB  = 16, /* then another job continues, so that other work gets the worker */
     WS_FLUSH_MS       = 1000,
     WS_WAL_PAGES      = 4096,
     WS_CACHE_KIB      = 64 << 10,
@@ -153,15 +153,15 @@ enum {
     WS_RESERVE_KIB    = 1024,
 };
 
-/* Where the log of a node ends. */
+/* The end of a node's log, cached. */
 struct ws_end {
     uint64_t node, next;
-    int64_t  tenant; /* 0: an empty place */
+    int64_t  tenant; /* 0: an empty slot */
 };
 
 struct ws_tenant {
     struct upp_str name;      /* in `bytes` */
-    int64_t        id;        /* 0: an empty place */
+    int64_t        id;        /* 0: an empty slot */
     char           bytes[64]; /* longer names are looked up each time */
 };
 
@@ -169,57 +169,57 @@ struct ws_waiter;
 
 struct ws_sqlite {
     struct wl_store         store;
-    _Atomic unsigned        refs;  /* the owner's, those of background fibers and jobs */
-    _Atomic unsigned        reads; /* under way, or waiting for a worker */
+    _Atomic unsigned        refs;  /* of the owner, of background fibers and of jobs */
+    _Atomic unsigned        reads; /* in progress, or waiting for a worker */
     struct ws_sqlite_opts   opts;
     char                   *path;
     struct ws_vfs           vfs;
     struct ws_lock          lock_file;
-    struct ws_promise       promise; /* of whoever writes */
-    struct ws_promise_look *look;    /* how it was found; while it is opened */
-    bool                    open;    /* all of it went well */
+    struct ws_promise       promise; /* updated by the current writer */
+    struct ws_promise_look *look;    /* what was found; while the store is being opened */
+    bool                    open;    /* opening succeeded */
 
-    pthread_mutex_t   lock; /* of all to the next line */
-    pthread_cond_t    idle; /* a reader was given back; the writer, or a checkpoint, has ended */
+    pthread_mutex_t   lock; /* protects everything up to the line below */
+    pthread_cond_t    idle; /* a reader was returned; the writer, or a checkpoint, has ended */
     struct wb_link    queue;
     size_t            queued;
-    bool              writing; /* a leader has been chosen: it, or its job, will look at the queue */
+    bool              writing; /* a leader has been chosen: it, or its job, will take the queue */
     bool              closing;
     bool              checkpoint_asked, checkpointing;
-    bool              log_rest;    /* a checkpoint has ended: the writer moves what was appended meanwhile */
-    bool              flush_asked; /* a fiber will see to it */
+    bool              wal_rest;    /* a checkpoint has ended: the writer checkpoints what was appended meanwhile */
+    bool              flush_asked; /* a fiber will flush */
     struct wb_link    readers;
     unsigned          n_readers;
     struct ws_waiter *closer;
     /* ---- */
 
-    /* Of whoever writes: one at a time. */
+    /* Used only by the current writer (one at a time). */
     struct ws_conn writer;
-    bool           unsynced;   /* transactions are in the log that no sync has followed */
-    bool           full;       /* synchronous is FULL now, else NORMAL */
-    bool           appended;   /* the commit that just ended put something into the log */
-    bool           strays;     /* there are threads whose ids are not of their family */
-    int64_t        row;        /* the newest of the table `log` that it has added */
-    bool           broken;     /* a transaction could not be rolled back */
-    bool           disk_full;  /* only last words are taken */
-    bool           steady;     /* the log was not moved since the last transaction: the next one only appends to it */
-    uint64_t       here_again; /* from when on a loop may write again itself (monotonic ns): the disk made it wait */
-    uint64_t       told_full;  /* when somebody was told of it; ms */
+    bool           unsynced;       /* the WAL has transactions that were not synced */
+    bool           full;           /* synchronous is FULL now, otherwise NORMAL */
+    bool           appended;       /* the last commit wrote to the WAL */
+    bool           strays;         /* there are threads whose ids are not of their family */
+    int64_t        row;            /* the newest row of the table `log` that it added */
+    bool           broken;         /* a transaction could not be rolled back */
+    bool           disk_full;      /* only commits that end or cancel runs, or delete, are accepted */
+    bool           steady;         /* no checkpoint since the last transaction: the next one only appends to the WAL */
+    uint64_t       here_again;     /* when a loop may write again itself (monotonic ns), after the disk made it wait */
+    uint64_t       logged_full_ms; /* when it was last logged; ms */
     struct {
         char         *path;
         sqlite3_file *file; /* NULL: not opened */
     } reserve;
-    int              wal_pages; /* in the log after the last commit */
-    int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
-    int64_t          now_ms;    /* of this transaction */
-    struct upp_str   user;      /* whose commit it is */
-    bool             forgot;    /* a row was set, or dropped, in this transaction */
-    bool             tidy;      /* the index of words holds nothing of what was forgotten */
-    _Atomic uint64_t changes;   /* how often that was: counted before it is written, and when it can be read */
+    int              wal_pages;     /* frames in the WAL after the last commit */
+    int              wal_requested; /* wal_pages when a checkpoint was last requested; 0: the WAL was restarted */
+    int64_t          now_ms;        /* time of this transaction */
+    struct upp_str   user;          /* user of the current commit */
+    bool             rows_changed;  /* this transaction has set or dropped a row */
+    bool             tidy;          /* the search index contains no deleted entries */
+    _Atomic uint64_t changes;       /* such changes: counted before they are written, and again when readable */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
 
-    struct ws_conn checkpointer; /* of whoever checkpoints: one at a time; opened when first needed */
+    struct ws_conn checkpointer; /* used by one checkpoint at a time; opened on first use */
 };
 
 static inline struct ws_sqlite *ws_sqlite(struct wl_store *s)
@@ -235,7 +235,7 @@ void ws_sqlite_unref(struct ws_sqlite *s);
 
 enum { WS_SCHEMA = 3 }; /* the version that we know and write */
 
-/* Makes the tables in an empty file, brings those of an older version to ours, looks at those of any other. */
+/* Creates the tables in an empty file, migrates those of an older version, checks those of any other. */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Fills the tables of strays from threads and nodes. */
@@ -244,10 +244,10 @@ extern const char ws_tables_strays[];
 /* In one transaction, from that version on (0: an empty file). */
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Keys are unsigned and SQL's numbers are not: with the first bit turned they are in the right order. Works both ways.
- */
-#define WS_SEAL_CONTEXT(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
-static inline int64_t ws_seal_context(uint64_t key)
+/* Keys are unsigned, SQL integers are signed: with the first bit flipped they sort in the right order. Works both
+ * ways. */
+#define WS_SIGNED_KEY(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
+static inline int64_t ws_signed_key(uint64_t key)
 {
     return (int64_t)(key ^ UINT64_C(1) << 63);
 }
@@ -260,7 +260,7 @@ extern const char *const ws_statements[WS_STATEMENTS];
 
 WEFT_SUSPENDS int ws_writer_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
 
-/* No commit comes any more: waits until those that are under way, and a checkpoint, are over. */
+/* Refuses further commits, and waits until those in progress, and a checkpoint, have ended. */
 WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s);
 
 /* ---- batch.c ---- */
@@ -274,28 +274,28 @@ struct ws_item {
     struct upp_err    err;
 };
 
-/* All of them, a list of ws_item, in one transaction; each gets its result. By whoever writes, as all of these. */
+/* Writes a list of ws_item in one transaction; each gets its result. Only for the current writer, like all of these. */
 void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err);
 
-/* Moves the log into the database; what SQLite says. On any thread. */
+/* Checkpoints the WAL; returns SQLite's result. On any thread. */
 int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode);
 
-/* Syncs what no sync has followed. */
+/* Syncs the WAL if it has unsynced transactions. */
 int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
-int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's after each commit */
+int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's WAL hook */
 
-/* Fails once a sync has failed: then nothing is acknowledged any more. */
+/* Fails once a sync has failed: then no commit is acknowledged any more. */
 int ws_poisoned(struct ws_sqlite *s, struct upp_err *err);
 
 /* ---- change.c ---- */
 
-/* Applies the changes one after the other; *done says how many. */
+/* Applies the changes in order; *done: how many were applied. */
 int  ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;
-void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* it was rolled back */
+void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* after its rollback: fixes the caches */
 void ws_change_forget_all(struct ws_sqlite *s);
 
-/* Runs a statement of whoever writes: 0, WS_CONSTRAINT or a failure; 1 where it gives a row, and is reset by whoever
- * has read it. */
+/* Runs a statement of the writer: 0, WS_CONSTRAINT or a failure; 1: it returned a row, and the caller resets it after
+ * reading. */
 int ws_do(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n,
           struct upp_err *err) UPP_MUST_CHECK;
 #define WS_DO(s, i, err, ...)                                                                                          \
@@ -304,10 +304,10 @@ static inline sqlite3_stmt *ws_row_of(struct ws_sqlite *s, enum ws_statement i)
 {
     return s->writer.st[i];
 }
-/* The same, of a row's first column as a number; 0 where there is none. */
+/* The same, for a row's first column as a number; 0 if there is no row. */
 int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, int64_t *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
-/* The same over a table whose columns begin with the tenant and, where it is not NULL, the user. */
+/* The same for a table whose columns begin with the tenant and, unless `user` is NULL, the user. */
 int                ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
                               const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
 static inline bool ws_changed(struct ws_sqlite *s)
@@ -317,7 +317,7 @@ static inline bool ws_changed(struct ws_sqlite *s)
 int  ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key,
                        struct upp_err *err) UPP_MUST_CHECK; /* 1: yes */
 void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node);
-/* After a change of version `given` that met nothing. */
+/* The error of a change with version `given` that changed no row. */
 int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
                       const struct wb_uuid *id, uint32_t given, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -327,49 +327,49 @@ typedef int ws_change_fn(struct ws_sqlite *s, int64_t tenant, const struct wl_ch
 /* ---- drop.c ---- */
 
 ws_change_fn ws_set_node, ws_set_row, ws_drop_thread, ws_drop_node, ws_drop_run, ws_drop_alias;
-/* What a node or thread has that is not of its own family's ids, and the texts of a branch. */
-int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
-int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t,
-                         struct upp_err *err) UPP_MUST_CHECK;
+/* Adds a node or thread to the tables of strays if its id is not of its family, and stores the texts of a branch. */
+int ws_add_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
+int ws_add_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t,
+                        struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- blob.c ---- */
 
-enum { WS_PIECE_BITS = 20 }; /* of a piece's id: its number */
+enum { WS_PIECE_BITS = 20 }; /* low bits of a piece's id: its number */
 _Static_assert(1 << WS_PIECE_BITS == WS_PIECES_MAX, "every number of a piece fits");
 
 ws_change_fn ws_put_value, ws_drop_value, ws_add_piece, ws_name_blob, ws_drop_blob, ws_add_ref, ws_drop_ref;
 
-/* What the search knew of the entries from..to-1 of a node. */
+/* Drops the entries from..to-1 of a node from the search index. */
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- loss.c ---- */
 
-/* Is all there that was acknowledged? Else it is refused; or, with accept_loss, what is damaged is put aside. Before
- * SQLite opens the file; then what can be seen only in the database. */
-int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
-int ws_loss_ask(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+/* Is everything there that was acknowledged? If not, refuses; or, with accept_loss, sets the damaged WAL aside. The
+ * first checks the files before SQLite opens them; the second what only the tables show. */
+int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
-void ws_loss_done(struct ws_sqlite *s, bool undo); /* undo: what was put aside goes back */
+void ws_loss_done(struct ws_sqlite *s, bool undo); /* undo: puts the WAL back that was set aside */
 
-/* Gives the database an id, where it has none, and writes down what was accepted: 1 where it wrote anything. */
+/* Gives the database an id if it has none, and records an accepted loss. 1: it wrote something. */
 int ws_loss_record(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- reserve.c ---- */
 
-/* Takes the room, or takes it again; false: there is none. By whoever writes, as all of these. */
+/* Takes the reserve, or takes it again; false: there is no room. Only for the current writer, like all of these. */
 bool ws_reserve_fill(struct ws_sqlite *s) UPP_MUST_CHECK;
-void ws_reserve_release(struct ws_sqlite *s); /* gives it to the disk */
-void ws_reserve_close(struct ws_sqlite *s);   /* leaves it where it is */
-/* Does it cancel or end a run, or only delete? Also a commit of nothing. */
-bool ws_last_words(const struct wl_commit *c);
+void ws_reserve_release(struct ws_sqlite *s); /* gives the space back to the disk */
+void ws_reserve_close(struct ws_sqlite *s);   /* leaves the file as it is */
+/* Does it cancel or end a run, or only delete? Also true for an empty commit. */
+bool ws_allowed_when_full(const struct wl_commit *c);
 
 /* ---- search.c ---- */
 
-/* Which kind of index it is to have; where it has another, that is forgotten: 1. */
+/* Reads the kind of index; if another is configured, drops the index: 1. */
 int  ws_index_open(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
-void ws_forgot(struct ws_sqlite *s);        /* a row was set, or dropped */
-void ws_forgot_by_all(struct ws_sqlite *s); /* the transaction is over */
+void ws_rows_changed(struct ws_sqlite *s);     /* a row was set or dropped */
+void ws_rows_changed_end(struct ws_sqlite *s); /* the transaction has ended */
 
 ws_change_fn ws_learn, ws_tidy;
 

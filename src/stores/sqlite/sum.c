@@ -24,10 +24,10 @@ const struct ws_summed ws_summed[] = {
     {NULL, NULL},
 };
 
-/* ---- The sum ----------------------------------------------------------------------------------------------- */
+/* ---- The checksum ------------------------------------------------------------------------------------------ */
 
-/* Every step can be undone, so that one word that differs always makes a difference of 64 bits; only the last cut to 32
- * can lose it. Four words at a time do not wait for each other. */
+/* Every step is invertible, so one differing word always yields a different 64-bit state; only the final reduction to
+ * 32 bits can lose the difference. Four words are processed in parallel. */
 static const uint64_t seeds[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u};
 
 static inline uint64_t stir(uint64_t h, uint64_t word)
@@ -36,7 +36,7 @@ static inline uint64_t stir(uint64_t h, uint64_t word)
     return h ^ h >> 29;
 }
 
-/* The same with less: for words of which there are many, and which are stirred again. */
+/* A cheaper step: for long texts, whose lanes are stirred again at the end. */
 static inline uint64_t turn(uint64_t h, uint64_t word)
 {
     h ^= word;
@@ -55,14 +55,14 @@ static uint64_t stir_bytes(uint64_t h, const unsigned char *p, size_t n)
     enum { LANES = 4, STEP = 8 * LANES };
     const size_t all = n;
     if (n >= STEP) {
-        uint64_t commit_lock[LANES];
+        uint64_t lane[LANES];
         for (int i = 0; i < LANES; i++)
-            commit_lock[i] = h ^ seeds[i];
+            lane[i] = h ^ seeds[i];
         for (; n >= STEP; p += STEP, n -= STEP)
             for (int i = 0; i < LANES; i++)
-                commit_lock[i] = turn(commit_lock[i], word_at(p + 8 * i));
+                lane[i] = turn(lane[i], word_at(p + 8 * i));
         for (int i = 0; i < LANES; i++)
-            h = stir(h, commit_lock[i]);
+            h = stir(h, lane[i]);
     }
     for (; n >= 8; p += 8, n -= 8)
         h = stir(h, word_at(p));
@@ -72,7 +72,7 @@ static uint64_t stir_bytes(uint64_t h, const unsigned char *p, size_t n)
     return stir(stir(h, word_at(rest)), all);
 }
 
-/* Values that are not the same, or not of the same type, differ. */
+/* Makes values of different types differ. */
 static inline uint64_t of_type(uint64_t h, int type)
 {
     return h ^ (uint64_t)type * 0x94d049bb133111ebu;
@@ -86,18 +86,18 @@ static uint64_t stir_value(uint64_t h, sqlite3_value *v)
         return stir(h, (uint64_t)sqlite3_value_int64(v));
     if (type == SQLITE_NULL)
         return stir(h, 0);
-    const unsigned char *p = sqlite3_value_blob(v); /* a real number, which no table of ours has, is its text */
+    const unsigned char *p = sqlite3_value_blob(v); /* a real number, which no table of ours has, counts as its text */
     return stir_bytes(h, p, p ? (size_t)sqlite3_value_bytes(v) : 0);
 }
 
-/* 32 bits with a sign: what SQLite keeps in four bytes. */
+/* 32 bits, signed: SQLite stores that in four bytes. */
 static inline sqlite3_int64 finish(uint64_t h)
 {
     h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
     return (int32_t)(h >> 32);
 }
 
-/* Names of tables have at most eight letters, and are known when this is compiled where it matters. */
+/* Table names have at most eight letters, and are compile-time constants where speed matters. */
 static inline uint64_t begin(const char *table)
 {
     uint64_t name = 0;
@@ -106,11 +106,11 @@ static inline uint64_t begin(const char *table)
     return stir(seeds[1], name);
 }
 
-/* ---- The name of a row ------------------------------------------------------------------------------------- */
+/* ---- Naming a row ------------------------------------------------------------------------------------------ */
 
 enum how { NUMBER, KEY, POSITION, ID, TEXT, PIECE };
 
-/* Which columns name a row. */
+/* The columns that identify a row. */
 static const struct {
     const char *table;
     struct {
@@ -134,9 +134,9 @@ static const struct {
 
 static int put_bytes(char *out, size_t room, enum how how, sqlite3_value *v)
 {
-    enum { SHOWN = 40 };
+    enum { PRINTED = 40 };
     const unsigned char *p = sqlite3_value_blob(v);
-    size_t               n = WB_MIN((size_t)sqlite3_value_bytes(v), (size_t)SHOWN), k = 0;
+    size_t               n = WB_MIN((size_t)sqlite3_value_bytes(v), (size_t)PRINTED), k = 0;
     bool                 text = how == TEXT;
     for (size_t i = 0; text && p && i < n; i++)
         text = isascii(p[i]) && isprint(p[i]);
@@ -157,7 +157,7 @@ static int put_part(char *out, size_t room, enum how how, sqlite3_value *v)
         return snprintf(out, room, "%016llx", (unsigned long long)x);
     case POSITION:
         return snprintf(out, room, "%llu.%u", (unsigned long long)(x >> 16), (unsigned)(x & 0xffff));
-    case PIECE: /* its id is the blob's number and its own */
+    case PIECE: /* its id combines the blob's number and its own */
         return snprintf(out, room, "%llu, piece %u", (unsigned long long)(x >> 20), (unsigned)(x & 0xfffff));
     case ID:
     case TEXT:
@@ -249,7 +249,7 @@ static void check_whole(sqlite3_context *c, int n, sqlite3_value **v)
     }
     name_row(name, table_of(v[1]), n - 2, v + 2);
     sqlite3_result_error(c, name, -1);
-    sqlite3_result_error_code(c, SQLITE_FORMAT); /* SQLite itself does not use it */
+    sqlite3_result_error_code(c, SQLITE_FORMAT); /* SQLite itself does not use this code */
 }
 
 static void name_damage(sqlite3_context *c, int n, sqlite3_value **v)
@@ -286,7 +286,7 @@ int ws_sum_all(sqlite3 *db)
 
 /* ---- In C -------------------------------------------------------------------------------------------------- */
 
-/* A connection of ours is used by one thread at a time, so that its columns are as good as any value. */
+/* Each connection is used by one thread at a time, so its column values can be used as ordinary (protected) values. */
 bool ws_sum_holds(sqlite3_stmt *st, const char *table, int n, char name[WS_SUM_NAME])
 {
     enum { MOST = 16 };

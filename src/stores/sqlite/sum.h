@@ -1,16 +1,16 @@
 /* stores/sqlite/sum.h — a checksum in each row, over its table's name and all of its columns.
  *
- * Disks change bytes, and a changed text is still a text. The sum is a number of 32 bits in the column `sum`: four
- * bytes and one of the record's head. It is over the key too, so that a row that stands in another's place is noticed.
- * Where the key is a number that SQLite gives (log, runs, blobs), the row's own key counts instead.
+ * Disks change bytes, and a changed text is still a text. The checksum is a 32-bit number in the column `sum`: four
+ * bytes and one in the record header. It covers the key too, so a row in another row's place is noticed. If SQLite
+ * assigns the key (log, runs, blobs), the row's own key counts instead.
  *
- * Statements make and compare it with three functions of SQL:
+ * Statements compute and verify it with three SQL functions:
  *
- *     weft_sum(table, columns...)           the sum
+ *     weft_sum(table, columns...)           the checksum
  *     weft_whole(sum, table, columns...)    1, or the statement fails with SQLITE_FORMAT and a name for the row
  *     weft_damage(sum, table, columns...)   NULL, or a name for the row
  *
- * It finds damage, not malice: whoever writes the file can compute it (docs/storage.md, Encryption).
+ * It detects damage, not malice: whoever can write the file can compute it (docs/storage.md, Encryption).
  */
 #ifndef WS_SQLITE_SUM_H
 #define WS_SQLITE_SUM_H
@@ -18,7 +18,7 @@
 #include <sqlite3.h>
 #include "log/store.h"
 
-/* The columns, in the order in which they count. */
+/* The columns, in checksum order. */
 #define WS_OF_META    "name, value"
 #define WS_OF_TENANTS "id, name"
 #define WS_OF_LOG     "tenant, node, pos, n, run, format, body, tape"
@@ -40,25 +40,25 @@ enum { WS_LOG_COLUMNS = 8, WS_PIECES_COLUMNS = 2 };
 #define WS_SUM(table, columns)   "weft_sum('" table "', " columns ")"
 #define WS_WHOLE(table, columns) "weft_whole(sum, '" table "', " columns ")"
 
-/* Every table that has sums; the last one has no name. */
+/* Every table that has checksums; ends with a NULL name. */
 struct ws_summed {
     const char *table, *columns;
 };
 extern const struct ws_summed ws_summed[];
 
-/* Makes the three functions known to a connection: an SQLite result. */
+/* Registers the three functions with a connection. Returns an SQLite result code. */
 int ws_sum_functions(sqlite3 *db);
 
-/* Gives every row of every table its sum. */
+/* Sets the checksum of every row of every table. */
 int ws_sum_all(sqlite3 *db);
 
-/* That of a row of the log: a step writes one, and need not go through SQL for it. */
+/* The checksum of a row of the log, computed without SQL because every step writes one. */
 int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row);
 
 enum { WS_SUM_NAME = 256 };
 
-/* Compares the sum that stands behind n columns of a row, without reading them again. false: it is damaged, and `name`
- * says which it is. */
+/* Verifies the checksum after n columns of a row, without reading them again. false: the row is damaged, and `name`
+ * identifies it. */
 bool ws_sum_holds(sqlite3_stmt *st, const char *table, int n, char name[WS_SUM_NAME]) UPP_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
-/* stores/sqlite/tables.c — the tables, from version to version. docs/storage.md says why they look like this.
+/* stores/sqlite/tables.c — the tables of each version. docs/storage.md explains why they look like this.
  *
- * A new file goes through the same steps as an old one, so that both end with the same tables. All steps that a file
- * lacks are one transaction: cut off anywhere it is what it was.
+ * A new file goes through the same steps as an old one, so that both end with the same tables. All missing steps are
+ * one transaction: if it is interrupted, the file is unchanged.
  */
 #include "base/crash.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@
 #include "stores/sqlite/sum.h"
 
 enum {
-    MIN_READER = 3,          /* what we write can be read by programs that know this number (docs/storage.md) */
+    MIN_READER = 3,          /* programs that know this version can read what we write (docs/storage.md) */
     APP_ID     = 0x57656674, /* "Weft" */
 };
 
@@ -44,14 +44,14 @@ static const char to_1[] =
     " object BLOB NOT NULL, created INTEGER NOT NULL, PRIMARY KEY(tenant, route, key)) WITHOUT ROWID;"
     "CREATE INDEX keys_age ON keys(created);";
 
-/* Ids of families, deleting, blobs, values, the search.
+/* Families of ids, deleting, blobs, values, search.
  *
- *  - Texts of branches stand beside `nodes`: a fork has none, and pays nothing for them.
- *  - Strays are found under the family of their tree and, below a sub thread, under that of the thread at the top.
- *  - A piece's id is the blob's number and its own, so that it needs no index.
- *  - `words_text` is over `words` and is told of what comes and goes there by whoever writes: no trigger may use a
- *    virtual table of a schema that is not trusted.
- *  - `loose`: since when nothing refers to the blob; NULL where something does. */
+ *  - Texts of branches are outside `nodes`: a fork has none, and pays nothing for them.
+ *  - Strays are found under the family of their tree and, below a sub-thread, under that of the topmost thread.
+ *  - A piece's id combines the blob's number and its own, so it needs no index.
+ *  - `words_text` indexes `words`; the writer updates it explicitly, because no trigger may use a virtual table of an
+ *    untrusted schema.
+ *  - `loose`: since when nothing refers to the blob; NULL if something does. */
 static const char to_2[] =
     "ALTER TABLE threads ADD COLUMN at INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE runs ADD COLUMN swept INTEGER NOT NULL DEFAULT 0;"
@@ -79,9 +79,9 @@ static const char to_2[] =
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
     "INSERT INTO meta VALUES('learned', 0);";
 
-/* Checksums. Tables that are nothing but their keys have none: what is served is read from the rows they lead to.
+/* Checksums. Tables that consist only of their keys have none: content is read from the rows they lead to.
  *
- * And an index of words without the texts (grams.h). It is learned anew, as the log is read. */
+ * And an index of words without the texts (grams.h). It is rebuilt by following the log. */
 static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "ALTER TABLE tenants ADD COLUMN sum INTEGER;"
                            "ALTER TABLE log ADD COLUMN sum INTEGER;"
@@ -105,9 +105,9 @@ static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "INSERT INTO meta(name, value) VALUES('search', 2);"; /* WL_INDEX_WORDS */
 _Static_assert(WL_INDEX_WORDS == 2, "what a new file has");
 
-/* Every step of it may be done again. */
+/* Each of its statements can be repeated. */
 const char ws_tables_strays[] =
-    /* Every thread with the family of the one at its top. */
+    /* Every thread with the family of its topmost ancestor. */
     "CREATE TABLE kin(tenant, id, tree, family, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
     "CREATE INDEX kin_above ON threads(tenant, parent) WHERE parent IS NOT NULL;"
     "WITH RECURSIVE below(tenant, id, tree, family) AS ("
@@ -120,17 +120,17 @@ const char ws_tables_strays[] =
     "INSERT OR IGNORE INTO stray_threads SELECT tenant, substr(tree, 1, 4), id FROM threads"
     " WHERE substr(id, 1, 4) <> substr(tree, 1, 4);"
     "INSERT OR IGNORE INTO stray_threads SELECT tenant, family, id FROM kin WHERE substr(id, 1, 4) <> family;"
-    "INSERT OR IGNORE INTO stray_nodes SELECT tenant, substr(tree, 1, 4), " WS_SEAL_CONTEXT(
+    "INSERT OR IGNORE INTO stray_nodes SELECT tenant, substr(tree, 1, 4), " WS_SIGNED_KEY(
         "key") " FROM nodes"
                " WHERE printf('%08X', key >> 32 & 0xffffffff) <> hex(substr(tree, 1, 4));"
-               "INSERT OR IGNORE INTO stray_nodes SELECT n.tenant, k.family, " WS_SEAL_CONTEXT(
+               "INSERT OR IGNORE INTO stray_nodes SELECT n.tenant, k.family, " WS_SIGNED_KEY(
                    "n.key") " FROM kin k"
                             " JOIN nodes n ON n.tenant = k.tenant AND n.tree = k.tree WHERE k.family <> substr(k.tree, "
                             "1, 4)"
                             " AND printf('%08X', n.key >> 32 & 0xffffffff) <> hex(k.family);"
                             "DROP TABLE kin;";
 
-/* [i]: from version i to i + 1. What is filled from what is there already is not done to a new file. */
+/* [i]: from version i to i + 1. `fill` derives data from existing rows and is skipped for a new file. */
 static const struct {
     const char *tables, *fill;
 } steps[] = {{to_1, ""}, {to_2, ws_tables_strays}, {to_3, ""}};
@@ -169,7 +169,7 @@ static int refused(struct ws_sqlite *s, struct upp_err *err, const char *why)
     return r;
 }
 
-/* Which version of the tables the file holds; 0: none, it is empty. */
+/* The version of the tables in the file; 0: it is empty. */
 static int look(struct ws_sqlite *s, struct ws_conn *c, int64_t *ret, struct upp_err *err)
 {
     int64_t app, tables, reader;
@@ -212,7 +212,7 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
         return refused(s, err, "the tables are those of an older weft: open it once for writing (`weft run`, `serve`)");
     if (s->opts.read_only)
         return 0;
-    if (version == 0) /* these two count only before anything is written */
+    if (version == 0) /* these two take effect only before anything is written */
         r = ws_conn_exec(s, c, "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;", err);
     int64_t wal = 0;
     if (r >= 0)

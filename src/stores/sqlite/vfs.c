@@ -18,9 +18,9 @@ enum { TRIES = 100 };
 struct file {
     sqlite3_file   base; /* our methods; must be first */
     struct ws_vfs *v;
-    const char    *path;     /* SQLite keeps it as long as the file is open; NULL: a temporary one */
-    int            fd;       /* as the open hook saw it; -1: not known */
-    bool           wal, new; /* new: its name may not be on disk yet */
+    const char    *path;     /* SQLite keeps it as long as the file is open; NULL: a temporary file */
+    int            fd;       /* as the open hook returned it; -1: unknown */
+    bool           wal, new; /* new: its directory entry may not be on disk yet */
     sqlite3_file  *below;
 };
 
@@ -34,7 +34,7 @@ static sqlite3_file *below(sqlite3_file *f)
     return file(f)->below;
 }
 
-/* ---- Files that must stay ----------------------------------------------------------------------------- */
+/* ---- Files that must stay in place -------------------------------------------------------------------- */
 
 static void watch(struct ws_watched *w, const struct file *f)
 {
@@ -44,13 +44,13 @@ static void watch(struct ws_watched *w, const struct file *f)
     *w = (struct ws_watched){f->path, st.st_dev, st.st_ino};
 }
 
-static bool stays(const struct ws_watched *w)
+static bool is_in_place(const struct ws_watched *w)
 {
     struct stat st;
     if (!w->path)
         return true;
     if (stat(w->path, &st) != 0)
-        return errno != ENOENT && errno != ENOTDIR; /* else nobody knows */
+        return errno != ENOENT && errno != ENOTDIR; /* any other error proves nothing */
     return st.st_dev == w->device && st.st_ino == w->inode && st.st_nlink;
 }
 
@@ -61,7 +61,7 @@ bool ws_vfs_watch(struct ws_vfs *v, bool now)
     if (!now && t - atomic_load(&v->watched_ms) < EVERY_MS)
         return !atomic_load(&v->gone);
     atomic_store(&v->watched_ms, t);
-    int gone = !stays(&v->database) ? WS_GONE_DATABASE : !stays(&v->log) ? WS_GONE_LOG : WS_GONE_NONE;
+    int gone = !is_in_place(&v->database) ? WS_GONE_DATABASE : !is_in_place(&v->wal_file) ? WS_GONE_WAL : WS_GONE_NONE;
     if (gone && !atomic_load(&v->gone))
         atomic_store(&v->gone, gone);
     if (atomic_load(&v->gone))
@@ -79,10 +79,10 @@ static int sync_fd(int fd)
     return r;
 }
 
-/* Some network file systems sync names at once and refuse to be asked. */
+/* Some network file systems sync directory entries at once and refuse fsync on them. */
 static int sync_folder(const char *path)
 {
-    char        name[1024]; /* SQLite itself takes paths of 512 */
+    char        name[1024]; /* SQLite itself accepts paths of up to 512 bytes */
     const char *slash = strrchr(path, '/');
     int         n     = !slash          ? snprintf(name, sizeof name, ".")
                         : slash == path ? snprintf(name, sizeof name, "/")
@@ -121,8 +121,8 @@ static int f_sync(sqlite3_file *s, int flags)
 
 /* ---- A full disk ----------------------------------------------------------------------------------- */
 
-/* SQLite takes only ENOSPC for that, and only where it writes: not quotas, not limits of a file's size, not the shared
- * memory of its log, which is a file too. */
+/* SQLite maps only ENOSPC to SQLITE_FULL, and only for writes: not quotas, not file size limits, not the WAL's shared
+ * memory, which is a file too. */
 static int full_or(int rc)
 {
     return (rc & 0xff) == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
@@ -147,7 +147,7 @@ static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volati
     return full_or(below(f)->pMethods->xShmMap(below(f), page, size, extend, p));
 }
 
-/* ---- All else passes through ----------------------------------------------------------------------- */
+/* ---- Everything else passes through ---------------------------------------------------------------- */
 
 #define PASS(name, params, args)                                                                                       \
     static int f_##name params                                                                                         \
@@ -182,7 +182,7 @@ static void f_ShmBarrier(sqlite3_file *f)
 
 static int f_Close(sqlite3_file *f)
 {
-    struct ws_watched *w = file(f)->wal ? &file(f)->v->log : &file(f)->v->database;
+    struct ws_watched *w = file(f)->wal ? &file(f)->v->wal_file : &file(f)->v->database;
     if (file(f)->path && w->path == file(f)->path)
         w->path = NULL;
     return below(f)->pMethods->xClose(below(f));
@@ -195,7 +195,7 @@ static int f_Close(sqlite3_file *f)
             f_Fetch, f_Unfetch                                                                                         \
     }
 
-/* What the files below cannot do we cannot either. */
+/* We support only what the files below support. */
 static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
 
 static struct ws_vfs *ours(sqlite3_vfs *vfs)
@@ -221,7 +221,7 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     f->wal  = flags & SQLITE_OPEN_WAL;
     f->new  = flags &SQLITE_OPEN_CREATE;
     if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
-        watch(f->wal ? &v->log : &v->database, f);
+        watch(f->wal ? &v->wal_file : &v->database, f);
     int version      = f->below->pMethods->iVersion;
     f->base.pMethods = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
     return rc;
@@ -246,7 +246,7 @@ static int v_full_path(sqlite3_vfs *vfs, const char *path, int n, char *ret)
 
 static int v_random(sqlite3_vfs *vfs, int n, char *ret)
 {
-    int64_t got = WB_CALL(random)(ret, (size_t)n); /* so that a simulated world stays its own */
+    int64_t got = WB_CALL(random)(ret, (size_t)n); /* to keep a simulated world deterministic */
     return got > 0 ? (int)got : ours(vfs)->base->xRandomness(ours(vfs)->base, n, ret);
 }
 

@@ -1,8 +1,8 @@
-/* stores/sqlite/vfs.h — the files of one store: SQLite's own, but synced through the hook table, and counted.
+/* stores/sqlite/vfs.h — a VFS per store: SQLite's own files, but synced through the hook table, and counted.
  *
- * SQLite's table of system calls has no row for fsync. Each store puts a thin layer of its own over another set of
- * files (the system's, or a test's): everything passes through but xSync. When a sync fails the layer remembers it for
- * good: what the kernel does with the pages then is not known, and a second sync that succeeds says nothing.
+ * SQLite's table of system calls has no entry for fsync. So each store registers a thin VFS over another one (the
+ * system's, or a test's): it passes everything through except xSync and a few calls it watches. A failed sync is
+ * remembered for good: the kernel may have dropped the pages, and a later successful sync proves nothing.
  */
 #ifndef WS_SQLITE_VFS_H
 #define WS_SQLITE_VFS_H
@@ -14,34 +14,34 @@
 
 #include "stores/sqlite/promise.h"
 
-/* A file that must stay where it is as long as it is open. */
+/* A file that must stay in place as long as it is open. */
 struct ws_watched {
-    const char *path; /* NULL: it is not open */
+    const char *path; /* NULL: not open */
     dev_t       device;
     ino_t       inode;
 };
 
-enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_LOG };
+enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_WAL };
 
 struct ws_vfs {
     sqlite3_vfs      vfs; /* registered under `name` */
     sqlite3_vfs     *base;
     char             name[32];
-    bool             hooks;     /* files are the system's: sync through the hook table where the descriptor is known */
-    _Atomic uint64_t wal_syncs; /* that succeeded */
-    _Atomic bool     sync_failed; /* some sync, at some time */
+    bool             hooks;     /* the files are the system's: sync through the hook table if the descriptor is known */
+    _Atomic uint64_t wal_syncs; /* successful ones */
+    _Atomic bool     sync_failed; /* any sync, ever */
 
-    struct ws_promise *promise; /* told what is done to the log; NULL: nobody is */
-    struct ws_watched  database, log;
-    _Atomic uint64_t   watched_ms; /* when they were last looked at */
-    _Atomic int        gone;       /* enum ws_gone: it was deleted, or another file is in its place; as a failed sync */
+    struct ws_promise *promise; /* notified of writes to the WAL; NULL: none */
+    struct ws_watched  database, wal_file;
+    _Atomic uint64_t   watched_ms; /* when they were last checked */
+    _Atomic int        gone;       /* enum ws_gone: the file was deleted or replaced; treated like a failed sync */
 };
 
-/* base: its name; NULL: the system's. The struct must stay where it is until ws_vfs_done. */
+/* base: the name of the VFS below; NULL: the system's. The struct must not move until ws_vfs_done. */
 int  ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
 void ws_vfs_done(struct ws_vfs *v);
 
-/* Are the database and its log still where they were opened? At most once a second, unless it must be now. */
+/* Are the database and its WAL still the files that were opened? Checks at most once a second, unless `now`. */
 bool ws_vfs_watch(struct ws_vfs *v, bool now);
 
 #endif

@@ -47,7 +47,7 @@ static struct ws_sum add_sum(struct ws_sum s, const unsigned char *p, size_t n, 
 
 struct ws_wal_head ws_wal_head(const unsigned char p[WS_WAL_HEAD])
 {
-    enum { MAGIC = 0x377f0682, VERSION = 3007000 }; /* the last bit of the magic number: the order of words */
+    enum { MAGIC = 0x377f0682, VERSION = 3007000 }; /* last bit of the magic: byte order of checksums */
     struct ws_wal_head h = {
         .big = get_u32(p) & 1, .salt = (uint64_t)get_u32(p + 16) << 32 | get_u32(p + 20), .sum = get_sum(p + 24)};
     bool is = (get_u32(p) & ~1u) == MAGIC && get_u32(p + 4) == VERSION && get_u32(p + 8) == WS_WAL_PAGE;
@@ -110,7 +110,7 @@ struct reader {
     int                fd;
     uint64_t           there;
     struct ws_wal_head head;
-    unsigned char     *bytes; /* of a frame */
+    unsigned char     *bytes; /* one frame */
 };
 
 static void reader_done(struct reader *r)
@@ -207,9 +207,9 @@ int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_w
 /* ---- Applying ------------------------------------------------------------------------------------------------ */
 
 enum {
-    GOOD = 1, /* it is whole */
-    OURS = 2, /* its salt is the log's */
-    HELD = 4, /* it is not, and the database has its page */
+    GOOD = 1, /* its checksum fits */
+    OURS = 2, /* it has the WAL's salt */
+    HELD = 4, /* it is bad, but the database has its page */
 };
 
 struct seen {
@@ -220,10 +220,10 @@ struct seen {
 struct applying {
     struct reader  from;
     int            to;
-    struct seen   *frames; /* [number]; [0] is nothing */
-    uint32_t       n;      /* in the file */
-    uint32_t       end;    /* the last to be applied */
-    unsigned char *page;   /* of the database */
+    struct seen   *frames; /* [number]; [0] is unused */
+    uint32_t       n;      /* frames in the file */
+    uint32_t       end;    /* the last one to apply */
+    unsigned char *page;   /* buffer for a page of the database */
 };
 
 static void applying_done(struct applying *x)
@@ -242,30 +242,30 @@ static bool has_page(struct applying *x, struct ws_sum before, const struct ws_f
     return ws_sum_is(ws_frame_sum(before, f, x->page, x->from.head.big), f->sum);
 }
 
-/* Which frames are whole. A checksum goes on from what the frame before says, or from what it should have said: then
- * it was only that word of it which is bad. */
+/* Finds the good frames. A frame's checksum continues from the checksum that the frame before it stores, or from the
+ * one computed for it: in the latter case only the stored checksum was damaged. */
 static int look_at_all(struct applying *x, uint64_t salt, struct ws_sum head, struct upp_err *err)
 {
-    struct ws_sum said = head, is = head;
+    struct ws_sum stored = head, is = head;
     for (uint32_t i = 1; i <= x->n; i++) {
         struct ws_frame f;
         int             r = read_frame(&x->from, i, &f, err);
         if (r < 0)
             return r;
-        struct ws_sum a = sum_of(&x->from, said, &f), b = sum_of(&x->from, is, &f);
+        struct ws_sum a = sum_of(&x->from, stored, &f), b = sum_of(&x->from, is, &f);
         bool          good = f.page && (ws_sum_is(a, f.sum) || ws_sum_is(b, f.sum));
         if (good && !ws_sum_is(a, f.sum))
             x->frames[i - 1].is |= GOOD;
-        uint8_t flags = good ? GOOD : has_page(x, said, &f) ? HELD : 0;
+        uint8_t flags = good ? GOOD : has_page(x, stored, &f) ? HELD : 0;
         x->frames[i]  = (struct seen){f.page, f.size, (uint8_t)(flags | (f.salt == salt ? OURS : 0))};
-        said          = f.sum;
+        stored        = f.sum;
         is            = good ? f.sum : a;
     }
     return 0;
 }
 
-/* As far as it was promised, and from there on as SQLite goes. Where the file ends before that, or nothing is known:
- * the last transaction whose end is there. */
+/* As far as the record promises, and from there on as far as SQLite would replay. If the file ends before that, or
+ * nothing is known: the last transaction whose end is there. */
 static uint32_t find_end(const struct applying *x, uint32_t promised)
 {
     uint32_t end = promised <= x->n ? promised : x->n;
@@ -291,14 +291,14 @@ static int write_page(struct applying *x, uint32_t frame, struct upp_err *err)
     return n == WS_WAL_PAGE ? 0 : wb_fail_sys(err, n < 0 ? (int)n : -EIO, UPP_ESTORE, "cannot write the copy");
 }
 
-/* The last whole frame of each page, from the last to the first, with a bit for each page that has been met. A bad one
- * is lost unless its page was met. */
+/* Writes the last good frame of each page, from the last frame to the first, with a bit for each page already seen. A
+ * bad frame is lost unless its page was seen. */
 static int write_pages(struct applying *x, const struct ws_wal_hint *hint, uint32_t top, struct ws_wal_applied *ret,
                        struct upp_err *err)
 {
     unsigned char *met = wb_calloc(top / 8 + 1, 1);
     int            r   = met ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
-    for (uint32_t i = x->end; r >= 0 && i > hint->moved; i--) {
+    for (uint32_t i = x->end; r >= 0 && i > hint->checkpointed; i--) {
         const struct seen *s    = &x->frames[i];
         bool               good = s->is & GOOD, later = s->page <= top && met[s->page / 8] & 1 << s->page % 8;
         ret->bad += !good;
@@ -312,7 +312,7 @@ static int write_pages(struct applying *x, const struct ws_wal_hint *hint, uint3
     return r;
 }
 
-/* Pages that are whole, up to the end; and how many the database has at the end. */
+/* Writes all good pages up to the end, and sets the size of the database. */
 static int write_all(struct applying *x, const struct ws_wal_hint *hint, struct ws_wal_applied *ret,
                      struct upp_err *err)
 {
@@ -323,7 +323,7 @@ static int write_all(struct applying *x, const struct ws_wal_hint *hint, struct 
             size = x->frames[i].size ? x->frames[i].size : size;
         }
     int r = write_pages(x, hint, top, ret, err);
-    if (r < 0 || x->end <= hint->moved || !size)
+    if (r < 0 || x->end <= hint->checkpointed || !size)
         return r;
     r = WB_CALL(truncate)(x->to, (int64_t)size * WS_WAL_PAGE);
     return r < 0 ? wb_fail_sys(err, r, UPP_ESTORE, "cannot write the copy") : 0;
@@ -352,7 +352,7 @@ int ws_wal_apply(const char *path, const char *db, const struct ws_wal_hint *hin
     x.end = r < 0 ? 0 : find_end(&x, hint->frames);
     if (r >= 0)
         r = write_all(&x, hint, ret, err);
-    uint32_t upto = WB_MAX(x.end, hint->moved);
+    uint32_t upto = WB_MAX(x.end, hint->checkpointed);
     if (hint->frames > upto) { /* the file ends before them */
         ret->bad += hint->frames - upto;
         ret->lost += hint->frames - upto;

@@ -1,9 +1,9 @@
-/* stores/sqlite/wal.h — SQLite's write-ahead log as a file (https://www.sqlite.org/fileformat2.html#walformat).
+/* stores/sqlite/wal.h — SQLite's WAL as a file (https://www.sqlite.org/fileformat2.html#walformat).
  *
- * A header, then frames: each a page, with a checksum that goes on from that of the frame before. SQLite replays up to
- * the last transaction before the first frame that does not fit, and says nothing of the rest. Here it is known how far
- * that is (ws_wal_scan); and what stands behind a bad frame can still be read (ws_wal_apply), because a frame says what
- * its own checksum is, from which the next one goes on.
+ * A header, then frames: each is a page with a checksum that continues from that of the frame before. SQLite replays up
+ * to the last transaction before the first bad frame and ignores the rest. ws_wal_scan finds out how far that is;
+ * ws_wal_apply also reads what is after a bad frame, because a frame stores its own checksum, from which the next one
+ * continues.
  */
 #ifndef WS_WAL_H
 #define WS_WAL_H
@@ -22,15 +22,15 @@ static inline bool ws_sum_is(struct ws_sum x, struct ws_sum y)
 }
 
 struct ws_wal_head {
-    bool          whole; /* its own checksum fits, and it is of pages of our size */
-    bool          big;   /* the checksums are over words of that order */
-    uint64_t      salt;  /* another one each time the log begins anew */
+    bool          whole; /* its checksum fits, and the page size is ours */
+    bool          big;   /* the checksums are over big-endian words */
+    uint64_t      salt;  /* changes each time the WAL restarts */
     struct ws_sum sum;
 };
 
 struct ws_frame {
     uint32_t      page;
-    uint32_t      size; /* of the database in pages, where it ends a transaction; else 0 */
+    uint32_t      size; /* of the database in pages, if the frame ends a transaction; otherwise 0 */
     uint64_t      salt;
     struct ws_sum sum;
 };
@@ -38,45 +38,45 @@ struct ws_frame {
 struct ws_wal_head ws_wal_head(const unsigned char p[WS_WAL_HEAD]);
 struct ws_frame    ws_frame_head(const unsigned char p[WS_FRAME_HEAD]);
 
-/* Of a frame that holds this page, after a frame with the checksum `before`. */
+/* The checksum of a frame with this page, after a frame with the checksum `before`. */
 struct ws_sum ws_frame_sum(struct ws_sum before, const struct ws_frame *f, const unsigned char page[WS_WAL_PAGE],
                            bool big);
 
-/* The number of the frame that begins there, from 1 on; 0: none does. */
+/* The number of the frame that begins at this offset, from 1 on; 0: none. */
 uint32_t ws_frame_number(int64_t at);
 
 struct ws_wal_state {
     bool               exists;
-    uint64_t           there; /* frames that fit into the file, good or not */
+    uint64_t           there; /* frames that fit into the file, good or bad */
     struct ws_wal_head head;
     uint32_t           frames, transactions; /* what SQLite replays */
-    struct ws_sum      sum;                  /* of the last of those frames; of the header where there is none */
-    bool               holds;                /* the frame that was asked for is among them, with that checksum */
+    struct ws_sum      sum;                  /* of the last of those frames, or of the header */
+    bool               holds;                /* the requested frame is among them, with that checksum */
 };
 
-/* Blocks, as all here. That there is no such file is no failure. */
+/* Blocks, like all functions here. A missing file is no error. */
 int ws_wal_scan(const char *path, uint32_t frame, struct ws_sum sum, struct ws_wal_state *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* What is known of a log from elsewhere. */
+/* What is known about a WAL from its record. */
 struct ws_wal_hint {
-    uint64_t      salt;   /* 0: what its header says */
-    struct ws_sum head;   /* the header's checksum */
-    uint32_t      frames; /* how many it must hold; 0: not known, the last transaction that is whole counts */
-    uint32_t      moved;  /* up to this one the database has them */
+    uint64_t      salt;         /* 0: use the one in its header */
+    struct ws_sum head;         /* the header's checksum */
+    uint32_t      frames;       /* how many it must hold; 0: unknown, up to the last complete transaction */
+    uint32_t      checkpointed; /* the database has the frames up to this one */
 };
 
 struct ws_wal_applied {
-    uint32_t frames; /* it should have been */
-    uint32_t bad;    /* that could not be read, or are not there */
-    uint32_t lost;   /* of those: what they said is nowhere else */
+    uint32_t frames; /* how many there should be */
+    uint32_t bad;    /* unreadable or missing */
+    uint32_t lost;   /* of those: their content is nowhere else */
 };
 
-/* Writes the pages of all frames that are whole into the database at `db`, also those behind a bad one. */
+/* Writes the pages of all good frames into the database at `db`, also those after a bad one. */
 int ws_wal_apply(const char *path, const char *db, const struct ws_wal_hint *hint, struct ws_wal_applied *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Until n bytes are read or the file ends: how many, or a negative errno. */
+/* Reads until n bytes or the end of the file: returns how many, or a negative errno. */
 int64_t ws_pread(int fd, void *p, size_t n, int64_t at);
 
 #endif

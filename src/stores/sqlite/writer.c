@@ -1,15 +1,15 @@
-/* stores/sqlite/writer.c — who writes: one for all that wait.
+/* stores/sqlite/writer.c — group commit: one writes for all that wait.
  *
- * There is no writer thread. A fiber that commits puts itself into the queue; when nobody writes it becomes the leader
- * and starts a job on a worker, which takes the whole queue, writes it as one transaction, syncs once, and wakes
- * everybody with its own result. What came meanwhile is the next transaction of the same job; after some of those the
- * job ends and the first in the queue is the next leader. Nobody can be cancelled while it waits, so the job works on
- * the callers' own memory and needs none to wake them.
+ * There is no writer thread. A committing fiber enters the queue; if nobody is writing it becomes the leader and starts
+ * a job on a worker, which takes the whole queue, writes it as one transaction, syncs once, and wakes every waiter with
+ * its own result. What arrives meanwhile is the next transaction of the same job; after some of these the job ends and
+ * the first in the queue becomes the next leader. Waiters cannot be cancelled, so the job works on the callers' own
+ * memory and needs none to wake them.
  *
- * A small one that comes alone, and waits for no sync, is written by the loop itself.
+ * A small commit that comes alone, and waits for no sync, is written by the loop itself.
  *
- * The log is moved into the database by another worker while commits go on. What they append meanwhile would keep the
- * log from ever beginning anew, so the writer moves that rest itself, between two transactions: it is short.
+ * Another worker checkpoints the WAL while commits continue. What they append meanwhile would prevent the WAL from ever
+ * restarting, so the writer checkpoints that rest itself, between two transactions: it is short.
  *
  * Invariants
  *  1. `writing` is set from the choice of a leader until the queue was seen empty.
@@ -31,9 +31,9 @@ struct ws_waiter {
     struct ws_sqlite  *store;
     struct weft_fiber *fiber;
     struct weft_loop  *loop;
-    bool               woken; /* the message has come: only its own loop looks at this */
-    bool               done;  /* what it says; else: lead */
-    bool               move;  /* and that the log has become long: see to it */
+    bool               woken;      /* the message has arrived: read only by its own loop */
+    bool               done;       /* the message means done; otherwise: lead */
+    bool               checkpoint; /* the WAL has become long: request a checkpoint */
 };
 
 /* ---- Waiting and waking ---------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static struct ws_waiter waiter(struct ws_sqlite *s, struct wl_commit *c)
     return (struct ws_waiter){.msg.take = take_wake, .store = s, .fiber = f, .loop = f->loop, .item.c = c};
 }
 
-/* Until its message has come, not only until it was sent: the waiter lies on this stack. */
+/* Waits until its message has arrived, not only until it was sent: the waiter is on this stack. */
 WEFT_SUSPENDS static void wait_for(struct ws_waiter *w, const char *what)
 {
     while (!w->woken)
@@ -66,20 +66,21 @@ static void wake(struct ws_waiter *w)
     weft__loop_send(w->loop, &w->msg);
 }
 
-/* By so much longer than when it was last moved, or begun anew? */
-static bool log_is_long(struct ws_sqlite *s)
+/* Has the WAL grown by the limit since the last request of a checkpoint, or since its restart? */
+static bool wal_is_long(struct ws_sqlite *s)
 {
     int limit = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
-    if (s->wal_pages - s->wal_moved < limit)
+    if (s->wal_pages - s->wal_requested < limit)
         return false;
-    s->wal_moved = s->wal_pages;
+    s->wal_requested = s->wal_pages;
     return true;
 }
 
-/* All of a batch. Those of one loop come back together, so that their next commits can share a transaction again. */
+/* Wakes a whole batch. The waiters of one loop are woken together, so that their next commits can share a transaction
+ * again. */
 static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 {
-    bool move = log_is_long(s);
+    bool checkpoint = wal_is_long(s);
     while (!wb_list_empty(batch)) {
         struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, item.link)->loop;
         struct wb_link    msgs;
@@ -89,9 +90,9 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
             if (w->loop != loop)
                 continue;
             wb_unlink(l);
-            w->move = move;
-            w->done = true;
-            move    = false; /* one is enough */
+            w->checkpoint = checkpoint;
+            w->done       = true;
+            checkpoint    = false; /* one is enough */
             wb_list_push(&msgs, &w->msg.link);
         }
         weft__loop_send_all(loop, &msgs);
@@ -100,7 +101,7 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 
 /* ---- The job --------------------------------------------------------------------------------------- */
 
-/* As much of the queue as fits one transaction; under the lock. */
+/* Takes as much of the queue as fits one transaction; under the lock. */
 static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
 {
     size_t n = 0, bytes = 0;
@@ -114,8 +115,8 @@ static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
     }
 }
 
-/* Tells whoever waits to close that nothing goes on any more; under the lock. */
-static void tell_idle(struct ws_sqlite *s)
+/* Wakes whoever waits to close if nothing is in progress any more; under the lock. */
+static void signal_idle(struct ws_sqlite *s)
 {
     (void)pthread_cond_broadcast(&s->idle);
     if (!s->closer || s->writing || s->checkpointing)
@@ -128,20 +129,20 @@ static void pass_lead(struct ws_sqlite *s)
 {
     if (wb_list_empty(&s->queue)) {
         s->writing = false;
-        tell_idle(s);
+        signal_idle(s);
         return;
     }
     struct ws_waiter *next = wb_item(s->queue.next, struct ws_waiter, item.link);
-    wake(next); /* not done: it leads */
+    wake(next); /* not done: it becomes the leader */
 }
 
-/* What was appended while the log was moved. Nobody writes now, so that the next transaction begins it anew, unless
- * somebody still reads in it. A failure is as harmless as that; a failed sync is remembered. */
-static void move_rest(struct ws_sqlite *s)
+/* Checkpoints what was appended during a checkpoint. Nobody writes now, so the next transaction restarts the WAL,
+ * unless a reader still uses it. A failure does no harm either; a failed sync is remembered. */
+static void checkpoint_rest(struct ws_sqlite *s)
 {
     ws_sqlite_lock(s);
-    bool go     = s->log_rest;
-    s->log_rest = false;
+    bool go     = s->wal_rest;
+    s->wal_rest = false;
     ws_sqlite_unlock(s);
     s->steady = !go;
     if (go)
@@ -164,7 +165,7 @@ static int write_job(void *arg, struct upp_err *err)
         struct upp_err e = {0};
         ws_batch_write(s, &batch, &e);
         wake_all(s, &batch);
-        move_rest(s);
+        checkpoint_rest(s);
         (void)ws_poisoned(s, NULL);
     }
     (void)err;
@@ -175,7 +176,7 @@ static void drop_store(void *arg)
     ws_sqlite_unref(arg);
 }
 
-/* Starts a job that nobody waits for; it holds the store. */
+/* Starts a job that nobody waits for; it holds a reference to the store. */
 static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, struct upp_err *err)
 {
     (void)atomic_fetch_add(&s->refs, 1);
@@ -185,16 +186,16 @@ static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, stru
     return r;
 }
 
-/* ---- A small one, on the loop ---------------------------------------------------------------------- */
+/* ---- A small commit, on the loop ------------------------------------------------------------------- */
 
 enum {
     HERE_CHANGES = 8,
     HERE_BYTES   = 16 << 10,
-    SLOW_NS      = 1000000, /* one that waited, and took longer, has met a slow disk: */
-    SLOW_SHARE   = 100,     /* the loop spends at most one part of so many of its time on such */
+    SLOW_NS      = 1000000, /* a write that slept and took longer has met a slow disk: */
+    SLOW_SHARE   = 100,     /* the loop spends at most 1/SLOW_SHARE of its time on such */
 };
 
-/* Each is a row or two that are found by their key. */
+/* Each of these changes one or two rows found by key. */
 static const bool light[] = {
     [WL_ADD_ROW] = true, [WL_ADD_NODE] = true, [WL_ADD_THREAD] = true, [WL_SET_THREAD] = true, [WL_HOLD_NODE] = true,
     [WL_ADD_RUN] = true, [WL_SET_RUN] = true,  [WL_ADD_ALIAS] = true,  [WL_ADD_KEY] = true,    [WL_TOUCH_THREAD] = true,
@@ -211,30 +212,30 @@ static bool is_light(const struct ws_item *x)
     return true;
 }
 
-/* The way to a worker and back costs as much as a small transaction that waits for no sync. One that comes alone, to a
- * loop that has nothing else to do, is written there and then: unless this may be the one that begins the log anew,
- * which syncs, or the disk was slow of late. */
+/* The way to a worker and back costs as much as a small transaction without a sync. A commit that comes alone, to a
+ * loop that has nothing else to do, is written on the loop: unless it might restart the WAL, which syncs, or the disk
+ * was slow recently. */
 static bool may_write_here(const struct ws_sqlite *s, const struct ws_waiter *w)
 {
     return is_light(&w->item) && wb_list_empty(&w->loop->ready) && s->steady && !s->disk_full &&
            wb_mono_ns() >= s->here_again;
 }
 
-/* Out of the queue, if nobody else is there. */
+/* Takes the commit from the queue if it is the only one. */
 static bool take_alone(struct ws_sqlite *s, struct wb_link *batch)
 {
     ws_sqlite_lock(s);
-    bool alone = s->queued == 1 && !s->checkpoint_asked && !s->log_rest;
+    bool alone = s->queued == 1 && !s->checkpoint_asked && !s->wal_rest;
     if (alone)
         take_batch(s, batch);
     ws_sqlite_unlock(s);
     return alone;
 }
 
-static void put_back(struct ws_sqlite *s, struct ws_waiter *w)
+static void requeue(struct ws_sqlite *s, struct ws_waiter *w)
 {
     ws_sqlite_lock(s);
-    wb_list_push(s->queue.next, &w->item.link); /* before the first */
+    wb_list_push(s->queue.next, &w->item.link); /* at the front */
     s->queued++;
     ws_sqlite_unlock(s);
 }
@@ -245,8 +246,7 @@ static void is_done(struct ws_waiter *w)
     weft__wake(w->fiber, 0);
 }
 
-/* How often this thread has gone to sleep: for a disk, that is, and not because others had its processor. Cannot fail.
- */
+/* How often this thread has slept: that is, waited for a disk, not for its processor. Cannot fail. */
 static long sleeps(void)
 {
     struct rusage u = {0};
@@ -254,7 +254,7 @@ static long sleeps(void)
     return u.ru_nvcsw;
 }
 
-/* false: it is still in the queue, for a worker; that waits, where another program has locked the file. */
+/* false: it is still in the queue, for a worker; the worker waits if another program has locked the file. */
 static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
 {
     struct wb_link batch;
@@ -274,10 +274,10 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     bool locked   = w->item.result < 0 && strcmp(w->item.err.cause, WS_LOCKED) == 0;
     wb_unlink(&w->item.link);
     if (locked) {
-        put_back(s, w);
+        requeue(s, w);
         return false;
     }
-    w->move = log_is_long(s);
+    w->checkpoint = wal_is_long(s);
     ws_sqlite_lock(s);
     pass_lead(s);
     ws_sqlite_unlock(s); /* from here on the store may be closed */
@@ -300,11 +300,11 @@ static int checkpoint_job(void *arg, struct upp_err *err)
     if (!s->checkpointer.db)
         r = ws_conn_open(s, WS_CHECKPOINTER, &s->checkpointer, err);
     bool moved = r >= 0 && ws_checkpoint(s, &s->checkpointer, SQLITE_CHECKPOINT_PASSIVE) == SQLITE_OK;
-    ws_sqlite_lock(s); /* a failed one is tried again when the log is longer still; a failed sync is remembered */
-    s->log_rest      = moved;
+    ws_sqlite_lock(s); /* a failed one is retried when the WAL is longer still; a failed sync is remembered */
+    s->wal_rest      = moved;
     s->checkpointing = s->checkpoint_asked = false;
-    (void)ws_poisoned(s, NULL); /* whoever looks at the state learns of it now */
-    tell_idle(s);
+    (void)ws_poisoned(s, NULL); /* so that the state shows it now */
+    signal_idle(s);
     ws_sqlite_unlock(s);
     return r;
 }
@@ -319,7 +319,7 @@ static void ask_checkpoint(struct ws_sqlite *s, struct weft_loop *l)
     if (!mine || start_job(s, l, checkpoint_job, NULL) >= 0)
         return;
     ws_sqlite_lock(s);
-    s->checkpoint_asked = false; /* later, then */
+    s->checkpoint_asked = false; /* retried later */
     ws_sqlite_unlock(s);
 }
 
@@ -335,11 +335,11 @@ WEFT_SUSPENDS static int flusher(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s = arg;
     int               r = weft_sleep_ms(s->opts.flush_ms ? s->opts.flush_ms : WS_FLUSH_MS, err);
-    (void)r; /* cancelled: at once, then */
+    (void)r; /* cancelled: flushes at once */
     ws_sqlite_lock(s);
     s->flush_asked = false;
     ws_sqlite_unlock(s);
-    return flush(s, err); /* a store that is being closed refuses: it flushes itself */
+    return flush(s, err); /* a store that is being closed refuses this, and flushes itself */
 }
 
 static void flusher_ended(struct weft_fiber *f)
@@ -347,7 +347,7 @@ static void flusher_ended(struct weft_fiber *f)
     ws_sqlite_unref(f->arg);
 }
 
-/* Sees to it that what was just written is on disk in a while. Where that cannot be, it is at once. */
+/* Ensures that what was just written is on disk soon. If no fiber can be started, flushes at once. */
 WEFT_SUSPENDS static int ask_flush(struct ws_sqlite *s, struct weft_loop *l, struct upp_err *err)
 {
     struct weft_fiber *f;
@@ -372,7 +372,7 @@ WEFT_SUSPENDS static int ask_flush(struct ws_sqlite *s, struct weft_loop *l, str
 
 /* ---- Committing ------------------------------------------------------------------------------------ */
 
-/* Into the queue; *lead: there was no leader. */
+/* Enters the queue; *lead: there was no leader. */
 static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct upp_err *err)
 {
     int r = 0;
@@ -391,8 +391,8 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
     return r;
 }
 
-/* On the leader's loop, when all that were ready have run: they may be its company. Those that one transaction
- * woke come back together, and without this the first of them would go alone. */
+/* Runs on the leader's loop after all ready fibers have run: they may join its transaction. Fibers woken by one
+ * transaction come back together; without this the first of them would go alone. */
 static void take_lead(struct weft__msg *m)
 {
     struct ws_waiter *w = WB_OUTER(m, struct ws_waiter, msg);
@@ -404,7 +404,7 @@ static void take_lead(struct weft__msg *m)
     w->loop->owed++;
     int r = start_job(s, w->loop, write_job, &err);
     if (r >= 0)
-        return;      /* w is the job's now */
+        return;      /* w belongs to the job now */
     w->loop->owed--; /* without a job the commit fails, and the next in the queue may try */
     w->item.result = r;
     w->item.err    = err;
@@ -419,7 +419,7 @@ static void take_lead(struct weft__msg *m)
 WEFT_SUSPENDS static void lead(struct ws_sqlite *s, struct ws_waiter *w)
 {
     int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : 0;
-    (void)r; /* shielded: nothing cuts it */
+    (void)r; /* shielded: cannot be interrupted */
     w->msg.take = take_lead;
     weft__loop_send_later(w->loop, &w->msg);
 }
@@ -436,14 +436,14 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
     struct ws_waiter w    = waiter(s, c);
     bool             mine = false;
     w.item.bytes          = ws_commit_bytes(c);
-    (void)atomic_fetch_add(&s->refs, 1); /* until we have left: a close may come between our wake and our return */
+    (void)atomic_fetch_add(&s->refs, 1); /* until we return: a close may come between our wake and our return */
     r = enter(s, &w, &mine, err);
     if (r >= 0 && mine)
         lead(s, &w);
     else if (r >= 0)
         w.loop->owed++;
     for (bool over = false; r >= 0 && !over;) {
-        wait_for(&w, "a commit"); /* before it looks: what it is told lies in w */
+        wait_for(&w, "a commit"); /* wait first: the result is in w */
         over = w.done;
         if (!over)
             lead(s, &w);
@@ -452,10 +452,10 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
         r = w.item.result;
         if (r < 0 && err)
             *err = w.item.err;
-        if (w.move)
+        if (w.checkpoint)
             ask_checkpoint(s, w.loop);
     }
-    /* It is applied and in order. Where no flush can be asked for, the next commit that is synced brings it along. */
+    /* It is applied and in order. If no flush can be started, the next synced commit makes it durable too. */
     if (r >= 0 && !(c->flags & WL_SYNCED) && c->n && ask_flush(s, w.loop, NULL) < 0)
         wb_log(WB_WARN, "a flush of the store could not be started", WB_LZ("path", s->path));
     ws_sqlite_unref(s);

@@ -202,7 +202,7 @@ static bool promise(int lock, uint32_t upto, struct ws_promise *p)
         ok = pread(fd, head, WS_FRAME_HEAD, frame(i)) == WS_FRAME_HEAD;
         ws_promise_write(p, head, WS_FRAME_HEAD, frame(i));
         if (ok && ws_frame_head(head).size)
-            ws_promise_keep(p, i, false);
+            ws_promise_acknowledge(p, i, false);
     }
     if (fd >= 0)
         (void)close(fd);
