@@ -1,18 +1,19 @@
-/* json/compact.c — is a text what the writer would write? One walk over its bytes, without values and without memory.
+/* json/compact.c — checks whether a text is exactly what the writer would write: one pass over its bytes, no
+ * allocation.
  */
 #include "json/compact.h"
 
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "json/number.h"
-#include "json/plain.h"
+#include "json/string_block.h"
 
-enum { LEVELS = 256 }; /* what is deeper is not looked at */
+enum { LEVELS = 256 }; /* deeper texts count as not compact */
 
 struct walk {
     const char *p, *end;
     unsigned    depth, limit;
-    uint64_t    objects[LEVELS / 64]; /* a bit for each level: it is one */
+    uint64_t    objects[LEVELS / 64]; /* bit d: level d + 1 is an object */
 };
 
 static bool byte(struct walk *k, char c)
@@ -25,7 +26,8 @@ static bool byte(struct walk *k, char c)
 
 /* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
-/* What the writer has behind a backslash: p is there, and n bytes are left. How many of them; 0: something else. */
+/* Length of the escape that the writer would produce, where p is just after the backslash and n bytes remain; 0: the
+ * writer would spell it differently. */
 static size_t escape_length(const char *p, size_t n)
 {
     static const char brief[] = "\"\\btnfr", hex[] = "0123456789abcdef";
@@ -33,14 +35,14 @@ static size_t escape_length(const char *p, size_t n)
         return *p && strchr(brief, *p) ? 1 : 0;
     if (n < 5 || memcmp(p, "u00", 3) != 0 || (p[3] != '0' && p[3] != '1') || !p[4] || !strchr(hex, p[4]))
         return 0;
-    return p[3] == '1' || !strchr("89acd", p[4]) ? 5 : 0; /* those have a letter */
+    return p[3] == '1' || !strchr("89acd", p[4]) ? 5 : 0; /* these have a one-letter escape */
 }
 
-/* Behind its first quote. That its bytes are UTF-8 is seen elsewhere, for all of the text. */
+/* Called after the opening quote. wj_is_compact validates UTF-8 for the whole text. */
 static bool string(struct walk *k)
 {
     for (;;) {
-        k->p += wj_plain(k->p, (size_t)(k->end - k->p), true);
+        k->p += wj_unescaped_len(k->p, (size_t)(k->end - k->p), true);
         if (k->p == k->end)
             return false;
         char c = *k->p++;
@@ -51,7 +53,7 @@ static bool string(struct walk *k)
             if (!n)
                 return false;
             k->p += n;
-        } else if (c != '\xed') /* which begins an ordinary character too */
+        } else if (c != '\xed') /* not necessarily a surrogate: U+D000..U+D7FF begin with it too */
             return false;
     }
 }
@@ -96,7 +98,7 @@ static bool name(struct walk *k)
     return byte(k, '"') && string(k) && byte(k, ':');
 }
 
-/* Into a list or an object, up to its first value; *empty: it has none, and was left again. */
+/* Enters an array or object, up to its first value. *empty: it has none, and was left again. */
 static bool enter(struct walk *k, bool object, bool *empty)
 {
     unsigned at = k->depth;
@@ -111,7 +113,7 @@ static bool enter(struct walk *k, bool object, bool *empty)
     return !object || name(k);
 }
 
-/* Behind a value: to the next one, or out of what ends here. *more: there is one. */
+/* After a value: moves to the next one, leaving the containers that end here. *more: there is a next value. */
 static bool leave(struct walk *k, bool *more)
 {
     *more = false;
@@ -147,7 +149,7 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
     return !more && k.p == k.end && wb_utf8_valid(text, NULL);
 }
 
-/* ---- What stands in it ------------------------------------------------------------------------------------------ */
+/* ---- Members and items ------------------------------------------------------------------------------------------ */
 
 struct wj_inside wj_inside(struct upp_str compact)
 {
@@ -157,18 +159,18 @@ struct wj_inside wj_inside(struct upp_str compact)
     return (struct wj_inside){.at = compact.p + 1, .end = compact.p + compact.n - 1, .object = object};
 }
 
-/* From behind its first quote to behind its last. */
+/* From just after the opening quote to just after the closing one. */
 static const char *past_string(const char *p, const char *end)
 {
     while (p < end && *p != '"') {
-        p += wj_plain(p, (size_t)(end - p), true);
+        p += wj_unescaped_len(p, (size_t)(end - p), true);
         if (p < end && *p != '"')
             p += *p == '\\' ? 2 : 1;
     }
     return p < end ? p + 1 : end;
 }
 
-/* To the comma behind a value, or to the end of what it stands in. */
+/* To the comma after a value, or to the end of its container. */
 static const char *past_value(const char *p, const char *end)
 {
     size_t depth = 0;

@@ -1,7 +1,8 @@
-/* json/compact.h — JSON as the writer (json/write.h) spells it: no blanks, no escape but where one is needed.
+/* json/compact.h — compact JSON: spelled as the writer (json/write.h) spells it, without whitespace and with escapes
+ * only where JSON requires them.
  *
- * Most JSON that is kept as a text was written by the writer: then it need not be read and written again to be put into
- * another text, or to know what it is.
+ * Most stored JSON text was written by the writer. Such text can be inspected, or inserted into another text, without
+ * parsing it and writing it again.
  */
 #ifndef WJ_COMPACT_H
 #define WJ_COMPACT_H
@@ -10,12 +11,12 @@
 
 WB_EXPORT_BEGIN
 
-/* Would the reader take this text, and the writer write it again byte for byte? "No" may be wrong where that takes
- * reading, as with lone surrogates; "yes" never is. opts as wj_read has them, without the flags; may be NULL. */
+/* Would the reader accept this text, and the writer write it again byte for byte? True is always right; false may be
+ * wrong where only parsing could tell, as with lone surrogates. opts as for wj_read, without the flags; may be NULL. */
 bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts);
 
-/* What stands in a text that is compact, one after the other: for an object its names, as they are spelled between
- * their quotes; for a list its items. False: no more. */
+/* Iterates over a compact text: an object's names, as spelled between their quotes, or an array's items. False: no
+ * more. */
 struct wj_inside {
     const char *at, *end;
     bool        object;

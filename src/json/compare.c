@@ -1,4 +1,4 @@
-/* json/compare.c — do two values mean the same? */
+/* json/compare.c — are two values equal? */
 #include "json/compare.h"
 
 #include "base/defs.h"
@@ -12,8 +12,8 @@
 /* A pair of containers that is being compared. */
 struct pair {
     yyjson_val  *a, *b; /* next item, or name of the next member, in each */
-    yyjson_val **keys;  /* else: the names in sorted order, a's and then b's; freed with the pair */
-    size_t       i, n;  /* done, and to do */
+    yyjson_val **keys;  /* NULL: same order; else the names sorted, a's and then b's; freed with the pair */
+    size_t       i, n;  /* compared so far, and in total */
     bool         object;
 };
 
@@ -23,7 +23,7 @@ struct comparison {
     struct upp_err *err;
 };
 
-/* Says what is different at `at`, in a's document. */
+/* Reports a difference at `at`, a value in a's document. */
 static int differ(struct comparison *c, const yyjson_val *at, const char *what)
 {
     (void)upp_fail(c->err, UPP_EINVALID, "%s", what);
@@ -40,7 +40,7 @@ static int differ_values(struct comparison *c, yyjson_val *a, yyjson_val *b)
     return 0;
 }
 
-/* Members of both objects in the order of their names, unless they are already in the same order. */
+/* Sorts the members of both objects by name, unless both already have the same order. */
 static int sort_members(struct comparison *c, struct pair *p, yyjson_val *a, yyjson_val *b)
 {
     yyjson_val *x = p->a, *y = p->b;
@@ -60,7 +60,7 @@ static int sort_members(struct comparison *c, struct pair *p, yyjson_val *a, yyj
     return 1;
 }
 
-/* The name that one object has more often than the other: the first in a, else a sentence about b. */
+/* Reports the first name that one object has more often than the other: in a by its pointer, in b by a sentence. */
 static int differ_names(struct comparison *c, const struct pair *p, yyjson_val *a)
 {
     yyjson_val *x = p->keys[p->i], *y = p->keys[p->n + p->i];
@@ -89,7 +89,7 @@ static int open_pair(struct comparison *c, yyjson_val *a, yyjson_val *b)
     int r = p.object ? sort_members(c, &p, a, b) : 1;
     if (r <= 0)
         return r;
-    /* Names first: a difference in them is told better than the one in values that comes of it. */
+    /* Names first: a missing name explains more than the unequal values that it causes. */
     for (; p.keys && p.i < p.n; p.i++)
         if (!wb_str_eq(wj_text(p.keys[p.i]), wj_text(p.keys[p.n + p.i]))) {
             r = differ_names(c, &p, a);

@@ -90,13 +90,13 @@ static uint64_t bits(unsigned first, unsigned end) /* first < end <= 64 */
 
 /* ---- Plans ---------------------------------------------------------------------------------------- */
 
-/* Where the search for a name begins: of the names in one table hardly two begin at the same place. */
-static inline unsigned place_of(const char *name, size_t n)
+/* Hash of a name: the slot where its search begins. Names of one table rarely collide. */
+static inline unsigned hash_name(const char *name, size_t n)
 {
     return n ? (8 * (unsigned)n + (unsigned char)name[0] + 4 * (unsigned char)name[n - 1]) % 128 : 0;
 }
 
-/* Rows without alternatives that are no alias. */
+/* Rows that have no alternatives and are not aliases. */
 static uint64_t rows_alone(const struct wj_shape *s)
 {
     uint64_t alone = 0;
@@ -105,15 +105,15 @@ static uint64_t rows_alone(const struct wj_shape *s)
     return alone;
 }
 
-/* At most half of the places are taken, so every search ends. */
+/* At most half of the slots are used, so every search ends. */
 static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
 {
     *plan = (struct wj_plan){.shape = s, .alone = rows_alone(s)};
     for (unsigned i = 0; i < s->n; i++) {
         const struct wj_field *f = &s->fields[i];
-        if (i && (f[-1].flags & F_OR)) /* of the same name as the one before */
+        if (i && (f[-1].flags & F_OR)) /* has the name of the row before */
             continue;
-        unsigned at = place_of(f->name.p, f->name.n);
+        unsigned at = hash_name(f->name.p, f->name.n);
         while (plan->rows[at])
             at = (at + 1) % 128;
         plan->rows[at] = (uint8_t)(i + 1);
@@ -121,7 +121,7 @@ static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
     }
 }
 
-/* NULL: there is no room for it. */
+/* NULL: no room. */
 static struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_shape *s)
 {
     unsigned i = 0;
@@ -134,11 +134,11 @@ static struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_shape *s)
     return &plans->list[i];
 }
 
-/* The first row of that name; NULL: none. */
+/* First row with that name; NULL: none. */
 static inline const struct wj_field *find_planned(const struct wj_plan *plan, const struct wj_field *fields,
                                                   const yyjson_val *name, unsigned *row)
 {
-    unsigned at = place_of(name->uni.str, (size_t)(name->tag >> YYJSON_TAG_BIT));
+    unsigned at = hash_name(name->uni.str, (size_t)(name->tag >> YYJSON_TAG_BIT));
     for (; plan->rows[at]; at = (at + 1) % 128) {
         const struct wj_field *f = &fields[ *row = plan->rows[at] - 1u];
         if (WB_LIKELY(wj_named(name, f->name)))
@@ -147,8 +147,8 @@ static inline const struct wj_field *find_planned(const struct wj_plan *plan, co
     return NULL;
 }
 
-/* The same, looked for first where it was the last time that this one came before. *row: the one before, plus 1; 0:
- * none. */
+/* The same, but first tries the row that followed the previous one last time. On entry *row is 1 + the previous row, or
+ * 0. */
 static inline const struct wj_field *planned_row(struct wj_plan *plan, const struct wj_field *fields,
                                                  const yyjson_val *name, unsigned *row)
 {
@@ -162,7 +162,7 @@ static inline const struct wj_field *planned_row(struct wj_plan *plan, const str
     return f;
 }
 
-/* The same without a plan: row by row, from behind the one before. */
+/* The same without a plan: row by row, starting after the previous one. */
 static const struct wj_field *find_row(const struct wj_shape *s, const yyjson_val *name, unsigned *row)
 {
     for (unsigned i = 0, at = *row; i < s->n; i++, at++) {
@@ -179,7 +179,7 @@ static const struct wj_field *find_row(const struct wj_shape *s, const yyjson_va
 
 /* ---- Objects -------------------------------------------------------------------------------------- */
 
-/* One object while it is read. */
+/* One object while it is decoded. */
 struct reading {
     struct wj_decoder     *d;
     const struct wj_shape *s;
@@ -195,7 +195,7 @@ static void clear_slots(struct reading *r, unsigned first, unsigned end)
     r->node->null &= ~bits(first, end);
 }
 
-/* The value of a member was refused, with this result. The same, or WJ_SPELLED where decoding goes on. */
+/* Handles a member's refused value. Returns x, or WJ_SPELLED if decoding continues. */
 __attribute__((noinline, cold)) static int refuse_row(struct reading *r, unsigned row, int x)
 {
     if (x != -UPP_EINVALID || !r->d->opts->problem)
@@ -206,7 +206,7 @@ __attribute__((noinline, cold)) static int refuse_row(struct reading *r, unsigne
     return WJ_SPELLED;
 }
 
-/* Reads the value of a member into the row. What `get` returned; or < 0. */
+/* Decodes a member's value into the row. Returns the result of `get`, or < 0. */
 static inline int read_value(struct reading *r, const struct wj_field *f, unsigned row, yyjson_val *v)
 {
     r->node->seen |= (uint64_t)1 << row;
@@ -218,15 +218,16 @@ static inline int read_value(struct reading *r, const struct wj_field *f, unsign
     return WB_LIKELY(x >= 0) ? x : refuse_row(r, row, x);
 }
 
-/* A member that may come again, by another name, or in one of several forms: whatever is behind it of its group comes
- * again too. */
+/* Slow path: a member that was read before, or whose row has aliases or alternatives. From now on all members of its
+ * group take this path. */
 __attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *left, yyjson_val *v)
 {
     unsigned first = group_first(r->s, row), end = group_end(r->s, row), one = row;
     uint64_t group = bits(first, end), type = 1u << unsafe_yyjson_get_type(v);
     *left &= ~group;
     if (r->node->seen & group) {
-        /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
+        /* The earlier name in the group wins; of equal names the later member. An alternative (F_OR) has the name of
+         * its first row. */
         unsigned old = (unsigned)__builtin_ctzll(r->node->seen & group);
         while (old > first && (r->s->fields[old - 1].flags & F_OR))
             old--;
@@ -238,7 +239,7 @@ __attribute__((noinline)) static int read_again(struct reading *r, unsigned row,
     if (!unsafe_yyjson_is_null(v) || !(fields[row].flags & F_NULLABLE))
         while (!(fields[one].kind->takes & type) && (fields[one].flags & F_OR))
             one++;
-    row = fields[one].kind->takes & type ? one : row; /* none takes it: the sentence is about all of them */
+    row = fields[one].kind->takes & type ? one : row; /* if none accepts it, the message lists them all */
     return read_value(r, &fields[row], row, v);
 }
 
@@ -248,7 +249,7 @@ static int unknown(struct wj_decoder *d, const yyjson_val *name)
     return d->opts->problem ? 0 : x;
 }
 
-/* Of these rows: those that are required, and whose member is not there. */
+/* Reports the required ones of these rows that have no member. */
 static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
 {
     const struct wj_shape *s    = r->s;
@@ -266,13 +267,13 @@ static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
     return 0;
 }
 
-/* Most members are of a row of their own, and come once. Inlined for each way to find rows. */
+/* Most members have a row of their own and occur once. Inlined for each way to find rows. */
 static inline __attribute__((always_inline)) int read_members(struct reading *r, struct wj_plan *plan, yyjson_val *v,
                                                               bool ordered)
 {
     const struct wj_field *fields = r->s->fields;
     struct wj_node        *node   = r->node;
-    uint64_t               left   = plan ? plan->alone : rows_alone(r->s); /* of which none has come */
+    uint64_t               left   = plan ? plan->alone : rows_alone(r->s); /* rows without a member so far */
     uint64_t               order = 0, falls = 0;
     bool                   known = r->s->n < WJ_ROWS;
     yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
@@ -285,9 +286,9 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
         next = f ? row + 1 : next;
         if (ordered) {
             order = wj_order_step(order, row);
-            falls |= node->seen & -bit; /* those behind it in the table that came before it */
+            falls |= node->seen & -bit; /* rows after it in the table whose member came earlier */
         }
-        if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
+        if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* the common case: saves two calls */
             *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
             node->seen |= bit;
             name += 2;
@@ -296,7 +297,7 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
         int x = bit ? read_value(r, f, row, name + 1) : f ? read_again(r, row, &left, name + 1) : unknown(r->d, name);
         if (WB_UNLIKELY(x < 0))
             return x;
-        known = known && ordered && bit && x == 0; /* it was taken as it is */
+        known = known && ordered && bit && x == 0; /* the value was read without changes */
         name  = unsafe_yyjson_get_next(name + 1);
     }
     if (ordered && known)

@@ -1,11 +1,11 @@
-/* json/decode.h — values to structs, as a table of rows says.
+/* json/decode.h — decodes values into structs, as a table of rows describes.
  *
- * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is left out,
- * and decoding goes on. Of members of one name the last fills the slot.
+ * Decoding ends at the first problem, or (opts.problem) reports every problem, leaves out the member and continues. Of
+ * duplicate members the last one fills the slot.
  *
- * Time is linear in the value, whatever its members are called; each problem that is told costs one more walk through
- * it, to find the pointer. It recurses once for each array and object that a row describes, at most `depth` deep: 128
- * levels need less than 40 KiB of stack. Values that are kept as they are count as one level.
+ * Time is linear in the value, whatever its members are called; each reported problem costs one more walk through it,
+ * to find the pointer. Decoding recurses once for each array and object that a row describes, at most `depth` deep: 128
+ * levels need less than 40 KiB of stack. Values that are stored undecoded count as one level.
  */
 #ifndef WJ_DECODE_H
 #define WJ_DECODE_H
@@ -14,43 +14,44 @@
 
 enum { WJ_MAX_PROBLEMS = 100 };
 
-/* A shape as it is looked into where many objects of it are read: made at the first of them. */
+/* A lookup table for a shape of which many objects are decoded; made at the first of them. */
 struct wj_plan {
     const struct wj_shape *shape;
-    uint64_t               required;  /* rows whose member has to be there: the first of each group */
-    uint64_t               alone;     /* rows without alternatives that are no alias */
-    uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
-    uint8_t                after[WJ_ROWS + 1]; /* by 1 + a row, or 0: the row that came behind it the last time */
+    uint64_t               required;  /* rows whose member is required: the first of each group */
+    uint64_t               alone;     /* rows that have no alternatives and are not aliases */
+    uint8_t                rows[128]; /* hash table by name, linear probing: 1 + the first row of the name; 0: free */
+    uint8_t                after[WJ_ROWS + 1]; /* by 1 + the previous row, or 0: the row that followed it last time */
 };
 
-/* Plans of the shapes that were met, as many as there is room for; all zero at first. */
+/* Plans of the shapes met so far, as many as fit. Starts all zero. */
 struct wj_plans {
-    bool           ordered; /* whoever reads wants to know in what order members come (wj_node.order) */
+    bool           ordered; /* record the order of members (wj_node.order) */
     unsigned       n;
     struct wj_plan list[8];
 };
 
 struct wj_decode_opts {
     uint32_t size;
-    unsigned depth; /* of nested arrays and objects; 0, and at most: WJ_SHAPE_DEPTH */
+    unsigned depth; /* of nested arrays and objects; 0: the maximum, WJ_SHAPE_DEPTH */
 
-    /* NULL: the first problem is the error. Else called for each, up to max_problems (0: WJ_MAX_PROBLEMS): a JSON
-     * pointer and a sentence, both UTF-8 and good for the call only. A member that had a problem is not missing too. */
+    /* NULL: decoding fails at the first problem. Else called for each problem, up to max_problems (0: WJ_MAX_PROBLEMS),
+     * with a JSON pointer and a sentence, both UTF-8 and valid during the call only. A member that had a problem is not
+     * also reported as missing. */
     void (*problem)(void *ctx, const char *pointer, const char *sentence);
     void    *ctx;
     unsigned max_problems;
 
     bool closed; /* an unknown member is a problem */
 
-    /* For many objects, in one call or one call after the other. NULL: names are looked for row by row. */
+    /* For many objects, in one call or in several. NULL: names are searched row by row. */
     struct wj_plans *plans;
 };
 
 WB_EXPORT_BEGIN
 
-/* Reads v, a value from wj_read, into ret, which begins the shape's struct and is cleared first. opts may be NULL.
- * >= 0: how many problems there were (always 0 without opts.problem). -UPP_EINVALID: v does not have the shape; err
- * has what was expected and found, and the pointer. -UPP_ELIMIT: deeper than allowed, or more than the arena holds. */
+/* Decodes v, a value from wj_read, into ret, the start of the shape's struct, which is cleared first. opts may be NULL.
+ * >= 0: the number of problems (always 0 without opts.problem). -UPP_EINVALID: v does not have the shape; err has what
+ * was expected and found, and the pointer. -UPP_ELIMIT: nested too deep, or too large for the arena. */
 int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,
               struct wj_node *ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -74,10 +75,10 @@ struct wj_decoder {
 /* Reports a problem with v and returns -UPP_EINVALID, for `get` to return. */
 int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) UPP_PRINTF(3, 4);
 
-/* v, which is at the limit, is refused: -UPP_ELIMIT. Kinds that contain others count d->depth up and down. */
+/* Refuses v because of its depth: -UPP_ELIMIT. Kinds that contain others increment and decrement d->depth. */
 int wj_too_deep(struct wj_decoder *d, const yyjson_val *v);
 
-/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result. */
+/* Decodes v by the row, or by a later one as F_OR allows, into base + row.off. Returns the result of `get`. */
 int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base);
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node);

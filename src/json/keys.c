@@ -5,7 +5,7 @@
 #include "base/hooks.h"
 #include "json/pointer.h"
 
-/* Merges the sorted halves [0, mid) and [mid, n) of a into b. The left one goes first where both are equal. */
+/* Merges the sorted halves [0, mid) and [mid, n) of a into b. Of equal names the left one goes first. */
 static void merge(yyjson_val *const *a, size_t mid, size_t n, yyjson_val **b)
 {
     size_t i = 0, j = mid;
@@ -15,15 +15,15 @@ static void merge(yyjson_val *const *a, size_t mid, size_t n, yyjson_val **b)
     }
 }
 
-void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **spare)
+void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **scratch)
 {
     size_t      n   = unsafe_yyjson_get_len(obj);
     yyjson_val *key = unsafe_yyjson_get_first(obj);
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
         to[i] = key;
 
-    /* Bottom up: no recursion, and stable. libc's qsort takes memory behind our back. */
-    yyjson_val **from = to, **other = spare;
+    /* Bottom up: no recursion, and stable. libc's qsort may allocate memory outside of our hooks. */
+    yyjson_val **from = to, **other = scratch;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t i = 0; i < n; i += 2 * width) {
             size_t both = WB_MIN(2 * width, n - i);
@@ -37,7 +37,7 @@ void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **spare)
         memcpy(to, from, n * sizeof *to);
 }
 
-/* One of 64 bits, by its length and two of its bytes. Behind an empty name stands a NUL. */
+/* Bloom filter bit of a name, from its length and two of its bytes. yyjson puts a NUL after an empty name. */
 static uint64_t bit_of(const yyjson_val *key)
 {
     struct upp_str       s = wj_text(key);
@@ -45,8 +45,8 @@ static uint64_t bit_of(const yyjson_val *key)
     return (uint64_t)1 << ((s.n + p[0] + 4u * p[s.n / 2]) % 64);
 }
 
-/* The second of two equal names, or NULL. Small objects are compared without memory: a name with those before it, where
- * one of them has its bit. */
+/* The second of two equal names, or NULL. Needs no memory: compares a name with the earlier ones only if one of them
+ * has the same bit. */
 static yyjson_val *twice_in_small(yyjson_val *obj)
 {
     size_t      n   = unsafe_yyjson_get_len(obj);

@@ -1,4 +1,4 @@
-/* json/kinds.c — how members are read: text, numbers, words, values as they are, objects, arrays. */
+/* json/kinds.c — decoders for members: text, numbers, enums, undecoded values, objects, arrays. */
 #include "json/decode.h"
 #include "json/number.h"
 #include "json/value.h"
@@ -40,7 +40,7 @@ const struct wj_kind wj_kind_u64 = {.expects = "an integer of 64 bits that is no
 const struct wj_kind wj_kind_num = {
     .expects = "a number", .takes = WJ_NUMBER, .size = sizeof(struct upp_str), .get = str_get};
 
-/* ---- Words -------------------------------------------------------------------------------------------- */
+/* ---- Enums -------------------------------------------------------------------------------------------- */
 
 static int bool_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -77,7 +77,7 @@ static int enum_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *
 
 const struct wj_kind wj_kind_enum = {.expects = "a string", .takes = WJ_STRING, .size = sizeof(int), .get = enum_get};
 
-/* ---- Kept as they are ----------------------------------------------------------------------------------- */
+/* ---- Undecoded values ----------------------------------------------------------------------------------- */
 
 static int any_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -108,7 +108,7 @@ static int map_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 const struct wj_kind wj_kind_map = {
     .expects = "an object", .takes = WJ_OBJECT, .size = sizeof(struct wj_map), .get = map_get};
 
-/* ---- An object behind a pointer ----------------------------------------------------------------------- */
+/* ---- Objects by pointer ------------------------------------------------------------------------------- */
 
 static int obj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -122,7 +122,7 @@ static int obj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
 
 const struct wj_kind wj_kind_obj = {.expects = "an object", .takes = WJ_OBJECT, .size = sizeof(void *), .get = obj_get};
 
-/* ---- An object in its place: the item of an array ------------------------------------------------------- */
+/* ---- Inline objects: items of an array ------------------------------------------------------------------ */
 
 static int inl_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
@@ -133,7 +133,7 @@ const struct wj_kind wj_kind_inl = {.expects = "an object", .takes = WJ_OBJECT, 
 
 /* ---- Arrays -------------------------------------------------------------------------------------------------- */
 
-/* What every WJ_ARR(E) looks like. */
+/* The layout of every WJ_ARR(E). */
 struct arr {
     void  *p;
     size_t n;
@@ -155,7 +155,7 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     char       *at = arr.p;
     yyjson_val *x  = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
-        bool object = item->row.kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* most are: it saves two calls */
+        bool object = item->row.kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* the common case: saves two calls */
         int  r =
             object ? wj_decode_object(d, item->row.arg, x, (struct wj_node *)(void *)at) : wj_get(d, &item->row, x, at);
         if (r < 0) {

@@ -1,10 +1,10 @@
-/* json/match.c — holding what is written against what was read. */
+/* json/match.c — compares output with a value that was read. */
 #include "json/match.h"
 
 #include <endian.h>
 
 #include "base/err.h"
-#include "json/plain.h"
+#include "json/string_block.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -14,9 +14,9 @@ static bool is_elsewhere(const struct wj_match *m, const yyjson_val *v)
     return m->elsewhere && (m->elsewhere[i / 8] >> i % 8 & 1);
 }
 
-/* ---- A text of ours --------------------------------------------------------------------------------------------- */
+/* ---- Comparison with JSON text ---------------------------------------------------------------------------------- */
 
-/* Is a value what a text says? Without reading the text. */
+/* Compares a value with JSON text, without parsing the text. */
 struct same {
     const struct wj_match *m;
     const char            *p, *end;
@@ -34,7 +34,7 @@ static bool bytes(struct same *s, const char *p, size_t n)
     return same;
 }
 
-/* The escape that the writer has for a byte; 0: none of two letters. */
+/* The letter of the two-character escape that the writer uses for a byte; 0: none. */
 static char escape_of(char c)
 {
     switch (c) {
@@ -52,9 +52,8 @@ static char escape_of(char c)
     }
 }
 
-/* Most have nothing to escape. What follows is then the text itself: between its quotes nothing is written that a text
- * without a backslash has in another spelling. */
-static bool as_it_is(struct same *s, struct upp_str v)
+/* Fast path: most strings have nothing to escape, and are in the text byte for byte. */
+static bool same_unescaped(struct same *s, struct upp_str v)
 {
     if ((size_t)(s->end - s->p) < v.n + 2 || s->p[0] != '"' || s->p[v.n + 1] != '"' || !wj_same(s->p + 1, v.p, v.n) ||
         (v.n && memchr(v.p, '\\', v.n)))
@@ -63,8 +62,8 @@ static bool as_it_is(struct same *s, struct upp_str v)
     return true;
 }
 
-/* How many of 16 bytes are the same in both and written as they are. */
-static size_t plain_in_16(const char *p, const char *q)
+/* How many of 16 bytes are equal in both and need no escape. */
+static size_t equal_unescaped_16(const char *p, const char *q)
 {
     typedef unsigned char bytes_of __attribute__((vector_size(16)));
     typedef uint64_t      words __attribute__((vector_size(16)));
@@ -79,34 +78,34 @@ static size_t plain_in_16(const char *p, const char *q)
     return both[0] ? (size_t)__builtin_ctzll(le64toh(both[0])) / 8 : 8 + (size_t)__builtin_ctzll(le64toh(both[1])) / 8;
 }
 
-/* How many at the beginning are, as long as there are 16 to look at. */
+/* Length of the prefix for which that holds, in steps of 16 bytes while both have as many. */
 static size_t same_run(struct same *s, const char *p, size_t n)
 {
     size_t i = 0, one = 16;
     for (; one == 16 && n - i >= 16 && s->end - s->p >= 16; i += one, s->p += one)
-        one = plain_in_16(p + i, s->p);
+        one = equal_unescaped_16(p + i, s->p);
     return i;
 }
 
 static bool same_string(struct same *s, struct upp_str v)
 {
-    if (v.n < 16 && as_it_is(s, v))
+    if (v.n < 16 && same_unescaped(s, v))
         return true;
     if (!byte(s, '"'))
         return false;
     for (size_t i = 0; i < v.n;) {
         i += same_run(s, v.p + i, v.n - i);
-        size_t n = i + wj_plain(v.p + i, v.n - i, true);
+        size_t n = i + wj_unescaped_len(v.p + i, v.n - i, true);
         if (!bytes(s, v.p + i, n - i))
             return false;
         i = n + 1;
         if (n == v.n)
             break;
-        if (v.p[n] == '\xed' && i < v.n && (unsigned char)v.p[i] < 0xa0) { /* no surrogate */
+        if (v.p[n] == '\xed' && i < v.n && (unsigned char)v.p[i] < 0xa0) { /* not a surrogate */
             if (!byte(s, v.p[n]))
                 return false;
         } else if (!(escape_of(v.p[n]) && byte(s, '\\') && byte(s, escape_of(v.p[n]))))
-            return false; /* rarer ones take reading */
+            return false; /* other escapes need the parser */
     }
     return byte(s, '"');
 }
@@ -141,7 +140,7 @@ static bool same_list(struct same *s, yyjson_val *v)
     return byte(s, ']');
 }
 
-/* Recurses: values are at most WD_DOC_DEPTH deep. */
+/* Recurses: values are nested at most WD_DOC_DEPTH deep. */
 static bool same_value(struct same *s, yyjson_val *v)
 {
     switch (unsafe_yyjson_get_type(v)) {
@@ -160,14 +159,14 @@ static bool same_value(struct same *s, yyjson_val *v)
     }
 }
 
-/* ---- What is written instead ------------------------------------------------------------------------------------ */
+/* ---- Building values from output that differs ------------------------------------------------------------------- */
 
 static void push(struct wj_writer *w, yyjson_val v)
 {
     struct wj_match *m = w->match;
-    if (!w->out->failed && !wb_vec_push(&m->said, v, (size_t)WJ_MATCH_VALUES))
-        wj_writer_fail(w, upp_fail(w->err, m->said.n < WJ_MATCH_VALUES ? UPP_ENOMEM : UPP_ELIMIT,
-                                   "no room for %zu values", m->said.n + 1));
+    if (!w->out->failed && !wb_vec_push(&m->values, v, (size_t)WJ_MATCH_VALUES))
+        wj_writer_fail(w, upp_fail(w->err, m->values.n < WJ_MATCH_VALUES ? UPP_ENOMEM : UPP_ELIMIT,
+                                   "no room for %zu values", m->values.n + 1));
 }
 
 static void push_text(struct wj_writer *w, yyjson_type type, struct upp_str s)
@@ -179,10 +178,10 @@ static void push_text(struct wj_writer *w, yyjson_type type, struct upp_str s)
         wj_writer_fail(w, wb_arena_check(&w->match->texts, w->err));
 }
 
-/* A container begins; what stands in it is counted as it comes, and its extent known when it ends. */
+/* Begins a container. Its items are counted as they are written; its extent is set when it ends. */
 static uint32_t push_container(struct wj_writer *w, bool object)
 {
-    uint32_t at = (uint32_t)w->match->said.n;
+    uint32_t at = (uint32_t)w->match->values.n;
     push(w, (yyjson_val){.tag = object ? YYJSON_TYPE_OBJ : YYJSON_TYPE_ARR});
     return at;
 }
@@ -190,64 +189,65 @@ static uint32_t push_container(struct wj_writer *w, bool object)
 static void count(struct wj_writer *w, size_t at)
 {
     if (!w->out->failed)
-        w->match->said.p[at].tag += 1 << YYJSON_TAG_BIT;
+        w->match->values.p[at].tag += 1 << YYJSON_TAG_BIT;
 }
 
-static void settle(struct wj_writer *w, size_t at)
+static void set_extent(struct wj_writer *w, size_t at)
 {
     struct wj_match *m = w->match;
     if (!w->out->failed)
-        m->said.p[at].uni.ofs = (m->said.n - at) * sizeof *m->said.p;
+        m->values.p[at].uni.ofs = (m->values.n - at) * sizeof *m->values.p;
 }
 
-static void take(struct wj_writer *w, yyjson_val *v);
+static void copy_value(struct wj_writer *w, yyjson_val *v);
 
-/* What stands in a container before `stop`: a value that is not complete, or the end. The one made of it is at `at`. */
-static void take_before(struct wj_writer *w, yyjson_val *container, yyjson_val *stop, size_t at)
+/* Copies what precedes `stop` in a container into the one being built at `at`. `stop` is an unfinished value or the
+ * end. */
+static void copy_before(struct wj_writer *w, yyjson_val *container, yyjson_val *stop, size_t at)
 {
     static const yyjson_val zero   = {.tag = 1 << YYJSON_TAG_BIT | YYJSON_TYPE_RAW, .uni.str = "0"};
     bool                    object = unsafe_yyjson_is_obj(container);
     for (yyjson_val *x = container + 1; x < stop && !w->out->failed; x = unsafe_yyjson_get_next(x)) {
-        bool away = is_elsewhere(w->match, x + object);
-        if (object || !away)
+        bool skip = is_elsewhere(w->match, x + object);
+        if (object || !skip)
             count(w, at);
         if (object)
             push(w, *x++);
         if (x == stop)
             break;
-        if (!away)
-            take(w, x);
+        if (!skip)
+            copy_value(w, x);
         else if (object)
             push(w, zero);
     }
 }
 
-/* A value as it was the same. Recurses: values are at most as deep as the reader lets them be. */
-static void take(struct wj_writer *w, yyjson_val *v)
+/* Copies a value. Recurses: values are at most as deep as the reader allows. */
+static void copy_value(struct wj_writer *w, yyjson_val *v)
 {
     if (!unsafe_yyjson_is_ctn(v)) {
         push(w, *v);
         return;
     }
     size_t at = push_container(w, unsafe_yyjson_is_obj(v));
-    take_before(w, v, unsafe_yyjson_get_next(v), at);
-    settle(w, at);
+    copy_before(w, v, unsafe_yyjson_get_next(v), at);
+    set_extent(w, at);
 }
 
-/* From here on values are made of what is written. Those of what was the same come first. False: w has failed, and
- * nobody knows how far what is written got: nothing is looked at any more. */
+/* Switches from comparing to building values; first builds what was equal so far. False: w has failed. How much was
+ * written is then unknown, so nothing more is compared. */
 static bool differ(struct wj_writer *w)
 {
     struct wj_match *m = w->match;
     if (m->differs || w->out->failed)
         return !w->out->failed;
     m->differs = true;
-    if (!m->depth && m->at != m->value) /* a second value where one is compared */
-        take(w, m->value);
+    if (!m->depth && m->at != m->value) /* a second value where one was expected */
+        copy_value(w, m->value);
     for (unsigned i = 0; i < m->depth; i++) {
         bool last  = i + 1 == m->depth;
         m->made[i] = push_container(w, unsafe_yyjson_is_obj(m->open[i]));
-        take_before(w, m->open[i], last ? m->at : m->open[i + 1], m->made[i]);
+        copy_before(w, m->open[i], last ? m->at : m->open[i + 1], m->made[i]);
         if (!last && unsafe_yyjson_is_arr(m->open[i]))
             count(w, m->made[i]);
     }
@@ -260,8 +260,8 @@ static bool differ(struct wj_writer *w)
     return !w->out->failed;
 }
 
-/* A value comes. Returns the one that stood in its place; NULL: nobody knows of one. */
-static yyjson_val *place(struct wj_writer *w)
+/* Counts a value that is about to be written. Returns its counterpart in the value that was read; NULL: none. */
+static yyjson_val *next_counterpart(struct wj_writer *w)
 {
     struct wj_match *m    = w->match;
     yyjson_val      *like = NULL, *list = m->depth ? m->open[m->depth - 1] : NULL;
@@ -283,13 +283,13 @@ static yyjson_val *place(struct wj_writer *w)
     return like;
 }
 
-__attribute__((noinline)) static bool say_open(struct wj_writer *w, char bracket)
+__attribute__((noinline)) static bool build_open(struct wj_writer *w, char bracket)
 {
     if (!differ(w))
         return false;
     struct wj_match *m      = w->match;
     bool             object = bracket == '{';
-    yyjson_val      *like   = place(w);
+    yyjson_val      *like   = next_counterpart(w);
     if (m->depth == WJ_MATCH_DEPTH) {
         wj_writer_fail(w, upp_fail(w->err, UPP_ELIMIT, "values nested deeper than %d", WJ_MATCH_DEPTH));
         return false;
@@ -303,7 +303,7 @@ __attribute__((noinline)) static bool say_open(struct wj_writer *w, char bracket
     return true;
 }
 
-__attribute__((noinline)) static bool say_close(struct wj_writer *w)
+__attribute__((noinline)) static bool build_close(struct wj_writer *w)
 {
     if (!differ(w))
         return false;
@@ -313,13 +313,13 @@ __attribute__((noinline)) static bool say_close(struct wj_writer *w)
         return false;
     }
     m->depth--;
-    settle(w, m->made[m->depth]);
+    set_extent(w, m->made[m->depth]);
     if (m->open[m->depth])
         m->at = unsafe_yyjson_get_next(m->open[m->depth]);
     return true;
 }
 
-/* The member of that name in what is open; most come in their order. NULL: none. */
+/* The member of that name in the innermost open object; most come in order. NULL: none. */
 static yyjson_val *member_like(const struct wj_match *m, struct upp_str name)
 {
     yyjson_val *object = m->depth ? m->open[m->depth - 1] : NULL;
@@ -335,7 +335,7 @@ static yyjson_val *member_like(const struct wj_match *m, struct upp_str name)
     return NULL;
 }
 
-__attribute__((noinline)) static bool say_name(struct wj_writer *w, struct upp_str name)
+__attribute__((noinline)) static bool build_name(struct wj_writer *w, struct upp_str name)
 {
     if (!differ(w))
         return false;
@@ -354,18 +354,18 @@ __attribute__((noinline)) static bool say_name(struct wj_writer *w, struct upp_s
     return true;
 }
 
-static bool says(yyjson_val *v, struct upp_str s)
+static bool is_string(yyjson_val *v, struct upp_str s)
 {
     return unsafe_yyjson_is_str(v) && unsafe_yyjson_get_len(v) == s.n &&
            (v->uni.str == s.p || memcmp(v->uni.str, s.p, s.n) == 0);
 }
 
-__attribute__((noinline)) static bool say_str(struct wj_writer *w, struct upp_str s)
+__attribute__((noinline)) static bool build_str(struct wj_writer *w, struct upp_str s)
 {
     if (!differ(w))
         return false;
-    yyjson_val *like = place(w);
-    if (like && says(like, s))
+    yyjson_val *like = next_counterpart(w);
+    if (like && is_string(like, s))
         push(w, *like);
     else
         push_text(w, YYJSON_TYPE_STR, s);
@@ -380,15 +380,15 @@ static bool is_digits(const char *p, size_t n)
     return n && i == n;
 }
 
-__attribute__((noinline)) static bool say_raw(struct wj_writer *w, const char *p, size_t n)
+__attribute__((noinline)) static bool build_raw(struct wj_writer *w, const char *p, size_t n)
 {
     if (!differ(w))
         return false;
     struct wj_match *m    = w->match;
-    yyjson_val      *like = place(w), *v = NULL;
+    yyjson_val      *like = next_counterpart(w), *v = NULL;
     struct same      s = {.m = m, .p = p, .end = p + n};
     if (like && same_value(&s, like) && s.p == s.end) {
-        take(w, like);
+        copy_value(w, like);
         return true;
     }
     if (is_digits(p, n)) {
@@ -401,12 +401,12 @@ __attribute__((noinline)) static bool say_raw(struct wj_writer *w, const char *p
     if (r < 0)
         wj_writer_fail(w, r);
     else
-        for (yyjson_val *end = unsafe_yyjson_get_next(v); v < end; v++) /* nothing of it stands elsewhere */
+        for (yyjson_val *end = unsafe_yyjson_get_next(v); v < end; v++) /* none of it is elsewhere */
             push(w, *v);
     return r >= 0;
 }
 
-/* ---- What has to come ------------------------------------------------------------------------------------------- */
+/* ---- Comparing -------------------------------------------------------------------------------------------------- */
 
 void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, yyjson_val *root,
                     const uint8_t *elsewhere)
@@ -420,7 +420,7 @@ void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, 
     m->object    = false;
     m->named     = false;
     m->due       = false;
-    m->said.n    = 0;
+    m->values.n  = 0;
     m->texts.max = WJ_MATCH_BYTES;
     if (m->differs)
         wb_arena_reset(&m->texts);
@@ -430,11 +430,11 @@ void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, 
 
 void wj_match_done(struct wj_match *m)
 {
-    wb_vec_done(&m->said);
+    wb_vec_done(&m->values);
     wb_arena_done(&m->texts);
 }
 
-/* The value that has to come; NULL: none. */
+/* The value expected next; NULL: none. */
 static yyjson_val *next_value(struct wj_match *m)
 {
     if (m->named)
@@ -458,7 +458,7 @@ bool wj_match_open(struct wj_writer *w, char bracket)
     struct wj_match *m = w->match;
     yyjson_val      *v = next_value(m);
     if (!v || m->depth == WJ_MATCH_DEPTH || !(bracket == '{' ? unsafe_yyjson_is_obj(v) : unsafe_yyjson_is_arr(v)))
-        return say_open(w, bracket);
+        return build_open(w, bracket);
     m->open[m->depth++] = v;
     m->end              = unsafe_yyjson_get_next(v);
     m->object           = bracket == '{';
@@ -469,10 +469,10 @@ bool wj_match_close(struct wj_writer *w, char bracket)
 {
     struct wj_match *m = w->match;
     if (m->differs || !m->depth || m->named || m->object != (bracket == '}') || next_value(m) || m->at != m->end)
-        return say_close(w);
-    yyjson_val *around = --m->depth ? m->open[m->depth - 1] : NULL;
-    m->end             = unsafe_yyjson_get_next(around ? around : m->value);
-    m->object          = around && unsafe_yyjson_is_obj(around);
+        return build_close(w);
+    yyjson_val *parent = --m->depth ? m->open[m->depth - 1] : NULL;
+    m->end             = unsafe_yyjson_get_next(parent ? parent : m->value);
+    m->object          = parent && unsafe_yyjson_is_obj(parent);
     return true;
 }
 
@@ -480,7 +480,7 @@ bool wj_match_name(struct wj_writer *w, struct upp_str name)
 {
     struct wj_match *m = w->match;
     if (!m->object || m->named || m->at == m->end || !wj_named(m->at, name))
-        return say_name(w, name);
+        return build_name(w, name);
     m->at++;
     m->named = true;
     return true;
@@ -489,8 +489,8 @@ bool wj_match_name(struct wj_writer *w, struct upp_str name)
 bool wj_match_str(struct wj_writer *w, struct upp_str s)
 {
     struct wj_match *m = w->match;
-    yyjson_val      *v = m->named ? m->at : next_value(m); /* what stands elsewhere is no text */
-    return v && says(v, s) ? step(m, v + 1) : say_str(w, s);
+    yyjson_val      *v = m->named ? m->at : next_value(m); /* a value that is elsewhere is never a string */
+    return v && is_string(v, s) ? step(m, v + 1) : build_str(w, s);
 }
 
 bool wj_match_same(struct wj_writer *w, struct upp_str json)
@@ -503,7 +503,7 @@ bool wj_match_same(struct wj_writer *w, struct upp_str json)
 
 bool wj_match_raw(struct wj_writer *w, const char *p, size_t n)
 {
-    return wj_match_same(w, wb_str(p, n)) || say_raw(w, p, n);
+    return wj_match_same(w, wb_str(p, n)) || build_raw(w, p, n);
 }
 
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value)
@@ -519,10 +519,11 @@ yyjson_val *wj_match_end(struct wj_writer *w)
     struct wj_match *m = w->match;
     if (!m)
         return NULL;
-    bool whole = !m->depth && (m->differs ? m->said.n && unsafe_yyjson_get_next(m->said.p) == m->said.p + m->said.n
-                                          : m->at != m->value);
-    w->match   = NULL;
+    bool whole =
+        !m->depth && (m->differs ? m->values.n && unsafe_yyjson_get_next(m->values.p) == m->values.p + m->values.n
+                                 : m->at != m->value);
+    w->match = NULL;
     if (!whole && !w->out->failed)
         wj_writer_fail(w, upp_fail(w->err, UPP_EBUG, "expected one value to be written"));
-    return w->out->failed ? NULL : m->differs ? m->said.p : m->value;
+    return w->out->failed ? NULL : m->differs ? m->values.p : m->value;
 }

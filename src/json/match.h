@@ -1,10 +1,11 @@
-/* json/match.h — a writer that compares: what is written is held against a value that was read.
+/* json/match.h — a writer that compares its output with a value that was read, instead of writing text.
  *
- * No text is made: most texts are the very bytes that were read, and their address says so. With the first thing that
- * differs the writer goes on to make values of what it writes, as if its text had been read.
+ * Most strings written are the very bytes that were read, which a comparison of addresses shows. At the first
+ * difference the writer begins to build values from its output, as if its text had been written and read.
  *
- * Values may stand elsewhere: a list is compared without them; of a member that does, the name is, and what it says is
- * stepped over (wj_match_skip). In the values that are made a list is without them, and such a member says 0.
+ * Values may be marked as being elsewhere: an array is compared without them; of such a member the name is compared and
+ * the value skipped (wj_match_skip). In the values that are built, an array lacks them, and such a member has the value
+ * 0.
  */
 #ifndef WJ_MATCH_H
 #define WJ_MATCH_H
@@ -14,58 +15,59 @@
 #include "json/write.h"
 
 enum {
-    WJ_MATCH_DEPTH  = 256, /* what is deeper fails, and so do more values than these, and more bytes of texts */
+    WJ_MATCH_DEPTH  = 256, /* exceeding any of these limits is a failure */
     WJ_MATCH_VALUES = 1 << 27,
     WJ_MATCH_BYTES  = 0x7fffffff,
-    WJ_MATCH_NAMES  = 64, /* as many members are looked at for one of a name that comes out of turn */
+    WJ_MATCH_NAMES  = 64, /* how many members are searched for a name that comes out of order */
 };
 
-struct wj_match {             /* begins all zero */
-    yyjson_val    *value;     /* what is compared */
-    yyjson_val    *root;      /* in which it is */
-    const uint8_t *elsewhere; /* a bit for each value from root on; NULL: none */
-    yyjson_val    *at;        /* what has to come: a name or a value, or the end of what is open */
-    yyjson_val    *end;       /* of what is open */
+struct wj_match {             /* starts all zero */
+    yyjson_val    *value;     /* the value to compare with */
+    yyjson_val    *root;      /* the document that contains it */
+    const uint8_t *elsewhere; /* bitmap of values, by index from root; NULL: none */
+    yyjson_val    *at;        /* expected next: a name or a value, or the end of the innermost open container */
+    yyjson_val    *end;       /* of the innermost open container */
     unsigned       depth;
-    bool           object; /* it is one */
-    bool           named;  /* the value of a member has to come */
+    bool           object; /* that container is an object */
+    bool           named;  /* a member's value is expected next */
     yyjson_val    *open[WJ_MATCH_DEPTH];
 
-    /* Once it differs `at` and `open` are what may be the same, `open` NULL where nothing is; and `due` is `named`. */
+    /* After the first difference `at` and `open` are the counterparts of what is written, `open` NULL where there is
+     * none; `due` replaces `named`. */
     bool            differs;
     bool            due;
-    yyjson_val     *like; /* what the member whose value has to come says */
+    yyjson_val     *like; /* counterpart of the member value that is due */
     struct wb_arena texts;
-    WB_VEC(yyjson_val) said;
-    uint32_t made[WJ_MATCH_DEPTH]; /* where in it those begin that are open */
+    WB_VEC(yyjson_val) values;
+    uint32_t made[WJ_MATCH_DEPTH]; /* indexes in `values` of the open containers */
 };
 
 WB_EXPORT_BEGIN
 
-/* The next value that is written to w is compared; m is in use until wj_match_end. */
+/* Compares the next value that is written to w. m is in use until wj_match_end. */
 void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, yyjson_val *root,
                     const uint8_t *elsewhere);
 
-/* What was written: the value itself where it is the same; else one that is good until m is used again. NULL: w failed,
- * or nothing was compared. The writer writes again. */
+/* Ends the comparison; w writes text again. Returns `value` itself if the output was equal; else the value that was
+ * written, valid until m is used again. NULL: w failed, or nothing was compared. */
 yyjson_val *wj_match_end(struct wj_writer *w);
 
 void wj_match_done(struct wj_match *m);
 
-/* The value that has to come stands elsewhere, and is this one: steps over it. */
+/* Skips the value expected next, if it is this one and is elsewhere. */
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value);
 
-/* Is the text what has to come? Then it is taken, as if it had been written. False: nothing has changed. */
+/* Is this text the value expected next? True: counts as written. False: nothing has changed. */
 bool wj_match_same(struct wj_writer *w, struct upp_str json);
 
-/* For the writer, which has a match: takes what it writes. False: w failed. (Those of brackets and names
- * stand in json/write.h.) */
+/* For the writer, while it compares: handles what it writes. False: w failed. (The functions for brackets and names are
+ * in json/write.h.) */
 bool wj_match_str(struct wj_writer *w, struct upp_str s);
 bool wj_match_raw(struct wj_writer *w, const char *p, size_t n); /* a whole value */
 
 WB_EXPORT_END
 
-/* A name was written, and its value not. */
+/* True between a member's name and its value. */
 static inline bool wj_match_named(const struct wj_match *m)
 {
     return m->named || m->due;

@@ -6,15 +6,15 @@
 
 #include "base/defs.h"
 
-/* A number taken apart. Its value is 0.DIGITS * 10^(exponent + scale), where DIGITS are the digits of the mantissa
- * from the first to the last that is not zero, and the exponent is still text. */
+/* A parsed number. Its value is 0.DIGITS * 10^(exponent + scale), where DIGITS are the digits of the mantissa from the
+ * first to the last that is not zero; the exponent is still text. */
 struct parts {
     bool           negative, zero;
-    const char    *digits; /* the first one that is not zero; a '.' may stand between them */
-    size_t         n;      /* how many, without a '.' */
+    const char    *digits; /* the first that is not zero; a '.' may be among them */
+    size_t         n;      /* number of digits, without the '.' */
     int64_t        scale;
     bool           exp_negative;
-    struct upp_str exp; /* digits without leading zeros; none: 0 */
+    struct upp_str exp; /* digits without leading zeros; empty: 0 */
 };
 
 static bool is_digit(char c)
@@ -26,7 +26,7 @@ static struct parts take_apart(struct upp_str s)
 {
     struct parts p  = {.zero = true};
     const char  *at = s.p, *end = s.p + s.n;
-    size_t       all = 0, last = 0; /* digits since the first that counts; up to the last that is not zero */
+    size_t       all = 0, last = 0; /* digits since the first nonzero one; of those, up to the last nonzero one */
     bool         dot = false;
     if (at < end && *at == '-') {
         p.negative = true;
@@ -37,7 +37,7 @@ static struct parts take_apart(struct upp_str s)
             dot = true;
             continue;
         }
-        if (p.zero && *at == '0') { /* leading: moves the point only after it */
+        if (p.zero && *at == '0') { /* leading: counts only after the point */
             p.scale -= dot;
             continue;
         }
@@ -62,7 +62,7 @@ static struct parts take_apart(struct upp_str s)
     return p;
 }
 
-/* The n digits as they come, the point left out: the next one after *at. */
+/* Returns the next digit, skipping the point. */
 static char next_digit(const char **at)
 {
     if (**at == '.')
@@ -70,8 +70,8 @@ static char next_digit(const char **at)
     return *(*at)++;
 }
 
-/* exponent(a) - exponent(b), exactly, unless it is beyond FAR: then something beyond FAR. Exponents may have a million
- * digits. Each step takes one digit of both; once the difference is large, no later digit can make it small again. */
+/* exponent(a) - exponent(b): exact unless beyond FAR, then any value beyond FAR. Exponents may have a million digits.
+ * Each step takes one digit of both; once the difference is large, no later digit can make it small again. */
 static int64_t exponent_diff(const struct parts *a, const struct parts *b)
 {
     static const int64_t FAR  = 100000000000000000;
@@ -98,7 +98,7 @@ bool wj_num_eq(struct upp_str sa, struct upp_str sb)
     return true;
 }
 
-/* The digits of two numbers whose first ones stand at the same place. */
+/* Compares the digits of two numbers whose first digits have the same weight. */
 static int compare_digits(const struct parts *a, const struct parts *b)
 {
     const char *x = a->digits, *y = b->digits;
@@ -107,7 +107,7 @@ static int compare_digits(const struct parts *a, const struct parts *b)
         if (d != e)
             return d < e ? -1 : 1;
     }
-    return (a->n > b->n) - (a->n < b->n); /* the last digit that counts is not zero */
+    return (a->n > b->n) - (a->n < b->n); /* the last digit is not zero */
 }
 
 int wj_num_cmp(struct upp_str sa, struct upp_str sb)
@@ -120,7 +120,7 @@ int wj_num_cmp(struct upp_str sa, struct upp_str sb)
     return x * (places ? (places > 0) - (places < 0) : compare_digits(&a, &b));
 }
 
-/* The exponent as a number; beyond +-10^15 something beyond it. */
+/* The exponent as a number; beyond +-10^15, any value beyond that. */
 static int64_t exponent(const struct parts *p)
 {
     int64_t n = 0;
@@ -143,10 +143,8 @@ bool wj_num_divisor(struct upp_str s)
 
 bool wj_num_multiple(struct upp_str sa, struct upp_str sb)
 {
-    enum {
-        ENOUGH = 64
-    }; /* tenfold: 2^64 and 5^64 divide it then, and no more of them are in 18 digits; and ten times 18 digits are 64
-          bits */
+    /* So many tens contain 2^64 and 5^64, more than a divisor of 18 digits can; and ten times 18 digits fit 64 bits. */
+    enum { ENOUGH = 64 };
     struct parts a = take_apart(sa), b = take_apart(sb);
     const char  *at      = b.digits;
     uint64_t     divisor = 0, rest = 0;
@@ -154,7 +152,7 @@ bool wj_num_multiple(struct upp_str sa, struct upp_str sb)
         return true;
     for (size_t i = 0; i < b.n; i++)
         divisor = divisor * 10 + (uint64_t)(next_digit(&at) - '0');
-    /* Both as whole numbers without zeros at their end; what is left of the powers of ten is between them. */
+    /* Both as integers without trailing zeros; `tens` is the remaining power of ten between them. */
     int64_t tens = exponent_diff(&a, &b) + (a.scale - (int64_t)a.n) - (b.scale - (int64_t)b.n);
     if (tens < 0)
         return false; /* a would have to end in a zero */
@@ -173,7 +171,7 @@ static bool magnitude(const struct parts *p, uint64_t *ret)
         *ret = 0;
         return true;
     }
-    int64_t places = exponent(p) + p->scale; /* digits before the point; 20 of them hold every uint64_t */
+    int64_t places = exponent(p) + p->scale; /* digits before the point; every uint64_t fits 20 */
     if (places < (int64_t)p->n || places > 20)
         return false;
     const char *at = p->digits;
@@ -244,7 +242,7 @@ bool wj_num_valid(struct upp_str s)
     return at == end;
 }
 
-/* yyjson's reader wants a NUL after the number, and our text has none. */
+/* yyjson's reader needs a NUL after the number; our text has none. */
 static bool read_f64(const char *text, double *ret)
 {
     yyjson_val v;
@@ -258,7 +256,7 @@ static bool read_f64(const char *text, double *ret)
 
 bool wj_num_f64(struct upp_str s, double *ret)
 {
-    enum { SHORT = 64, DIGITS = 800 }; /* no double has more than 767 digits that matter: the rest only breaks ties */
+    enum { SHORT = 64, DIGITS = 800 }; /* at most 767 digits of a double matter: the rest only breaks ties */
     char text[DIGITS + 32], *to = text;
     if (s.n < SHORT) {
         memcpy(text, s.p, s.n);
@@ -276,7 +274,7 @@ bool wj_num_f64(struct upp_str s, double *ret)
         *to++ = next_digit(&at);
     int64_t places = p.zero ? 0 : exponent(&p) + p.scale - (int64_t)keep;
     if (keep < p.n) {
-        *to++ = '1'; /* what was cut is not zero */
+        *to++ = '1'; /* the digits cut off are not all zero */
         places--;
     }
     (void)snprintf(to, (size_t)(text + sizeof text - to), "e%lld", (long long)places);

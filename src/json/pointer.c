@@ -9,7 +9,7 @@ void wj_pointer_init(struct wj_pointer *t, char *p, size_t size)
     p[0] = 0;
 }
 
-/* Makes room for k more bytes by dropping as few as possible of the front, at a character. */
+/* Makes room for k more bytes: drops as few as possible from the front, at a character boundary. */
 static void cut_front(struct wj_pointer *t, size_t k)
 {
     size_t at = t->n + sizeof dots + k - t->size;
@@ -22,7 +22,7 @@ static void cut_front(struct wj_pointer *t, size_t k)
     t->cut = true;
 }
 
-/* One whole character, or a sequence that must not be torn; at most 24 bytes. */
+/* Appends one character, or a sequence that must stay whole; at most 24 bytes. */
 static void add(struct wj_pointer *t, const char *s, size_t k)
 {
     if (t->n + k >= t->size)
@@ -35,7 +35,7 @@ static void add(struct wj_pointer *t, const char *s, size_t k)
 void wj_pointer_name(struct wj_pointer *t, struct upp_str name)
 {
     add(t, "/", 1);
-    if (name.n > t->size) { /* only the end can be seen */
+    if (name.n > t->size) { /* only its end can be visible */
         size_t at = name.n - t->size;
         while (at < name.n && ((unsigned char)name.p[at] & 0xc0) == 0x80)
             at++;

@@ -1,10 +1,10 @@
-/* json/pointer.h — where in a document something is, as a JSON pointer (RFC 6901), for people.
+/* json/pointer.h — JSON pointers (RFC 6901) for messages.
  *
- * Nothing keeps track of a path while all goes well: a value lies inside its containers in memory (json/read.h,
- * invariant 5), so that its pointer can be found from its address once it is needed.
+ * Nothing tracks a path while all goes well: a value lies inside its containers in memory (json/read.h, invariant 5),
+ * so its pointer can be computed from its address once it is needed.
  *
- * For display: control characters become blanks and lone surrogates U+FFFD, and a pointer that does not fit loses its
- * front, which "..." marks.
+ * For display: control characters become blanks and lone surrogates U+FFFD; a pointer that does not fit loses its
+ * front, marked by "...".
  */
 #ifndef WJ_POINTER_H
 #define WJ_POINTER_H
@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-/* A pointer being written into a buffer of `size` bytes (at least 32), always NUL-terminated. */
+/* A pointer under construction in a buffer of `size` bytes (at least 32), always NUL-terminated. */
 struct wj_pointer {
     char  *p;
     size_t n, size;
@@ -26,7 +26,7 @@ void wj_pointer_init(struct wj_pointer *t, char *p, size_t size);
 void wj_pointer_name(struct wj_pointer *t, struct upp_str name); /* adds "/name" */
 void wj_pointer_index(struct wj_pointer *t, size_t i);           /* adds "/7" */
 
-/* Adds the way from root down to `what`: a value inside it, or the name of a member (then: that member). */
+/* Adds the path from root to `what`: a value inside it, or a member's name (which means that member). */
 void wj_pointer_find(struct wj_pointer *t, yyjson_val *root, const yyjson_val *what);
 
 /* The same into err->where. err may be NULL. */

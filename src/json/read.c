@@ -1,7 +1,7 @@
 /* json/read.c — text to values, within limits.
  *
- * The ordinary text is read by yyjson alone, strictly. Only a text it refuses is looked at again by wj_syntax, which
- * either says what is wrong or that nothing is but lone surrogates; those are let in by a pre-pass and a second read.
+ * yyjson parses strictly. Only if it refuses a text does wj_syntax parse it again, and either finds the error or finds
+ * that lone surrogates are the only obstacle; a pre-pass then converts those, and yyjson reads the text once more.
  */
 #include "json/read.h"
 
@@ -11,14 +11,14 @@
 
 /* ---- Memory for yyjson ------------------------------------------------------------------------- */
 
-/* yyjson keeps a document in one block. It begins in the arena's chunk where that has room for it, as it has for every
- * small text; else, and once it has outgrown the chunk, it is a block of its own, which the arena takes over in the
- * end. Nobody else takes from the arena meanwhile. */
+/* yyjson stores a document in one block. The block begins in the arena's chunk if there is room, as for every small
+ * text; else, and once it outgrows the chunk, it is allocated separately and adopted by the arena at the end. Nothing
+ * else allocates from the arena meanwhile. */
 struct source {
     struct wb_arena *arena;
-    size_t           max; /* of the block: what valid JSON of this length needs at most */
+    size_t           max; /* of the block: the most that valid JSON of this length needs */
     bool             over;
-    bool             inside; /* at the end of what is taken from the arena's chunk */
+    bool             inside; /* the block is the last allocation in the arena's chunk */
     char            *block;
 };
 
@@ -72,23 +72,23 @@ static void source_free(void *ctx, void *p)
     s->block = NULL;
 }
 
-/* The first n bytes of the block are the arena's now. yyjson guesses how many values there will be, often too many by
- * far. */
-static void *source_keep(struct source *s, size_t n)
+/* Gives the first n bytes of the block to the arena. yyjson's estimate of the number of values is often far too
+ * high. */
+static void *source_commit(struct source *s, size_t n)
 {
-    void *kept = s->inside ? s->block : wb_block_resize(s->block, n);
+    void *shrunk = s->inside ? s->block : wb_block_resize(s->block, n);
     if (s->inside)
         s->arena->p = s->block + n;
     else
-        wb_arena_adopt(s->arena, kept ? kept : s->block);
-    return kept ? kept : s->block;
+        wb_arena_adopt(s->arena, shrunk ? shrunk : s->block);
+    return shrunk ? shrunk : s->block;
 }
 
 /* ---- Depth --------------------------------------------------------------------------------------- */
 
-/* Are the values from v up to last nested at most `limit` deep? Walks them once, without a look into a container that
- * has too few values in it to be too deep. Calls itself only for what is deeper than its own stack, so that
- * WJ_DEPTH_MAX levels cost a few calls. */
+/* Are the values from v up to last nested at most `limit` deep? Walks them once, skipping containers with too few
+ * values to be too deep. Recurses only beyond the depth of its own stack, so that WJ_DEPTH_MAX levels cost a few
+ * calls. */
 static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
 {
     enum { LEVELS = 128 };
@@ -121,11 +121,11 @@ struct job {
     struct wb_arena *arena;
     struct upp_str   text;
     unsigned         depth;
-    char            *copy; /* of the text, for yyjson to work in */
+    char            *copy; /* of the text, for yyjson to modify */
     bool             lone; /* it has lone surrogates */
 };
 
-/* Reads the first n bytes of the copy. *refused: yyjson took them for no JSON; whoever asks knows what to say. */
+/* Reads the first n bytes of the copy. *refused: yyjson rejected them as not JSON; the caller finds out why. */
 static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val **root, size_t *values, bool *refused,
                      struct upp_err *err)
 {
@@ -146,12 +146,12 @@ static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val
     }
     size_t at = (size_t)((char *)doc->root - (char *)doc);
     *values   = doc->val_read;
-    char *p   = source_keep(&source, at + *values * sizeof(yyjson_val));
+    char *p   = source_commit(&source, at + *values * sizeof(yyjson_val));
     *root     = (yyjson_val *)(void *)(p + at);
     return wb_arena_check(j->arena, err);
 }
 
-/* What yyjson would not read: why, or one more try with the lone surrogates let in. */
+/* For text that yyjson refused: finds the error, or converts the lone surrogates and reads again. */
 static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp_err *err)
 {
     bool refused;
@@ -164,7 +164,7 @@ static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp
     r = wj_syntax(j->text, j->depth, &seen, err);
     if (r < 0)
         return r;
-    j->lone  = true; /* of what is JSON yyjson refuses nothing else */
+    j->lone  = true; /* the only valid JSON that yyjson refuses */
     size_t n = wj_surrogates_in(j->text, j->copy);
     r        = read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
     return refused ? upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON") : r;

@@ -1,8 +1,8 @@
-/* json/regex.c — patterns to programs (Thompson's construction), in one pass.
+/* json/regex.c — compiles patterns to programs (Thompson's construction), in one pass.
  *
- * Each piece of a pattern is a piece of program that is entered at its first step and left behind its last. Quantifiers
- * and alternatives move, copy and surround pieces; all distances are relative, and none leads out of a piece but to the
- * step behind it.
+ * Each part of a pattern becomes a fragment of the program, entered at its first step and left just after its last.
+ * Quantifiers and alternatives move, copy and wrap fragments. All distances are relative, and none leads out of a
+ * fragment except to the step just after it.
  */
 #include "json/regex.h"
 
@@ -55,7 +55,7 @@ static int emit_split(struct parser *p, size_t to, size_t other)
     return emit(p, (struct wj_step){.op = WJ_SPLIT, .to = (int16_t)to, .other = (int16_t)other});
 }
 
-/* Puts a step before the piece that begins at `at`. */
+/* Inserts a step before the fragment that begins at `at`. */
 static int insert(struct parser *p, size_t at, struct wj_step s)
 {
     int r = emit(p, s);
@@ -66,7 +66,7 @@ static int insert(struct parser *p, size_t at, struct wj_step s)
     return 0;
 }
 
-/* Adds the n steps from `at` once more. */
+/* Appends a copy of the n steps from `at`. */
 static int repeat(struct parser *p, size_t at, size_t n)
 {
     int r = 0;
@@ -82,7 +82,7 @@ static int make_star(struct parser *p, size_t at)
     return r < 0 ? r : emit(p, (struct wj_step){.op = WJ_JUMP, .to = (int16_t)(-(int)n - 1)});
 }
 
-/* The piece from `at` to the end, at least `min` and at most `max` times (SIZE_MAX: any number). */
+/* Repeats the fragment from `at` to the end, at least `min` and at most `max` times (SIZE_MAX: unbounded). */
 static int make_repeat(struct parser *p, size_t at, size_t min, size_t max)
 {
     size_t n = p->steps.n - at;
@@ -99,7 +99,7 @@ static int make_repeat(struct parser *p, size_t at, size_t min, size_t max)
         r = repeat(p, at, n);
     if (max == SIZE_MAX)
         return r < 0 ? r : emit(p, (struct wj_step){.op = WJ_SPLIT, .to = (int16_t)(-(int)n), .other = 1});
-    if (min == 0 && r == 0) /* the one that stands there is the first that may be left out */
+    if (min == 0 && r == 0) /* the existing copy is the first optional one */
         r = insert(p, at, (struct wj_step){.op = WJ_SPLIT, .to = 1});
     size_t piece = at + (min == 0), first = min == 0 ? at : p->steps.n;
     for (size_t i = WB_MAX(min, (size_t)1); i < max && r == 0; i++) {
@@ -107,7 +107,7 @@ static int make_repeat(struct parser *p, size_t at, size_t min, size_t max)
         if (r == 0)
             r = repeat(p, piece, n);
     }
-    for (size_t i = first; r == 0 && i < p->steps.n; i += n + 1) /* each leaves to the end */
+    for (size_t i = first; r == 0 && i < p->steps.n; i += n + 1) /* each one's other branch leads to the end */
         p->steps.p[i].other = (int16_t)(p->steps.n - i);
     return r;
 }
@@ -147,7 +147,7 @@ static bool is_letter(uint32_t c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' && c < 0x80;
 }
 
-/* `digits` hexadecimal digits, or -1. */
+/* Reads `digits` hexadecimal digits; -1: there are fewer. */
 static int32_t take_hex(struct parser *p, size_t digits)
 {
     char text[4] = {'0', '0', '0', '0'};
@@ -210,7 +210,7 @@ static int add_range(struct parser *p, uint32_t first, uint32_t last)
     return 0;
 }
 
-/* The set that \d, \D ... stands for. 1: it was one. 0: it is none. */
+/* Adds the set that \d, \D ... means. 1: it was one. 0: it is none. */
 static int add_set(struct parser *p, uint32_t letter)
 {
     for (size_t i = 0; i < WB_LEN(sets); i++) {
@@ -234,14 +234,14 @@ static int add_set(struct parser *p, uint32_t letter)
     return 0;
 }
 
-/* Ranges from `at` in order, those that touch made one: running looks for a character by halves. */
-static void tidy(struct parser *p, size_t at)
+/* Sorts the ranges from `at` and merges adjacent ones, for the binary search when running. */
+static void sort_ranges(struct parser *p, size_t at)
 {
-    size_t n = p->ranges.n - at, kept = 0;
+    size_t n = p->ranges.n - at, merged = 0;
     if (n == 0)
         return; /* and there may be no array yet */
     struct wj_range *g = p->ranges.p + at;
-    for (size_t gap = n / 2; gap; gap /= 2) /* Shell's sort: a few, and libc's takes memory behind our back */
+    for (size_t gap = n / 2; gap; gap /= 2) /* Shell sort: libc's qsort may allocate memory outside of our hooks */
         for (size_t i = gap; i < n; i++)
             for (size_t k = i; k >= gap && g[k - gap].first > g[k].first; k -= gap) {
                 struct wj_range swap = g[k];
@@ -249,24 +249,24 @@ static void tidy(struct parser *p, size_t at)
                 g[k - gap]           = swap;
             }
     for (size_t i = 0; i < n; i++) {
-        if (kept && g[i].first <= g[kept - 1].last + 1)
-            g[kept - 1].last = WB_MAX(g[kept - 1].last, g[i].last);
+        if (merged && g[i].first <= g[merged - 1].last + 1)
+            g[merged - 1].last = WB_MAX(g[merged - 1].last, g[i].last);
         else
-            g[kept++] = g[i];
+            g[merged++] = g[i];
     }
-    p->ranges.n = at + kept;
+    p->ranges.n = at + merged;
 }
 
 static int emit_class(struct parser *p, size_t at, bool negate)
 {
-    tidy(p, at);
+    sort_ranges(p, at);
     return emit(
         p, (struct wj_step){.op = WJ_CLASS, .negate = negate, .a = (uint32_t)at, .n = (uint32_t)(p->ranges.n - at)});
 }
 
 /* ---- Escapes ---------------------------------------------------------------------------------------- */
 
-/* The character of an escape whose backslash and letter were taken. */
+/* The character of an escape whose backslash and letter are already consumed. */
 static int escaped(struct parser *p, uint32_t c, uint32_t *ret)
 {
     static const char controls[] = "t\tn\nv\vf\fr\r";
@@ -305,7 +305,7 @@ static int escaped(struct parser *p, uint32_t c, uint32_t *ret)
     return 0; /* punctuation stands for itself */
 }
 
-/* One member of a class: a character in *ret, or a set (then *ret is NO_CHAR). */
+/* Reads one class member: a character in *ret, or a set (*ret is then NO_CHAR). */
 static int class_member(struct parser *p, uint32_t *ret)
 {
     uint32_t c = take(p);
@@ -380,7 +380,7 @@ static int parse_group(struct parser *p)
 {
     if (accept(p, "?=") || accept(p, "?!") || accept(p, "?<=") || accept(p, "?<!"))
         return refuse(p, "lookaround is not supported");
-    if (accept(p, "?<")) { /* a name, which nothing here can use */
+    if (accept(p, "?<")) { /* a group name, unused */
         while (peek(p) != '>' && peek(p) != NO_CHAR)
             (void)take(p);
         if (!accept(p, ">"))
@@ -396,7 +396,7 @@ static int parse_group(struct parser *p)
     return r;
 }
 
-/* "{3}", "{3,}", "{3,5}"; else nothing is taken: the brace is a character. */
+/* Reads "{3}", "{3,}" or "{3,5}"; else consumes nothing: the brace is a character. */
 static bool take_counts(struct parser *p, size_t *min, size_t *max)
 {
     size_t mark = p->at, n[2] = {0, 0}, digits_of[2] = {0, 0}, i = 0;
@@ -421,7 +421,7 @@ static bool take_counts(struct parser *p, size_t *min, size_t *max)
     return true;
 }
 
-static int parse_quantifier(struct parser *p, size_t at, bool place)
+static int parse_quantifier(struct parser *p, size_t at, bool assertion)
 {
     size_t min = 0, max = SIZE_MAX;
     if (accept(p, "+"))
@@ -430,9 +430,9 @@ static int parse_quantifier(struct parser *p, size_t at, bool place)
         max = 1;
     else if (!accept(p, "*") && !take_counts(p, &min, &max))
         return 0;
-    if (place)
+    if (assertion)
         return refuse(p, "there is nothing to repeat before this");
-    (void)accept(p, "?"); /* lazy: finds the same texts */
+    (void)accept(p, "?"); /* lazy: matches the same texts */
     if (max < min)
         return refuse(p, "the most of a quantifier is less than its least");
     if (min > REPEAT_MAX || (max != SIZE_MAX && max > REPEAT_MAX))
@@ -445,9 +445,9 @@ static int parse_quantifier(struct parser *p, size_t at, bool place)
 
 static int parse_piece(struct parser *p)
 {
-    size_t   at    = p->steps.n;
-    bool     place = false;
-    uint32_t c     = peek(p);
+    size_t   at        = p->steps.n;
+    bool     assertion = false;
+    uint32_t c         = peek(p);
     size_t   min, max, mark = p->at;
     int      r;
     if (c == '*' || c == '+' || c == '?' || take_counts(p, &min, &max)) {
@@ -467,23 +467,23 @@ static int parse_piece(struct parser *p)
         break;
     case '^':
     case '$':
-        place = true;
-        r     = emit(p, (struct wj_step){.op = c == '^' ? WJ_FRONT : WJ_END});
+        assertion = true;
+        r         = emit(p, (struct wj_step){.op = c == '^' ? WJ_FRONT : WJ_END});
         break;
     case '\\':
-        place = peek(p) == 'b' || peek(p) == 'B';
-        r     = parse_escape(p);
+        assertion = peek(p) == 'b' || peek(p) == 'B';
+        r         = parse_escape(p);
         break;
     default:
         r = emit(p, (struct wj_step){.op = WJ_CHAR, .a = c});
     }
-    return r < 0 ? r : parse_quantifier(p, at, place);
+    return r < 0 ? r : parse_quantifier(p, at, assertion);
 }
 
-/* a|b|c: a choice before each but the last, and a jump to the end behind it. */
+/* a|b|c: a split before each alternative but the last, and after it a jump to the end. */
 static int parse_alternatives(struct parser *p)
 {
-    size_t jump = SIZE_MAX, at; /* the last jump; each has the distance to the one before until the end is known */
+    size_t jump = SIZE_MAX, at; /* the last jump; until the end is known each stores the distance to the previous */
     int    r    = 0;
     for (;;) {
         at = p->steps.n;
@@ -507,7 +507,7 @@ static int parse_alternatives(struct parser *p)
     return r;
 }
 
-static int keep(struct parser *p, struct wb_arena *a, struct wj_regex *ret)
+static int store_program(struct parser *p, struct wb_arena *a, struct wj_regex *ret)
 {
     struct wj_step  *steps  = wb_new_n(a, struct wj_step, p->steps.n);
     struct wj_range *ranges = wb_new_n(a, struct wj_range, p->ranges.n + 1);
@@ -530,7 +530,7 @@ int wj_regex_new(struct wb_arena *a, struct upp_str pattern, struct wj_regex *re
     if (r == 0)
         r = emit(&p, (struct wj_step){.op = WJ_MATCH});
     if (r == 0)
-        r = keep(&p, a, ret);
+        r = store_program(&p, a, ret);
     wb_vec_done(&p.steps);
     wb_vec_done(&p.ranges);
     return r;

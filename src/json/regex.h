@@ -1,11 +1,12 @@
-/* json/regex.h — the patterns of JSON Schema: does a text hold a match?
+/* json/regex.h — the patterns of JSON Schema: does a text contain a match?
  *
- * The subset of ECMA-262 that needs no memory of what was matched: characters, '.', classes, the escapes \d \w \s \b
- * and their opposites, ^ and $, groups, alternation, quantifiers. Lookaround, backreferences, \p{...} and flags are
- * refused when compiling. A pattern becomes a small program; running it keeps the set of places where it may be, so
- * that the time is at most (characters of the text) * (steps of the program), whatever the pattern.
+ * The subset of ECMA-262 that is truly regular: characters, '.', classes, the escapes \d \w \s \b and their opposites,
+ * ^ and $, groups, alternation, quantifiers. Compiling refuses lookaround, backreferences, \p{...} and flags. A pattern
+ * becomes a small program; running it tracks the set of active steps, so that the time is at most (characters of the
+ * text) * (steps of the program), whatever the pattern.
  *
- * Characters are code points, half a pair (WTF-8) is one by itself. Nothing is folded, nothing depends on the locale.
+ * Characters are code points; a lone surrogate (WTF-8) is one character. There is no case folding, and nothing depends
+ * on the locale.
  */
 #ifndef WJ_REGEX_H
 #define WJ_REGEX_H
@@ -22,10 +23,10 @@ struct wj_range {
     uint32_t first, last;
 };
 
-/* A step, and where it goes; distances are relative, so that pieces of programs can be moved and copied. */
+/* One step of a program. Distances are relative, so that fragments can be moved and copied. */
 struct wj_step {
     uint8_t  op;
-    bool     negate;    /* CLASS: all but these */
+    bool     negate;    /* CLASS: matches all but these */
     int16_t  to, other; /* SPLIT, JUMP */
     uint32_t a, n;      /* CHAR: the character; CLASS: n ranges from a */
 };
@@ -34,10 +35,10 @@ struct wj_regex {
     const struct wj_step  *steps;
     const struct wj_range *ranges;
     uint16_t               n;
-    bool                   anchored; /* matches nowhere but at the front */
+    bool                   anchored; /* matches only at the front */
 };
 
-/* What a run needs: made for a program of at most `n` steps, used for any number of runs, by one thread at a time. */
+/* Working memory for programs of at most `n` steps, for any number of runs, by one thread at a time. */
 struct wj_regex_room {
     uint16_t *memory;
     uint16_t  n;
@@ -45,20 +46,21 @@ struct wj_regex_room {
 
 WB_EXPORT_BEGIN
 
-/* -UPP_EINVALID: no pattern, or one that is refused: err says what and at which character (from 1).
- * -UPP_ELIMIT: longer than the limits above. -UPP_ENOMEM. The program lives in the arena. */
+/* Compiles a pattern. The program lives in the arena.
+ * -UPP_EINVALID: invalid or refused pattern; err says what and at which character (from 1).
+ * -UPP_ELIMIT: exceeds the limits above. -UPP_ENOMEM. */
 int wj_regex_new(struct wb_arena *a, struct upp_str pattern, struct wj_regex *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 int  wj_regex_room_init(struct wj_regex_room *room, uint16_t n, struct upp_err *err) UPP_MUST_CHECK;
 void wj_regex_room_done(struct wj_regex_room *room);
 
-/* 1: somewhere in the text there is a match. 0: there is none. -UPP_ELIMIT: *budget, from which each thing that is done
- * takes one, did not last. */
+/* 1: the text contains a match. 0: it does not. -UPP_ELIMIT: *budget, from which each operation takes one, ran out. */
 int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_room *room,
                   uint64_t *budget) UPP_MUST_CHECK;
 
-/* The first match of at least one character that begins at byte `from` or later: 1 and where it is; of those that begin
- * there the longest. For this the time may be (characters of the text) times as long: the budget is the limit. */
+/* Finds the first match of at least one character that begins at byte `from` or later, and of those that begin there
+ * the longest: 1 and its extent. Worst-case time is (characters of the text) times that of wj_regex_find: the budget is
+ * the limit. */
 int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_room *room,
                    uint64_t *budget, size_t *start, size_t *end) UPP_MUST_CHECK;
 

@@ -1,16 +1,16 @@
-/* json/regex_run.c — runs the program of a pattern over a text, at all its places at once (Thompson, Pike). */
+/* json/regex_run.c — runs a pattern's program over a text, following all alternatives at once (Thompson, Pike). */
 #include "base/hooks.h"
 #include "base/utf8.h"
 #include "json/regex.h"
 
-/* The places of the program that wait for the next character. */
+/* The state of a run: the steps that wait for the next character. */
 struct run {
     const struct wj_regex *x;
-    uint16_t              *now, *next, *stack; /* steps that take a character; steps that are to be looked at */
-    uint16_t              *seen;               /* by step: at which round it was last reached */
+    uint16_t              *now, *next, *stack; /* current and next consuming steps; steps still to visit */
+    uint16_t              *seen;               /* by step: the round in which it was last reached */
     uint16_t               n_now, n_next, round;
-    uint32_t               before, after;  /* characters around the gap that the run is at */
-    bool                   found, longest; /* longest: a match is not the end of the search */
+    uint32_t               before, after;  /* the characters before and after the current position */
+    bool                   found, longest; /* longest: continue after a match */
     uint64_t              *budget;
 };
 
@@ -47,7 +47,7 @@ static bool in_class(const struct wj_regex *x, const struct wj_step *s, uint32_t
     return (low < (size_t)s->a + s->n && c >= x->ranges[low].first) != s->negate;
 }
 
-static bool takes(const struct wj_regex *x, const struct wj_step *s, uint32_t c)
+static bool matches_char(const struct wj_regex *x, const struct wj_step *s, uint32_t c)
 {
     if (s->op == WJ_CHAR)
         return c == s->a;
@@ -56,8 +56,8 @@ static bool takes(const struct wj_regex *x, const struct wj_step *s, uint32_t c)
     return c != '\n' && c != '\r' && c != 0x2028 && c != 0x2029;
 }
 
-/* May the run pass here, between `before` and `after`? */
-static bool passes(const struct run *t, uint8_t op)
+/* Does the assertion hold between `before` and `after`? */
+static bool assertion_holds(const struct run *t, uint8_t op)
 {
     if (op == WJ_FRONT)
         return t->before == NO_CHAR;
@@ -66,7 +66,7 @@ static bool passes(const struct run *t, uint8_t op)
     return (in_word(t->before) != in_word(t->after)) == (op == WJ_EDGE);
 }
 
-/* A step onto the stack, once a round: so the stack never holds more than there are steps. */
+/* Pushes a step onto the stack, once per round: so the stack never holds more than there are steps. */
 static void reach(struct run *t, uint16_t *n, size_t step)
 {
     if (t->seen[step] != t->round) {
@@ -75,7 +75,7 @@ static void reach(struct run *t, uint16_t *n, size_t step)
     }
 }
 
-/* Adds to `next` the steps that take a character and can be reached from here without one. */
+/* Adds to `next` the character-consuming steps that are reachable from here without consuming one. */
 static void enter(struct run *t, size_t step)
 {
     uint16_t n = 0;
@@ -99,7 +99,7 @@ static void enter(struct run *t, size_t step)
         case WJ_END:
         case WJ_EDGE:
         case WJ_NO_EDGE:
-            if (passes(t, s->op))
+            if (assertion_holds(t, s->op))
                 reach(t, &n, at + 1);
             break;
         case WJ_CHAR:
@@ -110,15 +110,15 @@ static void enter(struct run *t, size_t step)
     }
 }
 
-/* The next round: nothing was reached yet. */
-static void turn(struct run *t)
+/* Starts the next round: no step is reached yet. */
+static void next_round(struct run *t)
 {
     uint16_t *swap = t->now;
     t->now         = t->next;
     t->n_now       = t->n_next;
     t->next        = swap;
     t->n_next      = 0;
-    if (++t->round == 0) { /* it went round: what is written there is of long ago */
+    if (++t->round == 0) { /* wrapped around: old marks could look current */
         memset(t->seen, 0, t->x->n * sizeof *t->seen);
         t->round = 1;
     }
@@ -136,14 +136,14 @@ int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex
                     .budget = budget};
     memset(t.seen, 0, x->n * sizeof *t.seen);
     for (size_t at = 0, n = 0;; at += n) {
-        uint32_t c = t.before; /* `now` waits for the character that was just passed */
-        turn(&t);
+        uint32_t c = t.before; /* the character that the steps in `now` wait for */
+        next_round(&t);
         n = wb_wtf8_decode(text, at, &t.after);
         if (n == 0)
             t.after = NO_CHAR;
         for (uint16_t i = 0; i < t.n_now && !t.found; i++) {
             *budget -= *budget > 0;
-            if (takes(x, &x->steps[t.now[i]], c))
+            if (matches_char(x, &x->steps[t.now[i]], c))
                 enter(&t, (size_t)t.now[i] + 1);
         }
         if (!x->anchored || at == 0)
@@ -158,21 +158,21 @@ int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex
     }
 }
 
-/* The longest match that begins at `at`: where it ends, or SIZE_MAX. */
+/* Returns the end of the longest match that begins at `at`, or SIZE_MAX. */
 static size_t match_at(struct run *t, struct upp_str text, size_t at)
 {
     size_t end = SIZE_MAX, front = at;
     t->n_now = t->n_next = 0;
     for (size_t n = 0;; at += n) {
         uint32_t c = t->before;
-        turn(t);
+        next_round(t);
         n = wb_wtf8_decode(text, at, &t->after);
         if (n == 0)
             t->after = NO_CHAR;
         t->found = false;
         for (uint16_t i = 0; i < t->n_now; i++) {
             *t->budget -= *t->budget > 0;
-            if (takes(t->x, &t->x->steps[t->now[i]], c))
+            if (matches_char(t->x, &t->x->steps[t->now[i]], c))
                 enter(t, (size_t)t->now[i] + 1);
         }
         if (at == front)

@@ -1,11 +1,11 @@
-/* json/scan.c — members and items of a text, without reading it. */
+/* json/scan.c — finds members and items in compact text, without parsing it. */
 #include "json/scan.h"
 
 #include <endian.h>
 
 typedef unsigned char bytes __attribute__((vector_size(16)));
 
-/* The first of 16 bytes that is marked; 16: none. */
+/* Index of the first nonzero byte; 16: none. */
 static size_t first_marked(bytes marks)
 {
     typedef uint64_t words __attribute__((vector_size(16)));
@@ -15,7 +15,7 @@ static size_t first_marked(bytes marks)
     return both[0] ? (size_t)__builtin_ctzll(le64toh(both[0])) / 8 : 8 + (size_t)__builtin_ctzll(le64toh(both[1])) / 8;
 }
 
-/* To the next quote or backslash. */
+/* Moves to the next quote or backslash. */
 static void to_quote(struct wj_scan *s)
 {
     for (size_t n = 16; n == 16 && s->end - s->p >= 16; s->p += n) {
@@ -27,7 +27,7 @@ static void to_quote(struct wj_scan *s)
         s->p++;
 }
 
-/* To the next quote or bracket: those of one kind differ by a bit from the other's. */
+/* Moves to the next quote or bracket. '[' and '{', like ']' and '}', differ only in bit 0x20. */
 static void to_mark(struct wj_scan *s)
 {
     for (size_t n = 16; n == 16 && s->end - s->p >= 16; s->p += n) {
@@ -55,7 +55,7 @@ static bool byte(struct wj_scan *s, char c)
     return false;
 }
 
-/* A string, whose quote is next; what stands between its quotes. */
+/* Reads a string whose opening quote is next; returns what is between its quotes. */
 static struct upp_str string(struct wj_scan *s)
 {
     if (!byte(s, '"'))
@@ -67,7 +67,7 @@ static struct upp_str string(struct wj_scan *s)
     return byte(s, '"') ? text : (struct upp_str){0};
 }
 
-/* The end of a value that begins here, where it is known. */
+/* The end of the value that begins here, if `known` has it; else NULL. */
 static const char *known_end(const struct wj_scan *s)
 {
     const struct wj_extents *k   = s->known;
@@ -84,7 +84,7 @@ static const char *known_end(const struct wj_scan *s)
                : NULL;
 }
 
-/* A container, whose bracket is next. */
+/* Skips a container whose opening bracket is next. */
 static void container(struct wj_scan *s)
 {
     size_t depth = 0;

@@ -1,7 +1,7 @@
-/* json/scan.h — the members or items of a text that the writer made, without reading it.
+/* json/scan.h — iterates over the members or items of a text made by our writer, without parsing it.
  *
- * The text is compact JSON; what is no JSON is found where the scan comes by, and not within values. Where values in it
- * begin and end may be known: they are stepped over, however long they are.
+ * The text is compact JSON. Errors are detected on the scan's way, but not inside values. Values with known extents are
+ * skipped in one step, however long they are.
  */
 #ifndef WJ_SCAN_H
 #define WJ_SCAN_H
@@ -13,7 +13,7 @@ struct wj_extent {
     size_t from, to;
 };
 
-/* Values in a text, by their places from `base` on: in order, and none within another. */
+/* Extents of values in a text, as offsets from `base`: sorted, not nested. */
 struct wj_extents {
     const char             *base;
     const struct wj_extent *p;
@@ -22,8 +22,8 @@ struct wj_extents {
 
 struct wj_scan {
     const char              *p, *end;
-    const struct wj_extents *known; /* NULL: nothing is */
-    char                     close; /* of what is scanned */
+    const struct wj_extents *known; /* NULL: none */
+    char                     close; /* the closing bracket of what is scanned */
     bool                     first, bad;
 };
 
@@ -32,8 +32,8 @@ WB_EXPORT_BEGIN
 /* bracket: '{' or '['. A text that does not begin with it is bad. */
 void wj_scan_init(struct wj_scan *s, struct upp_str text, char bracket, const struct wj_extents *known);
 
-/* The next one. False: there is none any more, or the text is bad. The name is as it is written, without quotes; in a
- * list it has no text. */
+/* The next one. False: no more, or the text is bad. The name is as spelled in the text, without quotes; empty in an
+ * array. */
 bool wj_scan_next(struct wj_scan *s, struct upp_str *name, struct upp_str *value);
 
 WB_EXPORT_END

@@ -42,7 +42,7 @@ int wj_schema_new(yyjson_val *v, struct upp_schema **ret, struct upp_err *err)
 int upp_schema_check(const struct upp_schema *s, struct upp_str json, const struct upp_schema_opts *opts,
                      struct upp_schema_report *report, struct upp_err *err)
 {
-    enum { MEMORY = 14 * WJ_MAX_BYTES }; /* json/read.h: 13 bytes for each of the text, while it reads */
+    enum { MEMORY = 14 * WJ_MAX_BYTES }; /* json/read.h: 13 bytes per byte of text, while reading */
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(MEMORY);
     yyjson_val                               *v;
     int                                       r = wj_read(&a, json, NULL, &v, err);

@@ -1,16 +1,16 @@
-/* json/schema_check.c — holds a value against rules.
+/* json/schema_check.c — checks a value against compiled rules.
  *
- * Recurses once for each schema within a schema, at most WJ_SCHEMA_DEPTH deep, with small frames: words are made in
- * schema_report.c, in frames that are gone again. Where only yes or no is asked for (anyOf, oneOf, not) nothing is
- * reported, and the first violation ends it. Each thing done is paid for from a budget, so that no schema, value or
- * pattern can make it take for ever.
+ * Recurses once for each nested schema, at most WJ_SCHEMA_DEPTH deep, with small frames: messages are formatted in
+ * schema_report.c, in frames that do not stay on the stack. Where only yes or no matters (anyOf, oneOf, not) nothing is
+ * reported, and the first violation ends the check. Every operation is charged to a budget, so that no schema, value or
+ * pattern can make a check run forever.
  */
 #include "base/utf8.h"
 #include "json/compare.h"
 #include "json/number.h"
 #include "json/schema_rules.h"
 
-/* Functions here return 1: it fits. 0: it does not, and that was reported. < 0: it could not be found out. */
+/* Functions here return 1: it fits. 0: it does not, and that was reported. < 0: the check failed. */
 struct check {
     struct wj_report     report;
     unsigned             depth, silent;
@@ -44,22 +44,22 @@ static int spend(struct check *k, uint64_t steps)
     return 1;
 }
 
-/* Is there more to find, once the result so far is x? */
+/* Should checking continue after the result x? */
 static inline bool goes_on(const struct check *k, int x)
 {
     return x > 0 || (x == 0 && !k->silent);
 }
 
-/* The result of two checks, of which the first did not fail. */
+/* Combines the results of two checks, of which the first did not fail. */
 static inline int both(int x, int y)
 {
     return y < 0 ? y : x & y;
 }
 
-/* What does not lead back to apply: its frame must not become part of those that do. */
+/* For functions that do not call apply: inlining would enlarge the frames of those that do. */
 #define LEAF __attribute__((noinline))
 
-/* Reports, unless only yes or no is asked for; 0. */
+/* Reports a violation, unless only yes or no matters; 0. */
 #define MISFIT(k, call) ((k)->silent ? 0 : ((call), 0))
 
 /* ---- Any value -------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static bool has_type(unsigned types, yyjson_val *v)
     }
 }
 
-/* Comparing costs what is compared. */
+/* Charges the budget for the size of what is compared. */
 LEAF static int equal(struct check *k, yyjson_val *a, yyjson_val *b)
 {
     uint64_t cost = 1;
@@ -142,13 +142,13 @@ LEAF static int check_number(struct check *k, const struct wj_number_rules *n, y
 {
     const struct {
         struct upp_str bound;
-        int            from, to; /* what comparing may give */
+        int            from, to; /* accepted range of comparison results */
         const char    *words;
     } rows[] = {{n->min, 0, 1, "less than"},
                 {n->max, -1, 0, "more than"},
                 {n->above, 1, 1, "not more than"},
                 {n->below, -1, -1, "not less than"}};
-    char shown[WJ_SHOWN];
+    char shown[WJ_SHOW_SIZE];
     int  x = 1;
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         if (!rows[i].bound.p)
@@ -174,7 +174,7 @@ static int matches(struct check *k, const struct wj_pattern *p, struct upp_str t
 
 LEAF static int check_string(struct check *k, const struct wj_string_rules *s, yyjson_val *v)
 {
-    char shown[WJ_SHOWN], quoted[WJ_QUOTED];
+    char shown[WJ_SHOW_SIZE], quoted[WJ_QUOTED];
     int  x = check_span(k, &s->length, wb_utf8_count(wj_text(v)), v, "character"), y = 1;
     if (s->pattern && (x > 0 || !k->silent)) {
         y = matches(k, s->pattern, wj_text(v));
@@ -187,7 +187,7 @@ LEAF static int check_string(struct check *k, const struct wj_string_rules *s, y
 
 /* ---- Arrays and objects ----------------------------------------------------------------------------- */
 
-/* By pairs: dear for many items, and the budget knows. */
+/* Compares all pairs: quadratic, limited by the budget. */
 LEAF static int check_unique(struct check *k, yyjson_val *v)
 {
     yyjson_val *b = unsafe_yyjson_get_first(v);
@@ -237,7 +237,7 @@ static int check_array(struct check *k, const struct wj_array_rules *a, yyjson_v
             return y;
         x &= y;
         if (!r)
-            break; /* nothing is said of the rest */
+            break; /* no rule for the remaining items */
     }
     return x;
 }
@@ -277,7 +277,7 @@ LEAF static int check_required(struct check *k, const struct wj_object_rules *o,
     return x;
 }
 
-/* Members that others need. */
+/* dependentRequired. */
 LEAF static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
 {
     yyjson_val *key = unsafe_yyjson_get_first(needs);
@@ -297,7 +297,7 @@ LEAF static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
     return x;
 }
 
-/* One member against all that is said of its name. */
+/* Checks one member against all rules for its name. */
 static int check_member(struct check *k, const struct wj_object_rules *o, yyjson_val *key)
 {
     const struct wj_property *p     = property(o, wj_text(key));
@@ -344,7 +344,7 @@ static int check_object(struct check *k, const struct wj_object_rules *o, yyjson
 
 /* ---- Combinations ----------------------------------------------------------------------------------- */
 
-/* What types a schema takes, by itself or through references; 0: any. */
+/* The types that a schema accepts, by itself or through references; 0: any. */
 static unsigned types_of(const struct wj_rules *r)
 {
     for (unsigned i = 0; i < WJ_SCHEMA_DEPTH && !r->types && r->ref; i++)
@@ -352,7 +352,7 @@ static unsigned types_of(const struct wj_rules *r)
     return r->types;
 }
 
-/* None of the alternatives fits: why? Where one alone is for values of this type, its reasons are the reasons. */
+/* Reports why no alternative fits. If only one of them accepts this type, reports its violations. */
 static int explain(struct check *k, const struct wj_rules_list *l, yyjson_val *v)
 {
     const struct wj_rules *only  = NULL;
@@ -376,7 +376,7 @@ static int explain(struct check *k, const struct wj_rules_list *l, yyjson_val *v
     return 0;
 }
 
-/* How many of them fit; it is enough to know up to `most`. */
+/* How many of them fit; stops counting at `most`. */
 static int count_fits(struct check *k, const struct wj_rules_list *l, yyjson_val *v, int most)
 {
     int n = 0;

@@ -1,8 +1,8 @@
-/* json/schema_compile.c — a schema's JSON to rules.
+/* json/schema_compile.c — compiles a schema's JSON to rules.
  *
- * One row a keyword, here those that speak of any value, in schema_compile_typed.c the others; what has no row is an
- * annotation. Schemas inside of schemas are put on a list and done one after the other, so that nothing recurses, and
- * each is made once, however many references lead to it.
+ * Keywords are table rows: those for any value are here, those for one type in schema_compile_typed.c; a keyword
+ * without a row is an annotation. Nested schemas go onto a work list and are compiled one after the other, so nothing
+ * recurses, and each is compiled once, however many references lead to it.
  */
 #include "json/schema_compile.h"
 
@@ -47,9 +47,9 @@ int wj_schema_no_room(struct wj_schema_work *c)
     return wb_arena_check(&c->s->arena, c->err);
 }
 
-/* ---- Schemas inside --------------------------------------------------------------------------------- */
+/* ---- Nested schemas --------------------------------------------------------------------------------- */
 
-/* The rules of schema v: those that were made already, or new ones that will be filled. */
+/* The rules of schema v: existing ones, or new ones that are filled later. */
 static int rules_of(struct wj_schema_work *c, yyjson_val *v, yyjson_val *base, const struct wj_rules **ret)
 {
     if (!yyjson_is_obj(v) && !yyjson_is_bool(v))
@@ -62,7 +62,7 @@ static int rules_of(struct wj_schema_work *c, yyjson_val *v, yyjson_val *base, c
         if (!wb_vec_push(&c->work, ((struct wj_schema_job){v, base, r}), WJ_SCHEMA_COUNT))
             return c->work.n < WJ_SCHEMA_COUNT ? upp_fail(c->err, UPP_ENOMEM, "out of memory")
                                                : wj_schema_too_many(c, v, WJ_SCHEMA_COUNT, "schemas in a schema");
-        r->place = (uint32_t)(v - c->root);
+        r->index = (uint32_t)(v - c->root);
         *slot    = r;
     }
     *ret = *slot;
@@ -165,7 +165,7 @@ static int key_not(struct wj_schema_work *c, yyjson_val *v)
 static int key_if(struct wj_schema_work *c, yyjson_val *v)
 {
     yyjson_val *yes = wj_member(c->now.v, UPP_STR("then")), *no = wj_member(c->now.v, UPP_STR("else"));
-    int         r = wj_schema_inside(c, v, &c->now.to->when); /* the two mean nothing without it */
+    int         r = wj_schema_inside(c, v, &c->now.to->when); /* `then` and `else` mean nothing without it */
     if (r == 0 && yes)
         r = wj_schema_inside(c, yes, &c->now.to->then);
     if (r == 0 && no)
@@ -234,14 +234,14 @@ static int compile(struct wj_schema_work *c)
 static int compile_all(struct wj_schema_work *c)
 {
     int r = rules_of(c, c->root, c->root, &c->s->root);
-    for (size_t i = 0; r == 0 && i < c->work.n; i++) { /* which grows */
+    for (size_t i = 0; r == 0 && i < c->work.n; i++) { /* grows meanwhile */
         c->now = c->work.p[i];
         r      = compile(c);
     }
-    uint32_t place = 0;
+    uint32_t index = 0;
     if (r == 0) {
-        r = wj_schema_loops((const struct wj_rules *const *)c->made, c->places, &place, c->err);
-        (void)wj_schema_at(c, r, c->root + place);
+        r = wj_schema_loops((const struct wj_rules *const *)c->made, c->n_values, &index, c->err);
+        (void)wj_schema_at(c, r, c->root + index);
     }
     return r;
 }
@@ -249,8 +249,8 @@ static int compile_all(struct wj_schema_work *c)
 int wj_schema_compile(struct upp_schema *s, yyjson_val *v, struct upp_err *err)
 {
     struct wj_schema_work c = {
-        .s = s, .root = v, .places = (size_t)(unsafe_yyjson_get_next(v) - v), .budget = WJ_SCHEMA_STEPS, .err = err};
-    c.made = wb_calloc(c.places, sizeof *c.made);
+        .s = s, .root = v, .n_values = (size_t)(unsafe_yyjson_get_next(v) - v), .budget = WJ_SCHEMA_STEPS, .err = err};
+    c.made = wb_calloc(c.n_values, sizeof *c.made);
     int r  = c.made ? compile_all(&c) : upp_fail(err, UPP_ENOMEM, "out of memory");
     wb_free(c.made);
     wb_vec_done(&c.work);

@@ -1,11 +1,9 @@
-/* json/schema_compile_typed.c — the keywords of a schema that speak of values of one type: numbers, strings, arrays,
- * objects.
- */
+/* json/schema_compile_typed.c — the keywords for values of one type: numbers, strings, arrays, objects. */
 #include "base/err.h"
 #include "json/number.h"
 #include "json/schema_compile.h"
 
-/* ---- The rules of a type ---------------------------------------------------------------------------- */
+/* ---- Rules by type ---------------------------------------------------------------------------------- */
 
 static struct wj_object_rules *object_rules(struct wj_schema_work *c)
 {
@@ -64,7 +62,7 @@ static int key_maximum(struct wj_schema_work *c, yyjson_val *v)
     return set_bound(c, v, offsetof(struct wj_number_rules, max));
 }
 
-/* Draft 4, which many still write, has a boolean here, which makes the other keyword's bound exclusive. */
+/* In draft 4, still in use, this is a boolean that makes the other keyword's bound exclusive. */
 static int exclusive(struct wj_schema_work *c, yyjson_val *v, struct upp_str other, size_t offset)
 {
     if (!yyjson_is_bool(v))
@@ -100,7 +98,7 @@ static int set_count(struct wj_schema_work *c, yyjson_val *v, uint64_t *ret)
     if (!wj_num_whole(s) || wj_num_cmp(s, UPP_STR("0")) < 0)
         return wj_schema_expected(c, v, "a whole number, at least 0");
     if (!wj_num_u64(s, ret))
-        *ret = UINT64_MAX; /* more than anything has */
+        *ret = UINT64_MAX; /* out of range: no value has as many */
     return 0;
 }
 
@@ -149,7 +147,8 @@ static int key_prefix_items(struct wj_schema_work *c, yyjson_val *v)
     return a ? wj_schema_list_inside(c, v, false, &a->first) : wj_schema_no_room(c);
 }
 
-/* Up to 2019-09 `items` may be what `prefixItems` is now; `additionalItems` is then for the rest. */
+/* Up to 2019-09 `items` may be an array with the meaning of today's `prefixItems`; `additionalItems` then covers the
+ * rest. */
 static int key_items(struct wj_schema_work *c, yyjson_val *v)
 {
     struct wj_array_rules *a    = array_rules(c);
@@ -246,7 +245,7 @@ static int key_needs(struct wj_schema_work *c, yyjson_val *v)
 
 static void sort_properties(struct wj_property *p, size_t n)
 {
-    for (size_t gap = n / 2; gap; gap /= 2) /* Shell's: libc's takes memory behind our back */
+    for (size_t gap = n / 2; gap; gap /= 2) /* Shell sort: libc's qsort may allocate memory outside of our hooks */
         for (size_t i = gap; i < n; i++)
             for (size_t k = i; k >= gap && wb_str_cmp(p[k - gap].name, p[k].name) > 0; k -= gap) {
                 struct wj_property swap = p[k];
@@ -255,20 +254,20 @@ static void sort_properties(struct wj_property *p, size_t n)
             }
 }
 
-/* One entry a name, with all that is said of it. */
+/* Merges entries of the same name into one. */
 static size_t merge_properties(struct wj_property *p, size_t n)
 {
-    size_t kept = 0;
+    size_t merged = 0;
     for (size_t i = 0; i < n; i++) {
-        if (kept == 0 || !wb_str_eq(p[kept - 1].name, p[i].name)) {
-            p[kept++] = p[i];
+        if (merged == 0 || !wb_str_eq(p[merged - 1].name, p[i].name)) {
+            p[merged++] = p[i];
             continue;
         }
-        p[kept - 1].required |= p[i].required;
+        p[merged - 1].required |= p[i].required;
         if (p[i].rules)
-            p[kept - 1].rules = p[i].rules;
+            p[merged - 1].rules = p[i].rules;
     }
-    return kept;
+    return merged;
 }
 
 static int fill_properties(struct wj_schema_work *c, yyjson_val *schemas, yyjson_val *required, struct wj_property *to)
@@ -286,7 +285,7 @@ static int fill_properties(struct wj_schema_work *c, yyjson_val *schemas, yyjson
     return 0;
 }
 
-/* `properties` and `required` are one table; whichever comes first makes it. */
+/* `properties` and `required` share a table; whichever comes first creates it. */
 static int key_properties(struct wj_schema_work *c, yyjson_val *v)
 {
     struct wj_object_rules *o        = object_rules(c);

@@ -1,18 +1,18 @@
-/* json/schema_ref.c — references within a schema: what they mean, and whether they go round in circles. */
+/* json/schema_ref.c — references within a schema: resolves them, and detects infinite loops. */
 #include "base/hooks.h"
 #include "json/number.h"
 #include "json/schema_rules.h"
 #include "json/syntax.h"
 
-/* ---- Finding ---------------------------------------------------------------------------------------- */
+/* ---- Resolving -------------------------------------------------------------------------------------- */
 
 bool wj_schema_is_base(yyjson_val *v)
 {
     yyjson_val *id = yyjson_is_obj(v) ? wj_member(v, UPP_STR("$id")) : NULL;
-    return yyjson_is_str(id) && !wb_str_starts(wj_text(id), UPP_STR("#")); /* draft 7 names anchors by "#name" */
+    return yyjson_is_str(id) && !wb_str_starts(wj_text(id), UPP_STR("#")); /* in draft 7 "#name" is an anchor */
 }
 
-/* The next character of a pointer in a fragment: %XX is a byte, and then ~0 is '~' and ~1 is '/'. -1: it is none. */
+/* The next byte of a JSON pointer in a URI fragment: %XX is a byte; then ~0 is '~' and ~1 is '/'. -1: invalid. */
 static int next_byte(struct upp_str s, size_t *at)
 {
     unsigned char c = (unsigned char)s.p[(*at)++];
@@ -63,7 +63,7 @@ static yyjson_val *step_down(yyjson_val *v, struct upp_str token, uint64_t *budg
     return NULL;
 }
 
-/* "id#rest" to "#rest", where id is the base's own. */
+/* Turns "id#rest" into "#rest" if id is the base's own. */
 static struct upp_str without_id(struct upp_str ref, yyjson_val *base)
 {
     yyjson_val *id = yyjson_is_obj(base) ? wj_member(base, UPP_STR("$id")) : NULL;
@@ -90,7 +90,7 @@ int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint
     if (rest.n && rest.p[0] != '/')
         return upp_fail(err, UPP_EINVALID, "expected a reference by pointer (#/...), found the anchor %s",
                         wj_quote(ref, quoted, sizeof quoted));
-    if (rest.n == 0 || !wb_str_split(&rest, '/', &token)) /* what is before the first slash: nothing */
+    if (rest.n == 0 || !wb_str_split(&rest, '/', &token)) /* before the first slash there must be nothing */
         rest.p = NULL;
     while (wb_str_split(&rest, '/', &token)) {
         v = step_down(v, token, budget);
@@ -105,11 +105,11 @@ int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint
     return 0;
 }
 
-/* ---- Circles ---------------------------------------------------------------------------------------- */
+/* ---- Loops ------------------------------------------------------------------------------------------ */
 
 enum { SINGLE = 5 };
 
-/* The i-th schema that these rules hold against the same value; NULL where there is none. */
+/* The i-th schema that these rules apply to the same value; NULL: no more. */
 static const struct wj_rules *same_value(const struct wj_rules *self, size_t i)
 {
     const struct wj_rules_list *lists[]  = {&self->all, &self->any, &self->one};
@@ -135,41 +135,41 @@ struct visit {
 
 enum { NEW, OPEN, DONE };
 
-/* Depth first from one schema, without recursion. The one that is met again while open, or NULL. */
+/* Depth-first search from one schema, without recursion. Returns a schema that is reached again while open, or NULL. */
 static const struct wj_rules *walk(const struct wj_rules *from, uint8_t *state, struct visit *stack)
 {
     size_t n           = 0;
     stack[n++]         = (struct visit){from, 0};
-    state[from->place] = OPEN;
+    state[from->index] = OPEN;
     while (n) {
         struct visit *top = &stack[n - 1];
         if (top->next == same_value_count(top->rules)) {
-            state[top->rules->place] = DONE;
+            state[top->rules->index] = DONE;
             n--;
             continue;
         }
         const struct wj_rules *to = same_value(top->rules, top->next++);
-        if (!to || state[to->place] == DONE)
+        if (!to || state[to->index] == DONE)
             continue;
-        if (state[to->place] == OPEN)
+        if (state[to->index] == OPEN)
             return to;
-        state[to->place] = OPEN;
+        state[to->index] = OPEN;
         stack[n++]       = (struct visit){to, 0};
     }
     return NULL;
 }
 
-int wj_schema_loops(const struct wj_rules *const *made, size_t places, uint32_t *place, struct upp_err *err)
+int wj_schema_loops(const struct wj_rules *const *made, size_t n_values, uint32_t *index, struct upp_err *err)
 {
     const struct wj_rules *loop  = NULL;
     struct visit          *stack = wb_calloc(WJ_SCHEMA_COUNT, sizeof *stack);
-    uint8_t               *state = wb_calloc(places, sizeof *state);
+    uint8_t               *state = wb_calloc(n_values, sizeof *state);
     int                    r     = stack && state ? 0 : upp_fail(err, UPP_ENOMEM, "out of memory");
-    for (size_t i = 0; r == 0 && i < places; i++)
+    for (size_t i = 0; r == 0 && i < n_values; i++)
         if (made[i] && state[i] == NEW) {
             loop = walk(made[i], state, stack);
             if (loop) {
-                *place = loop->place;
+                *index = loop->index;
                 r      = upp_fail(err, UPP_EINVALID, "a schema that refers to itself for the same value, without end");
             }
         }

@@ -1,4 +1,4 @@
-/* json/schema_report.c — what does not fit, in words. */
+/* json/schema_report.c — formats violations. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -8,18 +8,18 @@
 
 enum { END = 32 }; /* room for "and 4294967295 more" */
 
-const char *wj_show(yyjson_val *v, char buf[WJ_SHOWN])
+const char *wj_show(yyjson_val *v, char buf[WJ_SHOW_SIZE])
 {
     struct upp_str s = wj_text(v);
     if (yyjson_is_str(v))
-        return wj_quote(s, buf, WJ_SHOWN);
+        return wj_quote(s, buf, WJ_SHOW_SIZE);
     if (!yyjson_is_raw(v) || s.n > 40)
-        return wj_found(v, buf, WJ_SHOWN);
-    (void)snprintf(buf, WJ_SHOWN, "%.*s", UPP_FMT(s));
+        return wj_found(v, buf, WJ_SHOW_SIZE);
+    (void)snprintf(buf, WJ_SHOW_SIZE, "%.*s", UPP_FMT(s));
     return buf;
 }
 
-/* A line of the text, where it has room. */
+/* Adds a line to the text if it fits. */
 static void add_line(struct wj_report *t, const char *pointer, const char *reason)
 {
     struct upp_schema_report *to   = t->to;
@@ -55,7 +55,7 @@ void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...)
         va_start(args, fmt);
         (void)vsnprintf(reason, sizeof reason, fmt, args);
         va_end(args);
-        if (!wb_utf8_valid(wb_cstr(reason), &good)) /* cut inside of a character */
+        if (!wb_utf8_valid(wb_cstr(reason), &good)) /* cut inside a character */
             reason[good] = 0;
         add(t, where, reason);
     }
@@ -80,7 +80,7 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types)
     static const struct upp_str names[] = {
         UPP_STR_INIT("null"),     UPP_STR_INIT("a boolean"), UPP_STR_INIT("an object"), UPP_STR_INIT("an array"),
                                                                                                      UPP_STR_INIT("a number"), UPP_STR_INIT("a string"),  UPP_STR_INIT("an integer")}; /* by bit */
-    char           shown[WJ_SHOWN];
+    char           shown[WJ_SHOW_SIZE];
     struct wj_list list = {0};
     for (size_t i = 0; i < WB_LEN(names); i++)
         if (types >> i & 1)
@@ -90,7 +90,7 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types)
 
 void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices)
 {
-    char           shown[WJ_SHOWN];
+    char           shown[WJ_SHOW_SIZE];
     struct wj_list list = {0};
     yyjson_val    *item = unsafe_yyjson_get_first(choices);
     for (size_t n = unsafe_yyjson_get_len(choices); n && !list.cut; n--, item = unsafe_yyjson_get_next(item))
@@ -100,7 +100,7 @@ void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices)
 
 void wj_report_constant(struct wj_report *t, yyjson_val *v, yyjson_val *constant)
 {
-    char shown[WJ_SHOWN], want[WJ_SHOWN];
+    char shown[WJ_SHOW_SIZE], want[WJ_SHOW_SIZE];
     if (unsafe_yyjson_is_ctn(constant))
         wj_report(t, v, "%s is not the one value that is allowed", wj_show(v, shown));
     else
@@ -122,7 +122,7 @@ void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_ob
 
 void wj_report_none(struct wj_report *t, yyjson_val *v, size_t n)
 {
-    char shown[WJ_SHOWN];
+    char shown[WJ_SHOW_SIZE];
     wj_report(t, v, "%s fits none of the %zu alternatives", wj_show(v, shown), n);
 }
 

@@ -1,7 +1,7 @@
-/* json/schema_rules.h — a schema as the checker sees it. Private to schema*.c.
+/* json/schema_rules.h — compiled schemas. Private to schema*.c.
  *
- * One struct wj_rules for each schema that can be reached from the root; what a schema does not say is NULL or all
- * zero. References are pointers to the rules they mean, so that the whole is a graph.
+ * There is one struct wj_rules for each schema that is reachable from the root; for absent keywords its fields are NULL
+ * or zero. References are pointers to the rules of their target, so the whole is a graph.
  */
 #ifndef WJ_SCHEMA_RULES_H
 #define WJ_SCHEMA_RULES_H
@@ -28,26 +28,26 @@ struct wj_rules_list {
     size_t                  n;
 };
 
-/* At least min and at most max. */
+/* Inclusive bounds. */
 struct wj_span {
     uint64_t min, max;
 };
 
-/* One name that `properties` or `required` mentions. */
+/* A name in `properties` or `required`. */
 struct wj_property {
     struct upp_str         name;
-    const struct wj_rules *rules; /* NULL: it is only required */
+    const struct wj_rules *rules; /* NULL: only required */
     bool                   required;
 };
 
 struct wj_pattern {
     struct upp_str         text;
     struct wj_regex        regex;
-    const struct wj_rules *rules; /* in patternProperties */
+    const struct wj_rules *rules; /* of patternProperties */
 };
 
 struct wj_object_rules {
-    struct wj_property    *properties; /* by name */
+    struct wj_property    *properties; /* sorted by name */
     size_t                 n;
     bool                   any_required;
     struct wj_pattern     *patterns;
@@ -71,13 +71,13 @@ struct wj_string_rules {
     struct wj_pattern *pattern;
 };
 
-/* {NULL, 0}: none. */
+/* Empty: no such keyword. */
 struct wj_number_rules {
     struct upp_str min, max, above, below, step; /* step: multipleOf */
 };
 
 struct wj_rules {
-    uint32_t                place; /* of the schema in the document, in values from its root */
+    uint32_t                index; /* index of the schema in the document, in values from its root */
     uint8_t                 types; /* WJ_IS_*; 0: any */
     bool                    never; /* the schema `false` */
     yyjson_val             *constant;
@@ -94,27 +94,27 @@ struct wj_rules {
 struct upp_schema {
     struct wb_arena        arena;
     const struct wj_rules *root;
-    uint16_t               regex_steps; /* of the longest pattern; 0: there is none */
+    uint16_t               regex_steps; /* of the longest pattern; 0: no pattern */
 };
 
-/* Fills s, whose arena holds the value v and all that is made of it. */
+/* Fills s, whose arena holds the value v and everything made from it. */
 int wj_schema_compile(struct upp_schema *s, yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The value a reference like "#/$defs/a" means, seen from `base`, which becomes the nearest schema around the value
- * that has an $id of its own. Each name that is looked at takes one from *budget. -UPP_EINVALID: there is no such
- * value, or it is elsewhere. -UPP_ELIMIT: the budget did not last. */
+/* Resolves a reference like "#/$defs/a" relative to `base`, and sets base to the nearest enclosing schema of the target
+ * that has its own $id. Each name that is examined takes one from *budget. -UPP_EINVALID: no such value, or not in this
+ * document. -UPP_ELIMIT: the budget ran out. */
 int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint64_t *budget,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Does the schema have an $id of its own, so that references inside it are seen from it? */
+/* Does the schema have its own $id, so that references inside it are relative to it? */
 bool wj_schema_is_base(yyjson_val *v);
 
-/* -UPP_EINVALID: a schema applies itself to the very value it is held against, without end. *place is one that does.
- * `places`: how many values the document has. */
-int wj_schema_loops(const struct wj_rules *const *made, size_t places, uint32_t *place,
+/* Detects endless recursion. -UPP_EINVALID: a schema applies itself to the same value again; *index is one that does.
+ * `n_values`: how many values the document has. */
+int wj_schema_loops(const struct wj_rules *const *made, size_t n_values, uint32_t *index,
                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* The member of an object that the schema is, or NULL. */
+/* A member of the schema object, or NULL. */
 static inline yyjson_val *wj_member(yyjson_val *object, struct upp_str name)
 {
     return yyjson_obj_getn(object, name.p, name.n);
@@ -125,25 +125,25 @@ static inline yyjson_val *wj_member(yyjson_val *object, struct upp_str name)
 struct wj_report {
     yyjson_val                   *root;
     const struct upp_schema_opts *opts;
-    struct upp_schema_report     *to; /* NULL: counted only */
+    struct upp_schema_report     *to; /* NULL: only count */
     uint32_t                      violations;
     size_t                        n; /* bytes in to->text */
 };
 
-/* What is wrong with v, in words that follow its pointer. */
+/* Reports a violation at v; the sentence follows v's pointer. */
 void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...) UPP_PRINTF(3, 4);
 void wj_report_missing(struct wj_report *t, const yyjson_val *object, struct upp_str name);
 void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types);
 void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices);
 void wj_report_constant(struct wj_report *t, yyjson_val *v, yyjson_val *constant);
 void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_object_rules *o);
-/* It fits none of n alternatives. */
+/* v fits none of n alternatives. */
 void wj_report_none(struct wj_report *t, yyjson_val *v, size_t n);
 
 void wj_report_end(struct wj_report *t);
 
-/* v as JSON would write it, for messages: scalars in full (cut when long), "an object", "an array". */
-enum { WJ_SHOWN = 64 };
-const char *wj_show(yyjson_val *v, char buf[WJ_SHOWN]);
+/* Formats v for messages: scalars as JSON (long ones cut), else "an object" or "an array". */
+enum { WJ_SHOW_SIZE = 64 };
+const char *wj_show(yyjson_val *v, char buf[WJ_SHOW_SIZE]);
 
 #endif

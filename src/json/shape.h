@@ -1,4 +1,4 @@
-/* json/shape.h — one row describes one member of a JSON object that is read into a struct.
+/* json/shape.h — tables whose rows each describe one member of a JSON object that is decoded into a struct.
  *
  *     struct tool_use {
  *         struct wj_node node;                                    // first, always
@@ -8,17 +8,17 @@
  *     static const struct wj_field tool_use_rows[] = {
  *         F_STR(struct tool_use, id, "id", F_REQUIRED),
  *         F_STR(struct tool_use, name, "name", F_REQUIRED),
- *         F_ANY(struct tool_use, input, "input", F_REQUIRED),      // the value, not looked into
+ *         F_ANY(struct tool_use, input, "input", F_REQUIRED),      // the value, undecoded
  *     };
  *     WJ_SHAPE(tool_use, struct tool_use, tool_use_rows);
  *
- * Tables stand at file scope. A row whose member has another C type than the row says does not compile, and neither
- * does a nested row whose shape is of another struct.
+ * Tables must be at file scope. A row whose struct member has the wrong C type does not compile, and neither does a
+ * nested row whose shape belongs to another struct.
  *
- * When is a member there? Text, pointers, arrays and maps: when their pointer is not NULL (an empty array has a
- * pointer too). Numbers, booleans and enums have no such value: WJ_IS_SET tells.
+ * Presence: text, pointers, arrays and maps are present if their pointer is not NULL (an empty array has a pointer
+ * too). For numbers, booleans and enums use WJ_IS_SET.
  *
- * A slot points into the value it was read from: both live as long as that value's arena.
+ * A slot points into the value it was decoded from: both live as long as that value's arena.
  */
 #ifndef WJ_SHAPE_H
 #define WJ_SHAPE_H
@@ -40,23 +40,22 @@ enum {
 
 enum {
     F_REQUIRED  = 1 << 0, /* missing is an error */
-    F_NULLABLE  = 1 << 1, /* null may stand for a value: the slot is then empty */
-    F_OR        = 1 << 2, /* or the next row, which has the same name: chosen by the JSON type of the value */
-    F_ALIAS     = 1 << 3, /* another name for the row before. The first name wins where a document has both. */
-    F_BAD_ITEMS = 1 << 4, /* arrays, where problems are gathered: an item that has one leaves its slot empty, and the
-                           * others are read */
+    F_NULLABLE  = 1 << 1, /* null is allowed and leaves the slot empty */
+    F_OR        = 1 << 2, /* or the next row, which has the same name; the value's JSON type decides */
+    F_ALIAS     = 1 << 3, /* another name for the previous row. The first name wins if a document has both. */
+    F_BAD_ITEMS = 1 << 4, /* arrays, when collecting problems: a bad item leaves its slot empty, the others are read */
 };
 
 /* ---- Tables --------------------------------------------------------------------------------------- */
 
-/* How one kind of member is read. Const, stateless. */
+/* How one kind of member is decoded. Const, stateless. */
 struct wj_kind {
     const char *expects; /* "a string": for error messages */
     uint8_t     takes;   /* JSON types: WJ_STRING | ... */
     uint16_t    size;    /* of the slot */
 
-    /* Reads v, whose type is one of `takes`. 0; or WJ_SPELLED when a writer would spell the value in another way; or
-     * what wj_refuse returned. The slot is cleared. */
+    /* Decodes v, whose type is one of `takes`, into the slot, which is cleared. Returns 0; or WJ_SPELLED if a writer
+     * would spell the value differently; or the result of wj_refuse. */
     int (*get)(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot);
 };
 
@@ -88,15 +87,16 @@ struct wj_shape {
 struct wj_node {
     const struct wj_shape *shape;
     uint64_t               seen, null; /* bit i: row i was read / was null */
-    yyjson_val            *from;       /* the object it was read from */
-    uint64_t               order;      /* where it was read without plans, or by such as keep it (wj_plans.ordered) */
+    yyjson_val            *from;       /* the object it was decoded from */
+    uint64_t               order;      /* see WJ_ORDER; set without plans, or with wj_plans.ordered */
 };
 
-/* In wj_node.order: the rows of an object's members as they stand there, where each is of a row of its own, there once
- * and taken as it is, and they are at most ten; and WJ_RISING where they stand in the table's order. 0: neither. */
+/* wj_node.order: the rows of the object's members in document order, if there are at most ten; plus WJ_RISING if that
+ * is the order of the table. 0 if a member is unknown, occurs twice, has aliases or alternatives, or was not read as it
+ * is. */
 #define WJ_ORDER(...) wj_order((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}) / sizeof(uint8_t))
 #define WJ_RISING     ((uint64_t)1 << 63)
-#define WJ_BIT(row_)  ((uint64_t)1 << (row_)) /* in seen and null */
+#define WJ_BIT(row_)  ((uint64_t)1 << (row_)) /* in `seen` and `null` */
 enum { WJ_ORDER_ROWS = 10 };
 
 static inline uint64_t wj_order_step(uint64_t order, unsigned row)
@@ -104,7 +104,7 @@ static inline uint64_t wj_order_step(uint64_t order, unsigned row)
     return order << 6 | (row + 1);
 }
 
-/* Known when it is compiled, where the rows are. */
+/* A compile-time constant if the rows are. */
 static inline uint64_t wj_order(const uint8_t *rows, size_t n)
 {
     uint64_t order = 0;
@@ -118,7 +118,7 @@ static inline bool wj_came_as(const struct wj_node *node, uint64_t order)
     return (node->order & ~WJ_RISING) == order && !node->null;
 }
 
-/* In the table's order: all of these rows, and none but them and those; no null. */
+/* Did the members come in the table's order: all rows of `all`, others only of `perhaps`, and no null? */
 static inline bool wj_came_rising(const struct wj_node *node, uint64_t all, uint64_t perhaps)
 {
     return (node->order & WJ_RISING) && (node->seen & all) == all && !(node->seen & ~(all | perhaps)) && !node->null;
@@ -159,7 +159,7 @@ struct wj_item {
     size_t          size;
 };
 
-/* A table with the C type it is about. Only `of` is ever used; `type` is for the compiler to compare. */
+/* A table and the C type it is for. Only `of` is used at run time; `type` is for the compiler's checks. */
 #define WJ_TYPED_(name_, What, T)                                                                                      \
     union name_##_typed {                                                                                              \
         struct What of;                                                                                                \
@@ -178,7 +178,7 @@ struct wj_item {
         }                                                                                                              \
     }
 
-/* A shape of this file. A shape that contains itself is declared first: WJ_SHAPE_FORWARD, then WJ_SHAPE_DEFINE. */
+/* A shape private to this file. Declare a recursive shape first: WJ_SHAPE_FORWARD, then WJ_SHAPE_DEFINE. */
 #define WJ_SHAPE_FORWARD(name_, T)                                                                                     \
     WJ_TYPED_(name_, wj_shape, T);                                                                                     \
     static const union name_##_typed name_
@@ -187,7 +187,7 @@ struct wj_item {
     WJ_SHAPE_FORWARD(name_, T);                                                                                        \
     WJ_SHAPE_DEFINE(name_, T, rows_)
 
-/* A shape that other files use: WJ_SHAPE_EXTERN in the header, WJ_SHAPE_PUBLIC beside the rows. */
+/* A shape shared between files: WJ_SHAPE_EXTERN in the header, WJ_SHAPE_PUBLIC next to the rows. */
 #define WJ_SHAPE_EXTERN(name_, T)                                                                                      \
     WJ_TYPED_(name_, wj_shape, T);                                                                                     \
     extern const union name_##_typed name_
@@ -205,7 +205,7 @@ struct wj_item {
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-/* 0, or the end of the compilation with a sentence. */
+/* 0, or a compile error with this sentence. */
 #define WJ_TRUE_(cond, sentence)                                                                                       \
     (0 * sizeof(struct {                                                                                               \
          _Static_assert(cond, sentence);                                                                               \
@@ -237,16 +237,16 @@ struct wj_item {
 #define F_ENUM(T, m, nm, fl, words_)                                                                                   \
     WJ_ROW_("F_ENUM", T, m, __typeof__(*(words_).type), nm, fl, wj_kind_enum, &(words_).of)
 
-/* Any value, kept as it is. Null is a value too; with F_NULLABLE it leaves the slot empty instead. */
+/* Any value, undecoded. Null is a value too; with F_NULLABLE it leaves the slot empty instead. */
 #define F_ANY(T, m, nm, fl) WJ_ROW_("F_ANY", T, m, yyjson_val *, nm, fl, wj_kind_any, NULL)
 
-/* An object of unknown names. */
+/* An object with arbitrary names. */
 #define F_MAP(T, m, nm, fl) WJ_ROW_("F_MAP", T, m, struct wj_map, nm, fl, wj_kind_map, NULL)
 
 /* An object of a shape, behind a pointer. */
 #define F_OBJ(T, m, nm, fl, shape_) WJ_ROW_("F_OBJ", T, m, __typeof__((shape_).type), nm, fl, wj_kind_obj, &(shape_).of)
 
-/* Arrays: of strings, of objects of one shape (in a row, not by pointers). */
+/* Arrays: of strings, of objects of one shape (stored consecutively, not as pointers). */
 #define F_STRS(T, m, nm, fl) WJ_ARR_ROW_("F_STRS", T, m, struct upp_str, nm, fl, &wj_item_str)
 #define F_LIST(T, m, nm, fl, shape_)                                                                                   \
     WJ_ARR_ROW_("F_LIST", T, m, __typeof__(*(shape_).type), nm, fl,                                                    \

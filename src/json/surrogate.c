@@ -1,4 +1,4 @@
-/* json/surrogate.c — the pre-pass that lets lone surrogates through. */
+/* json/surrogate.c — the pre-pass that converts lone surrogates. */
 #include "json/surrogate.h"
 
 #include "json/syntax.h"
@@ -8,7 +8,7 @@ size_t wj_surrogates_in(struct upp_str text, char *to)
     char       *out = to;
     const char *at = text.p, *end = text.p + text.n;
     while (at < end) {
-        /* Outside strings JSON has no backslash, so that an escape begins at the first one after the last escape. */
+        /* Outside strings JSON has no backslash, so the first one after the last escape begins the next. */
         const char *slash = memchr(at, '\\', (size_t)(end - at));
         size_t      run   = (size_t)((slash ? slash : end) - at);
         memcpy(out, at, run);
@@ -27,7 +27,7 @@ size_t wj_surrogates_in(struct upp_str text, char *to)
                 at += 6;
                 continue;
             }
-            n = 12; /* a pair: yyjson's work */
+            n = 12; /* a pair: yyjson handles it */
         }
         memcpy(out, at, n);
         out += n;

@@ -1,6 +1,6 @@
 /* json/syntax.c — a strict, iterative JSON checker.
  *
- * One loop: a value, then what may follow it. The stack is one bit a level: is it an object?
+ * One loop: a value, then what may follow it. The stack has one bit per level: is it an object?
  */
 #include "json/syntax.h"
 
@@ -9,7 +9,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "json/plain.h"
+#include "json/string_block.h"
 
 struct scan {
     const char      *at, *end;
@@ -20,7 +20,7 @@ struct scan {
     struct wj_syntax seen;
 };
 
-void wj_place(struct upp_err *err, struct upp_str text, size_t at)
+void wj_err_position(struct upp_err *err, struct upp_str text, size_t at)
 {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < at && i < text.n; i++) {
@@ -55,11 +55,11 @@ UPP_PRINTF(3, 4) static int refuse(struct scan *s, const char *at, const char *f
     va_start(args, fmt);
     int r = wb_vfail(s->err, UPP_EINVALID, fmt, args);
     va_end(args);
-    wj_place(s->err, s->text, (size_t)(at - s->text.p));
+    wj_err_position(s->err, s->text, (size_t)(at - s->text.p));
     return r;
 }
 
-/* "expected X, found Y" at s->at. */
+/* Fails with "expected X, found Y" at s->at. */
 static int expected(struct scan *s, const char *what)
 {
     if (s->at == s->end)
@@ -119,7 +119,7 @@ static int number(struct scan *s)
     return r;
 }
 
-/* At a backslash. */
+/* Called at a backslash. */
 static int escape(struct scan *s)
 {
     const char *slash = s->at++;
@@ -136,7 +136,7 @@ static int escape(struct scan *s)
         return refuse(s, slash, "expected four hexadecimal digits after \\u");
     s->at += 5;
     if (unit >= 0xdc00 && unit <= 0xdfff)
-        s->seen.lone++; /* a low half that no high half has taken */
+        s->seen.lone++; /* a low surrogate without a high one before it */
     else if (unit >= 0xd800 && unit <= 0xdbff) {
         int low = s->end - s->at >= 6 && s->at[0] == '\\' && s->at[1] == 'u' ? wj_hex4(s->at + 2) : -1;
         if (low >= 0xdc00 && low <= 0xdfff)
@@ -147,7 +147,7 @@ static int escape(struct scan *s)
     return 0;
 }
 
-/* At a byte of a string that is not ASCII. */
+/* Called at a string byte that is not ASCII. */
 static int beyond_ascii(struct scan *s)
 {
     uint32_t c;
@@ -158,12 +158,12 @@ static int beyond_ascii(struct scan *s)
     return 0;
 }
 
-/* At the opening quote. */
+/* Called at the opening quote. */
 static int string(struct scan *s)
 {
     const char *open = s->at++;
     for (;;) {
-        s->at += wj_plain(s->at, (size_t)(s->end - s->at), false);
+        s->at += wj_unescaped_len(s->at, (size_t)(s->end - s->at), false);
         if (s->at < s->end && (unsigned char)*s->at >= 0x80) {
             int r = beyond_ascii(s);
             if (r < 0)
@@ -202,7 +202,7 @@ static int deeper(struct scan *s, bool object)
 {
     if (s->depth == s->limit) {
         int r = upp_fail(s->err, UPP_ELIMIT, "nested deeper than %u levels", s->limit);
-        wj_place(s->err, s->text, (size_t)(s->at - s->text.p));
+        wj_err_position(s->err, s->text, (size_t)(s->at - s->text.p));
         return r;
     }
     uint64_t bit = (uint64_t)1 << (s->depth % 64);
@@ -217,7 +217,7 @@ static int deeper(struct scan *s, bool object)
     return 0;
 }
 
-/* A member's name and its colon. */
+/* Reads a member's name and its colon. */
 static int name(struct scan *s, const char *what)
 {
     if (s->at == s->end || *s->at != '"')
@@ -233,7 +233,7 @@ static int name(struct scan *s, const char *what)
     return 0;
 }
 
-/* Enters a container: 1 when it is empty and was left again, 0 when a value comes next. */
+/* Enters a container. 1: it is empty and was left again. 0: a value comes next. */
 static int enter(struct scan *s, bool object)
 {
     int r = deeper(s, object);
@@ -247,7 +247,7 @@ static int enter(struct scan *s, bool object)
     return object ? name(s, "a member name in double quotes or '}'") : 0;
 }
 
-/* After a value: leaves what ends here. 0: another value comes, 1: the text is over. */
+/* After a value: leaves the containers that end here. 0: another value comes next. 1: the text is over. */
 static int follow(struct scan *s)
 {
     for (;;) {
@@ -267,7 +267,7 @@ static int follow(struct scan *s)
     }
 }
 
-/* 1: a whole value was read. 0: one was opened, and the value inside comes next. */
+/* 1: read a whole value. 0: entered a container whose first value comes next. */
 static int value(struct scan *s)
 {
     int r;

@@ -1,4 +1,4 @@
-/* json/value.c — what a value is, in words; simple values. */
+/* json/value.c — values described for messages; access to members. */
 #include "json/value.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static const struct upp_str *row_at(const struct upp_str *names, size_t size, si
     return (const struct upp_str *)(const void *)((const char *)names + i * size);
 }
 
-/* The row of a member's name that is not the next one; `rows`: there is none. */
+/* The row of a name other than the next one; `rows`: none. */
 static size_t find_row(const yyjson_val *key, const struct upp_str *names, size_t size, size_t next, size_t rows)
 {
     for (size_t i = next + 1; i < rows; i++)
@@ -24,7 +24,7 @@ static size_t find_row(const yyjson_val *key, const struct upp_str *names, size_
 
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
 {
-    size_t      rows = 0, next = 0; /* next: behind the row that was found last */
+    size_t      rows = 0, next = 0; /* next: the row after the last one found */
     yyjson_val *key = yyjson_is_obj(obj) ? unsafe_yyjson_get_first(obj) : NULL;
     for (; row_at(names, size, rows)->p; rows++)
         found[rows] = NULL;
@@ -63,8 +63,8 @@ const char *wj_found(yyjson_val *v, char *buf, size_t size)
     return buf;
 }
 
-/* One character of s at *at, made visible, in at most 6 bytes of `to`. How many. */
-static size_t show(struct upp_str s, size_t *at, char to[8])
+/* Writes the character of s at *at, made visible, into `to`: at most 6 bytes. Returns their number. */
+static size_t put_visible(struct upp_str s, size_t *at, char to[8])
 {
     static const char letters[] = "btn\0fr"; /* U+0008 to U+000D */
     uint32_t          c         = 0;
@@ -85,11 +85,11 @@ static size_t show(struct upp_str s, size_t *at, char to[8])
 
 const char *wj_quote(struct upp_str s, char *buf, size_t size)
 {
-    size_t room = size - sizeof "'", n = 1, keep = 1; /* up to `keep` is shown when the rest does not fit */
+    size_t room = size - sizeof "'", n = 1, keep = 1; /* keep: where the text is cut if the rest does not fit */
     buf[0] = '\'';
     for (size_t at = 0; at < s.n;) {
         char   one[8];
-        size_t k = show(s, &at, one);
+        size_t k = put_visible(s, &at, one);
         if (n + k > room) {
             memcpy(buf + keep, "...", 3);
             n = keep + 3;

@@ -1,7 +1,7 @@
-/* json/value.h — looking at values, and making simple ones.
+/* json/value.h — access to values, and simple constructors.
  *
- * Arrays and objects are made as text (json/write.h) and read (json/read.h), so that what json/read.h promises about
- * values holds for all of them.
+ * Arrays and objects are built as text (json/write.h) and read (json/read.h), so that the invariants of json/read.h
+ * hold for all values.
  */
 #ifndef WJ_VALUE_H
 #define WJ_VALUE_H
@@ -16,7 +16,7 @@ static inline struct upp_str wj_text(const yyjson_val *v)
     return wb_str(v->uni.str, (size_t)(v->tag >> YYJSON_TAG_BIT));
 }
 
-/* The text of a string; no text: it is none, or NULL. And that of a member of an object. */
+/* The text of a string, or of a member that is one; {NULL, 0}: not a string, or NULL. */
 static inline struct upp_str wj_text_of(yyjson_val *v)
 {
     return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
@@ -27,7 +27,7 @@ static inline struct upp_str wj_text_at(yyjson_val *object, const char *name)
     return wj_text_of(yyjson_obj_get(object, name));
 }
 
-/* Are these n bytes the same? Names are short: a call of memcmp costs more than they do. */
+/* Are these n bytes equal? For names, which are short: calling memcmp costs more than comparing them. */
 static inline bool wj_same(const char *a, const char *b, size_t n)
 {
     if (n >= 8) {
@@ -58,7 +58,7 @@ static inline bool wj_same(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* The same for the name of a member, or a string, and a text. */
+/* The same for a name or string value and a text. */
 static inline bool wj_named(const yyjson_val *name, struct upp_str s)
 {
     return name->tag >> YYJSON_TAG_BIT == s.n && wj_same(name->uni.str, s.p, s.n);
@@ -66,22 +66,22 @@ static inline bool wj_named(const yyjson_val *name, struct upp_str s)
 
 WB_EXPORT_BEGIN
 
-/* The first member of each name of a table, in one walk over the members: found[i] is that of row i, NULL where obj has
- * none; how many rows there are. The rows are `size` bytes each; `names` is the name of the first, and the last has
- * none. Members that come in the order of the rows cost one comparison each. */
+/* Finds the first member for each name of a table, in one pass over the members: found[i] is the value for row i, NULL
+ * if obj has none. Returns the number of rows. Rows are `size` bytes each; `names` points to the name of the first, and
+ * the last row's is empty. Members in the order of the rows cost one comparison each. */
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found);
 #define WJ_MEMBERS(obj, rows, found) wj_members((obj), &(rows)->name, sizeof *(rows), (found))
 
-/* "a string", "the number 1.5", "null" ...: what v is, for messages; in buf where it needs one. */
+/* Describes v for messages: "a string", "the number 1.5", "null" ... Uses buf if needed. */
 const char *wj_found(yyjson_val *v, char *buf, size_t size);
 
-/* 'text', for messages, in buf (of at least 16 bytes): control characters and backslashes as JSON escapes them, U+FFFD
- * for what is no UTF-8, and a long one cut at a character, with "..." at its end. */
+/* Quotes a text for messages in buf (at least 16 bytes): 'text', with control characters and backslashes as JSON
+ * escapes, U+FFFD for invalid UTF-8; cut at a character boundary if long, ending in "...". */
 enum { WJ_QUOTED = 72 };
 const char *wj_quote(struct upp_str s, char *buf, size_t size);
 
-/* "'user', 'tool'": alternatives, each between two of `quote`. Begins all zero. Where one does not fit, "..." stands
- * for it and all that follow. */
+/* A list of alternatives for messages: "'user', 'tool'", each enclosed in `quote`. Starts all zero. If one does not
+ * fit, "..." replaces it and all that follow. */
 struct wj_list {
     char   p[160];
     size_t n;
@@ -91,8 +91,8 @@ void wj_list_add(struct wj_list *l, const char *between, const char *quote, stru
 
 WB_EXPORT_END
 
-/* The same for n names in a row, behind which there is one without text. True: obj is an object, has no other members,
- * each of these at most once, and in this order. Best with names and a number of them that the compiler knows. */
+/* Like wj_members, for an array of n names followed by an empty one. True: obj is an object without other members, each
+ * of these at most once, and in this order. Fastest if names and n are compile-time constants. */
 static inline bool wj_members_in_order(yyjson_val *obj, const struct upp_str *names, size_t n, yyjson_val **found)
 {
     yyjson_val *key = NULL, *end = NULL;

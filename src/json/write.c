@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "json/match.h"
 #include "json/number.h"
-#include "json/plain.h"
+#include "json/string_block.h"
 #include "json/pointer.h"
 #include "json/value.h"
 
@@ -17,7 +17,7 @@ void wj_writer_fail(struct wj_writer *w, int r)
 {
     if (!w->failed && !w->out->failed)
         w->failed = r;
-    /* The buffer's own stickiness stops every later call, with no second test in each of them. */
+    /* Failing the buffer stops every later call without a second test in each of them. */
     if (!w->out->failed)
         w->out->failed = r;
 }
@@ -41,8 +41,8 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
 
 /* ---- Strings ------------------------------------------------------------------------------------ */
 
-/* A string needs room for its bytes, and for: a comma, two quotes and a colon, an escape of 6 bytes, and what the last
- * block has beyond its end. */
+/* A string needs room for its bytes, a comma, two quotes, a colon, an escape of 6 bytes, and the part of the last block
+ * beyond its end. */
 enum { SLACK = 26 };
 
 static inline char *put_unit(char *to, unsigned unit)
@@ -57,43 +57,43 @@ static inline char *put_unit(char *to, unsigned unit)
 
 static inline char *put_escape(char *to, unsigned char c)
 {
-    static const char brief[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; /* what stands after the backslash; u: \u00XX */
+    static const char brief[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; /* the letter after the backslash; u: \u00XX */
     to[0]                     = '\\';
     to[1]                     = c < 0x20 ? brief[c] : (char)c;
     return c < 0x20 && brief[c] == 'u' ? put_unit(to, c) : to + 2;
 }
 
-/* Where a string was read up to, and written; no `to`: the writer has failed. */
-struct place {
+/* How far a string was read and written; `to` NULL: the writer has failed. */
+struct progress {
     const char *s;
     char       *to;
 };
 
-static struct place not_text(struct wj_writer *w, const char *s)
+static struct progress invalid_utf8(struct wj_writer *w, const char *s)
 {
     wj_writer_fail(
         w, upp_fail(w->err, UPP_EINVALID, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)*s));
-    return (struct place){s, NULL};
+    return (struct progress){s, NULL};
 }
 
-/* The character at s that no block has whole: half of a pair, one of the very last, or none. */
-__attribute__((noinline)) static struct place put_char(struct wj_writer *w, const char *s, const char *end, char *to)
+/* Writes the character at s that no block contains whole: a lone surrogate, one at the very end, or an invalid one. */
+__attribute__((noinline)) static struct progress put_char(struct wj_writer *w, const char *s, const char *end, char *to)
 {
     uint32_t       c, next;
     struct upp_str rest = wb_str(s, (size_t)(end - s));
     size_t         n    = wb_wtf8_decode(rest, 0, &c);
     if (!n)
-        return not_text(w, s);
+        return invalid_utf8(w, s);
     if (c < 0xd800 || c >= 0xe000) {
         wj_copy(to, s, n);
-        return (struct place){s + n, to + n};
+        return (struct progress){s + n, to + n};
     }
     if (c < 0xdc00 && wb_wtf8_decode(rest, n, &next) && next >= 0xdc00 && next < 0xe000)
-        return not_text(w, s + n); /* a pair is one character, and has a form of its own */
-    return (struct place){s + n, put_unit(to, c)};
+        return invalid_utf8(w, s + n); /* a surrogate pair must be encoded as one character of four bytes */
+    return (struct progress){s + n, put_unit(to, c)};
 }
 
-/* The buffer has room for `more` bytes from `to` on? Where they are then. */
+/* Ensures room for `more` bytes from `to` on. Returns `to`, moved if the buffer was; NULL: failed. */
 static inline char *more_room(struct wb_buf *b, char *to, size_t more)
 {
     size_t n = (size_t)(to - b->p);
@@ -111,8 +111,8 @@ static inline void end_string(struct wj_writer *w, char *to, bool name)
     w->comma  = !name;
 }
 
-/* A string from s on, and its last quote. Block by block: each is copied whole, and what is done goes up to where it
- * stops. */
+/* Writes a string from s on, and the closing quote. Copies whole blocks, then advances to the byte that needs
+ * attention. */
 __attribute__((always_inline)) static inline void put_rest(struct wj_writer *w, const char *s, const char *end,
                                                            char *to, bool name)
 {
@@ -144,18 +144,18 @@ __attribute__((always_inline)) static inline void put_rest(struct wj_writer *w, 
         if ((unsigned char)*s < 0x80)
             to = put_escape(to, (unsigned char)*s++);
         else if (n == 0) {
-            struct place p = put_char(w, s, end, to);
-            s              = p.s;
-            to             = p.to;
+            struct progress p = put_char(w, s, end, to);
+            s                 = p.s;
+            to                = p.to;
         } else
-            continue; /* the next block begins with this character, and perhaps has it whole */
+            continue; /* the next block begins with this character and may contain it whole */
         if (!to || !(to = more_room(w->out, to, (size_t)(end - s) + SLACK)))
             return;
     }
     end_string(w, to, name);
 }
 
-/* A string of any length. */
+/* Writes a string of any length. */
 __attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char *s, size_t n, bool name)
 {
     if (n > SIZE_MAX / 2 || !wj_room(w, n + SLACK))
@@ -167,7 +167,7 @@ __attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char
 
 enum { FEW = 2 * sizeof(wj_block) };
 
-/* Copies at most FEW bytes, in two pieces that overlap. True: all of them may stand as they are. */
+/* Copies at most FEW bytes, in two overlapping parts. True: none of them needs an escape. */
 static inline bool put_few(char *to, const char *s, size_t n)
 {
     wj_block x;
@@ -199,7 +199,7 @@ static inline bool put_few(char *to, const char *s, size_t n)
     return true;
 }
 
-/* Most strings are short, and there is room: nothing is called then. */
+/* Fast path: most strings are short, and there is room. */
 static inline void put_string(struct wj_writer *w, struct upp_str s, bool name)
 {
     if (s.n <= FEW && wj_has_room(w, s.n + SLACK)) {
@@ -213,8 +213,8 @@ static inline void put_string(struct wj_writer *w, struct upp_str s, bool name)
     put_blocks(w, s.p, s.n, name);
 }
 
-/* No text, or one that is compared. */
-__attribute__((noinline)) static void write_str_otherwise(struct wj_writer *w, struct upp_str s)
+/* Slow path: NULL, or comparing. */
+__attribute__((noinline)) static void write_str_slow(struct wj_writer *w, struct upp_str s)
 {
     if (!s.p)
         wj_write_null(w);
@@ -225,12 +225,12 @@ __attribute__((noinline)) static void write_str_otherwise(struct wj_writer *w, s
 void wj_write_str(struct wj_writer *w, struct upp_str s)
 {
     if (WB_UNLIKELY(w->match) || WB_UNLIKELY(!s.p))
-        write_str_otherwise(w, s);
+        write_str_slow(w, s);
     else
         put_string(w, s, false);
 }
 
-/* Whether a half of a pair stands beside its other half is seen only where both are written. */
+/* A surrogate may complete a pair with the bytes written before: then everything is written again. */
 void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, struct upp_str begun)
 {
     bool   whole = done < s.n && s.p[done] == '\xed';
@@ -245,7 +245,7 @@ void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, stru
     put_rest(w, s.p + done, s.p + s.n, to + begun.n, false);
 }
 
-__attribute__((noinline)) static void write_name_otherwise(struct wj_writer *w, struct upp_str name)
+__attribute__((noinline)) static void write_name_slow(struct wj_writer *w, struct upp_str name)
 {
     if (!name.p)
         name = UPP_STR("");
@@ -256,7 +256,7 @@ __attribute__((noinline)) static void write_name_otherwise(struct wj_writer *w, 
 void wj_write_name(struct wj_writer *w, struct upp_str name)
 {
     if (WB_UNLIKELY(w->match) || WB_UNLIKELY(!name.p))
-        write_name_otherwise(w, name);
+        write_name_slow(w, name);
     else
         put_string(w, name, true);
 }
@@ -276,13 +276,13 @@ void wj_write_head_by_parts(struct wj_writer *w, struct upp_str head)
     }
 }
 
-/* ---- Numbers and words ----------------------------------------------------------------------------- */
+/* ---- Numbers, booleans and null -------------------------------------------------------------------- */
 
 static const char pairs_of_digits[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
                                       "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                                       "8081828384858687888990919293949596979899";
 
-/* The first is the lowest byte. */
+/* The first digit is the lowest byte. */
 static inline uint32_t two_digits(unsigned v)
 {
     uint16_t two;
@@ -322,7 +322,7 @@ void wj_write_u64(struct wj_writer *w, uint64_t v)
         write_digits(w, v, false);
         return;
     }
-    /* Most numbers are counts of few digits: all four are made, and those before the first are left out. */
+    /* Most numbers are small counts: formats four digits, and leaves out the leading zeros. */
     unsigned n = 1 + (v >= 10) + (v >= 100) + (v >= 1000), most = (unsigned)v / 100;
     uint32_t text = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
     text          = htole32(text >> (8 * (4 - n)));
@@ -393,7 +393,7 @@ static void write_scalar(struct wj_writer *w, yyjson_val *v)
         w->bad = v;
 }
 
-/* Of any depth: calls itself only for what is deeper than its own stack. */
+/* Of any depth: recurses only beyond the depth of its own stack. */
 __attribute__((noinline)) static void write_container(struct wj_writer *w, yyjson_val *v)
 {
     enum { LEVELS = 128 };
@@ -406,7 +406,7 @@ __attribute__((noinline)) static void write_container(struct wj_writer *w, yyjso
         if (!unsafe_yyjson_is_ctn(v)) {
             write_scalar(w, v);
             v++;
-        } else if (depth == LEVELS) { /* rarely: then one more frame for the next LEVELS of them */
+        } else if (depth == LEVELS) { /* rare: one more frame for the next LEVELS levels */
             write_container(w, v);
             v = unsafe_yyjson_get_next(v);
         } else {
@@ -446,14 +446,14 @@ int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err)
 
 enum { TEXT_BYTES = 512 << 20 }; /* of one value: more than any reader allows */
 
-/* Into what is left of the arena's chunk, as most values fit: without a buffer that is made for each of them. */
+/* Writes into the free rest of the arena's chunk, where most values fit: saves a buffer for each of them. */
 static bool write_in_place(struct wb_arena *a, yyjson_val *v, struct upp_str *ret)
 {
     enum { ENOUGH = 256 }; /* to begin with */
     size_t room = a->p ? (size_t)(a->end - a->p) : 0;
     if (room < ENOUGH)
         return false;
-    struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* a NUL comes behind it */
+    struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* room for a NUL at the end */
     if (wj_write(v, &b, NULL) < 0)
         return false;
     *ret      = wb_str(a->p, b.n);

@@ -1,13 +1,12 @@
-/* json/write.h — values to compact JSON, straight into a buffer.
+/* json/write.h — values to compact JSON, directly into a buffer.
  *
- * Strings are WTF-8 and are written as UTF-8, with escapes only where JSON wants them: quote, backslash, control
- * characters, and lone surrogates (as \udXXX, the only form in which JSON can say them). A string of other bytes is an
- * error and is never written out.
+ * Strings are WTF-8 and are written as UTF-8, with escapes only where JSON requires them: quote, backslash, control
+ * characters, and lone surrogates (as \udXXX, their only form in JSON). Any other bytes are an error and never written.
  *
- * The writer asks its buffer for up to 32 bytes more than it writes: its maximum should have that much to spare.
+ * The writer reserves up to 32 bytes more than it writes: the buffer's maximum should allow for them.
  *
- * Sticky: after the first failure nothing more is written, and wj_writer_check says what it was. Commas are the
- * writer's work; that names and values alternate inside an object is the caller's.
+ * Sticky: after the first failure nothing more is written, and wj_writer_check returns it. The writer adds commas; the
+ * caller must alternate names and values inside an object.
  */
 #ifndef WJ_WRITE_H
 #define WJ_WRITE_H
@@ -19,45 +18,45 @@
 
 struct wj_writer {
     struct wb_buf  *out;
-    bool            comma;  /* the next name or value needs one before it */
-    int             failed; /* besides the buffer's own failures */
-    struct upp_err *err;    /* where the first failure goes; may be NULL */
+    bool            comma;  /* the next name or value needs a comma before it */
+    int             failed; /* failures other than the buffer's own */
+    struct upp_err *err;    /* receives the first failure; may be NULL */
     yyjson_val     *bad;    /* the value inside wj_write_value that failed */
 
-    struct wj_match *match; /* what is written is compared with it, and not written (json/match.h); NULL: written */
+    struct wj_match *match; /* output is compared with it instead of written (json/match.h); NULL: written */
 };
 
 WB_EXPORT_BEGIN
 
 void wj_writer_init(struct wj_writer *w, struct wb_buf *out, struct upp_err *err);
 
-/* 0, or the first failure; err (as given to init) then says why. */
+/* 0, or the first failure; err (as given to init) has the details. */
 int wj_writer_check(struct wj_writer *w) UPP_MUST_CHECK;
 
-void wj_write_str(struct wj_writer *w, struct upp_str s); /* no text is written as null */
+void wj_write_str(struct wj_writer *w, struct upp_str s); /* NULL text is written as null */
 void wj_write_name(struct wj_writer *w, struct upp_str name);
 
-/* A string whose first `done` bytes were written before: they are what the writer's buffer has there as `begun`. */
+/* Writes a string whose first `done` bytes were written before: `begun`, in the writer's buffer, is their output. */
 void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, struct upp_str begun);
 
 void wj_write_i64(struct wj_writer *w, int64_t v);
 void wj_write_u64(struct wj_writer *w, uint64_t v);
 void wj_write_f64(struct wj_writer *w, double v);              /* fails unless finite */
-void wj_write_num(struct wj_writer *w, struct upp_str number); /* as text; fails unless it is one */
+void wj_write_num(struct wj_writer *w, struct upp_str number); /* as text; fails unless it is a valid number */
 void wj_write_bool(struct wj_writer *w, bool v);
 void wj_write_null(struct wj_writer *w);
 
-/* A value and all in it, token for token. Needs little stack, however deep. */
+/* A value and everything in it, token for token. Needs little stack, however deep. */
 void wj_write_value(struct wj_writer *w, yyjson_val *v);
 
-/* One value as a text. */
+/* Writes one value as text. */
 int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same in an arena; v may be NULL: *ret stays as it is. And all that was written, as a copy in an arena. */
+/* The same into an arena; v may be NULL: *ret is then unchanged. And a copy in an arena of all that was written. */
 int wj_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 int wj_writer_text(struct wj_writer *w, struct wb_arena *a, struct upp_str *ret) UPP_MUST_CHECK;
 
-/* For the encoder: bytes that are known to be right, and the way to fail. */
+/* For encoders: bytes known to be valid JSON, and a way to fail. */
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
 void wj_writer_fail(struct wj_writer *w, int r);
 
@@ -71,26 +70,26 @@ bool wj_match_close(struct wj_writer *w, char bracket);
 
 WB_EXPORT_END
 
-/* Room for n bytes more, as it is? */
+/* Is there room for n more bytes without growing? */
 static inline bool wj_has_room(const struct wj_writer *w, size_t n)
 {
     return WB_LIKELY(w->out->cap - w->out->n >= n && !w->out->failed);
 }
 
-/* Room for n bytes more? */
+/* Makes room for n more bytes. */
 static inline bool wj_room(struct wj_writer *w, size_t n)
 {
     return wj_has_room(w, n) || wb_buf_reserve(w->out, n);
 }
 
-/* The comma before a name or a value, where one is due. There is room for it where none is. */
+/* Writes the comma before a name or value, if one is due. Needs room for it in any case. */
 static inline char *wj_comma(const struct wj_writer *w, char *to)
 {
     *to = ',';
     return to + w->comma;
 }
 
-/* Copies n bytes that are likely to be few: a call of memcpy costs more than they do. */
+/* Copies n bytes, usually few: calling memcpy costs more than copying them. */
 static inline void wj_copy(char *to, const char *from, size_t n)
 {
     if (n && (__builtin_constant_p(n) || n > 64))
@@ -108,7 +107,7 @@ static inline void wj_copy(char *to, const char *from, size_t n)
             to[i] = from[i];
 }
 
-/* A name that needs no escapes; best one whose length the compiler knows. */
+/* A name that needs no escapes; fastest if its length is a compile-time constant. */
 static inline void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
 {
     if ((WB_UNLIKELY(w->match) && wj_match_name(w, (struct upp_str){name, n})) || !wj_room(w, n + 4))
@@ -149,8 +148,8 @@ static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[
     w->comma  = false;
 }
 
-/* What is always the same, at once: brackets that open, names, and texts between them, none with an escape, up to a
- * bracket or a name. {"type":"text","text": is one; so is "type":"user","content":[ */
+/* Writes a constant piece at once: opening brackets, names and strings without escapes, ending in a bracket or a name:
+ * {"type":"text","text": or "type":"user","content":[ */
 static inline void wj_write_head(struct wj_writer *w, struct upp_str head)
 {
     if (WB_UNLIKELY(w->match)) {
@@ -173,15 +172,16 @@ static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or '
     w->comma = true;
 }
 
-/* ---- Members of the object that is open: one call each -------------------------------------------------------- */
+/* ---- Members of the open object: one call each ---------------------------------------------------------------- */
 
-static inline void wj_put_str(struct wj_writer *w, const char *name, struct upp_str s) /* no text is written as null */
+static inline void wj_put_str(struct wj_writer *w, const char *name,
+                              struct upp_str s) /* NULL text is written as null */
 {
     wj_write_name(w, wb_cstr(name));
     wj_write_str(w, s);
 }
 
-static inline void wj_put_text(struct wj_writer *w, const char *name, struct upp_str s) /* no text is left out */
+static inline void wj_put_text(struct wj_writer *w, const char *name, struct upp_str s) /* NULL text is omitted */
 {
     if (s.p)
         wj_put_str(w, name, s);
@@ -222,13 +222,13 @@ static inline void wj_put_null(struct wj_writer *w, const char *name)
     wj_write_null(w);
 }
 
-static inline void wj_put_raw(struct wj_writer *w, const char *name, const char *p, size_t n) /* known to be right */
+static inline void wj_put_raw(struct wj_writer *w, const char *name, const char *p, size_t n) /* known to be valid */
 {
     wj_write_name(w, wb_cstr(name));
     wj_write_raw(w, p, n);
 }
 
-static inline void wj_put_value(struct wj_writer *w, const char *name, yyjson_val *v) /* NULL is left out */
+static inline void wj_put_value(struct wj_writer *w, const char *name, yyjson_val *v) /* NULL is omitted */
 {
     if (v) {
         wj_write_name(w, wb_cstr(name));
@@ -236,13 +236,13 @@ static inline void wj_put_value(struct wj_writer *w, const char *name, yyjson_va
     }
 }
 
-static inline void wj_put_open(struct wj_writer *w, const char *name, char bracket) /* ended with wj_write_close */
+static inline void wj_put_open(struct wj_writer *w, const char *name, char bracket) /* end with wj_write_close */
 {
     wj_write_name(w, wb_cstr(name));
     wj_write_open(w, bracket);
 }
 
-static inline void wj_put_member(struct wj_writer *w, yyjson_val *key) /* of an object that was read, as it is there */
+static inline void wj_put_member(struct wj_writer *w, yyjson_val *key) /* of an object that was read, unchanged */
 {
     wj_write_name(w, (struct upp_str){unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)});
     wj_write_value(w, key + 1);

@@ -64,15 +64,15 @@ static bool is_users(const struct wm_doc_entry *e)
     return e->e.message.role == UPP_ROLE_USER && e->agent == WM_NO_AGENT;
 }
 
-/* Whose turn it is when nobody has said whose. */
-static int nobodys(struct wm_doc *d, uint32_t *ret, struct upp_err *err)
+/* The agent of turns whose agent is unknown. */
+static int unknown_agent(struct wm_doc *d, uint32_t *ret, struct upp_err *err)
 {
     static const struct wm_doc_agent agent = {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")};
     *ret                                   = wm_doc_agent_find(d, agent.id);
     return *ret != WM_NO_AGENT ? 0 : wm_doc_agent_add(d, &agent, ret, err);
 }
 
-/* The turn to which a message belongs: the last one, or a new one. NULL: see err. */
+/* The turn of a message: the last one, or a new one. NULL: see err. */
 static struct wm_doc_turn *turn_of(struct wm_doc *d, size_t i, struct upp_err *err)
 {
     const struct wm_doc_entry *e     = &d->entries.p[i];
@@ -81,9 +81,9 @@ static struct wm_doc_turn *turn_of(struct wm_doc *d, size_t i, struct upp_err *e
     if (t && is_users(e) ? t->agent == WM_NO_AGENT
                          : t && t->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == t->agent))
         return t;
-    if (!is_users(e) && agent == WM_NO_AGENT && nobodys(d, &agent, err) < 0)
+    if (!is_users(e) && agent == WM_NO_AGENT && unknown_agent(d, &agent, err) < 0)
         return NULL;
-    uint32_t first = t ? (uint32_t)i : 0; /* events that come before everything belong to the first */
+    uint32_t first = t ? (uint32_t)i : 0; /* leading events belong to the first turn */
     t              = wm_doc_turn_add(d, err);
     if (t) {
         t->agent = agent;

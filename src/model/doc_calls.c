@@ -1,4 +1,4 @@
-/* model/doc_calls.c — the calls of a document, and what became of them. */
+/* model/doc_calls.c — the tool calls of a document, and their results. */
 #include "model/doc_calls.h"
 
 #include "base/err.h"
@@ -11,8 +11,8 @@ void wm_doc_calls_done(struct wm_doc_calls *c)
     wb_vec_done(&c->list);
 }
 
-/* Was it refused? Who answered says so; or, where they said nothing of it, an error that is neither a retry nor about
- * the arguments is taken for one. */
+/* Was the call rejected? The answer's metadata decides; without it, an error counts as a rejection unless it is a retry
+ * or about the arguments. */
 static int state_of(struct wb_arena *a, const struct upp_part *answer, struct upp_err *err)
 {
     yyjson_val *v = NULL;
@@ -34,7 +34,7 @@ static int state_of(struct wb_arena *a, const struct upp_part *answer, struct up
 struct finding {
     struct wm_doc_calls *c;
     struct wm_names      ids;
-    WB_VEC(uint32_t) last; /* by the number of an id: 1 + the place of its last call in the list */
+    WB_VEC(uint32_t) last; /* by the number of an id: 1 + the index of its last call in the list */
     struct wb_arena a;
 };
 
@@ -55,7 +55,7 @@ static int add_answer(struct finding *f, const struct upp_part *p, struct upp_er
 {
     uint32_t id = wm_names_find(&f->ids, p->id);
     if (id == UINT32_MAX || !f->last.p[id])
-        return 0; /* to nothing that was asked */
+        return 0; /* answers no call */
     struct wm_doc_call *call = &f->c->list.p[f->last.p[id] - 1];
     if (call->answer)
         return 0;

@@ -1,4 +1,4 @@
-/* model/doc_sidecar.c — see doc_beside.h. */
+/* model/doc_sidecar.c — see doc_sidecar.h. */
 #include "model/doc_sidecar.h"
 
 #include <upp/model.h>
@@ -11,7 +11,7 @@
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-static void say_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
+static void put_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
 {
     const uint64_t counts[] = {u->input, u->output, u->cache_read, u->cache_write, reasoning};
     wj_put_open(w, "usage", '[');
@@ -66,30 +66,30 @@ int wm_sidecar_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_
     if (t->partial)
         wj_put_bool(&w, "partial", true);
     if (t->has_usage)
-        say_usage(&w, &t->usage, t->reasoning);
+        put_usage(&w, &t->usage, t->reasoning);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
 
 int wm_sidecar_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct wb_buf *out, struct upp_err *err)
 {
-    const struct wm_reply_info *said = &e->said;
+    const struct wm_reply_info *reply = &e->said;
     struct wj_writer            w;
-    if (!e->id.p && e->agent == turns_agent && !said->model.p && !said->provider.p && !said->response.p &&
-        !said->stop && !said->has_usage)
+    if (!e->id.p && e->agent == turns_agent && !reply->model.p && !reply->provider.p && !reply->response.p &&
+        !reply->stop && !reply->has_usage)
         return 0;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     wj_put_text(&w, "id", e->id);
     if (e->agent != turns_agent)
         wj_put_u64(&w, "agent", e->agent);
-    wj_put_text(&w, "model", said->model);
-    wj_put_text(&w, "provider", said->provider);
-    wj_put_text(&w, "response", said->response);
-    if (said->stop)
-        wj_put_u64(&w, "stop", said->stop);
-    if (said->has_usage)
-        say_usage(&w, &said->usage, said->reasoning);
+    wj_put_text(&w, "model", reply->model);
+    wj_put_text(&w, "provider", reply->provider);
+    wj_put_text(&w, "response", reply->response);
+    if (reply->stop)
+        wj_put_u64(&w, "stop", reply->stop);
+    if (reply->has_usage)
+        put_usage(&w, &reply->usage, reply->reasoning);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -108,8 +108,8 @@ static const struct wj_field agent_rows[] = {
 };
 WJ_SHAPE(agent, struct agent, agent_rows);
 
-/* One for all three: none has another meaning in two. */
-struct beside {
+/* One shape for all three: no member has two meanings. */
+struct sidecar {
     struct wj_node node;
     struct upp_str thread, dialect, id, created, updated, parent, run, started, ended, model, provider, response;
     uint64_t       parent_at, agent, stop;
@@ -118,33 +118,33 @@ struct beside {
     WJ_ARR(struct agent) agents;
 };
 static const struct wj_field rows[] = {
-    F_STR(struct beside, thread, "thread", 0),
-    F_STR(struct beside, dialect, "dialect", 0),
-    F_STR(struct beside, id, "id", 0),
-    F_STR(struct beside, created, "created", 0),
-    F_STR(struct beside, updated, "updated", 0),
-    F_STR(struct beside, parent, "parent", 0),
-    F_U64(struct beside, parent_at, "parentAt", 0),
-    F_LIST(struct beside, agents, "agents", 0, agent),
-    F_U64(struct beside, agent, "agent", 0),
-    F_STR(struct beside, run, "run", 0),
-    F_STR(struct beside, started, "started", 0),
-    F_STR(struct beside, ended, "ended", 0),
-    F_BOOL(struct beside, partial, "partial", 0),
-    F_STR(struct beside, model, "model", 0),
-    F_STR(struct beside, provider, "provider", 0),
-    F_STR(struct beside, response, "response", 0),
-    F_U64(struct beside, stop, "stop", 0),
-    F_ANY(struct beside, usage, "usage", 0),
+    F_STR(struct sidecar, thread, "thread", 0),
+    F_STR(struct sidecar, dialect, "dialect", 0),
+    F_STR(struct sidecar, id, "id", 0),
+    F_STR(struct sidecar, created, "created", 0),
+    F_STR(struct sidecar, updated, "updated", 0),
+    F_STR(struct sidecar, parent, "parent", 0),
+    F_U64(struct sidecar, parent_at, "parentAt", 0),
+    F_LIST(struct sidecar, agents, "agents", 0, agent),
+    F_U64(struct sidecar, agent, "agent", 0),
+    F_STR(struct sidecar, run, "run", 0),
+    F_STR(struct sidecar, started, "started", 0),
+    F_STR(struct sidecar, ended, "ended", 0),
+    F_BOOL(struct sidecar, partial, "partial", 0),
+    F_STR(struct sidecar, model, "model", 0),
+    F_STR(struct sidecar, provider, "provider", 0),
+    F_STR(struct sidecar, response, "response", 0),
+    F_U64(struct sidecar, stop, "stop", 0),
+    F_ANY(struct sidecar, usage, "usage", 0),
 };
-WJ_SHAPE(beside, struct beside, rows);
+WJ_SHAPE(sidecar, struct sidecar, rows);
 
-static int read_text(struct wb_arena *a, struct upp_str text, struct beside *ret, struct upp_err *err)
+static int read_text(struct wb_arena *a, struct upp_str text, struct sidecar *ret, struct upp_err *err)
 {
     yyjson_val *v;
     int         r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = text.n + 1), &v, err);
     if (r >= 0)
-        r = WJ_DECODE(a, beside, v, NULL, ret, err);
+        r = WJ_DECODE(a, sidecar, v, NULL, ret, err);
     if (r != -UPP_EINVALID)
         return r < 0 ? r : 0;
     if (err)
@@ -164,17 +164,17 @@ static bool read_usage(yyjson_val *v, struct upp_usage *u, uint64_t *reasoning)
     return true;
 }
 
-static uint32_t agent_of(const struct beside *b, uint32_t otherwise)
+static uint32_t agent_of(const struct sidecar *b, uint32_t fallback)
 {
-    return !yyjson_obj_get(b->node.from, "agent") ? otherwise : (uint32_t)WB_MIN(b->agent, (uint64_t)WM_NO_AGENT);
+    return !yyjson_obj_get(b->node.from, "agent") ? fallback : (uint32_t)WB_MIN(b->agent, (uint64_t)WM_NO_AGENT);
 }
 
 int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_doc *d, struct wb_uuid *thread,
                            struct upp_err *err)
 {
-    struct beside b;
-    uint32_t      place;
-    int           r = read_text(a, text, &b, err);
+    struct sidecar b;
+    uint32_t       index;
+    int            r = read_text(a, text, &b, err);
     if (r >= 0 && !wb_uuid_parse(b.thread, thread))
         r = upp_fail(err, UPP_ESTORE, "what came with a document names no thread");
     for (size_t i = 0; r >= 0 && i < b.agents.n; i++) {
@@ -186,7 +186,7 @@ int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_do
                                     .config   = from->config,
                                     .created  = from->created,
                                     .prompt   = from->prompt};
-        r                        = wm_doc_agent_add(d, &one, &place, err);
+        r                        = wm_doc_agent_add(d, &one, &index, err);
     }
     if (r < 0)
         return r;
@@ -198,8 +198,8 @@ int wm_sidecar_thread_read(struct wb_arena *a, struct upp_str text, struct wm_do
 
 int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_turn *t, struct upp_err *err)
 {
-    struct beside b;
-    int           r = read_text(a, text, &b, err);
+    struct sidecar b;
+    int            r = read_text(a, text, &b, err);
     if (r < 0)
         return r;
     t->agent = agent_of(&b, WM_NO_AGENT);
@@ -211,8 +211,8 @@ int wm_sidecar_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_
 
 int wm_sidecar_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc_entry *e, struct upp_err *err)
 {
-    struct beside b;
-    int           r = read_text(a, text, &b, err);
+    struct sidecar b;
+    int            r = read_text(a, text, &b, err);
     if (r < 0)
         return r;
     e->id             = b.id;

@@ -1,7 +1,7 @@
-/* model/erase.c — a row without what was said in it.
+/* model/erase.c — erases the content of a row.
  *
- * What stays is what others lean on: that there was an entry, whose and when; that there were calls, by id and name,
- * and that each has its result. So a history with erased messages is still one that every provider takes.
+ * What others depend on stays: that there was an entry, its author and time; the ids and names of calls, and a result
+ * for each. So every provider still accepts a history with erased messages.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,7 +14,7 @@ static const struct upp_str NO_ARGUMENTS = UPP_STR_INIT("{}");
 static const struct upp_str NO_RESULT    = UPP_STR_INIT("\"erased\"");
 static const struct upp_str NO_EVENT     = UPP_STR_INIT("{\"type\":\"erased\"}");
 
-static bool says(const struct wm_entry *e)
+static bool is_message(const struct wm_entry *e)
 {
     return e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR;
 }
@@ -27,7 +27,7 @@ static bool is_named(const struct wm_erasing *what, struct upp_str call)
     return false;
 }
 
-/* Sets a text, where it is another one. */
+/* Sets a text; returns 1 if it changed. */
 static size_t put(struct upp_str *to, struct upp_str text)
 {
     if (wb_str_eq(*to, text) && !to->p == !text.p)
@@ -38,7 +38,7 @@ static size_t put(struct upp_str *to, struct upp_str text)
 
 /* ---- Entries ------------------------------------------------------------------------------------------- */
 
-/* Of a message: its calls (but those that were cut, which have no result) and its results. */
+/* Keeps only a message's results and its calls, except cut ones, which have no result. */
 static int erase_parts(struct wb_arena *a, struct upp_message *m, struct upp_err *err)
 {
     size_t           n     = 0;
@@ -64,11 +64,11 @@ static int erase_parts(struct wb_arena *a, struct upp_message *m, struct upp_err
 static int erase_entry(struct wb_arena *a, struct wm_entry *e, const struct wm_erased *mark, struct upp_err *err)
 {
     e->erased = *mark;
-    e->data   = says(e) ? (struct upp_str){0} : NO_EVENT;
+    e->data   = is_message(e) ? (struct upp_str){0} : NO_EVENT;
     return erase_parts(a, &e->message, err);
 }
 
-/* What a message shows of the results of calls that are erased. */
+/* Erases the results of erased calls in a message. */
 static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm_erasing *what, size_t *n,
                          struct upp_err *err)
 {
@@ -127,7 +127,7 @@ static int erase_record(struct wb_arena *a, struct wm_event *ev, const struct wm
         return 0;
     case WM_RUN:
         if (what->all)
-            *n += put(&ev->text, (struct upp_str){0}); /* an error may quote */
+            *n += put(&ev->text, (struct upp_str){0}); /* errors may quote content */
         return erase_pending(a, ev, what, n, err);
     default:
         return 0;
@@ -136,8 +136,8 @@ static int erase_record(struct wb_arena *a, struct wm_event *ev, const struct wm
 
 /* ---- The row ------------------------------------------------------------------------------------------- */
 
-/* The message that the tape is about: model/row.h. */
-static size_t taped(const struct wm_row *row)
+/* The message that the tape belongs to: see model/row.h. */
+static size_t taped_entry(const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_entries; i++)
         if (row->entries[i].kind == WM_ENTRY_MESSAGE && row->entries[i].message.role == UPP_ROLE_ASSISTANT)
@@ -148,8 +148,8 @@ static size_t taped(const struct wm_row *row)
 static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t *n, struct upp_err *err)
 {
     uint64_t events;
-    bool     meant = row->lost ? what->lost : what->entry != SIZE_MAX && what->entry == taped(row);
-    if ((!row->tape.n && !row->lost) || !(what->all || meant))
+    bool     erases = row->lost ? what->lost : what->entry != SIZE_MAX && what->entry == taped_entry(row);
+    if ((!row->tape.n && !row->lost) || !(what->all || erases))
         return 0;
     int r = wm_row_events(row, &events, err);
     if (r < 0)
@@ -162,8 +162,8 @@ static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t 
     return 0;
 }
 
-/* Does a summary stand for this place of the path? One that does not say how far it goes stands for all before it. */
-static int sums_up(struct wb_arena *a, const struct wm_entry *e, uint32_t place, struct upp_err *err)
+/* Does a summary cover this position of the path? Without "through" it covers everything before it. */
+static int covers(struct wb_arena *a, const struct wm_entry *e, uint32_t position, struct upp_err *err)
 {
     yyjson_val *v;
     uint64_t    through;
@@ -173,28 +173,28 @@ static int sums_up(struct wb_arena *a, const struct wm_entry *e, uint32_t place,
     if (r < 0)
         return r;
     v = yyjson_obj_get(v, "through");
-    return !v || !yyjson_is_raw(v) || !wb_str_u64(wj_text(v), &through) || through > place;
+    return !v || !yyjson_is_raw(v) || !wb_str_u64(wj_text(v), &through) || through > position;
 }
 
-/* 1: it is to be erased. */
-static int is_meant(struct wb_arena *a, const struct wm_erasing *what, const struct wm_entry *e, size_t i,
-                    struct upp_err *err)
+/* 1: must be erased. */
+static int must_erase(struct wb_arena *a, const struct wm_erasing *what, const struct wm_entry *e, size_t i,
+                      struct upp_err *err)
 {
     if (what->all || i == what->entry)
         return 1;
     if (what->summed && e->audience == WM_AUDIENCE_MODEL)
-        return sums_up(a, e, what->place, err);
-    if (!says(e) || e->audience != WM_AUDIENCE_RUN)
+        return covers(a, e, what->place, err);
+    if (!is_message(e) || e->audience != WM_AUDIENCE_RUN)
         return 0;
     return (e->step == 0 && (what->asides || (what->rewritten && wb_str_eq(e->phase, UPP_STR("history"))))) ||
             (e->step != 0 && what->prompts && e->message.role == UPP_ROLE_USER);
 }
 
-/* Numbers stay: how far the run came and what it took. What else is in it was said to somebody. */
+/* Numbers stay: the run's progress and usage. The other members contain content. */
 static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct upp_err *err)
 {
-    static const struct upp_str           told[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"), UPP_STR_INIT("own"), UPP_STR_INIT("passing"), UPP_STR_INIT("request")};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(WM_ROW_MAX);
+    static const struct upp_str           content_members[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"), UPP_STR_INIT("own"), UPP_STR_INIT("passing"), UPP_STR_INIT("request")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b                 = WB_BUF(WM_ROW_MAX);
     struct wj_writer                      w;
     yyjson_val                           *state, *name;
     size_t                                gone = 0;
@@ -206,8 +206,8 @@ static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct
     name = yyjson_obj_size(state) ? unsafe_yyjson_get_first(state) : NULL;
     for (size_t i = 0; i < yyjson_obj_size(state); i++, name = unsafe_yyjson_get_next(name + 1)) {
         bool drops = false;
-        for (size_t k = 0; k < WB_LEN(told); k++)
-            drops |= wb_str_eq(wj_text(name), told[k]);
+        for (size_t k = 0; k < WB_LEN(content_members); k++)
+            drops |= wb_str_eq(wj_text(name), content_members[k]);
         gone += drops;
         if (!drops)
             wj_put_member(&w, name);
@@ -221,8 +221,8 @@ static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct
     return wb_arena_check(a, err);
 }
 
-/* What came beside an entry may quote it. Who had a turn, and when, stays. */
-static size_t erase_beside(struct wm_row *row, const struct wm_erasing *what, size_t entry)
+/* A sidecar may quote its entry. Who had a turn, and when, stays. */
+static size_t erase_sidecars(struct wm_row *row, const struct wm_erasing *what, size_t entry)
 {
     size_t kept = 0, n = row->n_beside;
     for (size_t i = 0; i < n; i++) {
@@ -240,18 +240,18 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
     size_t n = 0;
     int    r = erase_tape(row, what, &n, err);
     if (what->all)
-        n += erase_beside(row, what, 0);
+        n += erase_sidecars(row, what, 0);
     for (size_t i = 0; r >= 0 && i < row->n_entries; i++) {
         struct wm_entry *e      = &row->entries[i];
         size_t           before = n;
-        int              meant  = wm_is_erased(e) ? 0 : is_meant(a, what, e, i, err);
-        if (meant > 0) {
+        int              erases = wm_is_erased(e) ? 0 : must_erase(a, what, e, i, err);
+        if (erases > 0) {
             r = erase_entry(a, e, &what->mark, err);
             n++;
         } else if (!what->all)
-            r = meant < 0 ? meant : erase_results(a, e, what, &n, err);
+            r = erases < 0 ? erases : erase_results(a, e, what, &n, err);
         if (n != before)
-            (void)erase_beside(row, what, i);
+            (void)erase_sidecars(row, what, i);
     }
     for (size_t i = 0; r >= 0 && i < row->n_records; i++)
         r = erase_record(a, &row->records[i], what, &n, err);
@@ -262,12 +262,12 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
     return r < 0 ? r : (int)WB_MIN(n, (size_t)INT32_MAX);
 }
 
-/* ---- What time takes away ----------------------------------------------------------------------------- */
+/* ---- Retention ---------------------------------------------------------------------------------------- */
 
-static bool outlives(const struct wm_event *ev)
+static bool survives_sweep(const struct wm_event *ev)
 {
     switch (ev->kind) {
-    case WM_MESSAGE: /* what it took */
+    case WM_MESSAGE: /* for its usage */
     case WM_TOOL_ENDED:
     case WM_CHECKPOINT:
     case WM_SYSTEM:
@@ -289,7 +289,7 @@ size_t wm_row_sweep(struct wm_row *row)
     row->lost         = NULL;
     for (size_t i = 0; i < row->n_records; i++) {
         struct wm_event ev = row->records[i];
-        if (!outlives(&ev))
+        if (!survives_sweep(&ev))
             continue;
         if (ev.kind == WM_TOOL_STARTED && !wm_is_branch(&ev))
             n += put(&ev.text, NO_ARGUMENTS);
@@ -301,6 +301,6 @@ size_t wm_row_sweep(struct wm_row *row)
     if (!checkpoint)
         n += put(&row->state, (struct upp_str){0});
     if (n)
-        row->event = 0; /* they have no numbers any more */
+        row->event = 0; /* the events have no numbers any more */
     return n;
 }

@@ -1,8 +1,8 @@
-/* model/event.h — what happens in a run, in one gap-free sequence.
+/* model/event.h — the events of a run, in one gap-free sequence.
  *
- * Records are stored and delivered after their commit. The rest has the strength of deltas: delivered at once, stored
- * as a tape beside the finished message (model/tape.h), and made again from both with the same numbers. A stream of a
- * dialect is a pure function of this sequence.
+ * Records are stored, and delivered after their commit. The other events are transient: delivered at once, stored only
+ * as a tape next to the finished message (model/tape.h), and reconstructed from both with the same numbers. A dialect's
+ * stream is a pure function of this sequence.
  */
 #ifndef WM_EVENT_H
 #define WM_EVENT_H
@@ -15,20 +15,20 @@
 
 enum wm_event_kind {
     /* Records. */
-    WM_RUN = 1,      /* the run's state: status, error, calls it waits for */
-    WM_MESSAGE,      /* a message is closed: entry. Of results: a round after which its step goes on */
+    WM_RUN = 1,      /* the run's state: status, error, pending calls */
+    WM_MESSAGE,      /* a message is complete: entry. Of results: a round after which its step continues */
     WM_TOOL_STARTED, /* call, name, text = arguments */
     WM_TOOL_ENDED,   /* call, name, text = result (JSON), outcome, ms */
     WM_STEP_END,     /* usage of the step */
     WM_CHECKPOINT,   /* id */
-    WM_VOID,         /* what was said since the last record is void */
+    WM_VOID,         /* voids the output since the last record */
     WM_SYSTEM,       /* a system event was appended: entry */
-    /* Of the strength of deltas. */
+    /* Transient, like deltas. */
     WM_STEP_START,
-    WM_MESSAGE_OPEN, /* id of the entry to come, role */
-    WM_PART_OPEN,    /* part, its kind; call and name of a call, as in the two below */
+    WM_MESSAGE_OPEN, /* id of the future entry, role */
+    WM_PART_OPEN,    /* part, its kind; call and name of a tool call, as in the two below */
     WM_DELTA,        /* part, text */
-    WM_PART_CLOSE,   /* part, text = all of it */
+    WM_PART_CLOSE,   /* part, text = the whole text */
 };
 
 static inline bool wm_is_record(uint8_t kind)
@@ -36,7 +36,7 @@ static inline bool wm_is_record(uint8_t kind)
     return kind < WM_STEP_START;
 }
 
-/* Is it about an entry of its row? */
+/* Does it refer to an entry of its row? */
 static inline bool wm_has_entry(uint8_t kind)
 {
     return kind == WM_MESSAGE || kind == WM_SYSTEM;
@@ -45,9 +45,9 @@ static inline bool wm_has_entry(uint8_t kind)
 enum wm_status {
     WM_QUEUED = 1,
     WM_RUNNING,
-    WM_WAITING, /* for answers from outside */
+    WM_WAITING, /* for input from outside */
     WM_CANCELING,
-    WM_COMPLETED, /* from here on it has ended */
+    WM_COMPLETED, /* this and later ones: the run has ended */
     WM_FAILED,
     WM_CANCELED,
     WM_EXPIRED,
@@ -58,37 +58,37 @@ static inline bool wm_status_ended(uint8_t status)
     return status >= WM_COMPLETED;
 }
 
-/* Completed, but cut short by a limit? `why` is the error of the run, or the text of its last record. */
+/* Completed, but cut short by a limit? `why` is the run's error, or the text of its last record. */
 static inline bool wm_is_incomplete(uint8_t status, struct upp_str why)
 {
     return status == WM_COMPLETED && why.n > 0;
 }
 
-/* How a tool call came out. */
+/* Outcome of a tool call. */
 enum wm_outcome {
     WM_DONE = 1,
-    WM_ERROR,   /* the tool said so, or could not be run: the result says why */
-    WM_UNKNOWN, /* started, and nobody knows what became of it */
+    WM_ERROR,   /* the tool failed or could not be run: the result says why */
+    WM_UNKNOWN, /* started; the outcome is unknown */
     WM_DENIED,
     WM_STOPPED, /* by a cancel */
-    WM_INVALID, /* its arguments are not what the tool takes: it never ran, and the result says why */
+    WM_INVALID, /* the arguments do not fit the tool's schema: it never ran, and the result says why */
 };
 
 /* A call that waits for an answer from outside. */
 struct wm_pending {
     struct upp_str call, name, arguments;
-    struct wb_uuid run;      /* the run of the tree whose call it is */
-    bool           approval; /* may it run? else: what is its result? */
+    struct wb_uuid run;      /* the run of the tree that made the call */
+    bool           approval; /* true: waits for approval; false: for a result */
 };
 
-/* What many events have in common. */
+/* Fields that many events share. */
 struct wm_source {
     struct wb_uuid run, root;
     struct wb_uuid agent_id;
     struct upp_str agent;
     uint64_t       node;
     uint32_t       epoch;
-    uint16_t       depth; /* 0: the root itself */
+    uint16_t       depth; /* 0: the root run */
     uint32_t       input; /* index of the run's input entry in its node */
 };
 
@@ -98,31 +98,31 @@ struct wm_event {
     uint8_t outcome;   /* TOOL_ENDED */
     uint8_t part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
     uint8_t stop;      /* MESSAGE: enum upp_stop */
-    bool    aside; /* MESSAGE_OPEN: scaffolding, for its run alone. VOID: the reader saw some of it, no event here tells
-                      what */
+    bool aside; /* MESSAGE_OPEN: scaffolding, for its run only. VOID: the reader saw output for which there is no event
+                   here */
     uint32_t                step;
     uint32_t                part; /* index in the message: PART_*, DELTA */
     uint64_t                number;
     int64_t                 time_ms; /* records only; else 0 */
     const struct wm_source *from;
     struct wb_uuid id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str call, name;      /* STEP_START: name = the step of a plan that it is; MESSAGE that a model said:
-                                     * name = the model, call = its provider. No text: none */
-    struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
-    uint64_t         ms;            /* TOOL_ENDED: how long it took */
-    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the
-                                     * whole run with all below it */
-    const struct upp_media  *media; /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
-    const struct wm_entry   *entry; /* MESSAGE, SYSTEM; and TOOL message of a STEP_END: the results as shown, or NULL */
+    struct upp_str call, name; /* STEP_START: name = its step of a plan; MESSAGE of a model: name = the model, call =
+                                  its provider. Empty: none */
+    struct upp_str   text;     /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
+    uint64_t         ms;       /* TOOL_ENDED: duration */
+    struct upp_usage usage;    /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
+                                  sub-agents included */
+    const struct upp_media  *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
+    const struct wm_entry   *entry; /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
     size_t                   n_pending;
-    uint64_t                 last; /* VOID: the number of the last record of the epoch before.
-                                    * TOOL_ENDED of an agent tool: how many calls of models it took */
-    struct wb_uuid child;          /* TOOL_STARTED of an agent tool: the child run ... */
-    uint64_t       child_node;     /* ... and the node it holds; 0: none */
+    uint64_t last; /* VOID: number of the last record of the previous epoch. TOOL_ENDED of an agent tool: its number of
+                      model calls */
+    struct wb_uuid child;      /* TOOL_STARTED of an agent tool: the child run ... */
+    uint64_t       child_node; /* ... and its node; 0: none */
 };
 
-/* The step of a plan whose first message has this phase; no text: none. */
+/* The plan step whose first message has this phase; empty: none. */
 static inline struct upp_str wm_plan_step(struct upp_str phase)
 {
     static const struct upp_str step = UPP_STR_INIT("step:");
@@ -130,8 +130,8 @@ static inline struct upp_str wm_plan_step(struct upp_str phase)
     return is ? wb_str_sub(phase, step.n, SIZE_MAX) : wb_str(NULL, 0);
 }
 
-/* Work that a run does beside other work begins and ends as a call without a name, of no message: `child` is the run
- * that does it. It is no tool, and dialects do not show it. */
+/* A parallel branch of a run starts and ends as a call without a name and without a message; `child` is the run of the
+ * branch. It is not a tool, and dialects do not show it. */
 static inline bool wm_is_branch(const struct wm_event *ev)
 {
     return !ev->name.n && ((ev->kind == WM_TOOL_STARTED && ev->child_node) ||

@@ -1,16 +1,16 @@
-/* model/expand.c — message and tape to events, of a stored row and of a message that is still open. */
+/* model/expand.c — reconstructs events from message and tape, for a stored row and for an open message. */
 #include "json/number.h"
 #include "model/doc_calls.h"
 #include "model/id.h"
 #include "model/row.h"
 
-/* x->offset, by part: not opened yet; how many bytes of an open one were given out, plus one; closed. */
+/* x->offset, by part: UNOPENED; for an open part 1 + the bytes delivered; CLOSED. */
 enum { UNOPENED = 0, FIRST_OFFSETS = 8 };
 #define CLOSED SIZE_MAX
 
-/* ---- What the tape is about ----------------------------------------------------------------------------- */
+/* ---- The message of a tape ------------------------------------------------------------------------------ */
 
-static size_t said_entry(const struct wm_row *row)
+static size_t assistant_entry(const struct wm_row *row)
 {
     size_t i = 0;
     while (i < row->n_entries &&
@@ -19,10 +19,10 @@ static size_t said_entry(const struct wm_row *row)
     return i;
 }
 
-/* The entry that the tape is about. What was taken back stood behind those of the row. */
+/* The entry that the tape belongs to. A voided one would have followed those of the row. */
 static size_t taped_entry(const struct wm_row *row)
 {
-    return row->lost ? row->n_entries : said_entry(row);
+    return row->lost ? row->n_entries : assistant_entry(row);
 }
 
 static const struct wm_entry *tool_entry(const struct wm_row *row)
@@ -33,7 +33,7 @@ static const struct wm_entry *tool_entry(const struct wm_row *row)
     return NULL;
 }
 
-/* A tape without a message says that a step began in which nothing was said: its prompt tells which. */
+/* A tape without a message means that a step began and produced no output; its prompt has the phase. */
 static const struct wm_entry *prompt_entry(const struct wm_row *row)
 {
     for (size_t i = 0; row && i < row->n_entries; i++)
@@ -62,7 +62,7 @@ static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
     return upp_fail(err, UPP_ESTORE, "the tape does not fit its message: part %u %s", part, why);
 }
 
-/* Room for the offsets of all parts that there are now. */
+/* Makes room for the offsets of all current parts. */
 static __attribute__((noinline)) int grow(struct wm_expand *x, size_t n, struct upp_err *err)
 {
     size_t  more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
@@ -85,14 +85,14 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     int                    r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
-    size_t *at = &x->offset[ev->part], said = *at - 1; /* more than any text has, where it is not open */
+    size_t *at = &x->offset[ev->part], delivered = *at - 1; /* not open: more than any text has */
     ev->part_kind = p->kind;
     ev->call      = p->id;
     ev->name      = p->name;
-    if (WB_LIKELY(mark == WM_MARK_DELTA && said <= p->text.n && bytes <= p->text.n - said &&
+    if (WB_LIKELY(mark == WM_MARK_DELTA && delivered <= p->text.n && bytes <= p->text.n - delivered &&
                   p->kind != UPP_PART_RESULT)) {
         ev->kind = WM_DELTA;
-        ev->text = wb_str(p->text.p + said, (size_t)bytes);
+        ev->text = wb_str(p->text.p + delivered, (size_t)bytes);
         *at += (size_t)bytes;
         return 1;
     }
@@ -108,14 +108,14 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
         return does_not_fit(err, ev->part, "is not open");
     if (mark == WM_MARK_CLOSE) {
         ev->kind = WM_PART_CLOSE;
-        ev->text = wb_str(p->text.p, said);
+        ev->text = wb_str(p->text.p, delivered);
         *at      = CLOSED;
         return 1;
     }
     return does_not_fit(err, ev->part, "has less text");
 }
 
-/* A row that ends a step is written when it has ended. */
+/* A step without a message. The row was written when the step ended, so its step is this one. */
 static int silent_step(struct wm_expand *x, struct wm_event *ev)
 {
     const struct wm_entry *prompt = prompt_entry(x->row);
@@ -127,7 +127,7 @@ static int silent_step(struct wm_expand *x, struct wm_event *ev)
     return 1;
 }
 
-/* The next event of the tape: 1, or 0 at its end. */
+/* The next event of the tape: 1; 0: no more. */
 static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *err)
 {
     enum wm_mark mark  = WM_MARK_STEP;
@@ -167,7 +167,7 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
     *ev                             = row->records[x->record++];
     if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
-    if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* (once they were random, and stored) */
+    if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* earlier versions stored random ids */
         ev->id = wm_position_uuid((struct wm_position){
             .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
@@ -204,7 +204,7 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
     return r;
 }
 
-/* The rest of a run of deltas, as far as it comes before that number. */
+/* Skips the rest of a run of deltas, up to that number. */
 static int pass_run(struct wm_expand *x, uint64_t number, struct upp_err *err)
 {
     const struct upp_part *p     = &subject(x)->message.parts[x->at.part];
@@ -238,13 +238,13 @@ int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
 {
     uint64_t n = 0, deltas = 0, text = 0;
-    size_t   said = said_entry(row);
-    int      r    = wm_tape_count(row->tape, &n, &deltas, err);
+    size_t   entry = assistant_entry(row);
+    int      r     = wm_tape_count(row->tape, &n, &deltas, err);
 
-    const struct wm_entry *about = row->lost ? row->lost : said < row->n_entries ? &row->entries[said] : NULL;
+    const struct wm_entry *about = row->lost ? row->lost : entry < row->n_entries ? &row->entries[entry] : NULL;
     if (r < 0)
         return r;
-    if (!about) { /* a step began, and no more than that */
+    if (!about) { /* a step began, and nothing else happened */
         if (n > 1 || (n && row->tape.p[0] != WM_MARK_STEP))
             return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
         *ret = n + row->n_records;

@@ -1,11 +1,11 @@
-/* model/id.c — ids that lead back to the log without an index.
+/* model/id.c — ids that encode a position in the log, so that no index is needed to find it.
  *
- * The 122 free bits, from the front: node 64, index 32, noun 3, attempt 6, part 14, check 2, turned 1. They begin with
- * the node's key, so that ids of one node stand together and sort by index. Of version 8, as they were once given out:
- * node 64, index 32, noun 6, attempt 6, part 14.
+ * The 122 free bits, from the front: node 64, index 32, noun 3, attempt 6, part 14, check 2, flip 1. They begin with
+ * the node's key, so that ids of one node are adjacent and sort by index. Older ids are UUIDs of version 8: node 64,
+ * index 32, noun 6, attempt 6, part 14.
  *
- * Places (checkpoints) are UUIDs of version 4 too, with ten bits that only a place gets right. An id that would pass
- * for one is written with its last bit turned, which is one of those ten: so nothing is ever both.
+ * Positions (checkpoints) are UUIDs of version 4 too, with ten check bits. An id that would pass for a position gets
+ * its last bit flipped, which is one of those ten: so nothing is ever both.
  */
 #include "model/id.h"
 
@@ -18,7 +18,7 @@ enum {
     ATTEMPT_BITS = 6,
     PART_BITS    = 14,
     CHECK_BITS   = 2,
-    NODE_LOW     = 4 /* bits of it in the lower half */
+    NODE_LOW     = 4 /* bits of the node in the lower half */
 };
 enum {
     CHECK_AT   = 1,
@@ -40,17 +40,18 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------------------- */
+/* ---- Positions ------------------------------------------------------------------------------------------- */
 
-enum { PLACE_CHECK = 10, STEP_BITS = 16, REST_BITS = PLACE_CHECK + STEP_BITS + INDEX_BITS };
+enum { POSITION_CHECK = 10, STEP_BITS = 16, REST_BITS = POSITION_CHECK + STEP_BITS + INDEX_BITS };
 _Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
 
-/* Ten bits that only our own ids get right; the rest is covered by bits of the node, so that neighbours look unlike. */
+/* Ten check bits, which only our own ids satisfy; the other bits are XORed with a hash of the node, so that ids of
+ * neighbours look different. */
 static uint64_t rest_of(struct wm_position p)
 {
-    uint64_t place = (uint64_t)p.length << STEP_BITS | p.step;
-    uint64_t check = mix(p.node + mix(place)) & LOW_BITS(PLACE_CHECK);
-    return (place << PLACE_CHECK | check) ^ (mix(p.node) & LOW_BITS(REST_BITS));
+    uint64_t position = (uint64_t)p.length << STEP_BITS | p.step;
+    uint64_t check    = mix(p.node + mix(position)) & LOW_BITS(POSITION_CHECK);
+    return (position << POSITION_CHECK | check) ^ (mix(p.node) & LOW_BITS(REST_BITS));
 }
 
 struct wb_uuid wm_position_uuid(struct wm_position p)
@@ -64,9 +65,9 @@ bool wm_position_parse(struct wb_uuid u, struct wm_position *ret)
     uint64_t high, low;
     if (!wb_uuid_v4_bits(u, &high, &low))
         return false;
-    uint64_t           node  = high << NODE_LOW | low >> REST_BITS;
-    uint64_t           place = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> PLACE_CHECK;
-    struct wm_position p     = {.node = node, .length = (uint32_t)(place >> STEP_BITS), .step = (uint16_t)place};
+    uint64_t           node     = high << NODE_LOW | low >> REST_BITS;
+    uint64_t           position = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> POSITION_CHECK;
+    struct wm_position p = {.node = node, .length = (uint32_t)(position >> STEP_BITS), .step = (uint16_t)position};
     if (!node || rest_of(p) != (low & LOW_BITS(REST_BITS)))
         return false;
     *ret = p;
@@ -82,13 +83,13 @@ static uint64_t check_of(uint64_t node, uint64_t low)
 
 struct wb_uuid wm_id_uuid(struct wm_id id)
 {
-    struct wm_position place;
+    struct wm_position position;
     uint64_t           low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
                    (id.noun & LOW_BITS(NOUN_BITS)) << NOUN_AT | (id.attempt & LOW_BITS(ATTEMPT_BITS)) << ATTEMPT_AT |
                    (id.part & LOW_BITS(PART_BITS)) << PART_AT;
     low |= check_of(id.node, low) << CHECK_AT;
     struct wb_uuid u = wb_uuid_v4(id.node >> NODE_LOW, low);
-    return wm_position_parse(u, &place) ? wb_uuid_v4(id.node >> NODE_LOW, low | 1) : u;
+    return wm_position_parse(u, &position) ? wb_uuid_v4(id.node >> NODE_LOW, low | 1) : u;
 }
 
 static bool parse_v4(struct wb_uuid u, struct wm_id *ret)
@@ -103,7 +104,7 @@ static bool parse_v4(struct wb_uuid u, struct wm_id *ret)
         .attempt = (uint8_t)(low >> ATTEMPT_AT & LOW_BITS(ATTEMPT_BITS)),
         .part    = (uint16_t)(low >> PART_AT & LOW_BITS(PART_BITS)),
     };
-    return wb_uuid_eq(u, wm_id_uuid(*ret)); /* each has one spelling, and it is no place */
+    return wb_uuid_eq(u, wm_id_uuid(*ret)); /* each has one spelling, and is not a position */
 }
 
 static bool parse_v8(struct wb_uuid u, struct wm_id *ret)
@@ -134,7 +135,7 @@ bool wm_id_parse(struct wb_uuid u, struct wm_id *ret)
 
 /* ---- Keys ------------------------------------------------------------------------------------------------ */
 
-/* The first 64 bits that are neither version nor variant: the ids of a node begin as its UUID does. */
+/* The first 64 bits that are neither version nor variant: the ids of a node begin like its UUID. */
 uint64_t wm_key(struct wb_uuid u)
 {
     uint64_t high, low;

@@ -1,4 +1,4 @@
-/* model/message.c — looking at messages and copying them. */
+/* model/message.c — iterates over messages, renders them as text, copies them. */
 #include <upp/message.h>
 
 #include "json/read.h"
@@ -15,8 +15,8 @@ const struct upp_part *upp_part_next(const struct upp_message *m, const struct u
 
 /* ---- As text ---------------------------------------------------------------------------------------- */
 
-/* What a part says: a string result without its quotes, any other as JSON. */
-static struct upp_str said(struct wb_arena *a, const struct upp_part *p)
+/* The text of a part: a string result without its quotes, any other as JSON. */
+static struct upp_str part_text(struct wb_arena *a, const struct upp_part *p)
 {
     yyjson_val *v;
     if (p->kind == UPP_PART_RESULT && p->text.n && p->text.p[0] == '"' && wj_read(a, p->text, NULL, &v, NULL) == 0)
@@ -36,7 +36,7 @@ struct upp_str wm_message_text(struct wb_arena *a, const struct upp_message *m)
         return (struct upp_str){0};
     for (size_t i = 0; i < n; i++) {
         p        = upp_part_next(m, p, kinds);
-        texts[i] = said(a, p);
+        texts[i] = part_text(a, p);
         total += texts[i].n + (i ? 2 : 0);
     }
     char *to = wb_arena_alloc(a, total + 1, 1), *at = to;

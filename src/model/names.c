@@ -1,4 +1,4 @@
-/* model/names.c — texts by number, in a table with open places. */
+/* model/names.c — a hash table that numbers texts (open addressing). */
 #include "model/names.h"
 
 #include "base/err.h"
@@ -7,7 +7,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Both halves of the product, one over the other. */
+/* XOR of both halves of the product. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     wide product = (wide)a * b;
@@ -27,12 +27,12 @@ static uint64_t hash_of(const struct wm_names *t, struct upp_str s)
     return mix(h ^ word, t->seed[1] ^ t->seed[0]);
 }
 
-/* The slot of a text: where it is, or the free one where it would be. */
+/* The slot of a text: where it is, or the free one where it belongs. */
 static struct wm_name_slot *slot_of(const struct wm_names *t, uint64_t hash, struct upp_str text)
 {
     for (size_t i = hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1)) {
         struct wm_name_slot *s = &t->slots[i];
-        if (!s->place || (s->hash == (uint32_t)(hash >> 32) && wb_str_eq(t->list.p[s->place - 1], text)))
+        if (!s->index || (s->hash == (uint32_t)(hash >> 32) && wb_str_eq(t->list.p[s->index - 1], text)))
             return s;
     }
 }
@@ -69,8 +69,8 @@ int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct 
     }
     uint64_t             hash = hash_of(t, text);
     struct wm_name_slot *s    = slot_of(t, hash, text);
-    if (s->place) {
-        *ret = s->place - 1;
+    if (s->index) {
+        *ret = s->index - 1;
         return 0;
     }
     if (!wb_vec_push(&t->list, text, WM_NAMES_MAX))
@@ -83,7 +83,7 @@ int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct 
 
 uint32_t wm_names_find(const struct wm_names *t, struct upp_str text)
 {
-    return t->cap ? slot_of(t, hash_of(t, text), text)->place - 1u : UINT32_MAX;
+    return t->cap ? slot_of(t, hash_of(t, text), text)->index - 1u : UINT32_MAX;
 }
 
 void wm_names_drop_last(struct wm_names *t)
@@ -91,7 +91,7 @@ void wm_names_drop_last(struct wm_names *t)
     if (!t->list.n)
         return;
     struct upp_str text = t->list.p[t->list.n - 1];
-    /* Nothing was put behind it since: its slot ends whatever row of slots it stands in. */
+    /* It was added last, so no probe sequence continues past its slot: clearing it is safe. */
     *slot_of(t, hash_of(t, text), text) = (struct wm_name_slot){0};
     t->list.n--;
 }

@@ -1,6 +1,6 @@
-/* model/names.h — texts by number: the ids of a document, or of a tree.
+/* model/names.h — numbers texts: the ids of a document, or of a tree.
  *
- * A table whose seed is random, so that nobody can choose ids that make it slow. The texts are borrowed.
+ * A hash table with a random seed, so that nobody can choose ids that make it slow. The texts are borrowed.
  */
 #ifndef WM_NAMES_H
 #define WM_NAMES_H
@@ -9,8 +9,8 @@
 #include "base/vec.h"
 
 struct wm_name_slot {
-    uint32_t place; /* 1 + its number; 0: free */
-    uint32_t hash;  /* half of it: most texts that are not the same are told apart by it */
+    uint32_t index; /* 1 + the text's number; 0: free */
+    uint32_t hash;  /* the upper half: distinguishes most texts without comparing them */
 };
 
 struct wm_names {
@@ -24,14 +24,14 @@ enum { WM_NAMES_MAX = 1 << 25 };
 
 WB_EXPORT_BEGIN
 
-/* Begins all zero. 1: it is new, and *ret is its number, one more than that of the one before. 0: it is there already,
- * and *ret is its number. < 0: nothing was added. */
+/* Starts all zero. 1: new, and *ret is its number, one more than the previous. 0: present already, *ret is its number.
+ * < 0: nothing was added. */
 int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Its number; UINT32_MAX: it is not there. */
+/* The text's number; UINT32_MAX: not present. */
 uint32_t wm_names_find(const struct wm_names *t, struct upp_str text);
 
-/* Forgets the one that was added last. */
+/* Removes the text that was added last. */
 void wm_names_drop_last(struct wm_names *t);
 
 void wm_names_done(struct wm_names *t);

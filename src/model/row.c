@@ -1,11 +1,11 @@
 /* model/row.c — a row to bytes: format 1.
  *
- * Compact JSON, members in the order of this table, one letter each. What has its usual value is left out: the value in
- * parentheses. Texts are strings (WTF-8; a lone surrogate is an escape); "JSON" is a value that stands as it is.
+ * Compact JSON, members in the order of this table, one letter each. A member with its default value, which is in
+ * parentheses, is omitted. Texts are strings (WTF-8; a lone surrogate is an escape); "JSON" is a value, unchanged.
  *
  * row      v number of its first event (0)    c epoch (0)          s step (0)        t time, ms since 1970 (0)
  *          a agent, after a handoff (none)    e entries (none)     r records (none)  x state: JSON (none)
- *          b what came beside entries (none)  l what was taken back: a list of one entry (none)
+ *          b sidecars (none)                  l voided message: a list of one entry (none)
  * entry    k kind (1 message) 2 event 3 repair 4 turn              o origin (1 run) 2 client 3 import
  *          a audience (1 all) 2 run 3 model   n attempt (0)        s step (the row's)
  *          w who (none)                       h phase (none)       j data: JSON (none)
@@ -13,7 +13,7 @@
  *          t time, minus the row's (0)        z time as text (none)
  *          b 1: interrupted                   d metadata: JSON object (none)
  *          p parts (none)                     f refs: ids of calls (none)
- *          e when it was erased, ms since 1970 (0: it was not)      y why (none)
+ *          e time of erasure, ms since 1970 (0: not erased)         y why (none)
  * part     k kind (1 text) 2 reasoning 3 image 4 document 5 audio 6 video 7 binary 8 call 9 result
  *          i id of the call (none)            n name (none)        x text; arguments of a call (none)
  *          j result: JSON (none)              e 1: error           c 1: cut
@@ -28,14 +28,14 @@
  *          e which entry of the row a message or system event is (0)
  *          c call; provider of a message (none)    n name; model of a message (none)
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
- *          m how long, ms (0)
- *          g usage: [input, output, cache read, cache write] (all 0), and reasoning behind them (0)
- *          p what a run waits for (none)      i id of a checkpoint: 32 hex digits (all zero)
- *          l last record of a void, calls of models of a child that ended (0)
+ *          m duration, ms (0)
+ *          g usage: [input, output, cache read, cache write] (all 0), then reasoning (0)
+ *          p pending calls (none)             i id of a checkpoint: 32 hex digits (all zero)
+ *          l last record before a void, model calls of a child that ended (0)
  *          h child run: 32 hex digits (all zero)   q its node (0)
  * pending  c call  n name  a arguments: texts (none)               r run: 32 hex digits (all zero)
  *          y 1: an approval
- * beside   e which entry of the row (0)       n how many from it on (0)              g 1: the thread's
+ * sidecar  e first entry in the row (0)       n how many entries (0)                 g 1: the thread's
  *          d dialect (none)                   l slot (none)        x text (none)
  */
 #include <upp/model.h>
@@ -47,7 +47,7 @@
 #include "model/id.h"
 #include "model/row.h"
 
-/* A writer that knows where it is, for errors. */
+/* A writer that tracks its position, for errors. */
 struct put {
     struct wj_writer     w;
     const struct wm_row *row;
@@ -64,7 +64,7 @@ static bool failed(struct put *p)
     return p->w.out->failed;
 }
 
-/* The first failure, with the place of it. */
+/* Records the first failure. */
 static void refuse(struct put *p, int r)
 {
     if (failed(p))
@@ -72,7 +72,7 @@ static void refuse(struct put *p, int r)
     wj_writer_fail(&p->w, r);
 }
 
-static void place(struct put *p)
+static void set_where(struct put *p)
 {
     char text[96];
     int  n = 0;
@@ -112,7 +112,7 @@ static inline void put_u64(struct put *p, char c, uint64_t v, uint64_t usual)
     }
 }
 
-/* Of two moments only the difference, and that only where there is one. Any two: it wraps around. */
+/* Writes only the difference of two times, and only if there is one. It wraps around, so any two work. */
 static inline void put_time(struct put *p, int64_t ms, int64_t usual)
 {
     if (ms != usual) {
@@ -150,7 +150,7 @@ static void put_num(struct put *p, char c, struct upp_str s)
     }
 }
 
-/* As it is. A row that could not be read again would be lost: so it is looked at. */
+/* Writes JSON unchanged. Checks it first, because an unreadable row would be lost. */
 static void put_json(struct put *p, char c, struct upp_str s, bool object)
 {
     struct wj_syntax seen;
@@ -306,7 +306,7 @@ static void put_pending(struct put *p, const struct wm_event *ev)
     wj_write_close(&p->w, ']');
 }
 
-/* Which entry of the row a record is about. */
+/* The index of the entry that a record refers to. */
 static size_t entry_index(const struct wm_row *row, const struct wm_event *ev)
 {
     for (size_t i = 0; i < row->n_entries; i++)
@@ -374,10 +374,10 @@ static void put_lists(struct put *p, const struct wm_row *row)
     if (!failed(p))
         p->list = 0;
     else
-        p->i--; /* counted on after the failure */
+        p->i--; /* the loop counted on after the failure */
 }
 
-static void put_beside(struct put *p, const struct wm_row *row)
+static void put_sidecars(struct put *p, const struct wm_row *row)
 {
     name(p, 'b');
     wj_write_open(&p->w, '[');
@@ -433,13 +433,13 @@ int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *e
     if (!failed(&p))
         put_json(&p, 'x', row->state, false);
     if (row->n_beside && !failed(&p))
-        put_beside(&p, row);
+        put_sidecars(&p, row);
     if (row->lost && !failed(&p))
         put_lost(&p, row);
     wj_write_close(&p.w, '}');
     int r = wj_writer_check(&p.w);
     if (r < 0)
-        place(&p);
+        set_where(&p);
     else if (out->n - from > WM_ROW_MAX)
         r = upp_fail(err, UPP_ELIMIT, "expected a row of at most %d bytes, found %zu", WM_ROW_MAX, out->n - from);
     return r;

@@ -1,4 +1,4 @@
-/* model/row_get.c — values of a stored row, with nothing trusted. */
+/* model/row_get.c — decodes values of a stored row, trusting nothing. */
 #include "model/row_get.h"
 
 #include "base/err.h"

@@ -1,7 +1,7 @@
-/* model/row_get.h — inside of reading rows: values of a stored row, with nothing trusted.
+/* model/row_get.h — internals of row reading: decodes values of a stored row, trusting nothing.
  *
- * What is not as expected is refused with its place. Failures are sticky: after the first nothing more is looked at,
- * and what is given out then is zero or no text.
+ * Unexpected values are refused with their pointer. Failures are sticky: after the first one nothing more is examined,
+ * and results are zero or empty.
  */
 #ifndef WM_ROW_GET_H
 #define WM_ROW_GET_H
@@ -12,7 +12,7 @@
 struct wm_get {
     struct wb_arena *a;
     yyjson_val      *root;
-    struct wb_buf   *scratch; /* for JSON that is given out as text */
+    struct wb_buf   *scratch; /* for JSON that is returned as text */
     struct upp_err  *err;
     int              failed;
     struct wm_row   *row;
@@ -21,7 +21,7 @@ struct wm_get {
 
 void wm_get_refuse(struct wm_get *g, yyjson_val *v, const char *expected);
 void wm_get_refuse_name(struct wm_get *g, yyjson_val *name, const char *expected);
-void wm_get_unknown(struct wm_get *g, yyjson_val *v); /* a member, by its value, that this version does not know */
+void wm_get_unknown(struct wm_get *g, yyjson_val *v); /* refuses an unknown member, given by its value */
 void wm_get_fail(struct wm_get *g, int r);
 
 struct upp_str wm_get_str(struct wm_get *g, yyjson_val *v);
@@ -31,18 +31,18 @@ uint64_t       wm_get_number(struct wm_get *g, yyjson_val *v);
 uint8_t        wm_get_enum(struct wm_get *g, yyjson_val *v, unsigned last);
 bool           wm_get_flag(struct wm_get *g, yyjson_val *v); /* only set ones are written */
 int64_t        wm_get_time(struct wm_get *g, yyjson_val *v, int64_t from);
-struct upp_str wm_get_num(struct wm_get *g, yyjson_val *v); /* in its spelling */
+struct upp_str wm_get_num(struct wm_get *g, yyjson_val *v); /* as spelled */
 struct wb_uuid wm_get_uuid(struct wm_get *g, yyjson_val *v);
-struct upp_str wm_get_json(struct wm_get *g, yyjson_val *v, bool object); /* as text again, token for token */
+struct upp_str wm_get_json(struct wm_get *g, yyjson_val *v, bool object); /* as text, token for token */
 
-/* The items of an array; 0 and a failure for what is none, or is longer than max. */
+/* The items of an array; 0 and a failure if it is not an array, or longer than max. */
 size_t wm_get_items(struct wm_get *g, yyjson_val *v, size_t max, yyjson_val **first);
 
-/* Calls `member` for each member, whose name is one letter that did not stand before. */
+/* Calls `member` for each member. Names must be one letter and unique. */
 void wm_get_members(struct wm_get *g, yyjson_val *v, void *into,
                     void (*member)(struct wm_get *g, char name, yyjson_val *v, void *into));
 
-/* row_read_entries.c. NULL: there are none, or it failed. */
+/* In row_read_entries.c. NULL: none, or failed. */
 struct wm_entry *wm_get_entries(struct wm_get *g, yyjson_val *v, size_t *ret);
 
 #endif

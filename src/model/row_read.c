@@ -1,7 +1,7 @@
-/* model/row_read.c — bytes to a row: format 1. The table of its members stands in model/row.c.
+/* model/row_read.c — bytes to a row: format 1. The table of its members is in model/row.c.
  *
- * Nothing is trusted: a member that is not in the table or stands twice, another type, a number that is not in its
- * range are refused with their place, so that what a later version wrote is never half understood.
+ * Nothing is trusted: unknown and duplicate members, wrong types and numbers out of range are refused with their
+ * pointer, so that a row of a later version is never half understood.
  */
 #include <upp/model.h>
 
@@ -64,7 +64,7 @@ static void get_usage(struct wm_get *g, yyjson_val *v, struct upp_usage *u)
     u->reasoning   = n > 4 ? wm_get_number(g, item + 4) : 0;
 }
 
-/* Which entry it is: they stand before the records. */
+/* The entry by its index: entries come before the records. */
 static const struct wm_entry *get_entry(struct wm_get *g, yyjson_val *v)
 {
     size_t n = g->row->n_entries;
@@ -152,7 +152,7 @@ static void record_member(struct wm_get *g, char name, yyjson_val *v, void *into
     }
 }
 
-/* Is it a record whose result an entry of a history may need? */
+/* Is it a record whose result a history's entry may need? */
 static bool is_result(yyjson_val *record)
 {
     yyjson_val *kind = yyjson_obj_getn(record, "k", 1);
@@ -185,9 +185,9 @@ static void get_records(struct wm_get *g, yyjson_val *v)
     }
 }
 
-/* ---- What came beside entries ---------------------------------------------------------------------- */
+/* ---- Sidecars -------------------------------------------------------------------------------------- */
 
-static void beside_member(struct wm_get *g, char name, yyjson_val *v, void *into)
+static void sidecar_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_sidecar *b = into;
     switch (name) {
@@ -214,7 +214,7 @@ static void beside_member(struct wm_get *g, char name, yyjson_val *v, void *into
     }
 }
 
-static void get_beside(struct wm_get *g, yyjson_val *v)
+static void get_sidecars(struct wm_get *g, yyjson_val *v)
 {
     struct wm_row *row  = g->row;
     yyjson_val    *item = NULL;
@@ -224,7 +224,7 @@ static void get_beside(struct wm_get *g, yyjson_val *v)
         return;
     for (; n && !g->failed; n--, item = unsafe_yyjson_get_next(item)) {
         struct wm_sidecar *b = &row->beside[row->n_beside++];
-        wm_get_members(g, item, b, beside_member);
+        wm_get_members(g, item, b, sidecar_member);
         if (!g->failed && !b->thread && b->entry >= row->n_entries)
             wm_get_refuse(g, item, "an entry in the row");
     }
@@ -277,7 +277,7 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
             row->state = wm_get_json(g, v, false);
         break;
     case 'b':
-        get_beside(g, v);
+        get_sidecars(g, v);
         break;
     case 'l':
         if (!g->entries_only)
@@ -288,7 +288,7 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
     }
 }
 
-/* What is no JSON is no row either; what is too much stays a limit. */
+/* Text that is not JSON is not a row either (-UPP_ESTORE); a limit stays a limit. */
 static int read_value(struct wm_get *g, struct upp_str body)
 {
     int r = wj_read(g->a, body, UPP_OPTS(wj_read_opts, .max_bytes = WM_ROW_MAX, .depth = WJ_MAX_DEPTH + 8), &g->root,

@@ -1,4 +1,4 @@
-/* model/session_get.c — members of an object by a table of rows. */
+/* model/session_get.c — reads the members of an object by a table of rows. */
 #include "model/session_get.h"
 
 #include <stdarg.h>
@@ -133,7 +133,7 @@ struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v)
     return wm_doc_out_of_memory(d) ? (struct upp_str){0} : text;
 }
 
-/* Which of the keys, or n. */
+/* Index of the key; n: none of them. */
 static size_t key_of(yyjson_val *name, const struct upp_str *keys, size_t n)
 {
     size_t i = 0;

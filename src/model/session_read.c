@@ -1,4 +1,4 @@
-/* model/session_read.c — SessionJSON: sessions, their checkpoints, and the sessions within those. */
+/* model/session_read.c — SessionJSON: sessions, their checkpoints, and nested sessions. */
 #include "base/err.h"
 #include "json/read.h"
 #include "model/names.h"
@@ -12,7 +12,7 @@ struct session {
 
 static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session *s);
 
-/* Adds an id that must be new; `what` has it already otherwise. */
+/* Adds an id that must be new; a duplicate is refused as one of `what`. */
 static void add_id(struct wm_getting *d, struct wm_names *ids, yyjson_val *v, const char *what)
 {
     uint32_t at;
@@ -23,7 +23,7 @@ static void add_id(struct wm_getting *d, struct wm_names *ids, yyjson_val *v, co
         wm_getting_fail(d, v, UPP_EINVALID, "%s %u has this id too", what, at);
 }
 
-/* Room for n items, of at most `most`. */
+/* Allocates room for the list's n items, of at most `most`. */
 static void *room(struct wm_getting *d, yyjson_val *list, size_t item, size_t most, size_t *n)
 {
     *n = unsafe_yyjson_get_len(list);
@@ -81,7 +81,7 @@ static void check_after(struct wm_getting *d, yyjson_val *list, const struct wm_
                             wj_quote(wj_text(item), quoted, sizeof quoted));
 }
 
-/* A step while the ways from it are walked: what it depends on from here on, and which step it was come to from. */
+/* A step during the depth-first search: its remaining dependencies, and the step it was reached from. */
 struct walk {
     yyjson_val *next;
     size_t      left;
@@ -95,7 +95,7 @@ static struct walk walk_from(yyjson_val *after, uint32_t up)
     return (struct walk){unsafe_yyjson_get_first(after), unsafe_yyjson_get_len(after), up, WALK_OPEN};
 }
 
-/* All that is reached from step `at`. Long ways need no stack. */
+/* Visits everything reachable from step `at`. Uses no recursion. */
 static void walk(struct wm_getting *d, const struct wm_names *ids, yyjson_val **after, struct walk *all, uint32_t at)
 {
     all[at] = walk_from(after[at], UINT32_MAX);
@@ -118,7 +118,7 @@ static void walk(struct wm_getting *d, const struct wm_names *ids, yyjson_val **
     }
 }
 
-/* No step depends on itself, over whatever way. */
+/* Checks that no step depends on itself, directly or indirectly. */
 static void check_order(struct wm_getting *d, const struct wm_names *ids, yyjson_val **after, size_t n)
 {
     struct walk *all = n ? wb_new_n(d->a, struct walk, n) : NULL;
@@ -258,7 +258,7 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
 
 /* ---- Sessions ------------------------------------------------------------------------------------- */
 
-/* 1.0.x, x a number. */
+/* Must be 1.0.x, where x is a number. */
 static void check_version(struct wm_getting *d, yyjson_val *v)
 {
     struct upp_str s = wj_text(v), last = wb_str_sub(s, 4, s.n);

@@ -1,10 +1,10 @@
-/* model/session_write.c — sessions and trees as UAP writes them. */
+/* model/session_write.c — writes sessions and trees as UAP JSON. */
 #include "base/err.h"
 #include "json/syntax.h"
 #include "model/session.h"
 
-/* JSON goes out as it is once it was looked at: what was not would break all around it. No text: false. */
-static bool sound(struct wj_writer *w, struct upp_str name, struct upp_str *json, char first)
+/* Checks JSON that is written unchanged: invalid text would corrupt the whole document. NULL: false. */
+static bool check_json(struct wj_writer *w, struct upp_str name, struct upp_str *json, char first)
 {
     struct wj_syntax seen;
     struct upp_err   err = {0};
@@ -22,17 +22,17 @@ static bool sound(struct wj_writer *w, struct upp_str name, struct upp_str *json
 
 static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, char first)
 {
-    if (!sound(w, name, &json, first))
+    if (!check_json(w, name, &json, first))
         return;
     wj_write_name(w, name);
     wj_write_raw(w, json.p, json.n);
 }
 
-/* A map, left open for members of ours. */
+/* Writes a map and leaves it open for our members. */
 static void open_map(struct wj_writer *w, struct upp_str json)
 {
     static const struct upp_str name = UPP_STR_INIT("metadata");
-    bool                        some = sound(w, name, &json, '{');
+    bool                        some = check_json(w, name, &json, '{');
     wj_write_name(w, name);
     wj_write_open(w, '{');
     if (!some || w->failed)

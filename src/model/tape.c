@@ -1,4 +1,4 @@
-/* model/tape.c — the cuts of a message in a few bytes each. */
+/* model/tape.c — stores how a message was streamed, in a few bytes per event. */
 #include "model/tape.h"
 
 #include "model/id.h"
@@ -16,7 +16,7 @@ static size_t varint(char *to, uint64_t v)
     return n;
 }
 
-/* A whole mark or, where the buffer fails, nothing of it. */
+/* Writes a whole mark or, if the buffer fails, nothing of it. */
 __attribute__((noinline)) static void add_long(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64_t bytes,
                                                uint64_t times)
 {
@@ -79,7 +79,7 @@ struct upp_str wm_tape_end(struct wm_tape *t)
 
 /* ---- Reading -------------------------------------------------------------------------------------- */
 
-/* One number, in the one spelling that it has. False: cut off, too long, or too large. */
+/* Reads one number in its only valid spelling. False: truncated, too long, or too large. */
 static bool take_varint(struct upp_str tape, size_t *at, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -90,7 +90,7 @@ static bool take_varint(struct upp_str tape, size_t *at, uint64_t *ret)
         v |= (uint64_t)(c & 0x7f) << shift;
         if (c < 0x80) {
             *ret = v;
-            return c || !shift; /* a last byte of zero says nothing */
+            return c || !shift; /* a last byte of zero is redundant */
         }
     }
     return false;
@@ -101,7 +101,7 @@ static int no_tape(struct upp_err *err, size_t at, const char *why)
     return upp_fail(err, UPP_ESTORE, "the tape is broken at byte %zu: %s", at, why);
 }
 
-/* The next mark at or after *at, with a run of deltas as one. */
+/* Reads the next mark at *at; a run of deltas is one mark. */
 static int take_mark(struct upp_str tape, size_t *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                      uint64_t *times, struct upp_err *err)
 {
@@ -130,8 +130,7 @@ static int take_mark(struct upp_str tape, size_t *at, enum wm_mark *mark, uint32
     return 0;
 }
 
-/* Sets the cursor onto the run of deltas behind the mark that was read; those had while it was open are not given out
- * again. */
+/* Moves the cursor onto a run of deltas that was just read, minus those it delivered while the run was open. */
 static void begin_run(struct wm_tape_at *at, uint32_t part, uint64_t bytes, uint64_t times)
 {
     at->part  = part;

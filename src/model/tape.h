@@ -1,15 +1,15 @@
-/* model/tape.h — how a message was streamed: the cuts, without the text.
+/* model/tape.h — how a message was streamed: the boundaries, without the text.
  *
- * A tape is a list of marks in a few bytes each: the step began, the message or a part was opened or closed, so many
- * bytes of a part's text were a delta (equal deltas in a row are counted). Message and tape together give the events
- * again, one mark one event. It is written while the message grows and read by any number of cursors at the same time.
+ * A tape is a list of marks of a few bytes each: the step began, the message or a part was opened or closed, a delta
+ * had so many bytes of a part's text (consecutive equal deltas are counted). Message and tape together give the events
+ * again, one event per mark. It is written while the message grows; any number of cursors can read it meanwhile.
  *
- * Bytes: one mark is a varint (kind in the lower 3 bits, part above) and, for deltas, a varint of bytes and one of how
- * often minus one. The open run of equal deltas is not in the bytes yet but in the struct. Varints: seven
- * bits a byte, the lowest first, in their one shortest spelling. The part of STEP and OPEN is 0, a delta has at least
- * one byte.
+ * Bytes: a mark is a varint (kind in the lower 3 bits, part above); for deltas a varint with their bytes and one with
+ * their count minus one follow. The open run of equal deltas is not in the bytes yet but in the struct. Varints have
+ * seven bits per byte, lowest first, in the shortest spelling only. The part of STEP and OPEN is 0; a delta has at
+ * least one byte.
  *
- * Sticky as its buffer is: once `out` has failed, marks are lost, and who follows the tape gets the failure.
+ * Sticky like its buffer: once `out` has failed, marks are lost, and readers of the tape get the failure.
  */
 #ifndef WM_TAPE_H
 #define WM_TAPE_H
@@ -25,12 +25,12 @@ struct wm_tape {
     uint64_t      bytes, times;
 };
 
-/* Where a reader is. All zero: at the beginning. */
+/* A reader's cursor. All zero: at the beginning. */
 struct wm_tape_at {
     size_t   at;          /* in the bytes */
-    uint64_t left, bytes; /* of a run of deltas that was begun */
+    uint64_t left, bytes; /* of the run of deltas being read */
     uint32_t part;
-    uint64_t taken; /* of the open run of the tape's writer */
+    uint64_t taken; /* deltas already delivered of the writer's open run */
 };
 
 WB_EXPORT_BEGIN
@@ -38,26 +38,26 @@ WB_EXPORT_BEGIN
 void wm_tape_init(struct wm_tape *t, size_t max);
 void wm_tape_done(struct wm_tape *t);
 void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part);
-void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes); /* wm_tape_delta, of one unlike those before */
+void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes); /* wm_tape_delta, unlike the last one */
 
-/* Closes the open run: from here on the bytes are whole. */
+/* Closes the open run: the bytes are then complete. */
 struct upp_str wm_tape_end(struct wm_tape *t);
 
-/* Next mark of a stored tape. 1: set. 0: at its end. -UPP_ESTORE: these bytes are no tape. */
+/* Next mark of a stored tape. 1: set. 0: no more. -UPP_ESTORE: not a tape. */
 int wm_tape_next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* wm_tape_follow, of a cursor that is behind the open run. 0: it is not any more. */
+/* wm_tape_follow for a cursor that has not reached the open run. 0: it has now. */
 int wm_tape_behind(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* How many marks a stored tape has, deltas counted one by one, and how many bytes of text they are about. Takes as long
- * as its own bytes are many. */
+/* Counts the marks of a stored tape, each delta as one, and the bytes of text in them. Takes time linear in the size of
+ * the tape. */
 int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
 
-/* Of no bytes: no delta, no event. */
+/* Zero bytes: no delta, no event. */
 static inline void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes)
 {
     if (WB_LIKELY(t->times && part == t->part && bytes == t->bytes)) {
@@ -67,7 +67,7 @@ static inline void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t byte
         wm_tape_other(t, part, bytes);
 }
 
-/* Next mark of a tape that is being written. A cursor that has come to its end goes on when more was written. */
+/* Next mark of a tape that is being written. 0: no more for now; the cursor continues once more is written. */
 UPP_MUST_CHECK static inline int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark,
                                                 uint32_t *part, uint64_t *bytes, struct upp_err *err)
 {

@@ -1,4 +1,4 @@
-/* model/tree_read.c — ThreadTreeJSON: its nodes, and whether they are one tree. */
+/* model/tree_read.c — ThreadTreeJSON: reads the nodes, and checks that they are one tree. */
 #include "base/err.h"
 #include "json/read.h"
 #include "model/names.h"
@@ -10,10 +10,10 @@ struct tree {
     struct wm_getting  *d;
     struct wm_tree_doc *doc;
     yyjson_val        **values;   /* of each node */
-    yyjson_val        **parents;  /* its parentId; NULL: it has none */
-    yyjson_val        **children; /* its list */
-    yyjson_val        **lengths;  /* its uap.branchPoint; NULL: it has none */
-    bool               *named;    /* its parent names it */
+    yyjson_val        **parents;  /* its parentId; NULL: none */
+    yyjson_val        **children; /* its list of children */
+    yyjson_val        **lengths;  /* its uap.branchPoint; NULL: none */
+    bool               *named;    /* its parent lists it as a child */
     struct wm_names     ids;
 };
 
@@ -86,7 +86,7 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
 
 /* ---- One tree ------------------------------------------------------------------------------------- */
 
-/* The place of the node that v names. */
+/* The index of the node whose id is v. */
 static uint32_t find(struct tree *t, yyjson_val *v)
 {
     char     quoted[WJ_QUOTED];
@@ -149,11 +149,11 @@ static void check_branch(struct tree *t, uint32_t i)
         wm_getting_fail(t->d, t->parents[i], UPP_EINVALID, "this parent does not name it among its children");
 }
 
-/* Every path ends at the root, and is not too long. Each node is passed twice: on the way up to one whose depth is
- * known, and on the way back. */
+/* Checks that every path ends at the root and is not too long. Visits each node twice: on the way up to a node of known
+ * depth, and on the way back. */
 static void check_paths(struct tree *t)
 {
-    const uint32_t open  = UINT32_MAX; /* on the way up from the node that is looked at */
+    const uint32_t open  = UINT32_MAX; /* on the current way up */
     uint32_t      *depth = wb_new_n(t->d->a, uint32_t, t->doc->n), *path = wb_new_n(t->d->a, uint32_t, t->doc->n);
     if (!depth || !path) {
         (void)wm_doc_out_of_memory(t->d);

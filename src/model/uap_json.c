@@ -1,7 +1,7 @@
 /* model/uap_json.c — see uap_json.h. */
 #include "model/uap_json.h"
 
-/* It is read and written, not copied: it may be of several lines, and a frame is one. */
+/* Parses and writes instead of copying: the text may have several lines, but a frame must be one. */
 bool wm_json_write(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str text)
 {
     struct upp_err err;
@@ -26,7 +26,8 @@ void wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_
     wj_write_name(w, UPP_STR("arguments"));
     if (arguments.n == 0)
         wj_write_raw(w, "{}", 2);
-    else if (!wm_json_write(w, scratch, opts, arguments)) { /* UPP wants an object; the text is kept beside it */
+    else if (!wm_json_write(w, scratch, opts,
+                            arguments)) { /* UPP requires an object here; the text goes into argumentsJson */
         wj_write_raw(w, "{}", 2);
         wj_put_str(w, "argumentsJson", arguments);
     }

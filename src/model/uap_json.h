@@ -1,5 +1,5 @@
-/* model/uap_json.h — calls and results as UAP's stream events have them: those of C programs (agent/event_json.c) and
- * those of the dialect (dialects/uap/stream.c). */
+/* model/uap_json.h — calls and results in UAP's stream events: those of C programs (agent/event_json.c) and those of
+ * the dialect (dialects/uap/stream.c). */
 #ifndef WM_UAP_JSON_H
 #define WM_UAP_JSON_H
 
@@ -10,15 +10,15 @@
 
 WB_EXPORT_BEGIN
 
-/* A text that should be JSON, as one value on one line; no text is null. False when it is not JSON (or too deep to
- * read): then nothing was written. `scratch` is used and left empty. */
+/* Writes a text that should be JSON as one value on one line; NULL is written as null. False: not JSON (or too deep to
+ * read), and nothing was written. `scratch` is used and left empty. */
 bool wm_json_write(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str text);
 
-/* Members of a call: toolCallId, toolName, arguments. */
+/* Writes the members of a call: toolCallId, toolName, arguments. */
 void wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str id,
                  struct upp_str name, struct upp_str arguments);
 
-/* The member "results". */
+/* Writes the member "results". */
 void wm_uap_results(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts,
                     const struct upp_message *m);
 

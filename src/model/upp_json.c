@@ -1,4 +1,4 @@
-/* model/upp_json.c — messages, threads, usage and errors as UPP writes them. */
+/* model/upp_json.c — writes messages, threads, usage and errors as UPP JSON. */
 #include "model/upp_json.h"
 
 #include <stdio.h>
@@ -41,14 +41,14 @@ static bool is_json(struct upp_str s)
     return wj_syntax(s, WJ_MAX_DEPTH, &seen, NULL) == 0;
 }
 
-/* Is it what was read at this place? Then it is JSON, and with so few values in it not too deep. */
+/* While comparing: is it equal to what was read here? Then it is valid JSON, and with so few values not too deep. */
 static bool is_as_read(struct wj_writer *w, struct upp_str json)
 {
     const struct wj_match *m = w->match;
     return m && m->named && unsafe_yyjson_get_next(m->at) - m->at <= WJ_MAX_DEPTH && wj_match_same(w, json);
 }
 
-/* JSON of ours that goes out as it is: what was not looked at would break all around it. False: it is none. */
+/* Writes JSON unchanged, after a check: invalid text would corrupt the whole document. False: not JSON. */
 static bool put_value(struct wj_writer *w, struct upp_str json)
 {
     if (is_as_read(w, json))
@@ -95,7 +95,7 @@ static void refuse_source(struct wj_writer *w, const struct upp_part *p)
                                UPP_FMT(types[p->kind]), p->media ? p->media->source : 0u));
 }
 
-/* Images and documents say where their bytes are. */
+/* The source of an image's or document's bytes. */
 static void put_source(struct wj_writer *w, const struct upp_part *p)
 {
     static const struct upp_str names[] = {
@@ -103,8 +103,9 @@ static void put_source(struct wj_writer *w, const struct upp_part *p)
                                                           UPP_STR_INIT("bytes"), [UPP_SOURCE_URL] = UPP_STR_INIT("url"), [UPP_SOURCE_TEXT] =
                                                                                                  UPP_STR_INIT("text"),
                                                                                              };
-    const struct upp_media *m     = p->media;
-    uint8_t                 other = p->kind == UPP_PART_IMAGE ? UPP_SOURCE_TEXT : UPP_SOURCE_BYTES; /* it cannot have */
+    const struct upp_media *m = p->media;
+    uint8_t                 other =
+        p->kind == UPP_PART_IMAGE ? UPP_SOURCE_TEXT : UPP_SOURCE_BYTES; /* the source that this kind cannot have */
     if (m->source == 0 || m->source >= WB_LEN(names) || m->source == other) {
         refuse_source(w, p);
         return;
@@ -143,7 +144,7 @@ static void put_media(struct wj_writer *w, const struct upp_part *p)
         put_metadata_text(w, p->metadata);
 }
 
-/* known: its arguments are empty, or an object. */
+/* known: the arguments are known to be empty or a valid object. */
 static void put_call(struct wj_writer *w, const struct upp_part *p, bool known)
 {
     wj_write_head(w, UPP_STR("{\"toolCallId\":"));
@@ -157,7 +158,7 @@ static void put_call(struct wj_writer *w, const struct upp_part *p, bool known)
         wj_write_raw(w, "{}", 2);
 }
 
-/* False: it is no JSON, and said as a string. */
+/* False: the result is not JSON, and was written as a string. */
 static bool put_result(struct wj_writer *w, const struct upp_part *p)
 {
     bool ok = true;
@@ -198,7 +199,7 @@ void wm_part_write(struct wj_writer *w, const struct upp_part *p)
         refuse_json(w, UPP_STR("result"), p->text);
 }
 
-/* Those of these kinds, behind the bracket of their list. */
+/* Writes the parts of these kinds, and the closing bracket of their list. */
 static bool put_parts(struct wj_writer *w, const struct upp_message *m, unsigned kinds, bool known)
 {
     bool ok = true;
@@ -211,7 +212,7 @@ static bool put_parts(struct wj_writer *w, const struct upp_message *m, unsigned
 
 /* ---- metadata.weft -------------------------------------------------------------------------------- */
 
-/* Would arguments come back otherwise than they are spelled? */
+/* Would arguments read back in a different spelling? */
 static bool is_lost(const struct upp_part *p)
 {
     return p->kind == UPP_PART_CALL && p->text.n && !(p->text.p[0] == '{' && wj_is_compact(p->text, NULL));
@@ -268,7 +269,7 @@ void wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned ne
     }
 }
 
-/* The object "weft" with what others have in it, and ours. */
+/* Writes the object "weft": foreign members, then ours. */
 static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, unsigned needs)
 {
     wj_put_open(w, "weft", '{');
@@ -278,7 +279,7 @@ static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_m
     wj_write_close(w, '}');
 }
 
-/* The message's own map, with our members put into its first "weft". */
+/* Writes the message's own map, with our members in its first "weft". */
 static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_message *m, unsigned needs)
 {
     bool merged = false;
@@ -330,13 +331,13 @@ void wm_time_write(struct wj_writer *w, int64_t ms)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%lld ms is in no year from 1 to 9999", (long long)ms));
 }
 
-/* A type of message; how it and its list of calls or results begin. */
+/* A message type; how it and its list of calls or results begin. */
 struct type {
     struct upp_str name, head, list;
     unsigned       kinds;
 };
 
-/* NULL: there is none of this role. */
+/* NULL: no type for this role. */
 static const struct type *type_of(const struct upp_message *m)
 {
     /* clang-format off */

@@ -1,4 +1,4 @@
-/* model/upp_json_read.c — messages and threads as UPP writes them, and as its reference does. */
+/* model/upp_json_read.c — reads messages and threads as UPP and its reference implementation write them. */
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -12,11 +12,11 @@
 
 struct get {
     struct wm_getting in;
-    const int64_t    *untimed; /* the time of messages that have none; NULL: there may be none such */
-    bool              checks;  /* only whether it is a message: nobody reads the JSON inside it */
-    bool              leaves;  /* metadata is left where it is: */
+    const int64_t    *untimed; /* the time of messages that have none; NULL: a time is required */
+    bool              checks;  /* only checks whether it is a message: JSON inside is not converted to text */
+    bool              leaves;  /* the caller handles metadata: */
     yyjson_val       *metadata;
-    bool              plain; /* what was read is what would be written */
+    bool              canonical; /* the writer would produce the same text */
 };
 
 /* ---- Values --------------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static void refuse_missing(struct get *g, yyjson_val *object, struct upp_str nam
     wm_getting_fail(&g->in, object, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(name));
 }
 
-/* The first of that name. Objects here have few members with short names: a call for each would cost more. */
+/* The first of that name. Inline because objects here have few members with short names. */
 static inline yyjson_val *member(yyjson_val *object, struct upp_str name)
 {
     if (!yyjson_is_obj(object))
@@ -45,7 +45,7 @@ static bool need_object(struct get *g, yyjson_val *v)
     return !g->in.failed;
 }
 
-/* A string that may be missing. */
+/* An optional string. */
 static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str name)
 {
     yyjson_val *v = member(object, name);
@@ -56,7 +56,7 @@ static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str 
     return (struct upp_str){0};
 }
 
-/* One that must be there: v, the member of that name, or NULL. */
+/* A required string: v is the member of that name, or NULL. */
 static inline struct upp_str need_text(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val *v)
 {
     if (v && yyjson_is_str(v))
@@ -92,7 +92,7 @@ static struct upp_str get_object(struct get *g, yyjson_val *object, struct upp_s
     return v && need_object(g, v) ? as_text(g, v) : (struct upp_str){0};
 }
 
-/* An array that may be missing: v is NULL then. */
+/* An optional array: v may be NULL. */
 static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
 {
     if (v && !yyjson_is_arr(v))
@@ -103,7 +103,7 @@ static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
     return unsafe_yyjson_get_len(v);
 }
 
-/* Time as text, which is kept: v, the member of that name, or NULL. *ms may be NULL. */
+/* A required time, as text: v is the member of that name, or NULL. *ms may be NULL. */
 static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val *v, int64_t *ms,
                                 bool *usual)
 {
@@ -113,7 +113,7 @@ static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_st
     if (g->in.failed)
         return text;
     if (ms && wb_time_parse_upp(text, ms))
-        return text; /* as nearly all are */
+        return text; /* the common case */
     int r = wb_time_parse(text, &t, g->in.err);
     if (r < 0) {
         wm_getting_fail_at(&g->in, v, r);
@@ -140,7 +140,7 @@ static bool add_byte(struct get *g, yyjson_val *v, struct wb_buf *bytes)
     return true;
 }
 
-/* {"0":1,"1":2}: what JSON.stringify makes of a Uint8Array. */
+/* {"0":1,"1":2}: JSON.stringify of a Uint8Array. */
 static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
 {
     yyjson_val *key = unsafe_yyjson_get_first(v);
@@ -156,7 +156,7 @@ static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
     }
 }
 
-/* As padded base64, in whichever of the three forms they came. */
+/* Converts bytes in any of the three forms to padded base64. */
 static struct upp_str as_base64(struct get *g, yyjson_val *v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WJ_MAX_BYTES);
@@ -200,7 +200,7 @@ struct word {
     uint8_t        value;
 };
 
-/* The value of a word (v, the member "type", or NULL), or 0 and an error that names it. */
+/* The value of a word (v is the member "type", or NULL), or 0 and an error that names it. */
 static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const struct word *words, size_t n,
                          const char *what)
 {
@@ -268,9 +268,9 @@ static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
         p->metadata = get_object(g, block, UPP_STR("metadata"));
 }
 
-/* ---- Parts as they are written -------------------------------------------------------------------- */
+/* ---- Fast paths: parts in canonical form ---------------------------------------------------------- */
 
-/* With so few values in it, it cannot be too deep to be written. */
+/* So few values cannot be nested too deep to be written. */
 static bool is_shallow(yyjson_val *v)
 {
     return unsafe_yyjson_get_next(v) - v <= WJ_MAX_DEPTH;
@@ -281,14 +281,14 @@ static bool has_members(yyjson_val *v, size_t n)
     return yyjson_is_obj(v) && unsafe_yyjson_get_len(v) == n;
 }
 
-/* Is it the member of that name, and says a text? */
+/* Does the member have that name and a string value? */
 static bool is_text_at(yyjson_val *name, struct upp_str is)
 {
     return wj_named(name, is) && yyjson_is_str(name + 1);
 }
 
-/* Most are texts. False: it is another, or not as it is written; so of those below. */
-static bool get_plain_block(yyjson_val *v, struct upp_part *p)
+/* A text or reasoning block. False: another one, or not canonical; so for the functions below. */
+static bool get_canonical_block(yyjson_val *v, struct upp_part *p)
 {
     if (!has_members(v, 2) || !is_text_at(v + 1, UPP_STR("type")) || !is_text_at(v + 3, UPP_STR("text")))
         return false;
@@ -302,7 +302,7 @@ static bool get_plain_block(yyjson_val *v, struct upp_part *p)
     return true;
 }
 
-static bool get_plain_call(struct get *g, yyjson_val *v, struct upp_part *p)
+static bool get_canonical_call(struct get *g, yyjson_val *v, struct upp_part *p)
 {
     if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) ||
                                           !is_text_at(v + 3, UPP_STR("toolName")) ||
@@ -316,7 +316,7 @@ static bool get_plain_call(struct get *g, yyjson_val *v, struct upp_part *p)
     return true;
 }
 
-static bool get_plain_result(struct get *g, yyjson_val *v, struct upp_part *p)
+static bool get_canonical_result(struct get *g, yyjson_val *v, struct upp_part *p)
 {
     if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) || !wj_named(v + 3, UPP_STR("result")) ||
                                                                                      !is_shallow(v + 4))
@@ -331,7 +331,7 @@ static bool get_plain_result(struct get *g, yyjson_val *v, struct upp_part *p)
     return true;
 }
 
-/* ---- Parts as they may be ------------------------------------------------------------------------- */
+/* ---- Parts in any form ---------------------------------------------------------------------------- */
 
 static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
 {
@@ -341,9 +341,9 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
                                                                                                 {UPP_STR_INIT("audio"), UPP_PART_AUDIO},   {UPP_STR_INIT("video"), UPP_PART_VIDEO},
                                                                                                                                             {UPP_STR_INIT("binary"), UPP_PART_BINARY},
                                                                                                                                            };
-    if (get_plain_block(v, p))
+    if (get_canonical_block(v, p))
         return;
-    g->plain = false;
+    g->canonical = false;
     if (!need_object(g, v))
         return;
     p->kind = need_word(g, v, member(v, UPP_STR("type")), types, WB_LEN(types), "content block");
@@ -357,10 +357,10 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
 
 static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
 {
-    if (get_plain_call(g, v, p))
+    if (get_canonical_call(g, v, p))
         return;
-    g->plain = false;
-    p->kind  = UPP_PART_CALL;
+    g->canonical = false;
+    p->kind      = UPP_PART_CALL;
     if (!need_object(g, v))
         return;
     p->id   = need_str(g, v, UPP_STR("toolCallId"));
@@ -373,10 +373,10 @@ static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
 
 static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
 {
-    if (get_plain_result(g, v, p))
+    if (get_canonical_result(g, v, p))
         return;
-    g->plain = false;
-    p->kind  = UPP_PART_RESULT;
+    g->canonical = false;
+    p->kind      = UPP_PART_RESULT;
     if (!need_object(g, v))
         return;
     p->id             = need_str(g, v, UPP_STR("toolCallId"));
@@ -390,7 +390,7 @@ static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
 
 /* ---- metadata.weft -------------------------------------------------------------------------------- */
 
-/* Puts the parts, which stand content first, into the order they were said in, where it is one of them. */
+/* Restores the original order of the parts (content comes first in UPP), if `order` fits them. */
 static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, size_t n_content)
 {
     struct upp_part *to = m->n_parts ? wb_new_n(g->in.a, struct upp_part, m->n_parts) : NULL;
@@ -409,7 +409,7 @@ static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, siz
     m->parts = to;
 }
 
-/* Is it the same value, in another spelling? */
+/* Do both texts have the same value? */
 static bool is_value(struct get *g, struct upp_str text, struct upp_str compact)
 {
     yyjson_val *v;
@@ -419,7 +419,7 @@ static bool is_value(struct get *g, struct upp_str text, struct upp_str compact)
     return r >= 0 && wb_str_eq(as_text(g, v), compact);
 }
 
-/* Arguments that are no object, or not spelled as we do it, by the number of the call. */
+/* Restores arguments that are not objects, or not spelled as we write them, by the number of the call. */
 static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
 {
     if (!map || !yyjson_is_obj(map) || !m->n_parts)
@@ -489,7 +489,7 @@ static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, siz
             *is = key + 1;
     }
     if (order)
-        reorder(g, order, m, n_content); /* else they stay as UPP has them */
+        reorder(g, order, m, n_content); /* else UPP's order stays */
     get_arguments(g, arguments, m);
     m->interrupted = interrupted && yyjson_is_true(interrupted);
     get_cut(cut, m);
@@ -516,7 +516,7 @@ static void get_metadata(struct get *g, yyjson_val *map, struct upp_message *m, 
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */
 
-/* The members of a message, in the order in which they are written. */
+/* The members of a message, in the order of writing. */
 enum { ID, TYPE, CONTENT, METADATA, TIMESTAMP, CALLS, RESULTS, MEMBERS };
 /* clang-format off */
 static const struct upp_str members[] = {
@@ -559,7 +559,7 @@ static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, st
     }
 }
 
-/* Does a message of that role have the lists that are written for it? */
+/* Does a message of that role have exactly the lists that the writer would write? */
 static bool has_its_lists(uint8_t role, yyjson_val *const *found)
 {
     if (role == UPP_ROLE_TOOL)
@@ -578,9 +578,9 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     bool                     usual = true;
     if (!need_object(g, v))
         return;
-    g->plain = wj_members_in_order(v, members, MEMBERS, found);
-    m->id    = need_text(g, v, members[ID], found[ID]);
-    m->role  = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
+    g->canonical = wj_members_in_order(v, members, MEMBERS, found);
+    m->id        = need_text(g, v, members[ID], found[ID]);
+    m->role      = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
     if (g->in.failed)
         return;
     get_parts(g, v, found, m, &n_content);
@@ -591,7 +591,7 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
         if (!usual)
             m->time_text = time;
     }
-    g->plain &= found[TIMESTAMP] && usual && has_its_lists(m->role, found);
+    g->canonical &= found[TIMESTAMP] && usual && has_its_lists(m->role, found);
     if (!g->in.failed)
         get_metadata(g, found[METADATA], m, n_content);
 }
@@ -631,12 +631,12 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
 }
 
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
-                    struct wm_message_sidecar *beside, struct upp_err *err)
+                    struct wm_message_sidecar *sidecar, struct upp_err *err)
 {
     struct get g = {.in = {.a = a, .root = v, .scratch = scratch, .err = err}, .untimed = &ms, .leaves = true};
     int        r = read_message(&g, ret);
     if (r == 0)
-        *beside = (struct wm_message_sidecar){g.metadata, g.plain};
+        *sidecar = (struct wm_message_sidecar){g.metadata, g.canonical};
     return r;
 }
 

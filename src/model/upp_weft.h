@@ -1,6 +1,6 @@
-/* model/upp_weft.h — metadata.weft in messages and documents of UPP: its words, and what others have in it.
+/* model/upp_weft.h — metadata.weft in UPP messages and documents: its member names, and foreign members in it.
  *
- * model/upp_json.h says what those of the parts mean (order, arguments, interrupted, cut), dialects/upp/doc.h the rest.
+ * model/upp_json.h explains those about parts (order, arguments, interrupted, cut), dialects/upp/doc.h the others.
  */
 #ifndef WM_UPP_WEFT_H
 #define WM_UPP_WEFT_H
@@ -12,7 +12,7 @@
 #include "json/value.h"
 #include "json/write.h"
 
-/* Of messages, in the order in which they are written: last those of the parts, which every message may have. */
+/* Of messages, in the order of writing; last those about parts, which every message may have. */
 enum {
     WM_WEFT_AGENT,
     WM_WEFT_NAME,
@@ -55,7 +55,7 @@ static const struct upp_str wm_upp_message_names[] = {
     [WM_WEFT_NAMES]       = {0},
 };
 
-/* Of a message's turn, and of a usage: likewise. */
+/* Of a message's turn, and of a usage: also in the order of writing. */
 enum {
     WM_TURN_ID,
     WM_TURN_RUN,
@@ -145,19 +145,19 @@ static inline uint8_t wm_upp_kind_of(struct upp_str s)
     return wm_upp_word(s, wm_upp_kinds, WB_LEN(wm_upp_kinds));
 }
 
-/* What a part is called in `order`. */
+/* The name of a part in `order`. */
 static inline struct upp_str wm_weft_word(uint8_t kind)
 {
     return kind == UPP_PART_CALL ? UPP_STR("call") : kind == UPP_PART_RESULT ? UPP_STR("result") : UPP_STR("content");
 }
 
-/* Is it our member of a metadata map? Ours is an object; what is none is somebody else's. */
+/* Is it our member of a metadata map? Ours is an object; any other value is somebody else's. */
 static inline bool wm_weft_is_weft(yyjson_val *name)
 {
     return wj_named(name, UPP_STR("weft")) && yyjson_is_obj(name + 1);
 }
 
-/* Ours in a metadata map; NULL: there is none. */
+/* Our member of a metadata map; NULL: none. */
 static inline yyjson_val *wm_weft_find(yyjson_val *map)
 {
     yyjson_val *key = unsafe_yyjson_get_first(map);
@@ -167,7 +167,7 @@ static inline yyjson_val *wm_weft_find(yyjson_val *map)
     return NULL;
 }
 
-/* The members of the object that have none of our names: writes them, and returns how many; no writer: only that. */
+/* Writes the members of the object that have none of our names, and returns how many; w NULL: only counts. */
 static inline size_t wm_weft_put_others(struct wj_writer *w, yyjson_val *weft, const struct upp_str *ours)
 {
     yyjson_val *key    = unsafe_yyjson_get_first(weft);
@@ -183,7 +183,7 @@ static inline size_t wm_weft_put_others(struct wj_writer *w, yyjson_val *weft, c
 
 WB_EXPORT_BEGIN
 
-/* A metadata map without what is ours in it, in the arena; *ret stays where nothing else is. */
+/* Copies a metadata map without our members into the arena; *ret is unchanged if nothing else is in it. */
 int wm_weft_foreign(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *map, const struct upp_str *ours,
                     struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 

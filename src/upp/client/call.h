@@ -1,5 +1,4 @@
-/* upp/client/call.h — one call from the inside, of a tool (the value it gives back, the arguments it gets) or of a
- * model (its memory). */
+/* upp/client/call.h — internals of calls: of a tool (its result value, its arguments) and of a model (its memory). */
 #ifndef UPP_CALL_H
 #define UPP_CALL_H
 
@@ -15,7 +14,7 @@
 
 enum { UPP__RESULT_BYTES = 16 << 20 };
 
-/* Written into `spare`, then the two change places: what is written may come from `json`. */
+/* Values are written into `spare`, then the two are swapped: the input may point into `json`. */
 struct upp_value {
     struct wb_buf json, spare;
     size_t        max; /* a longer text is truncated, with a mark; 0: UPP__RESULT_BYTES, and a longer one is refused */
@@ -26,12 +25,12 @@ struct upp_value {
         .json = WB_BUF(6u * UPP__RESULT_BYTES + 64), .spare = WB_BUF(6u * UPP__RESULT_BYTES + 64)                      \
     }
 
-/* A call with what its arguments were read into. */
+/* A call and its parsed arguments. */
 struct upp__call {
     struct upp_call pub;
     struct wb_arena scratch;
     yyjson_val     *args;
-    struct upp_str  read; /* what args came from */
+    struct upp_str  read; /* the text that args was read from */
 };
 
 /* The memory of a step, reused by callers that take many in sequence. */
@@ -43,29 +42,29 @@ enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is freed */
 
 WB_EXPORT_BEGIN
 
-/* upp_step_open in this room, where it is free and large enough. The room outlives the step. */
+/* upp_step_open in this room, if it is free and large enough. The room outlives the step. */
 int  upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
                     const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
 void upp__room_done(struct upp__room *room);
 
 void upp__value_done(struct upp_value *v);
 
-/* Reads the arguments, once, into `args`: an object. */
+/* Parses the arguments, once, into `args`: an object. */
 int upp__call_read(struct upp__call *c, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
+/* Is the text of the arguments a JSON object? An empty text counts as {}. */
 bool upp__arguments_ok(struct upp_str text);
 
-/* Parameters as JSON Schema: JSON as it is, the short form made into it. */
+/* Parameters as JSON Schema: JSON is used as it is, the short form is converted. */
 int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A turn of this, which takes the arena that all of it lies in: nothing is copied. `list` are its messages, which get
- * ids and times where they have none; the texts of what the assistant said are followed by a NUL. Where it fails the
- * arena stays the caller's. */
+/* Makes a turn from `of` without copying: takes over the arena that holds all of it. `list` are its messages, which get
+ * an id and a time if they have none; texts of the assistant are followed by a NUL. On failure the caller keeps the
+ * arena. */
 int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const struct upp_turn *of, struct upp_turn **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* A thread is answered by one at a time. -UPP_EBUSY: it is being answered. From any thread of the process. */
+/* Locks a thread for one answer at a time. -UPP_EBUSY: it is being answered. Callable from any OS thread. */
 int  upp__thread_take(struct upp_thread *t, struct upp_err *err) UPP_MUST_CHECK;
 void upp__thread_leave(struct upp_thread *t);
 

@@ -1,4 +1,4 @@
-/* upp/client/cancel.c — stopping a thread's waits from another thread, or from a signal handler. */
+/* upp/client/cancel.c — ends a thread's waits from another thread, or from a signal handler. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -8,14 +8,14 @@
 #include "base/hooks.h"
 #include "upp/client/waits.h"
 
-/* The descriptor is never read from: once fired it stays readable, and whoever waits by it sees that. */
+/* The descriptor is never read: once fired it stays readable for everyone who polls it. */
 struct upp_cancel {
     int             fd;
     atomic_bool     fired;
     struct upp_wait wait;
 };
 
-static int told(struct upp_err *err)
+static int fail_canceled(struct upp_err *err)
 {
     return upp_fail(err, UPP_ECANCELED, "cancelled");
 }
@@ -24,25 +24,25 @@ static int wait_sleep(void *arg, uint64_t ms, struct upp_err *err)
 {
     const struct upp_cancel *c = arg;
     if (upp_cancel_fired(c))
-        return told(err);
+        return fail_canceled(err);
     int r = upp__poll(-1, c->fd, ms);
-    return r < 0 ? wb_fail_sys(err, r, UPP_EBUG, "sleeping") : r ? told(err) : 0;
+    return r < 0 ? wb_fail_sys(err, r, UPP_EBUG, "sleeping") : r ? fail_canceled(err) : 0;
 }
 
 static int wait_readable(void *arg, int fd, uint64_t ms, struct upp_err *err)
 {
     const struct upp_cancel *c = arg;
     if (upp_cancel_fired(c))
-        return told(err);
+        return fail_canceled(err);
     int r = upp__poll(fd, c->fd, ms);
     if (r < 0)
         return wb_fail_sys(err, r, UPP_EBUG, "waiting for descriptor %d", fd);
-    return r == 2 ? told(err) : r;
+    return r == 2 ? fail_canceled(err) : r;
 }
 
 static int wait_stopped(void *arg, struct upp_err *err)
 {
-    return upp_cancel_fired(arg) ? told(err) : 0;
+    return upp_cancel_fired(arg) ? fail_canceled(err) : 0;
 }
 
 int upp_cancel_new(struct upp_cancel **ret, struct upp_err *err)
@@ -76,7 +76,7 @@ void upp_cancel_freep(struct upp_cancel **c)
     upp_cancel_free(*c);
 }
 
-/* Only what a signal handler may do: a lock-free store, and write, whose errno belongs to whoever was interrupted. */
+/* Async-signal-safe: a lock-free store, and write; restores errno for the interrupted code. */
 void upp_cancel_fire(struct upp_cancel *c)
 {
     static const uint64_t one   = 1;

@@ -1,4 +1,4 @@
-/* upp/client/event.c — events of a stream by name, and as UPP's StreamEvent JSON. */
+/* upp/client/event.c — the names of stream events, and their form as UPP's StreamEvent JSON. */
 #include "json/syntax.h"
 #include "json/read.h"
 #include "json/write.h"

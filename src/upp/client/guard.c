@@ -1,7 +1,7 @@
-/* upp/client/guard.c — a wait table around another: every wait ends at the turn's deadline, and when the stream is
+/* upp/client/guard.c — a wait table around another one: every wait ends at the turn's deadline, and when the stream is
  * aborted.
  *
- * Used from several threads at once (tools at work): nothing here changes but the flag.
+ * Used by several threads at once (running tools): only the flag changes.
  */
 #include "base/clock.h"
 #include "upp/client/talk.h"
@@ -28,14 +28,14 @@ static int check(void *arg, struct upp_err *err)
     return upp__guard_check(arg, err);
 }
 
-/* At most until the deadline: how long. */
+/* ms, limited by the deadline. */
 static uint64_t within(const struct upp__guard *g, uint64_t ms)
 {
     uint64_t now = g->until_ms == UPP_FOREVER ? 0 : wb_mono_ms();
     return now >= g->until_ms ? 0 : WB_MIN(ms, g->until_ms - now);
 }
 
-/* What a wait of the inner table came back with: an abort and a deadline have their own words. */
+/* The result of a wait of the inner table; an abort and the deadline get their own errors. */
 static int waited(struct upp__guard *g, int r, struct upp_err *err)
 {
     int stop = r == 0 || r == -UPP_ECANCELED ? upp__guard_check(g, err) : 0;

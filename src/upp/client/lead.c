@@ -1,4 +1,4 @@
-/* upp/client/lead.c — one leads, the others park. */
+/* upp/client/lead.c — one waiter leads, the others park. */
 #include "upp/client/lead.h"
 
 #include "base/clock.h"
@@ -21,13 +21,13 @@ void upp__crowd_tell(struct upp__waiter *w)
     wake(w);
 }
 
-/* Nobody leads: the first that is parked shall. */
+/* If nobody leads, wakes the first parked waiter to lead. */
 static void hand_on(struct upp__crowd *c)
 {
-    if (c->leader || c->heir || wb_list_empty(&c->parked))
+    if (c->leader || c->successor || wb_list_empty(&c->parked))
         return;
-    c->heir = wb_item(c->parked.next, struct upp__waiter, link);
-    wake(c->heir);
+    c->successor = wb_item(c->parked.next, struct upp__waiter, link);
+    wake(c->successor);
 }
 
 static uint64_t until(uint64_t at, uint64_t now)
@@ -49,8 +49,8 @@ static int park(struct upp__crowd *c, struct upp__waiter *me, uint64_t at, struc
     wb_list_push(&c->parked, &me->link);
     int r = me->wait->park(me->wait->arg, &me->place, until(at, wb_mono_ms()), err);
     wb_unlink(&me->link);
-    if (c->heir == me)
-        c->heir = NULL;
+    if (c->successor == me)
+        c->successor = NULL;
     return r;
 }
 
@@ -60,7 +60,7 @@ static int wait_for_news(struct upp__crowd *c, struct upp__waiter *me, int fd, u
     while (!me->news) {
         if (at != UPP_FOREVER && wb_mono_ms() >= at)
             return 0;
-        if (c->leader && !can_park) /* two threads, or one table that cannot and one that can */
+        if (c->leader && !can_park) /* two threads, or a table that can park and one that cannot */
             return upp_fail(err, UPP_EBUG, "two wait on one thread by a table that cannot park");
         int r = c->leader ? park(c, me, at, err) : lead(c, me, fd, at, err);
         if (r < 0)

@@ -6,7 +6,7 @@
 
 enum { LLM_BYTES = 64 << 20, TOOLS = 4096 };
 
-/* ---- What the model can do ---------------------------------------------------------------------------------- */
+/* ---- Capabilities of the model ------------------------------------------------------------------------------ */
 
 int upp__llm_refuse(const struct upp_llm *llm, struct upp_err *err, const char *fmt, ...)
 {
@@ -43,8 +43,8 @@ int upp__llm_may(const struct upp_llm *llm, bool stream, struct upp_err *err)
     return 0;
 }
 
-/* Only what users say is looked at, as UPP has it. */
-int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err)
+/* Checks only messages of users, as UPP does. */
+int upp__llm_may_send(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err)
 {
     static const struct {
         uint32_t    can;
@@ -64,9 +64,9 @@ int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, str
     return 0;
 }
 
-/* ---- Making one ------------------------------------------------------------------------------------------------ */
+/* ---- Creation -------------------------------------------------------------------------------------------------- */
 
-/* JSON of an object, copied; NULL: empty. */
+/* Copies the JSON of an object; NULL: empty. */
 static int copy_object(struct upp_llm *llm, const char *what, const char *json, struct upp_str *ret,
                        struct upp_err *err)
 {
@@ -163,7 +163,7 @@ void upp_llm_free(struct upp_llm *llm)
         return;
     if (llm->owned)
         upp_model_free(llm->model);
-    struct wb_arena a = llm->arena; /* which the llm lies in */
+    struct wb_arena a = llm->arena; /* contains the llm itself */
     wb_arena_done(&a);
 }
 

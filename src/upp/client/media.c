@@ -1,4 +1,4 @@
-/* upp/client/media.c — images, documents, audio and video: made of files, bytes and addresses, and back. */
+/* upp/client/media.c — images, documents, audio and video: from files, bytes and URLs, and back. */
 #include <upp/media.h>
 
 #include "base/arena.h"
@@ -10,13 +10,13 @@
 
 enum { FILE_BYTES = 64 << 20, TEXT_BYTES = FILE_BYTES / 3 * 4 + 8 };
 
-/* The medium lies in its own arena. */
+/* The medium is in its own arena. */
 struct owned {
     struct upp_media pub;
     struct wb_arena  arena;
 };
 
-/* ---- Kinds and endings ---------------------------------------------------------------------------------------- */
+/* ---- Kinds and file extensions -------------------------------------------------------------------------------- */
 
 static const struct {
     uint8_t     kind;
@@ -60,7 +60,7 @@ static const char *kind_name(uint8_t kind)
     return kind < WB_LEN(names) ? names[kind] : NULL;
 }
 
-/* ---- Making one -------------------------------------------------------------------------------------------------- */
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
 static int make(uint8_t source, struct upp_str data, const char *mime, const char *title, struct upp_media **ret,
                 struct upp_err *err)
@@ -121,7 +121,7 @@ int upp_media_from_path(uint8_t kind, const char *path, struct upp_media **ret, 
     return r;
 }
 
-/* Read and written again: so it is padded, and really base64. */
+/* Decoded and encoded again: so it is valid and padded. */
 int upp_media_from_base64(uint8_t kind, struct upp_str base64, const char *mime, struct upp_media **ret,
                           struct upp_err *err)
 {
@@ -144,7 +144,7 @@ int upp_media_from_url(uint8_t kind, struct upp_str url, const char *mime, struc
             return upp_fail(err, UPP_EINVALID, "the address of a document begins with http:// or https://");
         return make(UPP_SOURCE_URL, url, "application/pdf", NULL, ret, err);
     }
-    if (!mime) { /* by the ending of its path; else nobody knows, and the vendor will look */
+    if (!mime) { /* by the extension of its path; else unknown, and the vendor detects it */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(2u * FILE_BYTES);
         size_t                                    end;
         for (end = 0; end < url.n && url.p[end] != '?' && url.p[end] != '#'; end++)
@@ -168,7 +168,7 @@ void upp_media_free(struct upp_media *m)
 {
     if (!m)
         return;
-    struct wb_arena a = WB_OUTER(m, struct owned, pub)->arena; /* which the medium lies in */
+    struct wb_arena a = WB_OUTER(m, struct owned, pub)->arena; /* contains the medium itself */
     wb_arena_done(&a);
 }
 
@@ -177,7 +177,7 @@ struct upp_part upp_media_part(uint8_t kind, const struct upp_media *m)
     return (struct upp_part){.kind = kind, .media = m};
 }
 
-/* ---- And back --------------------------------------------------------------------------------------------------- */
+/* ---- Writing ---------------------------------------------------------------------------------------------------- */
 
 static int no_bytes(struct upp_err *err)
 {

@@ -1,8 +1,8 @@
-/* upp/client/parameters.c — the parameters of a tool: JSON Schema as it is, or the short form made into it.
+/* upp/client/parameters.c — the parameters of a tool: JSON Schema as it is, or the short form converted to it.
  *
  *     {city: string, days?: integer, units: "metric"|"imperial", tags: string[], place: {lat: number, lon: number}}
  *
- * Types: string, integer, number, boolean, object, any. A `?` after the name: it may be missing.
+ * Types: string, integer, number, boolean, object, any. A `?` after the name makes it optional.
  */
 #include <upp/tool.h>
 
@@ -90,7 +90,7 @@ struct names {
     WB_VEC(struct upp_str) list;
 };
 
-/* A name stands once. */
+/* Refuses duplicate names. */
 static void take_name(struct reader *r, struct names *seen, struct upp_str name)
 {
     for (size_t i = 0; i < seen->list.n && !r->failed; i++)
@@ -113,7 +113,7 @@ static void names_done(struct names *n)
 static void object(struct reader *r)
 {
     WB_CLEANUP(names_done) struct names   seen  = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(SCHEMA_BYTES); /* that are required */
+    WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(SCHEMA_BYTES); /* the required ones */
     struct wj_writer                      required;
     wj_writer_init(&required, &names, r->err);
     wj_write_open(&r->w, '{');
@@ -145,7 +145,7 @@ static void object(struct reader *r)
     wj_write_close(&r->w, '}');
 }
 
-static void plain(struct reader *r)
+static void named_type(struct reader *r)
 {
     static const struct upp_str types[] = {UPP_STR_INIT("string"), UPP_STR_INIT("integer"), UPP_STR_INIT("number"), UPP_STR_INIT("boolean"), UPP_STR_INIT("object")};
     struct upp_str              name    = word(r, "a type");
@@ -163,7 +163,7 @@ static void plain(struct reader *r)
     wj_write_close(&r->w, '}');
 }
 
-/* How many [] stand behind the type that begins here: they are written before it. */
+/* Counts the [] after the type that begins here: their schemas are written before it. */
 static size_t arrays_after(struct reader *r)
 {
     struct wb_buf nowhere = WB_BUF(SCHEMA_BYTES);
@@ -171,7 +171,7 @@ static size_t arrays_after(struct reader *r)
     size_t        n       = 0;
     wj_writer_init(&ahead.w, &nowhere, NULL);
     char first = peek(&ahead);
-    if (first == '{') { /* to its end, by counting */
+    if (first == '{') { /* skips to its end by counting brackets */
         size_t open = 0;
         for (bool quoted = false; ahead.at < ahead.text.n; ahead.at++) {
             char c = ahead.text.p[ahead.at];
@@ -209,7 +209,7 @@ static void type(struct reader *r)
     else if (first == '"')
         literals(r);
     else
-        plain(r);
+        named_type(r);
     for (size_t i = 0; i < n && !r->failed; i++) {
         need(r, '[', "'['");
         need(r, ']', "']'");

@@ -1,9 +1,10 @@
-/* upp/client/retry.c — whether to try again, and when.
+/* upp/client/retry.c — whether to retry, and when.
  *
- * The strategies are those of UPP, with two decisions of ours about what a server says itself (Retry-After):
- *  1. Who is told never to try again (x-should-retry: false) does not, by any strategy.
- *  2. EXPONENTIAL and LINEAR wait at least as long as they are told, cut to retry_after_max_ms: to come back earlier
- *     earns the same answer and uses an attempt up. TOKEN_BUCKET goes by its own account, RETRY_AFTER by nothing else.
+ * The strategies are those of UPP, with two decisions of ours about the server's own instructions (Retry-After):
+ *  1. After x-should-retry: false no strategy retries.
+ *  2. EXPONENTIAL and LINEAR wait at least as long as Retry-After demands, up to retry_after_max_ms: an earlier retry
+ *     gets the same answer and wastes an attempt. TOKEN_BUCKET uses only its bucket; RETRY_AFTER the server's value, or
+ *     else base_delay_ms.
  */
 #include <math.h>
 #include <pthread.h>
@@ -14,17 +15,17 @@
 #include "base/random.h"
 
 struct upp_retry {
-    struct upp_retry_opts o; /* with its defaults */
+    struct upp_retry_opts o; /* defaults filled in */
 
     pthread_mutex_t lock; /* of the bucket */
     double          tokens;
-    uint64_t        filled_ns; /* when tokens were counted */
+    uint64_t        filled_ns; /* when the tokens were last counted */
 };
 
-/* No strategy waits longer: 24.8 days. */
+/* Upper limit of every delay: 24.8 days. */
 enum { LONGEST_MS = INT32_MAX };
 
-/* What each strategy is worth trying again after; bits of enum upp_code. */
+/* The errors that each strategy retries; bits of enum upp_code. */
 #define BIT(code) (UINT32_C(1) << (code))
 static const struct {
     uint32_t codes;
@@ -87,7 +88,7 @@ void upp_retry_free(struct upp_retry *r)
     wb_free(r);
 }
 
-/* Whole milliseconds, rounded up, of what may be any number. */
+/* Whole milliseconds, rounded up, of any number. */
 static uint64_t up(double ms)
 {
     if (!(ms < LONGEST_MS))
@@ -96,10 +97,9 @@ static uint64_t up(double ms)
     return whole + ((double)whole < ms);
 }
 
-/* ---- The bucket ----------------------------------------------------------------------------------------------------
- */
+/* ---- The bucket ------------------------------------------------------------------------------------------------- */
 
-/* Takes a token, also one that is not there yet: who comes later waits longer. */
+/* Takes a token, even one that is not there yet: later callers then wait longer. */
 static uint64_t take_token(struct upp_retry *r)
 {
     double per_second = r->o.refill_per_second;
@@ -123,16 +123,15 @@ static void fill_up(struct upp_retry *r)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* ---- Delays --------------------------------------------------------------------------------------------------------
- */
+/* ---- Delays ----------------------------------------------------------------------------------------------------- */
 
-/* 0.5 to 1.5, without its end. Without random numbers all come at once, which is better than not at all. */
+/* From 0.5 to just below 1.5. Without random numbers: 1. Simultaneous retries are better than none. */
 static double jitter(void)
 {
     uint64_t v;
     if (wb_random(&v, sizeof v, NULL) < 0)
         return 1;
-    return 0.5 + (double)(v >> 12) * 0x1p-52; /* one bit less than there is room for, or it would round to 1.5 */
+    return 0.5 + (double)(v >> 12) * 0x1p-52; /* one bit less than would fit, or it would round to 1.5 */
 }
 
 static uint64_t exponential(const struct upp_retry_opts *o, unsigned attempt)
@@ -142,28 +141,27 @@ static uint64_t exponential(const struct upp_retry_opts *o, unsigned attempt)
         ms = ms > o->max_delay_ms / 2 ? o->max_delay_ms : ms * 2;
     if (o->no_jitter)
         return WB_MIN(ms, (uint64_t)LONGEST_MS);
-    double spread = (double)ms * jitter(); /* after the cap, as UPP has it */
+    double spread = (double)ms * jitter(); /* after the cap, as in UPP */
     return spread < LONGEST_MS ? (uint64_t)spread : LONGEST_MS;
 }
 
-static uint64_t delay(const struct upp_retry_opts *o, uint64_t said, unsigned attempt)
+static uint64_t delay(const struct upp_retry_opts *o, uint64_t server_ms, unsigned attempt)
 {
     uint64_t own;
     switch (o->kind) {
     case UPP_RETRY_EXPONENTIAL:
         own = exponential(o, attempt);
-        return WB_MAX(own, said);
+        return WB_MAX(own, server_ms);
     case UPP_RETRY_LINEAR:
-        return WB_MAX(up((double)o->base_delay_ms * attempt), said);
+        return WB_MAX(up((double)o->base_delay_ms * attempt), server_ms);
     case UPP_RETRY_TOKEN_BUCKET:
         return up(2 * 1000 / o->refill_per_second);
     default: /* RETRY_AFTER */
-        return said ? said : WB_MIN(o->base_delay_ms, (uint64_t)LONGEST_MS);
+        return server_ms ? server_ms : WB_MIN(o->base_delay_ms, (uint64_t)LONGEST_MS);
     }
 }
 
-/* ---- What a caller asks --------------------------------------------------------------------------------------------
- */
+/* ---- Public functions -------------------------------------------------------------------------------------------- */
 
 uint64_t upp_retry_before(struct upp_retry *r)
 {
@@ -176,7 +174,7 @@ int upp_retry_failed(struct upp_retry *r, const struct upp_err *why, unsigned at
 {
     if (!r || why->retry_after_ms == UINT64_MAX)
         return 0;
-    if (r->o.kind == UPP_RETRY_CUSTOM) /* the function alone says how often */
+    if (r->o.kind == UPP_RETRY_CUSTOM) /* only the function limits the attempts */
         return r->o.on_failure(r->o.arg, why, attempt, ms) > 0;
     if (why->code <= 0 || why->code > 31 || !(strategies[r->o.kind].codes & BIT(why->code)) ||
         attempt > r->o.max_attempts)

@@ -1,18 +1,18 @@
 /* upp/client/round.c — a round of tools: every call of a message, from its start to its result (docs/llm.md has the
  * table).
  *
- * Hooks and approvals are called by the one who pulls, one at a time. So are tools that do not block; those that do
- * run beside it. Results are in the order of the calls, executions in the order in which they ended.
+ * The caller that pulls events runs hooks, approvals and tools that do not block, one at a time; blocking tools run in
+ * parallel. Results are in the order of the calls, executions in the order in which they ended.
  */
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "json/write.h"
 #include "upp/client/talk.h"
 
-/* Each call is announced; then each is asked about; then those that may are run. */
+/* Phases: announce every call; run hooks and approvals for each; run the approved ones. */
 enum { ANNOUNCE, PREPARE, RUN, COLLECT, DONE };
 
-/* Nothing to tell: go on. */
+/* No event: continue. */
 enum { NEXT = 2 };
 
 static struct wb_arena *arena_of(struct upp_stream *s)
@@ -20,7 +20,7 @@ static struct wb_arena *arena_of(struct upp_stream *s)
     return &s->making.turn->arena;
 }
 
-/* ---- How a call ends -------------------------------------------------------------------------------------------- */
+/* ---- Ending a call ---------------------------------------------------------------------------------------------- */
 
 static struct upp_str json_text(struct upp_stream *s, struct upp_str text, struct upp_err *err)
 {
@@ -29,21 +29,21 @@ static struct upp_str json_text(struct upp_stream *s, struct upp_str text, struc
     return wb_arena_dup(arena_of(s), upp_value_get(&s->value));
 }
 
-/* Its result is known. `told` is what the model gets, `kept` what the execution says; mostly the same. */
-static int end_call(struct upp_stream *s, struct upp__job *j, struct upp_str told, struct upp_str kept, bool is_error,
-                    struct upp_err *err)
+/* Ends a call. `result` goes to the model, `logged` into the execution record; they are usually the same. */
+static int end_call(struct upp_stream *s, struct upp__job *j, struct upp_str result, struct upp_str logged,
+                    bool is_error, struct upp_err *err)
 {
-    if (!told.p || !kept.p) {
+    if (!result.p || !logged.p) {
         int r = wb_arena_check(arena_of(s), err);
         return r < 0 ? r : upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
     }
     j->ended               = true;
-    j->result              = told;
+    j->result              = result;
     j->is_error            = is_error;
     struct upp_execution e = {.id          = j->part->id,
                               .name        = j->part->name,
                               .arguments   = j->call.pub.arguments,
-                              .result      = kept,
+                              .result      = logged,
                               .is_error    = is_error,
                               .approved    = j->approved,
                               .duration_ms = j->ms};
@@ -56,8 +56,8 @@ static int end_text(struct upp_stream *s, struct upp__job *j, struct upp_str tex
     return end_call(s, j, json, json, true, err);
 }
 
-/* Something around the call failed: the model is told, and so is on_error. What on_error says against it ends the turn.
- * A turn that was told to stop ends here. */
+/* The call failed: the model receives the error as its result, and on_error is called. If on_error fails, the turn
+ * fails. A cancelled turn ends here. */
 static int end_failed(struct upp_stream *s, struct upp__job *j, const struct upp_err *why, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
@@ -94,8 +94,7 @@ static int end_event(struct upp_stream *s, const struct upp__job *j, struct upp_
     return 1;
 }
 
-/* ---- Before it runs ------------------------------------------------------------------------------------------------
- */
+/* ---- Before it runs --------------------------------------------------------------------------------------------- */
 
 static const struct upp_tool *find_tool(const struct upp_llm *llm, struct upp_str name)
 {
@@ -105,7 +104,7 @@ static const struct upp_tool *find_tool(const struct upp_llm *llm, struct upp_st
     return NULL;
 }
 
-/* A call that nobody can run ends at once. */
+/* Ends a call that cannot run. */
 static int refuse(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     if (!j->call.pub.tool) {
@@ -115,7 +114,7 @@ static int refuse(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
     return upp__arguments_ok(j->part->text) ? 0 : skipped(s, j, "the arguments are not a JSON object", err);
 }
 
-/* on_before may have put other arguments in: they are copied and looked at. 0: it ended. */
+/* Copies and checks the arguments if on_before replaced them. 0: the call has ended. */
 static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_str before, struct upp_err *err)
 {
     struct upp_call *c = &j->call.pub;
@@ -131,7 +130,7 @@ static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_s
     return r < 0 ? r : 1;
 }
 
-/* 1: go on. 0: the call has ended. */
+/* 1: continue. 0: the call has ended. */
 static int before(struct upp_stream *s, struct upp__job *j, struct upp_err *why, struct upp_err *err)
 {
     const struct upp_tool_strategy *h    = &s->llm->strategy;
@@ -162,10 +161,10 @@ static int approve(struct upp_stream *s, struct upp__job *j, struct upp_err *why
         j->ready    = true;
         return 0;
     }
-    j->approved         = UPP_APPROVED_NO;
-    struct upp_str told = json_text(s, UPP_STR("Tool execution denied by approval handler"), err);
-    struct upp_str kept = json_text(s, UPP_STR("Tool execution denied"), err);
-    return end_call(s, j, told, kept, true, err);
+    j->approved           = UPP_APPROVED_NO;
+    struct upp_str result = json_text(s, UPP_STR("Tool execution denied by approval handler"), err);
+    struct upp_str logged = json_text(s, UPP_STR("Tool execution denied"), err);
+    return end_call(s, j, result, logged, true, err);
 }
 
 static int prepare(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
@@ -183,8 +182,7 @@ static int prepare(struct upp_stream *s, struct upp__job *j, struct upp_err *err
     return r < 0 ? r : upp__stream_check(s, err);
 }
 
-/* ---- Running
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Running ---------------------------------------------------------------------------------------------------- */
 
 static void run(struct upp__job *j)
 {
@@ -193,8 +191,8 @@ static void run(struct upp__job *j)
     j->ms         = (wb_mono_ns() - from) / 1000000;
 }
 
-/* One of a team; those that have not started when the turn is cancelled never do. */
-static void run_beside(void *ctx, size_t i)
+/* Runs one tool of the team; those that have not started when the turn is cancelled never do. */
+static void run_in_team(void *ctx, size_t i)
 {
     struct upp_stream *s = ctx;
     struct upp__job   *j = &s->round.jobs[s->round.team_jobs[i]];
@@ -203,7 +201,7 @@ static void run_beside(void *ctx, size_t i)
         run(j);
 }
 
-/* It came back: on_after, and its result. */
+/* The tool has returned: calls on_after and stores the result. */
 static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     const struct upp_tool_strategy *h = &s->llm->strategy;
@@ -221,7 +219,7 @@ static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     struct upp_err why;
-    int            r = upp__stream_check(s, err); /* whoever listens may have taken its time since the last event */
+    int            r = upp__stream_check(s, err); /* the consumer may have taken its time since the last event */
     if (r < 0)
         return r;
     why.code     = 0;
@@ -236,10 +234,9 @@ static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *er
     return r;
 }
 
-/* ---- The team
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- The team --------------------------------------------------------------------------------------------------- */
 
-static int give_places(struct upp_stream *s, struct upp_err *err)
+static int alloc_results(struct upp_stream *s, struct upp_err *err)
 {
     struct upp__round *round = &s->round;
     for (size_t i = 0; i < round->n_team; i++) {
@@ -253,7 +250,7 @@ static int give_places(struct upp_stream *s, struct upp_err *err)
     return 0;
 }
 
-/* Those that block, beside us. One alone needs no thread, but another table may know better. */
+/* Starts the blocking tools in parallel. A single one needs no thread, unless the caller's table has its own team. */
 static int open_team(struct upp_stream *s, struct upp_err *err)
 {
     struct upp__round     *round = &s->round;
@@ -271,14 +268,14 @@ static int open_team(struct upp_stream *s, struct upp_err *err)
     for (size_t i = 0; i < round->n; i++)
         if (round->jobs[i].ready && round->jobs[i].call.pub.tool->blocking)
             round->team_jobs[round->n_team++] = i;
-    int r = give_places(s, err);
+    int r = alloc_results(s, err);
     if (r < 0) {
         round->n_team = 0;
         return r;
     }
-    r = w ? w->team_open(w->arg, blocking, run_beside, s, &round->team, err)
-          : upp__team_open(blocking, UPP__TEAM, run_beside, s, &round->team, err);
-    if (r < 0) { /* then one after the other, unless the turn is over */
+    r = w ? w->team_open(w->arg, blocking, run_in_team, s, &round->team, err)
+          : upp__team_open(blocking, UPP__TEAM, run_in_team, s, &round->team, err);
+    if (r < 0) { /* then sequentially, unless the turn is over */
         round->n_team = 0;
         return r == -UPP_ECANCELED ? r : 0;
     }
@@ -320,21 +317,20 @@ static int collect(struct upp_stream *s, struct upp_event *ret, struct upp_err *
     return r < 0 ? r : end_event(s, j, ret);
 }
 
-/* ---- The round
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- The round -------------------------------------------------------------------------------------------------- */
 
 int upp__round_begin(struct upp_stream *s, struct upp_err *err)
 {
-    const struct upp_message *said = s->making.path[s->making.n_path - 1];
-    size_t                    n    = 0;
-    for (const struct upp_part *p = NULL; (p = upp_part_next(said, p, UPP_PARTS_CALLS));)
+    const struct upp_message *answer = s->making.path[s->making.n_path - 1];
+    size_t                    n      = 0;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(answer, p, UPP_PARTS_CALLS));)
         n++;
     if (n > UPP__CALLS)
         return upp_fail(err, UPP_ELIMIT, "the model asked for more than %d tools at once", UPP__CALLS);
     s->round = (struct upp__round){.jobs = wb_new_n(arena_of(s), struct upp__job, n)};
     if (!s->round.jobs)
         return wb_arena_check(arena_of(s), err);
-    for (const struct upp_part *p = NULL; (p = upp_part_next(said, p, UPP_PARTS_CALLS));) {
+    for (const struct upp_part *p = NULL; (p = upp_part_next(answer, p, UPP_PARTS_CALLS));) {
         struct upp__job       *j    = &s->round.jobs[s->round.n++];
         const struct upp_tool *tool = find_tool(s->llm, p->name);
         j->part                     = p;
@@ -350,7 +346,7 @@ int upp__round_begin(struct upp_stream *s, struct upp_err *err)
     return upp__stream_check(s, err);
 }
 
-/* The message of results, in the order of the calls. */
+/* Adds the message of results, in the order of the calls. */
 static int add_results(struct upp_stream *s, struct upp_err *err)
 {
     struct upp__round  *round = &s->round;
@@ -369,7 +365,7 @@ static int add_results(struct upp_stream *s, struct upp_err *err)
     return upp__making_add(&s->making, m, err);
 }
 
-/* One call after the other, in the phases before the team: NEXT, 1 with an event, or a failure. */
+/* Handles one call in the phases before COLLECT: NEXT, 1 with an event, or a failure. */
 static int one_call(struct upp_stream *s, struct upp__job *j, struct upp_event *ret, struct upp_err *err)
 {
     struct upp__round *round = &s->round;
@@ -380,7 +376,7 @@ static int one_call(struct upp_stream *s, struct upp__job *j, struct upp_event *
         if (r < 0 || s->quiet)
             return r < 0 ? r : NEXT;
         start_event(s, j, ret);
-        if (j->ended) /* its end follows at once */
+        if (j->ended) /* ended already: its end event follows */
             (void)end_event(s, j, &s->queue[s->n_queue++]);
         return 1;
     }

@@ -1,6 +1,6 @@
-/* upp/client/step.c — one call of a model: the one place that holds providers to the invariants of upp/model.h.
+/* upp/client/step.c — one call of a model: the only place that enforces the invariants of upp/model.h.
  *
- * A provider that breaks them makes the step fail with -UPP_EPROTO, so that whoever reads steps need not look.
+ * If a provider breaks them, the step fails with -UPP_EPROTO, so that readers of steps need not check.
  */
 #include <stdio.h>
 #include <upp/model.h>
@@ -14,9 +14,9 @@
 
 struct call {
     struct upp_step   step;
-    struct upp__room *room; /* to which its memory goes back; NULL: none */
+    struct upp__room *room; /* its memory returns there; NULL: none */
     size_t            size;
-    bool              begun;  /* something was given out: OPEN comes too late */
+    bool              begun;  /* an event was delivered: OPEN comes too late */
     uint32_t          opened; /* parts so far */
     uint32_t          unclosed;
     uint64_t          open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
@@ -33,7 +33,7 @@ void *upp_step_state(struct upp_step *s)
     return call_of(s)->own;
 }
 
-/* Who failed; only where the failure itself does not say. */
+/* Names the provider in the error, if it does not name one itself. */
 static int failed(const struct upp_model *m, int r, struct upp_err *err)
 {
     if (err && !err->provider[0])
@@ -41,7 +41,7 @@ static int failed(const struct upp_model *m, int r, struct upp_err *err)
     return r;
 }
 
-/* ---- What a model can do ------------------------------------------------------------------------------- */
+/* ---- Capabilities of a model --------------------------------------------------------------------------- */
 
 static const struct ability {
     uint8_t     kind; /* of a part */
@@ -54,13 +54,13 @@ static const struct ability {
     {UPP_PART_VIDEO, UPP_CAN_VIDEO, "video input"},
 };
 
-/* The sentence that upp_generate has for it, and agents: whoever asks is told the same. */
+/* The same message as in upp_generate and agents. */
 static int refuse(const struct upp_model *m, const char *what, struct upp_err *err)
 {
     return upp_fail(err, UPP_EINVALID, "model '%.*s' does not support %s", UPP_FMT(m->name), what);
 }
 
-/* Only what a user says is looked at, as UPP has it: what a model said itself, its adapter knows. */
+/* Checks only messages of users, as UPP does: the adapter knows the model's own output. */
 static int check_message(const struct upp_model *m, const struct upp_request *req, size_t at, struct upp_err *err)
 {
     const struct upp_message *msg = req->messages[at];
@@ -93,7 +93,7 @@ static int check_request(const struct upp_model *m, const struct upp_request *re
     return 0;
 }
 
-/* ---- Its memory ---------------------------------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------------------------------------- */
 
 static struct call *call_new(struct upp__room *room, size_t own)
 {
@@ -123,7 +123,7 @@ void upp__room_done(struct upp__room *room)
     wb_free(WB_TAKE(room->p));
 }
 
-/* ---- From its beginning to its end ------------------------------------------------------------------------ */
+/* ---- Life cycle ------------------------------------------------------------------------------------------- */
 
 int upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
                    const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err)
@@ -174,7 +174,7 @@ static bool is_open(const struct call *c, uint32_t part)
     return part < c->opened && (c->open[part / 64] >> part % 64 & 1);
 }
 
-/* ---- What each kind of event must keep to: a sentence, or NULL --------------------------------------- */
+/* ---- Rules for each kind of event: a sentence, or NULL ----------------------------------------------- */
 
 static const char *check_part_open(struct call *c, const struct upp_step_event *ev)
 {

@@ -1,11 +1,11 @@
-/* upp/client/stream.c — the loop: ask, read the answer, run its tools, ask again.
+/* upp/client/stream.c — the loop: call the model, read the answer, run its tools, call it again.
  *
- * One machine for generate and stream. It goes on by `advance`, which does one piece of work and may give one event
- * or put some into the queue.
+ * generate and stream share one state machine. `advance` does one piece of work, and may return one event or queue
+ * some.
  *
  * Invariants
- *  1. A call of the model is tried again only while nothing of it was taken into the turn: before its first part.
- *  2. When it is over, no step is open and no tool is at work.
+ *  1. A model call is retried only while none of its output is in the turn: before its first part.
+ *  2. When the turn is over, no step is open and no tool is running.
  */
 #include "base/clock.h"
 #include "base/hooks.h"
@@ -23,9 +23,9 @@ static void give(struct upp_stream *s, struct upp_event ev)
 
 static void give_start(struct upp_stream *s)
 {
-    if (!s->said)
+    if (!s->started)
         give(s, (struct upp_event){.type = UPP_MESSAGE_START});
-    s->said = true;
+    s->started = true;
 }
 
 static void give_part_open(struct upp_stream *s, const struct upp_step_event *ev)
@@ -53,8 +53,8 @@ static struct upp_event delta_event(const struct upp_stream *s, const struct upp
     return e;
 }
 
-/* What an event of the step is for the one who listens: 1 and *ret, or 0 and what stands in the queue. */
-static int tell(struct upp_stream *s, const struct upp_step_event *ev, struct upp_event *ret)
+/* Converts a step event for the consumer: 1 and *ret, or 0 and perhaps queued events. */
+static int convert_event(struct upp_stream *s, const struct upp_step_event *ev, struct upp_event *ret)
 {
     switch (ev->kind) {
     case UPP_STEP_DELTA:
@@ -64,15 +64,15 @@ static int tell(struct upp_stream *s, const struct upp_step_event *ev, struct up
         give_part_open(s, ev);
         break;
     case UPP_STEP_PART_CLOSE:
-        /* A call without arguments is heard of, too. */
-        if (s->making.open->parts[ev->part].kind == UPP_PART_CALL && !s->making.growing[ev->part].said)
+        /* A call without arguments gets a delta too. */
+        if (s->making.open->parts[ev->part].kind == UPP_PART_CALL && !s->making.growing[ev->part].has_delta)
             give(s, delta_event(s, ev));
         give(s, (struct upp_event){.type = UPP_CONTENT_BLOCK_STOP, .index = ev->part});
         break;
     case UPP_STEP_END:
         give_start(s);
         give(s, (struct upp_event){.type = UPP_MESSAGE_STOP});
-        s->said = false;
+        s->started = false;
         break;
     default:
         break;
@@ -80,7 +80,7 @@ static int tell(struct upp_stream *s, const struct upp_step_event *ev, struct up
     return 0;
 }
 
-/* ---- Asking -------------------------------------------------------------------------------------------------- */
+/* ---- Calling the model --------------------------------------------------------------------------------------- */
 
 static int open_step(struct upp_stream *s, struct upp_err *err)
 {
@@ -102,7 +102,7 @@ static void close_step(struct upp_stream *s)
     s->step = NULL;
 }
 
-/* After a failure of the step: 0, it is to be tried again; else what it failed with. */
+/* After a failure of the step: 0: will be retried; else its failure. */
 static int try_again(struct upp_stream *s, int r, struct upp_err *err)
 {
     struct upp_retry *retry = s->llm->model->retry;
@@ -115,7 +115,7 @@ static int try_again(struct upp_stream *s, int r, struct upp_err *err)
         return r;
     s->request.attempt++;
     s->phase = ASK;
-    *err     = (struct upp_err){0}; /* what fails later need not say why */
+    *err     = (struct upp_err){0}; /* later failures need not set it */
     return upp_wait_ms(s->wait, ms, err);
 }
 
@@ -131,7 +131,7 @@ static int ask(struct upp_stream *s, struct upp_err *err)
     return 0;
 }
 
-/* ---- What follows an answer ------------------------------------------------------------------------------------ */
+/* ---- After an answer ------------------------------------------------------------------------------------------- */
 
 static int too_many_rounds(struct upp_stream *s, int max, struct upp_err *err)
 {
@@ -140,7 +140,7 @@ static int too_many_rounds(struct upp_stream *s, int max, struct upp_err *err)
     return r < 0 ? r : upp__llm_refuse(s->llm, err, "Tool execution exceeded maximum iterations (%d)", max);
 }
 
-/* After the events of the answer were handed out: it is whole, whatever comes of its calls. */
+/* Runs after the events of the answer were delivered: the answer is complete, whatever its calls do. */
 static int begin_round(struct upp_stream *s, struct upp_err *err)
 {
     int max = s->llm->strategy.max_iterations ? s->llm->strategy.max_iterations : UPP__ITERATIONS;
@@ -153,14 +153,14 @@ static int begin_round(struct upp_stream *s, struct upp_err *err)
 
 static void answered(struct upp_stream *s, const struct upp_step_event *end)
 {
-    const struct upp_message *said = s->making.path[s->making.n_path - 1];
-    bool                      data = end->data.p && s->llm->structure.p;
+    const struct upp_message *answer = s->making.path[s->making.n_path - 1];
+    bool                      data   = end->data.p && s->llm->structure.p;
     close_step(s);
     if (s->llm->model->retry)
         upp_retry_succeeded(s->llm->model->retry);
     s->request.attempt = 1;
     bool runs          = !data && s->llm->strategy.max_iterations >= 0 && s->llm->n_tools;
-    s->phase           = runs && upp_part_next(said, NULL, UPP_PARTS_CALLS) ? BEGIN_ROUND : OVER;
+    s->phase           = runs && upp_part_next(answer, NULL, UPP_PARTS_CALLS) ? BEGIN_ROUND : OVER;
 }
 
 static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_err *err)
@@ -172,18 +172,17 @@ static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_e
     r = upp__making_take(&s->making, &ev, err);
     if (WB_UNLIKELY(r < 0))
         return r;
-    int told = s->quiet ? 0 : tell(s, &ev, ret);
+    int has_event = s->quiet ? 0 : convert_event(s, &ev, ret);
     if (ev.kind == UPP_STEP_END)
         answered(s, &ev);
     else if (s->watched)
         r = upp__stream_check(s, err);
-    return r < 0 ? r : told;
+    return r < 0 ? r : has_event;
 }
 
-/* ---- The machine --------------------------------------------------------------------------------------------------
- */
+/* ---- The machine ------------------------------------------------------------------------------------------------ */
 
-/* It failed: nothing is under way any more. */
+/* The turn failed: ends everything in progress. */
 static int stop(struct upp_stream *s, int r)
 {
     s->phase  = OVER;
@@ -192,7 +191,7 @@ static int stop(struct upp_stream *s, int r)
     if (s->why.code == 0)
         s->why.code = -r;
     close_step(s);
-    if (s->guarded) /* tools that are still at work need not go on */
+    if (s->guarded) /* running tools need not continue */
         upp_stream_abort(s);
     upp__round_close(s);
     upp__making_cut(&s->making);
@@ -200,7 +199,7 @@ static int stop(struct upp_stream *s, int r)
     return r;
 }
 
-/* One piece of work: 1, *ret is an event of it; 0, there is none (but perhaps in the queue). */
+/* Does one piece of work: 1: *ret is an event; 0: none (but perhaps in the queue). */
 static int advance(struct upp_stream *s, struct upp_event *ret)
 {
     int r;
@@ -232,7 +231,7 @@ static int advance(struct upp_stream *s, struct upp_event *ret)
     return r;
 }
 
-/* How it waits: by the caller's table; and around it the guard, where there is a deadline or somebody may abort it. */
+/* Chooses the wait table: the caller's, wrapped in the guard if there is a deadline or the turn can be aborted. */
 static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struct upp_err *err)
 {
     uint64_t turn_ms = s->llm->model->turn_ms;
@@ -263,7 +262,7 @@ static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_inp
     s->at = s->n_queue = 0;
     s->phase           = ASK;
     s->rounds          = 0;
-    s->said            = false;
+    s->started         = false;
     s->step            = NULL;
     s->done            = NULL;
     s->failed          = 0;
@@ -295,8 +294,7 @@ static void end(struct upp_stream *s)
     upp_cancel_free(s->cancel);
 }
 
-/* ---- generate -------------------------------------------------------------------------------------------------------
- */
+/* ---- generate --------------------------------------------------------------------------------------------------- */
 
 int upp_generate(struct upp_llm *llm, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
@@ -319,8 +317,7 @@ int upp_ask(struct upp_llm *llm, struct upp_str text, struct upp_turn **ret, str
     return upp_generate(llm, UPP_OPTS(upp_input, .text = text), ret, err);
 }
 
-/* ---- stream
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- stream ----------------------------------------------------------------------------------------------------- */
 
 int upp_stream_open(struct upp_llm *llm, const struct upp_input *in, struct upp_stream **ret, struct upp_err *err)
 {
@@ -390,7 +387,7 @@ void upp_stream_close(struct upp_stream *s)
 {
     if (!s)
         return;
-    upp_stream_abort(s); /* tools at work are waited for, and hear that nobody wants them */
+    upp_stream_abort(s); /* running tools see it; they are waited for below */
     end(s);
     upp_turn_free(s->done);
     wb_free(s);

@@ -18,7 +18,7 @@
 enum {
     UPP__TURN_BYTES = 1 << 30, /* memory of one turn, at most */
     UPP__CALLS      = 128,     /* tool calls of one message */
-    UPP__TEAM       = 64,      /* tools at work at one time */
+    UPP__TEAM       = 64,      /* tools running at one time */
     UPP__ITERATIONS = 10,
 };
 
@@ -37,7 +37,7 @@ struct upp_llm {
 
 /* Can the model do this? -UPP_EINVALID names what it cannot do. */
 int upp__llm_may(const struct upp_llm *llm, bool stream, struct upp_err *err) UPP_MUST_CHECK;
-int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int upp__llm_may_send(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Fails with INVALID_REQUEST in the name of the model's provider. */
 int upp__llm_refuse(const struct upp_llm *llm, struct upp_err *err, const char *fmt, ...) UPP_PRINTF(3, 4);
@@ -63,23 +63,22 @@ int  upp__team_open(size_t n, size_t threads, void (*work)(void *ctx, size_t i),
 int  upp__team_next(struct upp_team *t, size_t *ret);
 void upp__team_close(struct upp_team *t);
 
-/* ---- A turn being made --------------------------------------------------------------------------------------------
- */
+/* ---- A turn being made ------------------------------------------------------------------------------------------ */
 
 struct upp__turn {
     struct upp_turn pub;
-    struct wb_arena arena; /* the turn itself lies in it */
+    struct wb_arena arena; /* contains the turn itself */
     const char     *text;
 };
 
-/* The text of the response, in the arena unless it is one part: then it is that, whose text is followed by a NUL. NULL:
- * no memory. */
+/* The text of the response, in the arena unless it is one part: then it is that part's own text, followed by a NUL.
+ * NULL: no memory. */
 const char *upp__text_of(struct wb_arena *a, const struct upp_message *m);
 
 /* State of a part of the open message. */
 struct upp__growing {
     size_t cap;
-    bool   closed, said;
+    bool   closed, has_delta;
 };
 
 struct upp__making {
@@ -95,7 +94,7 @@ struct upp__making {
     size_t                     cap_executions;
     struct upp_loss           *losses;
     size_t                     cap_losses, loss; /* loss: index of the next one, if it is a repetition */
-    int64_t                    now_ms;           /* never goes back */
+    int64_t                    now_ms;           /* never decreases */
     uint64_t                   call_ids[16];     /* a Bloom filter of call ids: a clear bit means new */
 };
 
@@ -121,16 +120,16 @@ int64_t upp__making_now(struct upp__making *m);
 /* Gives a message an id and a time if it has none. *now_ms never decreases. */
 int upp__message_stamp(struct wb_arena *a, struct upp_message *m, int64_t *now_ms, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A copy in an arena, stamped. */
+/* A stamped copy in an arena. */
 int upp__message_own(struct wb_arena *a, const struct upp_message *m, int64_t *now_ms, struct upp_message *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
 
-/* A fresh id as text. */
+/* A new id as text. */
 int upp__new_id(struct wb_arena *a, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_BEGIN
 
-/* Hands out what is in the buffer, which is empty afterwards; freed by upp_text_free. */
+/* Moves the buffer's contents out; free them with upp_text_free. */
 int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* UPP's StreamEvent. */
@@ -138,13 +137,12 @@ void upp__event_write(struct wj_writer *w, const struct upp_event *ev);
 
 WB_EXPORT_END
 
-/* ---- A round of tools
- * ------------------------------------------------------------------------------------------------ */
+/* ---- A round of tools ------------------------------------------------------------------------------------------- */
 
 struct upp__job {
     struct upp__call       call;
     const struct upp_part *part;
-    struct upp_str         result; /* JSON, as the model gets it */
+    struct upp_str         result; /* JSON, as the model receives it */
     struct upp_value      *value;
     struct upp_err        *why;
     uint64_t               ms;
@@ -156,7 +154,7 @@ struct upp__job {
 struct upp__round {
     struct upp__job *jobs;
     size_t           n, at;
-    size_t          *team_jobs; /* which jobs are at work */
+    size_t          *team_jobs; /* which jobs are running */
     size_t           n_team;
     struct upp_team *team;
     uint8_t          phase;
@@ -164,12 +162,11 @@ struct upp__round {
 
 struct upp_stream;
 int upp__round_begin(struct upp_stream *s, struct upp_err *err) UPP_MUST_CHECK;
-/* 1: *ret is the next event of it. 0: it is over, and its results are in the turn. */
+/* 1: *ret is its next event. 0: it is over, and its results are in the turn. */
 int  upp__round_next(struct upp_stream *s, struct upp_event *ret, struct upp_err *err) UPP_MUST_CHECK;
-void upp__round_close(struct upp_stream *s); /* waits for those at work */
+void upp__round_close(struct upp_stream *s); /* waits for running tools */
 
-/* ---- The machine
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- The machine ------------------------------------------------------------------------------------------------ */
 
 enum { UPP__QUEUE = 4 };
 
@@ -184,20 +181,20 @@ struct upp_stream {
     unsigned               rounds;
     uint8_t                phase;
     bool                   quiet;   /* generate: no events */
-    bool                   said;    /* of this answer something was handed out */
+    bool                   started; /* MESSAGE_START of this answer was queued */
     bool                   guarded; /* wait is the guard's */
     bool                   watched; /* a deadline, or a table that may stop: checked between events */
     uint8_t                at, n_queue;
     struct upp_event       queue[UPP__QUEUE];
-    struct upp_turn       *done; /* the turn, when it is over */
+    struct upp_turn       *done; /* the turn, once it is over */
     int                    failed;
     struct upp_err         why;
-    struct upp_wait        given;  /* the caller's table: an old one may have been shorter */
-    struct upp_cancel     *cancel; /* a stream that waits by no table of the caller's: what ends its waits */
+    struct upp_wait        given;  /* a copy of the caller's table: one of an older program may be shorter */
+    struct upp_cancel     *cancel; /* ends the waits of a stream for which the caller gave no table */
     struct upp__guard      guard;
 };
 
-/* Was the waiter told to stop? */
+/* Is the turn cancelled or too late? */
 static inline int upp__stream_check(struct upp_stream *s, struct upp_err *err)
 {
     if (s->guarded)
@@ -205,7 +202,7 @@ static inline int upp__stream_check(struct upp_stream *s, struct upp_err *err)
     return s->wait && s->wait->stopped ? s->wait->stopped(s->wait->arg, err) : 0;
 }
 
-/* Room for one more item in a list that lies in an arena; an old one stays behind as rubbish. NULL: no memory. */
+/* Makes room for one more item in a list in an arena; the old list is left as garbage. NULL: no memory. */
 void *upp__grow(struct wb_arena *a, void *list, size_t n, size_t *cap, size_t item);
 #define upp__room(a, list, n, cap)                                                                                     \
     ((n) < (cap) || ((list) = upp__grow((a), (list), (n), &(cap), sizeof *(list))) != NULL)

@@ -1,7 +1,7 @@
-/* upp/client/team.c — work beside the caller, on threads: at most so many at a time, joined always.
+/* upp/client/team.c — parallel work on threads: limited in number, always joined.
  *
- * Each thread takes the next piece until none is left. Where not one thread could be started, the caller does the
- * pieces itself, one in each call of upp__team_next.
+ * Each thread takes the next item until none is left. If no thread could be started, the caller does the items itself,
+ * one in each call of upp__team_next.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,14 +13,14 @@ struct upp_team {
     void (*work)(void *ctx, size_t i);
     void           *ctx;
     size_t          n, threads;
-    size_t          next, ended, told; /* taken, done, and reported; under the lock */
+    size_t          next, ended, reported; /* started, done, and reported; under the lock */
     pthread_mutex_t lock;
-    pthread_cond_t  more; /* one more has ended */
+    pthread_cond_t  more; /* another one has ended */
     pthread_t      *ids;
     size_t          order[]; /* in which they ended */
 };
 
-/* Does one piece: false when none is left. The lock is held before and after. */
+/* Does one item; false: none left. The lock is held before and after. */
 static bool one_piece(struct upp_team *t)
 {
     if (t->next == t->n)
@@ -44,7 +44,7 @@ static void *member(void *arg)
     return NULL;
 }
 
-/* Signals stay with the program's own threads. */
+/* Blocks signals, so that the program's own threads get them. */
 static void start_threads(struct upp_team *t, size_t threads)
 {
     sigset_t all, before;
@@ -81,12 +81,12 @@ int upp__team_next(struct upp_team *t, size_t *ret)
 {
     int r = 0;
     (void)pthread_mutex_lock(&t->lock);
-    if (t->told < t->n) {
+    if (t->reported < t->n) {
         if (!t->threads)
             (void)one_piece(t);
-        while (t->told == t->ended)
+        while (t->reported == t->ended)
             (void)pthread_cond_wait(&t->more, &t->lock);
-        *ret = t->order[t->told++];
+        *ret = t->order[t->reported++];
         r    = 1;
     }
     (void)pthread_mutex_unlock(&t->lock);

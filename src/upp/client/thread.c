@@ -17,15 +17,15 @@
 enum { THREAD_BYTES = 1 << 30, THREAD_MESSAGES = 1 << 24, JSON_BYTES = 64 << 20 };
 
 struct upp_thread {
-    struct wb_arena own;      /* its id and the spelling of its times */
+    struct wb_arena own;      /* its id and the text of its times */
     struct wb_arena contents; /* of the messages */
     struct upp_str  id;
     int64_t         created_ms, updated_ms;
-    struct upp_str  created, updated; /* as they were read; empty: only the ms are known */
-    int64_t         last_ms;          /* of a message; never goes back */
+    struct upp_str  created, updated; /* as read; empty: only the ms are known */
+    int64_t         last_ms;          /* of a message; never decreases */
     WB_VEC(struct upp_message) messages;
-    atomic_bool taken; /* somebody answers it */
-    bool        lent;  /* the list is not ours, and is copied before it changes */
+    atomic_bool taken; /* somebody is answering it */
+    bool        lent;  /* the list is borrowed, and copied before it changes */
 };
 
 int upp__thread_take(struct upp_thread *t, struct upp_err *err)
@@ -78,7 +78,7 @@ void upp_thread_freep(struct upp_thread **t)
     upp_thread_free(*t);
 }
 
-/* ---- Changing it ------------------------------------------------------------------------------------------------- */
+/* ---- Modifying --------------------------------------------------------------------------------------------------- */
 
 static void touch(struct upp_thread *t)
 {
@@ -87,7 +87,7 @@ static void touch(struct upp_thread *t)
     t->updated    = (struct upp_str){0};
 }
 
-/* A list of its own. What the messages point to stays where it is. */
+/* Copies a borrowed list. What the messages point to stays borrowed. */
 static int take_list(struct upp_thread *t, struct upp_err *err)
 {
     size_t              cap  = t->messages.n + WB_MAX(t->messages.n / 2, (size_t)8);
@@ -102,7 +102,7 @@ static int take_list(struct upp_thread *t, struct upp_err *err)
     return 0;
 }
 
-/* All of them, or none. They may be the thread's own, which move when there is no room behind them. */
+/* All of them, or none. They may be the thread's own, which move if the list has to grow. */
 int upp_thread_push(struct upp_thread *t, const struct upp_message *list, size_t n, struct upp_err *err)
 {
     size_t    before = t->messages.n;
@@ -161,7 +161,7 @@ void upp_thread_clear(struct upp_thread *t)
     touch(t);
 }
 
-/* ---- Looking at it ----------------------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 const struct upp_message *upp_thread_messages(const struct upp_thread *t, size_t *n)
 {
@@ -209,8 +209,8 @@ int upp_thread_tail(const struct upp_thread *t, size_t n, struct upp_thread **re
     return copy_of(t, t->messages.n - WB_MIN(n, t->messages.n), t->messages.n, ret, err);
 }
 
-/* An index of JavaScript's slice: negative ones count from the end. */
-static size_t place(const struct upp_thread *t, int64_t i)
+/* An index as in JavaScript's slice: negative ones count from the end. */
+static size_t slice_index(const struct upp_thread *t, int64_t i)
 {
     int64_t n = (int64_t)t->messages.n;
     if (i < 0)
@@ -221,11 +221,10 @@ static size_t place(const struct upp_thread *t, int64_t i)
 int upp_thread_slice(const struct upp_thread *t, int64_t start, int64_t end, struct upp_thread **ret,
                      struct upp_err *err)
 {
-    return copy_of(t, place(t, start), place(t, end), ret, err);
+    return copy_of(t, slice_index(t, start), slice_index(t, end), ret, err);
 }
 
-/* ---- For trees ------------------------------------------------------------------------------------------------------
- */
+/* ---- For trees -------------------------------------------------------------------------------------------------- */
 
 static struct upp_str time_of(struct upp_str text, int64_t ms, char room[WB_TIME_TEXT])
 {
@@ -277,8 +276,7 @@ void upp__thread_view(const struct upp_thread *t, struct upp__times *room, struc
                                    .n        = t->messages.n};
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
 int upp_thread_to_json(const struct upp_thread *t, struct upp_str *ret, struct upp_err *err)
 {
@@ -324,7 +322,7 @@ static int read_messages(yyjson_val *root, struct wb_arena *scratch, struct upp_
             return r;
         }
         r             = upp_thread_push(t, &m, 1, err);
-        t->updated_ms = updated; /* reading is no change */
+        t->updated_ms = updated; /* reading is not a change */
         t->updated    = text;
         if (r < 0)
             return r;

@@ -1,4 +1,4 @@
-/* upp/client/tool.c — what a tool is given and gives back: arguments by name, values. */
+/* upp/client/tool.c — what a tool receives and returns: arguments by name, values. */
 #include <upp/tool.h>
 
 #include "base/err.h"
@@ -17,8 +17,8 @@ void upp__value_done(struct upp_value *v)
     wb_buf_done(&v->spare);
 }
 
-/* What was written into `spare` is the value now, unless writing failed. */
-static int keep(struct upp_value *v, int r)
+/* Makes `spare` the current value, unless writing failed. */
+static int set_value(struct upp_value *v, int r)
 {
     if (r < 0)
         return r;
@@ -45,7 +45,7 @@ static int write_text(struct upp_value *v, struct upp_str text, struct upp_err *
     wb_buf_clear(&v->spare);
     wj_writer_init(&w, &v->spare, err);
     wj_write_str(&w, text.p ? text : UPP_STR(""));
-    return keep(v, wj_writer_check(&w));
+    return set_value(v, wj_writer_check(&w));
 }
 
 static int write_cut(struct upp_value *v, struct upp_str text, struct upp_err *err)
@@ -75,7 +75,7 @@ int upp_value_json(struct upp_value *v, struct upp_str json, struct upp_err *err
         return upp_wrap(err, r, "the result");
     wb_buf_clear(&v->spare);
     wb_buf_add(&v->spare, wb_str_trim(json));
-    return keep(v, wb_buf_check(&v->spare, err));
+    return set_value(v, wb_buf_check(&v->spare, err));
 }
 
 int upp_value_printf(struct upp_value *v, struct upp_err *err, const char *fmt, ...)
@@ -113,7 +113,8 @@ int upp__call_read(struct upp__call *c, struct upp_err *err)
     struct upp_str text = c->pub.arguments;
     if (c->args && c->read.p == text.p && c->read.n == text.n)
         return 0;
-    /* What was read before stays: others have texts of it until the call ends, and these may be one. */
+    /* Keeps what was parsed before: callers may use its texts until the call ends, and the arguments may be one of
+     * them. */
     c->args = NULL;
     int r   = wj_read(&c->scratch, text, NULL, &c->args, err);
     if (r >= 0 && !yyjson_is_obj(c->args))
@@ -124,7 +125,7 @@ int upp__call_read(struct upp__call *c, struct upp_err *err)
     return r < 0 ? r : 0;
 }
 
-/* Finds an argument: NULL when it is not there. */
+/* Finds an argument: NULL: none. */
 static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
 {
     struct upp__call *c = WB_OUTER(pub, struct upp__call, pub);

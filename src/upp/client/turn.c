@@ -1,7 +1,7 @@
-/* upp/client/turn.c — a turn while it is made, and when it is done.
+/* upp/client/turn.c — a turn, in progress and complete.
  *
- * Everything lies in one arena, the turn itself included. A part's text grows at the end of the arena while nothing
- * else was put there, else it moves to twice the room.
+ * Everything is in one arena, the turn itself included. A part's text grows in place while it is the last allocation in
+ * the arena; else it moves to twice the room.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -67,7 +67,7 @@ int upp__message_own(struct wb_arena *a, const struct upp_message *m, int64_t *n
     return r < 0 ? r : upp__message_stamp(a, ret, now_ms, err);
 }
 
-/* ---- The beginning ---------------------------------------------------------------------------------------- */
+/* ---- Beginning -------------------------------------------------------------------------------------------- */
 
 static int add_path(struct upp__making *m, const struct upp_message *message, struct upp_err *err)
 {
@@ -92,7 +92,7 @@ static int add_history(struct upp__making *m, const struct upp_llm *llm, const s
                        struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int r = upp__llm_may_say(llm, &list[i], err);
+        int r = upp__llm_may_send(llm, &list[i], err);
         if (r >= 0)
             r = add_path(m, &list[i], err);
         if (r < 0)
@@ -103,12 +103,12 @@ static int add_history(struct upp__making *m, const struct upp_llm *llm, const s
     return 0;
 }
 
-/* A message of the caller's, copied. */
+/* Copies a message of the caller. */
 static int add_input(struct upp__making *m, const struct upp_llm *llm, const struct upp_message *from,
                      struct upp_err *err)
 {
     struct upp_message *to = wb_new(arena_of(m), struct upp_message);
-    int                 r  = to ? upp__llm_may_say(llm, from, err) : wb_arena_check(arena_of(m), err);
+    int                 r  = to ? upp__llm_may_send(llm, from, err) : wb_arena_check(arena_of(m), err);
     if (r >= 0)
         r = wm_message_copy(arena_of(m), from, to, err);
     return r < 0 ? r : upp__making_add(m, to, err);
@@ -120,7 +120,7 @@ static int add_inputs(struct upp__making *m, const struct upp_llm *llm, const st
     for (size_t i = 0; r >= 0 && i < in->n_messages; i++)
         r = add_input(m, llm, &in->messages[i], err);
     if (r >= 0 && in->n_parts) {
-        union { /* a message has parts that can be changed; these are only copied */
+        union { /* a message has mutable parts; these are only copied */
             const struct upp_part *from;
             struct upp_part       *to;
         } parts = {.from = in->parts};
@@ -169,7 +169,7 @@ int upp__making_open(struct upp__making *m, struct upp_err *err)
     return 0;
 }
 
-/* One of 1024 bits, by the end of the id, where ids differ. */
+/* Bloom filter bit of an id (of 1024), from its end, where ids differ. */
 static size_t id_bit(struct upp_str id)
 {
     uint64_t end = 0;
@@ -187,15 +187,15 @@ static bool call_id_taken(struct upp__making *m, struct upp_str id)
     if (!seen)
         return false;
     for (size_t i = m->n_history; i <= m->n_path; i++) {
-        const struct upp_message *said = i < m->n_path ? m->path[i] : m->open;
-        for (size_t k = 0; said->role == UPP_ROLE_ASSISTANT && k < said->n_parts; k++)
-            if (said->parts[k].kind == UPP_PART_CALL && wb_str_eq(said->parts[k].id, id))
+        const struct upp_message *answer = i < m->n_path ? m->path[i] : m->open;
+        for (size_t k = 0; answer->role == UPP_ROLE_ASSISTANT && k < answer->n_parts; k++)
+            if (answer->parts[k].kind == UPP_PART_CALL && wb_str_eq(answer->parts[k].id, id))
                 return true;
     }
     return false;
 }
 
-/* An id for a call whose own is empty, or taken in this turn: results are found by it. */
+/* Makes an id for a call whose own is empty or already used in this turn: results refer to it. */
 static int make_call_id(struct upp__making *m, struct upp_str *ret, struct upp_err *err)
 {
     static const struct upp_str head = UPP_STR_INIT("call_");
@@ -240,7 +240,7 @@ static int part_open(struct upp__making *m, const struct upp_step_event *ev, str
     return wb_arena_check(a, err);
 }
 
-/* Room for the text and `more` bytes, and a NUL. */
+/* Makes room for the text, `more` bytes and a NUL. */
 static char *text_room(struct wb_arena *a, struct upp_part *p, size_t *cap, size_t more)
 {
     union {
@@ -250,7 +250,7 @@ static char *text_room(struct wb_arena *a, struct upp_part *p, size_t *cap, size
     size_t need = p->text.n + more + 1;
     if (need <= *cap)
         return text.to;
-    if (*cap && text.to + *cap == a->p && need - *cap <= (size_t)(a->end - a->p)) { /* it is the last in the arena */
+    if (*cap && text.to + *cap == a->p && need - *cap <= (size_t)(a->end - a->p)) { /* last allocation in the arena */
         size_t add = WB_MIN((size_t)(a->end - a->p), WB_MAX(need - *cap, *cap));
         a->p += add;
         *cap += add;
@@ -273,7 +273,7 @@ static int delta(struct upp__making *m, const struct upp_step_event *ev, struct 
     char                *to = text_room(arena_of(m), p, &g->cap, ev->text.n);
     if (WB_UNLIKELY(!to))
         return wb_arena_check(arena_of(m), err);
-    char           pair[4]; /* a vendor may cut a character that is a pair in UTF-16 between its halves */
+    char           pair[4]; /* a vendor may split a UTF-16 surrogate pair between two deltas */
     struct upp_str had = wb_str(to, p->text.n), more = ev->text;
     if (WB_UNLIKELY(more.n >= 3 && (unsigned char)more.p[0] == 0xed) && wb_wtf8_join(had, more, pair)) {
         memcpy(to + had.n - 3, pair, sizeof pair);
@@ -283,7 +283,7 @@ static int delta(struct upp__making *m, const struct upp_step_event *ev, struct 
     memcpy(to + had.n, more.p, more.n);
     to[had.n + more.n] = 0;
     p->text            = wb_str(to, had.n + more.n);
-    g->said            = true;
+    g->has_delta       = true;
     return 0;
 }
 
@@ -307,10 +307,10 @@ static int end(struct upp__making *m, const struct upp_step_event *ev, struct up
     m->open->metadata = wb_arena_dup(a, ev->metadata);
     if (ev->data.p)
         pub->data = wb_arena_dup(a, ev->data);
-    struct upp_message *said = m->open;
-    int                 r    = wb_arena_check(a, err);
+    struct upp_message *answer = m->open;
+    int                 r      = wb_arena_check(a, err);
     if (r >= 0)
-        r = upp__making_add(m, said, err);
+        r = upp__making_add(m, answer, err);
     if (r >= 0)
         m->open = NULL;
     return r;
@@ -337,19 +337,19 @@ int upp__making_take(struct upp__making *m, const struct upp_step_event *ev, str
 
 void upp__making_cut(struct upp__making *m)
 {
-    struct upp_message *said = m->open;
-    if (!said)
+    struct upp_message *answer = m->open;
+    if (!answer)
         return;
     m->open = NULL;
-    if (!said->n_parts || m->turn->arena.failed)
+    if (!answer->n_parts || m->turn->arena.failed)
         return;
-    said->interrupted = true;
-    for (size_t i = 0; i < said->n_parts; i++)
-        said->parts[i].cut = said->parts[i].kind == UPP_PART_CALL || !m->growing[i].closed;
-    (void)(upp__making_add(m, said, NULL) < 0); /* no memory for it: the failure that led here is what counts */
+    answer->interrupted = true;
+    for (size_t i = 0; i < answer->n_parts; i++)
+        answer->parts[i].cut = answer->parts[i].kind == UPP_PART_CALL || !m->growing[i].closed;
+    (void)(upp__making_add(m, answer, NULL) < 0); /* ignores lack of memory: the failure that led here counts */
 }
 
-/* ---- What else a turn holds ------------------------------------------------------------------------------------- */
+/* ---- Executions and losses -------------------------------------------------------------------------------------- */
 
 int upp__making_execution(struct upp__making *m, const struct upp_execution *e, struct upp_err *err)
 {
@@ -365,7 +365,7 @@ static bool same_loss(const struct upp_loss *a, const struct upp_loss *b)
     return a->message == b->message && a->part == b->part && strcmp(a->what, b->what) == 0;
 }
 
-/* Each cycle tells of the same losses in the same order, and then of new ones: looked for where they are expected. */
+/* Each cycle reports the same losses in the same order, then new ones: so looks first where the next is expected. */
 void upp__making_loss(void *making, const struct upp_loss *loss)
 {
     struct upp__making *m   = making;
@@ -386,7 +386,7 @@ void upp__making_loss(void *making, const struct upp_loss *loss)
             return;
         }
     if (!upp__room(a, m->losses, pub->n_losses, m->cap_losses))
-        return; /* the arena has failed: the next who asks it says so */
+        return; /* the arena has failed, which its next user reports */
     m->losses[pub->n_losses++] = (struct upp_loss){.message = loss->message,
                                                    .part    = loss->part,
                                                    .what    = wb_arena_dup(a, wb_cstr(loss->what)).p,
@@ -394,10 +394,9 @@ void upp__making_loss(void *making, const struct upp_loss *loss)
     m->loss                    = pub->n_losses;
 }
 
-/* ---- The end --------------------------------------------------------------------------------------------------------
- */
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
 
-static void settle_losses(struct upp_turn *pub, struct upp_loss *losses, bool whole)
+static void set_losses(struct upp_turn *pub, struct upp_loss *losses, bool whole)
 {
     pub->losses = losses;
     while (!whole && pub->n_losses && (!losses[pub->n_losses - 1].what || !losses[pub->n_losses - 1].why))
@@ -434,7 +433,7 @@ struct upp_turn *upp__making_end(struct upp__making *m, bool failed)
     t->pub.n_messages = n;
     t->pub.cycles     = m->cycles;
     t->pub.executions = m->executions;
-    settle_losses(&t->pub, m->losses, !failed);
+    set_losses(&t->pub, m->losses, !failed);
     t->text = upp__text_of(&t->arena, t->pub.response);
     if (!t->text) {
         upp__making_done(m);
@@ -455,7 +454,7 @@ void upp_turn_free(struct upp_turn *t)
 {
     if (!t)
         return;
-    struct wb_arena a = WB_OUTER(t, struct upp__turn, pub)->arena; /* which the turn lies in */
+    struct wb_arena a = WB_OUTER(t, struct upp__turn, pub)->arena; /* contains the turn itself */
     wb_arena_done(&a);
 }
 

@@ -1,4 +1,4 @@
-/* upp/client/turn_copy.c — a turn from what somebody else put together. */
+/* upp/client/turn_copy.c — makes a turn from its parts. */
 #include "base/err.h"
 #include "model/upp_json.h"
 #include "upp/client/talk.h"
@@ -86,7 +86,7 @@ int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const stru
     int64_t           now = 0;
     if (!t)
         return wb_arena_check(memory, err);
-    t->pub          = *of; /* arena and text: at the end */
+    t->pub          = *of; /* arena and text are set at the end */
     t->pub.messages = list;
     t->pub.response = NULL;
     for (size_t i = 0; i < of->n_messages; i++) {

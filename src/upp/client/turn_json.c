@@ -1,4 +1,4 @@
-/* upp/client/turn_json.c — TurnJSON, as the reference's proxy writes it, and the way back. */
+/* upp/client/turn_json.c — TurnJSON, as the reference's proxy writes it: writing and reading. */
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "json/number.h"
@@ -11,7 +11,7 @@
 
 enum { JSON_BYTES = 64 << 20, ITEMS = 1 << 20 };
 
-/* ---- Text that was written ------------------------------------------------------------------------------------- */
+/* ---- Text output ----------------------------------------------------------------------------------------------- */
 
 int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
 {
@@ -48,11 +48,11 @@ static void put_usage(struct wj_writer *w, const struct upp_turn *t)
     wj_write_close(w, '}');
 }
 
-static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, struct upp_str otherwise)
+static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, struct upp_str fallback)
 {
     struct wj_syntax seen;
     bool             ok = json.p && wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) >= 0;
-    struct upp_str   s  = ok ? wb_str_trim(json) : otherwise;
+    struct upp_str   s  = ok ? wb_str_trim(json) : fallback;
     wj_write_name(w, name);
     wj_write_raw(w, s.p, s.n);
 }
@@ -101,7 +101,7 @@ struct get {
     struct wm_getting in; /* texts go to the turn's arena */
 };
 
-/* An array, or nothing: how many. */
+/* The items of an optional array: how many. */
 static size_t items(struct get *g, yyjson_val *object, const char *name, yyjson_val **first)
 {
     yyjson_val *v = yyjson_obj_get(object, name);
@@ -115,7 +115,7 @@ static size_t items(struct get *g, yyjson_val *object, const char *name, yyjson_
     return g->in.failed ? 0 : unsafe_yyjson_get_len(v);
 }
 
-/* Whole numbers that are 0 or more; what is missing is 0. */
+/* A whole number >= 0; missing: 0. */
 static uint64_t number(struct get *g, yyjson_val *object, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(object, name);
@@ -171,7 +171,7 @@ static void get_executions(struct get *g)
     g->turn->pub.n_executions = list ? n : 0;
 }
 
-/* `response` is not looked at: it is the last message of the assistant. */
+/* Ignores `response`: it is the last message of the assistant. */
 static void get_messages(struct get *g)
 {
     struct wb_arena    *a    = &g->turn->arena;
@@ -182,7 +182,7 @@ static void get_messages(struct get *g)
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
         struct upp_message m;
         int                r = wm_message_read_untimed(a, item, now, &m, g->in.err);
-        if (r >= 0) /* its texts may lie in what is read, which goes */
+        if (r >= 0) /* its texts may be in the parsed value, which is freed */
             r = wm_message_copy(a, &m, &list[i], g->in.err);
         else
             wj_pointer_err(g->in.err, g->in.root, item);
@@ -204,7 +204,7 @@ static void get_usage(struct get *g)
     g->turn->pub.usage     = usage(g, v);
     for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item))
         list[i] = usage(g, item);
-    if (!n && !g->in.failed) { /* old ones say only how many there were; each of them said something */
+    if (!n && !g->in.failed) { /* older ones have only their number; each had output */
         n    = (size_t)WB_MIN(number(g, g->in.root, "cycles"), (uint64_t)g->turn->pub.n_messages);
         list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
         if (list && n == 1)

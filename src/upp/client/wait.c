@@ -9,10 +9,10 @@
 #include "base/err.h"
 #include "upp/client/waits.h"
 
-/* Longer than anything waits (68 years): more is a mistake, and would overflow what the system counts in. */
+/* Longer than any wait (68 years): more is a mistake, and could overflow the system's types. */
 enum { MAX_SECONDS = INT32_MAX };
 
-/* A signal that was handled does not shorten the sleep. */
+/* Handled signals do not shorten the sleep. */
 static int thread_sleep(uint64_t ms, struct upp_err *err)
 {
     struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
@@ -39,7 +39,7 @@ int upp__poll(int fd, int stop, uint64_t ms)
     for (;;) {
         uint64_t left = forever ? INT_MAX : WB_MIN(ms - gone, (uint64_t)INT_MAX);
         int      r    = poll(fds, 2, (int)left);
-        if (r > 0) /* an error on the descriptor too: the call that follows says what it is */
+        if (r > 0) /* also for an error on the descriptor: the following call reports it */
             return fds[1].revents ? 2 : 1;
         if (r < 0 && errno != EINTR)
             return -errno;

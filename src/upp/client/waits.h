@@ -1,14 +1,14 @@
-/* upp/client/waits.h — what those share who wait: tables that may be old, and the thread that blocks. */
+/* upp/client/waits.h — shared by waiting code: tables of older versions, and blocking the thread. */
 #ifndef UPP_WAITS_H
 #define UPP_WAITS_H
 
 #include <upp/wait.h>
 
-/* Does the table have this member: one that an older program brought may be shorter. */
+/* Does the table have this member? One of an older program may be shorter. */
 #define UPP__CAN(w, member) ((w) && (w)->size >= offsetof(struct upp_wait, member) + sizeof(w)->member && (w)->member)
 
-/* The calling thread waits until fd can be read: 1; or until `stop` can: 2; or `ms` have passed: 0. Either may be -1. A
- * signal that was handled does not shorten it. <0: a negative errno. */
+/* Blocks the calling thread until fd is readable: 1; or `stop` is: 2; or `ms` have passed: 0. Either may be -1. Handled
+ * signals do not shorten the wait. < 0: a negative errno. */
 int upp__poll(int fd, int stop, uint64_t ms);
 
 #endif

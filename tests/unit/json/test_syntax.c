@@ -45,10 +45,10 @@ TEST(json_syntax_places_count_characters)
         {14, "line 3, column 1 (byte 14)"}, {15, "line 3, column 2 (byte 15)"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        wj_place(&err, text, cases[i].at);
+        wj_err_position(&err, text, cases[i].at);
         CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where));
     }
-    wj_place(NULL, text, 0);
+    wj_err_position(NULL, text, 0);
 }
 
 /* A string of one byte sequence between others, at the end of its memory. */

@@ -72,7 +72,7 @@ static int tell(const struct rig *rig, uint64_t many)
 /* Nobody is left behind. */
 static bool is_quiet(const struct rig *rig)
 {
-    return !rig->crowd.leader && !rig->crowd.heir && wb_list_empty(&rig->crowd.parked) && !rig->nested;
+    return !rig->crowd.leader && !rig->crowd.successor && wb_list_empty(&rig->crowd.parked) && !rig->nested;
 }
 
 static int wait_as(struct rig *rig, size_t i, uint64_t ms, struct upp_err *err)
