@@ -22,7 +22,7 @@ const struct upp_part *wd_answer_of(const struct wm_doc *d, uint32_t at, struct 
     return found;
 }
 
-/* Does a call of this entry, or one before it, have it as its answer? */
+/* Is it the result of a call in this entry or an earlier one? */
 static bool has_call(const struct wm_doc *d, uint32_t at, const struct upp_part *result)
 {
     for (uint32_t k = 0; k <= at && k < WD_FAR; k++)

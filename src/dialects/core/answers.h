@@ -1,15 +1,16 @@
-/* dialects/core/answers.h — which result answers which call, for dialects that write the two as one. */
+/* dialects/core/answers.h — finds the result of a call, for dialects that write the two as one object. */
 #ifndef WD_ANSWERS_H
 #define WD_ANSWERS_H
 
 #include "dialects/core/document.h"
 
-enum { WD_FAR = 4096 }; /* entries between a call and its result, at most */
+enum { WD_FAR = 4096 }; /* maximum number of entries between a call and its result */
 
-/* The first answer to a call of entry `at`, up to where the id is called again. NULL: none. */
+/* The first result of a call in entry `at`, searched up to the next call with the same id. NULL: none. */
 const struct upp_part *wd_answer_of(const struct wm_doc *d, uint32_t at, struct upp_str id);
 
-/* Tells of the results of an entry that answer no call, or one that was answered before: nobody writes them. */
+/* Reports the entry's results that no call receives: the call is missing, or has a result already. They are not
+ * written. */
 void wd_lose_answers(struct wd_lowering *l, uint32_t entry);
 
 #endif

@@ -6,24 +6,24 @@
 #include "base/vec.h"
 
 struct wd_call {
-    struct upp_str id, name; /* in the same block as the struct */
-    uint8_t        state;    /* the owner's; a new one has 0 */
-    bool           asked;    /* for an approval ... */
-    bool           answered; /* ... and what was said was shown */
+    struct upp_str id, name; /* allocated with the struct */
+    uint8_t        state;    /* used by the encoder; initially 0 */
+    bool           asked;    /* an approval was requested ... */
+    bool           answered; /* ... and its outcome sent */
 };
 
 struct wd_calls {
-    WB_VEC(struct wd_call *) list; /* in the order they were made */
+    WB_VEC(struct wd_call *) list; /* in the order of creation */
 };
 
 enum { WD_CALLS_MAX = 4096 };
 
-struct wd_call *wd_calls_find(const struct wd_calls *c, struct upp_str id); /* NULL: not known */
+struct wd_call *wd_calls_find(const struct wd_calls *c, struct upp_str id); /* NULL: none */
 
-/* The one of this id, made if it is not known. NULL: err says why. */
+/* Finds or creates the call with this id. NULL: failed, see err. */
 struct wd_call *wd_calls_add(struct wd_calls *c, struct upp_str id, struct upp_str name, struct upp_err *err);
 
-void wd_calls_drop(struct wd_calls *c, struct wd_call *call); /* frees it */
+void wd_calls_drop(struct wd_calls *c, struct wd_call *call); /* removes and frees it */
 void wd_calls_done(struct wd_calls *c);
 
 #endif

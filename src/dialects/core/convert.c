@@ -1,4 +1,4 @@
-/* dialects/core/convert.c — from any dialect's document to any other's. */
+/* dialects/core/convert.c — see convert.h. */
 #include "dialects/core/convert.h"
 
 #include "base/err.h"
@@ -29,7 +29,7 @@ void wd_document_done(struct wd_document *d)
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */
 
-/* SplitMix64: numbers that look like random ones, the same for the same seed. */
+/* SplitMix64: pseudo-random numbers, the same for the same seed. */
 static uint64_t next_number(uint64_t *state)
 {
     return wb_mix(*state += 0x9e3779b97f4a7c15);
@@ -45,7 +45,7 @@ static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)
     return wb_arena_join(a, (struct upp_str[]){wb_cstr(prefix), wb_str(hex, sizeof hex)}, 2);
 }
 
-/* *utf8: see wj_read_opts; it may be NULL. */
+/* *utf8: see wj_read_opts; may be NULL. */
 static int read_json(struct wb_arena *a, struct upp_str text, yyjson_val **ret, bool *utf8, struct upp_err *err)
 {
     return wj_read(
@@ -54,14 +54,14 @@ static int read_json(struct wb_arena *a, struct upp_str text, yyjson_val **ret, 
         ret, err);
 }
 
-static int whose(const struct wd_document_ops **ops, yyjson_val *root, struct upp_err *err)
+static int find_ops(const struct wd_document_ops **ops, yyjson_val *root, struct upp_err *err)
 {
     if (!*ops)
         *ops = wd_document_detect(root);
     return *ops ? 0 : upp_fail(err, UPP_EINVALID, "no dialect knows this document: name one");
 }
 
-/* Writes the document back into nothing, to find what of it is not in the model. */
+/* Computes the residue: writes the document back, discards the output, and keeps what differs from the input. */
 static int compare(struct wd_document *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
@@ -78,7 +78,7 @@ static int compare(struct wd_document *d, struct upp_err *err)
         r = wj_writer_check(&l.w);
     if (r >= 0 && d->lifting.failed)
         r = upp_fail(err, -d->lifting.failed, "no room for all that the document said beside");
-    return r < 0 ? r : wd_residue_hang(&d->lifting, d->ops->name, err);
+    return r < 0 ? r : wd_residue_attach(&d->lifting, d->ops->name, err);
 }
 
 int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, struct upp_str text,
@@ -91,7 +91,7 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
         .ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .bytes = text.n, .seed = opts->seed, .ids = opts->seed};
     int r = read_json(&d->a, text, &d->root, NULL, err);
     if (r >= 0)
-        r = whose(&d->ops, d->root, err);
+        r = find_ops(&d->ops, d->root, err);
     if (r < 0)
         return r;
     d->doc.dialect = wb_cstr(d->ops->name);
@@ -116,42 +116,43 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-static void tell_residue(const struct wm_residue *list, uint32_t entry, struct upp_str to, struct upp_str told,
-                         struct wd_losses *losses)
+static void report_residue(const struct wm_residue *list, uint32_t entry, struct upp_str to, struct upp_str reported,
+                           struct wd_losses *losses)
 {
     for (const struct wm_residue *x = list; x; x = x->next) {
-        if (!x->json.n || wb_str_eq(x->dialect, to) || wb_str_eq(x->dialect, told))
+        if (!x->json.n || wb_str_eq(x->dialect, to) || wb_str_eq(x->dialect, reported))
             continue;
         const struct upp_str what[] = {UPP_STR("what "), wb_str_sub(x->dialect, 0, 32),
                                                UPP_STR(" says of its "), wb_str_sub(x->slot, 0, 32)};
-        wd_loss_add(losses, wd_loss_place(losses, entry), wb_arena_join(losses->a, what, WB_LEN(what)),
+        wd_loss_add(losses, wd_loss_pointer(losses, entry), wb_arena_join(losses->a, what, WB_LEN(what)),
                     UPP_STR("only its own dialect has a place for it"));
     }
 }
 
-/* What lies in the document for other dialects does not come along. `told`: of this one it was told already. */
-static void tell_residues(const struct wm_doc *doc, const struct wd_document_ops *to, struct upp_str told,
-                          struct wd_losses *losses)
+/* Reports the residue of other dialects, which is not written. The caller has reported that of the dialect
+ * `reported`. */
+static void report_residues(const struct wm_doc *doc, const struct wd_document_ops *to, struct upp_str reported,
+                            struct wd_losses *losses)
 {
-    tell_residue(doc->residue, WD_THREAD, wb_cstr(to->name), told, losses);
+    report_residue(doc->residue, WD_THREAD, wb_cstr(to->name), reported, losses);
     for (uint32_t i = 0; i < doc->entries.n; i++)
-        tell_residue(doc->entries.p[i].residue, i, wb_cstr(to->name), told, losses);
+        report_residue(doc->entries.p[i].residue, i, wb_cstr(to->name), reported, losses);
 }
 
 static int write_doc(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
-                     struct upp_str told, struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+                     struct upp_str reported, struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
     if (losses && !(to->carries && !opts->pure))
-        tell_residues(doc, to, told, losses);
+        report_residues(doc, to, reported, losses);
     WB_CLEANUP(wd_lowering_done)
     struct wd_lowering l = {.doc       = doc,
                             .losses    = losses,
                             .scratch   = WB_ARENA(WD_DOC_MEMORY),
                             .keep      = WB_ARENA(WD_DOC_MEMORY),
-                            .spare     = WB_BUF(WD_DOC_BYTES),
+                            .temp      = WB_BUF(WD_DOC_BYTES),
                             .now_ms    = opts->now_ms,
                             .view      = opts->view,
                             .target    = opts->target,
@@ -178,10 +179,10 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
 {
     wd_lost_sort(&d->lifting);
     if (losses && to != d->ops && !(to->carries && !(opts && opts->pure))) {
-        wd_lost_tell(&d->lifting, d->lifting.lost.p, d->lifting.lost.n, losses);
+        wd_lost_report(&d->lifting, d->lifting.lost.p, d->lifting.lost.n, losses);
         losses->more += d->lifting.lost_more;
     }
-    /* In most dialects it is no longer than that, and is never copied; failures stick. */
+    /* In most dialects the output fits into this and is never copied. A failure is sticky. */
     (void)wb_buf_reserve(out, WB_MIN(2 * d->bytes, (out->max - out->n) / 2));
     return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);
 }
@@ -195,7 +196,7 @@ int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, s
     return r < 0 ? r : 0;
 }
 
-/* All values lie in a row. */
+/* yyjson stores all values in one array. */
 static void check_texts(struct wd_problems *p, const struct wd_document_ops *ops)
 {
     for (yyjson_val *v = p->root, *end = unsafe_yyjson_get_next(v); v < end; v++)
@@ -210,7 +211,7 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
     bool        utf8 = false;
     int         r    = read_json(a, text, &root, &utf8, err);
     if (r >= 0)
-        r = whose(&ops, root, err);
+        r = find_ops(&ops, root, err);
     if (r < 0)
         return r;
     *problems = (struct wd_problems){.a = a, .root = root, .utf8 = utf8};

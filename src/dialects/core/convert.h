@@ -1,7 +1,7 @@
-/* dialects/core/convert.h — from any dialect's document to any other's.
+/* dialects/core/convert.h — converts a document from any dialect to any other.
  *
  *     struct wd_document d;
- *     r = wd_document_read(&d, NULL, text, &opts, &err);       NULL: find out which dialect it is
+ *     r = wd_document_read(&d, NULL, text, &opts, &err);       NULL: detect the dialect
  *     r = wd_document_write(&d, to, &opts, &out, &losses, &err);
  *     wd_document_done(&d);
  */
@@ -12,50 +12,51 @@
 
 struct wd_convert_opts {
     uint32_t       size;
-    int64_t        now_ms; /* for times that nobody has said */
-    uint64_t       seed;   /* of the ids that are made: the same gives the same */
-    struct upp_str agent;  /* reading: whose document it is, where it does not say */
-    struct upp_str view;   /* writing: for which agent; no text: as it was */
+    int64_t        now_ms; /* for missing times */
+    uint64_t       seed;   /* for generated ids: the same seed gives the same ids */
+    struct upp_str agent;  /* reading: the document's agent, if it names none */
+    struct upp_str view;   /* writing: the agent for whom it is written; empty: as it was */
     unsigned       target; /* writing: version of the dialect */
     bool           pure, no_system;
-    bool           forget; /* reading: residue is neither made nor reported; for whoever wants the model alone */
+    bool           forget; /* reading: neither computes nor reports residue, for callers that need only the model */
 };
 
 struct wd_document {
     const struct wd_document_ops *ops;
     struct wb_arena               a;
     yyjson_val                   *root;
-    size_t                        bytes; /* of its text */
+    size_t                        bytes; /* length of its text */
     struct wm_doc                 doc;
-    struct wd_problems            problems; /* that lifting met; validating is a step of its own */
+    struct wd_problems            problems; /* found by lifting; validation is a separate step */
     struct wd_lifting             lifting;
     uint64_t                      ids, seed;
 };
 
-/* All zero or read: wd_document_done may be called on both. `ops` NULL: detected. -UPP_EINVALID: no JSON, or no such
- * document, with the pointer. */
+/* wd_document_done accepts a zeroed or a read document. `ops` NULL: the dialect is detected. -UPP_EINVALID: not JSON,
+ * or not such a document; err has the pointer. */
 int  wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, struct upp_str text,
                       const struct wd_convert_opts *opts, struct upp_err *err) UPP_MUST_CHECK;
 void wd_document_done(struct wd_document *d);
 
-/* Adds the document to out. `losses` (all zero but its arena, or NULL) gets all that did not come along. */
+/* Appends the document to out. `losses` (zeroed except for its arena, or NULL) receives everything that was not
+ * converted. */
 int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Settles what was lost in `text`, which is the document as it was written in the dialect `to`: what does not come back
- * from there is told with its pointer, and what does is not. */
+/* Makes `losses` exact. `text` is the document as written in the dialect `to`: it is read back, every value that does
+ * not come back is reported with its pointer, and losses of values that do come back are removed. */
 int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
                         const struct wd_convert_opts *opts, struct wd_losses *losses,
                         struct upp_err *err) UPP_MUST_CHECK;
 
-/* Writes a document of the model that was not read from one: its entries are divided into turns. */
+/* Writes a document that was not read from one. Its entries must be divided into turns. */
 int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                  struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Whose document it is; *ret NULL: nobody knows it. -UPP_EINVALID: it is no JSON. */
+/* Detects the dialect; *ret NULL: unknown. -UPP_EINVALID: not JSON. */
 int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Every problem of a document. ops NULL: detected, and *ret is whose it is. */
+/* Collects every problem of a document. ops NULL: the dialect is detected. *ret is the dialect. */
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
                          struct wd_problems *problems, const struct wd_document_ops **ret,
                          struct upp_err *err) UPP_MUST_CHECK;

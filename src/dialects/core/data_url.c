@@ -6,7 +6,7 @@
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */
 
-/* Bytes as the model has them: padded, and of the standard alphabet. */
+/* Base64 as the model has it: padded, standard alphabet. */
 static bool is_base64(struct upp_str s)
 {
     size_t n = s.n;
@@ -20,7 +20,7 @@ static bool is_base64(struct upp_str s)
     return s.n % 4 == 0;
 }
 
-/* The bytes of "data:MIME;base64,..."; no text: it is another address, and stays one. */
+/* The base64 of "data:MIME;base64,..."; NULL: another URL, which stays as it is. */
 static struct upp_str data_of(struct upp_str url, struct upp_str mime)
 {
     static const struct upp_str scheme = UPP_STR_INIT("data:"), base64 = UPP_STR_INIT(";base64,");

@@ -1,8 +1,8 @@
-/* dialects/core/dialect.h — the languages in which the log can be spoken.
+/* dialects/core/dialect.h — stream encoders: a run's events as frames of a dialect.
  *
- * A stream encoder is a pure function of the events from the run's first one on and of its options: no clock, no random
- * numbers, no store. Whoever joins in the middle encodes from the start and drops. One event makes no, one or several
- * frames.
+ * An encoder's output depends only on its options and on the run's events from the first one on: no clock, no random
+ * numbers, no store. A client that joins in the middle is served by encoding from the start and dropping frames. One
+ * event gives zero or more frames.
  */
 #ifndef WD_DIALECT_H
 #define WD_DIALECT_H
@@ -14,7 +14,7 @@
 /* One frame: text between two blank lines of SSE, or one line of JSON lines. */
 struct wd_frame {
     const char *name;    /* of the SSE event; NULL: none */
-    size_t      from, n; /* of its data in wd_frames.text: one line of JSON, or a word like [DONE] */
+    size_t      from, n; /* its data in wd_frames.text: one line of JSON, or a word like [DONE] */
 };
 
 struct wd_frames {
@@ -29,29 +29,29 @@ void wd_frames_done(struct wd_frames *f);
 struct wd_stream_opts {
     uint32_t size;
     unsigned target;   /* ui: 5, 6 or 7; 0: 6 */
-    bool     children; /* show the events of child runs too, where the dialect can */
+    bool     children; /* include events of child runs, if the dialect can */
     /* agentapi */
-    bool                  uncreated;    /* no message is "created" before it is in progress */
-    struct upp_str        session;      /* its id; no text: not said */
-    const struct upp_str *client_tools; /* whose calls are for the client; they live as long as the encoder */
+    bool                  uncreated;    /* omit the "created" event of messages */
+    struct upp_str        session;      /* its id; NULL: written as null */
+    const struct upp_str *client_tools; /* tools whose calls the client executes; must outlive the encoder */
     size_t                n_client_tools;
 
-    /* assistants: of the run, what no event says. The text lives as long as the encoder. */
+    /* assistants: properties of the run that no event has. The texts must outlive the encoder. */
     struct wb_uuid thread;
-    int64_t        created_ms; /* 0: as the first event */
-    struct upp_str options;    /* JSON: what the request said of it; no text: nothing */
+    int64_t        created_ms; /* 0: that of the first event */
+    struct upp_str options;    /* JSON: the run's members of the request; empty: none */
 };
 
-/* Stateless table of a live stream; the state of one encoder is `state_size` bytes, cleared. */
+/* A stream encoder. The state of one instance is `state_size` zeroed bytes. */
 struct wd_stream_ops {
     const char *name; /* "uap" */
     size_t      state_size;
-    const char *headers;    /* extra HTTP headers, each with CRLF; "" : none */
-    bool        of_the_run; /* it wants what the options say of the run */
+    const char *headers;    /* extra HTTP headers, each with CRLF; "": none */
+    bool        of_the_run; /* it needs the run's properties in the options */
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);
     /* Adds the frames of one event. */
     int (*event)(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err);
-    /* The run waits: has the stream come to an end with it? NULL: always. */
+    /* The run waits: does the stream end here? NULL: always. */
     bool (*paused)(const void *state);
     void (*done)(void *state); /* frees; NULL: nothing to free */
 };
@@ -59,6 +59,6 @@ struct wd_stream_ops {
 extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi;
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
-const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a settled order; NULL: no more */
+const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a fixed order; NULL: no more */
 
 #endif

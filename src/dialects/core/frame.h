@@ -5,7 +5,8 @@
  *     ...
  *     return wd_out_check(&o);
  *
- * Sticky, as buffers are: after the first failure nothing more is added, and one check at the end of the event answers.
+ * Failures are sticky, as in buffers: after the first one nothing more is added, and one check at the end of the event
+ * suffices.
  */
 #ifndef WD_FRAME_H
 #define WD_FRAME_H
@@ -18,10 +19,10 @@
 struct wd_out {
     struct wd_frames *to;
     struct wj_writer  w;
-    size_t            from;  /* of the open frame */
-    struct upp_str    aside; /* uap: the phase of the scaffolding that is said; no text: none */
+    size_t            from;  /* start of the open frame */
+    struct upp_str    aside; /* uap: the phase, if the output is scaffolding; empty: it is not */
 
-    const struct uap_caller *caller; /* uap: of the child whose event it is; NULL: none */
+    const struct uap_caller *caller; /* uap: if it is a child's event, the child's caller; NULL: none */
 };
 
 static inline void wd_out_init(struct wd_out *o, struct wd_frames *to, struct upp_err *err)
@@ -35,7 +36,7 @@ static inline void wd_out_init(struct wd_out *o, struct wd_frames *to, struct up
 
 int wd_out_check(struct wd_out *o) UPP_MUST_CHECK;
 
-/* Bytes that are known to be right JSON, in the middle of a frame; no comma before them. */
+/* Adds valid JSON in the middle of a frame, without a comma before it. */
 static inline void wd_add(struct wd_out *o, struct upp_str s)
 {
     if (wj_room(&o->w, s.n)) {
@@ -44,8 +45,7 @@ static inline void wd_add(struct wd_out *o, struct upp_str s)
     }
 }
 
-/* The frame begins with `head`. The next name or value written is taken for the first in what head opened, unless head
- * ends behind a value: then wd_more. */
+/* Begins a frame with `head`. The next name or value gets no comma; call wd_more if `head` ends with a value. */
 static inline void wd_frame_open(struct wd_out *o, struct upp_str head)
 {
     o->from    = o->w.out->n;
@@ -59,7 +59,7 @@ static inline void wd_more(struct wd_out *o)
     o->w.comma = true;
 }
 
-void wd_frame_push(struct wd_out *o); /* slow path of: */
+void wd_frame_push(struct wd_out *o); /* slow path of wd_frame_close */
 
 static inline void wd_frame_close(struct wd_out *o, struct upp_str tail)
 {
@@ -71,7 +71,7 @@ static inline void wd_frame_close(struct wd_out *o, struct upp_str tail)
         wd_frame_push(o);
 }
 
-/* Members of the object that is open. */
+/* Members of the open object. */
 void               wd_str(struct wd_out *o, const char *name, struct upp_str value);
 void               wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value);
 static inline void wd_end(struct wd_out *o, char bracket)
@@ -79,10 +79,10 @@ static inline void wd_end(struct wd_out *o, char bracket)
     wj_write_close(&o->w, bracket);
 }
 
-/* "running": enum wm_status as these dialects spell it. */
+/* "running": the name of an enum wm_status in these dialects. */
 const char *wd_status_word(uint8_t status);
 
-/* How JSON inside is read: it is as long as all frames, and as deep, as can be. */
+/* For reading JSON texts inside events: as long as all frames, and the maximum depth. */
 extern const struct wj_read_opts wd_json_opts;
 
 static inline bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text) /* see wm_json_write */
@@ -90,7 +90,7 @@ static inline bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct up
     return wm_json_write(&o->w, scratch, &wd_json_opts, text);
 }
 
-/* The same; what is no JSON is written as a string, no text as null. */
+/* The same; invalid JSON is written as a string, NULL as null. */
 void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);
 
 #endif

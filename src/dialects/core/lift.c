@@ -1,4 +1,4 @@
-/* dialects/core/lift.c — what every lift does: agents, entries and their parts, and the texts of values. */
+/* dialects/core/lift.c — see lift.h. */
 #include "dialects/core/lift.h"
 
 #include "base/err.h"
@@ -12,7 +12,7 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
 {
     id = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
     struct wm_doc_agent a = {.id = id, .name = name.p ? name : id};
-    for (size_t i = 0; i < l->doc->agents.n; i++) /* by its id alone: another may be called so */
+    for (size_t i = 0; i < l->doc->agents.n; i++) /* by id only: another agent may have this id as its name */
         if (wb_str_eq(l->doc->agents.p[i].id, id)) {
             *ret = (uint32_t)i;
             return 0;
@@ -22,7 +22,7 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
 
 void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects)
 {
-    /* Where there is no room at once there may be later, or it is told then. */
+    /* If a reservation fails, a later push succeeds or reports it. */
     (void)wb_vec_reserve(&l->doc->turns, WB_MIN(turns, (size_t)WM_DOC_ENTRIES));
     (void)wb_vec_reserve(&l->doc->entries, WB_MIN(entries, (size_t)WM_DOC_ENTRIES));
     (void)wb_vec_reserve(&l->anchors, WB_MIN(objects, (size_t)WM_DOC_ENTRIES));
@@ -40,17 +40,17 @@ void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m
         m->time_ms = wb_time_ms(&t);
 }
 
-/* Many entries are of one moment, in the same words. */
+/* Many consecutive entries have the same time. */
 static void set_time(struct wd_lifting *l, struct upp_str time, struct upp_message *m)
 {
-    if (time.p && l->said.p && wb_str_eq(time, l->said)) {
+    if (time.p && l->last_time.p && wb_str_eq(time, l->last_time)) {
         m->time_text = time;
-        m->time_ms   = l->said_ms;
+        m->time_ms   = l->last_time_ms;
         return;
     }
     wd_entry_time(time, l->now_ms, m);
-    l->said    = time;
-    l->said_ms = m->time_ms;
+    l->last_time    = time;
+    l->last_time_ms = m->time_ms;
 }
 
 struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t agent, struct upp_str time,
@@ -111,7 +111,7 @@ uint64_t wd_number_of(struct upp_str number)
 
 bool wd_is_plain_number(struct upp_str number)
 {
-    enum { DIGITS = 19 }; /* as many are a number of 64 bits, whatever they are */
+    enum { DIGITS = 19 }; /* any number of so many digits fits into 64 bits */
     size_t i = 0;
     while (i < number.n && number.p[i] >= '0' && number.p[i] <= '9')
         i++;

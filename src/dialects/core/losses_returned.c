@@ -1,11 +1,11 @@
-/* dialects/core/losses_returned.c — what of a document does not come back from what was written of it.
+/* dialects/core/losses_returned.c — finds what of a document does not come back from the converted text.
  *
- * The last word on losses, whatever the dialects say themselves: the text is read again, written in the document's own
- * dialect and held against what was read. What is missing there, or is another value, is lost and told with its
- * pointer; what was told of and came back was no loss. New members do not count, nor does another spelling of the same
- * moment or number, nor null for a member that is not there.
+ * This overrides the losses that dialects report: the text is read again, written in the document's own dialect and
+ * compared with what was read. What is missing or has another value is reported as a loss with its pointer; a reported
+ * loss that came back is removed. Ignored are new members, another spelling of the same time or number, and null for an
+ * absent member.
  *
- * Recurses once a level: values are at most WD_DOC_DEPTH deep.
+ * Recurses once per level; values are at most WD_DOC_DEPTH deep.
  */
 #include <stdlib.h>
 
@@ -19,18 +19,18 @@
 #include "json/value.h"
 
 enum {
-    AHEAD = 8, /* items of a list among which one is looked for that is not where it was */
-    ALIKE = 4, /* it is the same one where no more than this part of its values differs */
+    AHEAD = 8, /* how many items ahead a moved list item is searched for */
+    ALIKE = 4, /* it is the same item if at most 1/ALIKE of its values differ */
 };
 
-struct returning {
+struct round_trip {
     struct wd_document *d;
-    struct wd_anchor  **anchors; /* by their objects */
-    uint8_t            *touched; /* a bit for each entry: something of its object is lost */
+    struct wd_anchor  **anchors; /* sorted by object */
+    uint8_t            *touched; /* one bit per entry: something of its object is lost */
     bool                any;
-    WB_VEC(yyjson_val *) lost; /* in the order of the document */
+    WB_VEC(yyjson_val *) lost; /* in document order */
     size_t more;
-    bool   dry; /* it is only counted */
+    bool   dry; /* only count */
     size_t count;
     int    failed;
 };
@@ -41,8 +41,8 @@ static int by_wire(const void *a, const void *b)
     return (x->wire > y->wire) - (x->wire < y->wire);
 }
 
-/* The objects that v is, and the entries that they became. */
-static void touch(struct returning *x, yyjson_val *v)
+/* Marks the entries that v became, if it is an anchored object. */
+static void touch(struct round_trip *x, yyjson_val *v)
 {
     size_t low = 0, high = x->d->lifting.anchors.n;
     while (low < high) {
@@ -60,14 +60,14 @@ static void touch(struct returning *x, yyjson_val *v)
     }
 }
 
-static bool is_anchor(const struct returning *x, const yyjson_val *v)
+static bool is_anchor(const struct round_trip *x, const yyjson_val *v)
 {
     const struct wd_lifting *l = &x->d->lifting;
     size_t                   i = (size_t)(v - l->root);
     return l->elsewhere && (l->elsewhere[i / 8] >> i % 8 & 1);
 }
 
-static void lose(struct returning *x, yyjson_val *v)
+static void lose(struct round_trip *x, yyjson_val *v)
 {
     if (x->dry) {
         x->count++;
@@ -89,7 +89,7 @@ static bool same_moment(struct upp_str a, struct upp_str b)
            wb_time_cmp(&x, &y) == 0;
 }
 
-static bool same_scalar(struct returning *x, yyjson_val *was, yyjson_val *is)
+static bool same_scalar(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     if (unsafe_yyjson_get_type(was) != unsafe_yyjson_get_type(is))
         return false;
@@ -101,14 +101,14 @@ static bool same_scalar(struct returning *x, yyjson_val *was, yyjson_val *is)
     return r > 0;
 }
 
-static void compare(struct returning *x, yyjson_val *was, yyjson_val *is);
+static void compare(struct round_trip *x, yyjson_val *was, yyjson_val *is);
 
-/* How many values of it differ. */
-static size_t differences(struct returning *x, yyjson_val *was, yyjson_val *is)
+/* Counts the values of `was` that differ. */
+static size_t differences(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
-    struct returning before = *x;
-    x->dry                  = true;
-    x->count                = 0;
+    struct round_trip before = *x;
+    x->dry                   = true;
+    x->count                 = 0;
     compare(x, was, is);
     size_t n = x->count;
     x->dry   = before.dry;
@@ -121,8 +121,8 @@ static size_t values_of(yyjson_val *v)
     return unsafe_yyjson_is_ctn(v) ? v->uni.ofs / sizeof *v : 1;
 }
 
-/* Which of the next items it is; `rest`: none of them. */
-static size_t look_ahead(struct returning *x, yyjson_val *item, yyjson_val *next, size_t rest)
+/* Which of the next items is the same one; `rest`: none. */
+static size_t look_ahead(struct round_trip *x, yyjson_val *item, yyjson_val *next, size_t rest)
 {
     size_t best = rest, least = values_of(item) / ALIKE + 1;
     for (size_t i = 0; i < AHEAD && i < rest && least; i++, next = unsafe_yyjson_get_next(next)) {
@@ -135,7 +135,7 @@ static size_t look_ahead(struct returning *x, yyjson_val *item, yyjson_val *next
     return best;
 }
 
-static void compare_objects(struct returning *x, yyjson_val *was, yyjson_val *is)
+static void compare_objects(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *key = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(is),
                *end = unsafe_yyjson_get_next(is);
@@ -143,7 +143,7 @@ static void compare_objects(struct returning *x, yyjson_val *was, yyjson_val *is
         yyjson_val *found = next < end && wj_named(next, wj_text(key)) ? next + 1 : wd_residue_member(is, wj_text(key));
         if (found)
             next = unsafe_yyjson_get_next(found);
-        if (wj_named(key, UPP_STR("x_weft"))) /* what was carried for others is no part of what it says */
+        if (wj_named(key, UPP_STR("x_weft"))) /* residue of other dialects is not content */
             continue;
         if (found)
             compare(x, key + 1, found);
@@ -152,12 +152,12 @@ static void compare_objects(struct returning *x, yyjson_val *was, yyjson_val *is
     }
 }
 
-/* Lists of one length are compared item by item; else an item may have gone, or one have come. */
-static void compare_lists(struct returning *x, yyjson_val *was, yyjson_val *is)
+/* Lists of equal length are compared item by item; otherwise items may be missing or new. */
+static void compare_lists(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     size_t      n = unsafe_yyjson_get_len(was), rest = unsafe_yyjson_get_len(is);
     yyjson_val *item = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(is);
-    if (x->dry && n != rest) { /* nobody looks ahead within looking ahead: that would be without end */
+    if (x->dry && n != rest) { /* no look-ahead within look-ahead: the cost would be exponential */
         lose(x, was);
         return;
     }
@@ -174,7 +174,7 @@ static void compare_lists(struct returning *x, yyjson_val *was, yyjson_val *is)
     }
 }
 
-static void compare(struct returning *x, yyjson_val *was, yyjson_val *is)
+static void compare(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     size_t before = x->lost.n + x->more;
     if (!unsafe_yyjson_is_ctn(was) || unsafe_yyjson_get_type(was) != unsafe_yyjson_get_type(is)) {
@@ -188,8 +188,9 @@ static void compare(struct returning *x, yyjson_val *was, yyjson_val *is)
         touch(x, was);
 }
 
-/* One that stood alone, or was the list of another, may come back as a list: that is told, and looked into. */
-static void compare_roots(struct returning *x, yyjson_val *was, yyjson_val *is)
+/* An object may come back as a list: of itself, or the list that it had as a member. Reports that, and compares the
+ * content. */
+static void compare_roots(struct round_trip *x, yyjson_val *was, yyjson_val *is)
 {
     yyjson_val *key, *value, *first = yyjson_arr_get_first(is);
     size_t      i, n;
@@ -211,38 +212,38 @@ static void compare_roots(struct returning *x, yyjson_val *was, yyjson_val *is)
     }
 }
 
-/* ---- Telling ------------------------------------------------------------------------------------------------ */
+/* ---- Reporting ---------------------------------------------------------------------------------------------- */
 
-/* What a dialect said itself, of an entry or of the thread, stays where something of that is lost indeed. */
-static bool stands(const struct returning *x, const struct wd_loss *loss)
+/* A loss that a dialect reported for an entry or for the thread stays if something of that is really lost. */
+static bool still_applies(const struct round_trip *x, const struct wd_loss *loss)
 {
     static const struct upp_str entries = UPP_STR_INIT("entries/");
     uint64_t                    i;
     if (!loss->pointer.n)
         return x->any;
     if (!wb_str_starts(loss->pointer, entries) || !wb_str_u64(wb_str_sub(loss->pointer, entries.n, SIZE_MAX), &i))
-        return false; /* told anew */
+        return false; /* reported again, with its pointer */
     return i < x->d->doc.entries.n && (x->touched[i / 8] >> i % 8 & 1);
 }
 
-static void tell(struct returning *x, struct wd_losses *losses)
+static void report(struct round_trip *x, struct wd_losses *losses)
 {
-    struct wd_losses said = *losses;
+    struct wd_losses reported = *losses;
     memset(&losses->list, 0, sizeof losses->list);
-    wd_lost_tell(&x->d->lifting, x->lost.p, x->lost.n, losses);
+    wd_lost_report(&x->d->lifting, x->lost.p, x->lost.n, losses);
     losses->more = x->more;
-    for (size_t i = 0; i < said.list.n; i++)
-        if (stands(x, &said.list.p[i]))
-            wd_loss_add(losses, said.list.p[i].pointer, said.list.p[i].what, said.list.p[i].why);
-    wd_losses_done(&said);
+    for (size_t i = 0; i < reported.list.n; i++)
+        if (still_applies(x, &reported.list.p[i]))
+            wd_loss_add(losses, reported.list.p[i].pointer, reported.list.p[i].what, reported.list.p[i].why);
+    wd_losses_done(&reported);
 }
 
-static void returning_done(struct returning *x)
+static void round_trip_done(struct round_trip *x)
 {
     wb_vec_done(&x->lost);
 }
 
-static int prepare(struct returning *x, struct upp_err *err)
+static int prepare(struct round_trip *x, struct upp_err *err)
 {
     struct wd_lifting *l = &x->d->lifting;
     x->anchors           = wb_new_n(&x->d->a, struct wd_anchor *, l->anchors.n + 1);
@@ -256,27 +257,27 @@ static int prepare(struct returning *x, struct upp_err *err)
     return 0;
 }
 
-/* The text as a document of the first dialect again. */
+/* Converts the text back to the dialect of d. */
 static int write_back(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
                       const struct wd_convert_opts *opts, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document there = {0};
-    struct wd_convert_opts plain = {.size = sizeof plain, .now_ms = opts->now_ms, .seed = opts->seed};
-    plain.agent                  = opts->agent;
-    int r                        = wd_document_read(&there, to, text, &plain, err);
-    return r < 0 ? r : wd_document_write(&there, d->ops, &plain, out, NULL, err);
+    struct wd_convert_opts again = {.size = sizeof again, .now_ms = opts->now_ms, .seed = opts->seed};
+    again.agent                  = opts->agent;
+    int r                        = wd_document_read(&there, to, text, &again, err);
+    return r < 0 ? r : wd_document_write(&there, d->ops, &again, out, NULL, err);
 }
 
 int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
                         const struct wd_convert_opts *opts, struct wd_losses *losses, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena   a    = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf       back = WB_BUF(2u * WD_DOC_BYTES);
-    WB_CLEANUP(returning_done) struct returning x    = {.d = d};
-    struct upp_err                              why  = {0};
-    yyjson_val                                 *is;
-    int                                         r = write_back(d, to, text, opts, &back, &why);
-    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) { /* nothing of it, then */
+    WB_CLEANUP(wb_arena_done) struct wb_arena     a    = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf         back = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(round_trip_done) struct round_trip x    = {.d = d};
+    struct upp_err                                why  = {0};
+    yyjson_val                                   *is;
+    int                                           r = write_back(d, to, text, opts, &back, &why);
+    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) { /* nothing comes back */
         wd_loss_add(losses, UPP_STR(""), UPP_STR("all of it"), wb_cstr(why.msg));
         return 0;
     }
@@ -293,6 +294,6 @@ int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to,
     compare_roots(&x, d->root, is);
     if (x.failed)
         return upp_fail(err, UPP_ENOMEM, "no memory to compare");
-    tell(&x, losses);
+    report(&x, losses);
     return losses->failed ? upp_fail(err, UPP_ENOMEM, "no memory for losses") : 0;
 }

@@ -1,7 +1,6 @@
-/* dialects/core/losses_unsupported.c — what of a document a dialect has no words for, told as losses.
+/* dialects/core/losses_unsupported.c — reports as losses what a dialect cannot express outside of messages.
  *
- * Of messages and turns a dialect says itself what it cannot say; this is about what stands beside them, and is the
- * same for all who lack it.
+ * Each dialect reports its own losses in messages; these are the same for all dialects that lack a member.
  */
 #include "dialects/core/writer.h"
 
@@ -34,7 +33,7 @@ static void of_agents(struct wd_lowering *l)
         wd_lose(l, WD_THREAD, "agents that say nothing", "they are named only where they speak");
 }
 
-/* The members of a turn, and what was submitted at once. */
+/* A turn's own members, and that several prompts were one submission. */
 static void of_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
     if (t->id.p || t->run.p || t->started.p || t->ended.p || t->partial || t->has_usage)
@@ -43,7 +42,7 @@ static void of_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
         wd_lose(l, t->first, "that prompts were submitted at once", "there are messages alone");
 }
 
-/* Of entries that have no message of their own. */
+/* For dialects whose entries are not objects of their own. */
 static void of_entries(struct wd_lowering *l, const struct wm_doc_turn *t, unsigned what)
 {
     const struct wm_doc_entry *first = &l->doc->entries.p[t->first];

@@ -1,4 +1,4 @@
-/* dialects/core/open_message.c — the message that is being said. */
+/* dialects/core/open_message.c — see open_message.h. */
 #include "dialects/core/open_message.h"
 
 #include <inttypes.h>

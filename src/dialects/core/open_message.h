@@ -1,8 +1,8 @@
-/* dialects/core/open_message.h — the message that is being said, as an encoder has to remember it.
+/* dialects/core/open_message.h — an encoder's state of the message that is streaming.
  *
- * Of each part: its kind, whether it is open, and the bytes that stand before the text of each of its deltas (they are
- * the same for all of them). What breaks the contract of events (a delta of a part that is not open) is -UPP_EBUG and
- * names the event: no encoder can make sense of it.
+ * Each part has its kind, its state, and the bytes before the text of its deltas, which are the same for all of them.
+ * Events that break the contract (a delta of a part that is not open) fail with -UPP_EBUG, and the message names the
+ * event.
  */
 #ifndef WD_OPEN_H
 #define WD_OPEN_H
@@ -18,8 +18,8 @@ enum wd_part_state { WD_UNSEEN, WD_OPEN, WD_CLOSED };
 struct wd_part {
     uint8_t  state;
     uint8_t  kind;  /* enum upp_part_kind */
-    bool     shown; /* its beginning was sent */
-    bool     said;  /* and some of its text */
+    bool     shown; /* its start was sent */
+    bool     said;  /* and some text of it */
     uint32_t head, n_head;
 };
 
@@ -36,18 +36,18 @@ void wd_open_init(struct wd_open *m);
 void wd_open_done(struct wd_open *m);
 
 int  wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
-void wd_open_end(struct wd_open *m); /* forgets all parts */
+void wd_open_end(struct wd_open *m); /* drops all parts */
 
-/* PART_OPEN: the part, now open. */
+/* PART_OPEN: opens the part. */
 int wd_open_part(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* DELTA, PART_CLOSE: a part that is open. */
+/* DELTA, PART_CLOSE: finds the open part. */
 int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* What stands before the text of each of a part's deltas is written once, in the buffer at hand: keeps what the open
- * frame has as the part's head, and takes it out of the buffer. */
+/* Moves the open frame, which is everything before the text of a delta, out of the output buffer: it becomes the part's
+ * head and is copied for each delta. */
 int wd_open_head(struct wd_open *m, struct wd_part *p, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 
 static inline struct upp_str wd_open_head_of(const struct wd_open *m, const struct wd_part *p)
@@ -55,7 +55,7 @@ static inline struct upp_str wd_open_head_of(const struct wd_open *m, const stru
     return wb_str(m->heads.p + p->head, p->n_head);
 }
 
-/* The part of this index, or NULL where the stream did not open it. */
+/* The part with this index; NULL: the stream did not open it. */
 static inline struct wd_part *wd_open_at(struct wd_open *m, size_t index)
 {
     return m->open && index < m->parts.n && m->parts.p[index].state ? &m->parts.p[index] : NULL;

@@ -1,11 +1,11 @@
-/* dialects/core/reader.c — reading a document: its problems, its anchors, and what of it is left over. */
+/* dialects/core/reader.c — reading a document: its problems, anchors and residue. */
 #include "base/err.h"
 #include "dialects/core/writer.h"
 #include "dialects/core/residue.h"
 #include "json/pointer.h"
 #include "json/value.h"
 
-enum { NEAR = 4 };
+enum { LINEAR_TRIES = 4 };
 
 void wd_lifting_done(struct wd_lifting *l)
 {
@@ -34,20 +34,20 @@ void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *ru
 {
     char              text[512];
     struct wj_pointer pointer;
-    struct upp_err    said;
+    struct upp_err    formatted;
     va_list           args;
     va_start(args, fmt);
-    (void)wb_vfail(&said, UPP_EINVALID, fmt, args);
+    (void)wb_vfail(&formatted, UPP_EINVALID, fmt, args);
     va_end(args);
     wj_pointer_init(&pointer, text, sizeof text);
-    if (at && p->list.n < WD_MAX_PROBLEMS) /* finding it costs a walk */
+    if (at && p->list.n < WD_MAX_PROBLEMS) /* finding it takes a walk */
         wj_pointer_find(&pointer, p->root, at);
-    wd_problem_at(p, severity, rule, text, said.msg);
+    wd_problem_at(p, severity, rule, text, formatted.msg);
 }
 
 /* ---- Anchors --------------------------------------------------------------------------------------------- */
 
-static size_t place_of(const struct wd_lifting *l, const yyjson_val *v)
+static size_t value_index(const struct wd_lifting *l, const yyjson_val *v)
 {
     return (size_t)(v - l->root);
 }
@@ -66,7 +66,7 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
         wj_pointer_err(err, l->root, wire);
         return r;
     }
-    l->elsewhere[place_of(l, wire) / 8] |= (uint8_t)(1u << place_of(l, wire) % 8);
+    l->elsewhere[value_index(l, wire) / 8] |= (uint8_t)(1u << value_index(l, wire) % 8);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static bool is_at(const struct wd_anchor *a, uint32_t entry, const char *slot)
     return a->entry == entry && (a->slot == slot || strcmp(a->slot, slot) == 0);
 }
 
-/* Most entries have few. */
+/* Links the anchors of each entry into a list: most entries have few. */
 static bool make_first(struct wd_lifting *l)
 {
     size_t n = l->doc->entries.n;
@@ -89,8 +89,8 @@ static bool make_first(struct wd_lifting *l)
     return l->first;
 }
 
-/* Where the search for it begins. */
-static size_t index_of(const struct wd_lifting *l, uint32_t entry, const char *slot)
+/* Where the search begins in the hash table. */
+static size_t bucket_of(const struct wd_lifting *l, uint32_t entry, const char *slot)
 {
     uint64_t h = (entry + 1ull) * 0x9e3779b97f4a7c15;
     for (; *slot; slot++)
@@ -98,7 +98,7 @@ static size_t index_of(const struct wd_lifting *l, uint32_t entry, const char *s
     return (size_t)(h ^ h >> 32) & (l->index_n - 1);
 }
 
-/* All of them at once: they are made before the first one is asked for. At most half of it is filled. */
+/* Built at once: all anchors are added before the first lookup. At most half full. */
 static bool make_index(struct wd_lifting *l)
 {
     for (l->index_n = 16; l->index_n < 2 * l->anchors.n; l->index_n *= 2)
@@ -107,7 +107,7 @@ static bool make_index(struct wd_lifting *l)
     if (!l->index)
         return false;
     for (size_t i = 0; i < l->anchors.n; i++) {
-        size_t k = index_of(l, l->anchors.p[i].entry, l->anchors.p[i].slot);
+        size_t k = bucket_of(l, l->anchors.p[i].entry, l->anchors.p[i].slot);
         while (l->index[k])
             k = (k + 1) & (l->index_n - 1);
         l->index[k] = (uint32_t)i + 1;
@@ -115,20 +115,20 @@ static bool make_index(struct wd_lifting *l)
     return true;
 }
 
-/* One of an entry that has very many. */
+/* For entries with many anchors. */
 static struct wd_anchor *find_in_index(struct wd_lifting *l, uint32_t entry, const char *slot)
 {
     if (!l->index && !make_index(l)) {
         l->failed = -UPP_ENOMEM;
         return NULL;
     }
-    for (size_t k = index_of(l, entry, slot); l->index[k]; k = (k + 1) & (l->index_n - 1))
+    for (size_t k = bucket_of(l, entry, slot); l->index[k]; k = (k + 1) & (l->index_n - 1))
         if (is_at(&l->anchors.p[l->index[k] - 1], entry, slot))
             return &l->anchors.p[l->index[k] - 1];
     return NULL;
 }
 
-/* The first of an entry, plus 1; 0: none. */
+/* Index + 1 of the entry's first anchor; 0: none. */
 static uint32_t first_of(struct wd_lifting *l, uint32_t entry)
 {
     if (l->first || make_first(l))
@@ -148,13 +148,13 @@ const char *wd_anchor_like(struct wd_lifting *l, uint32_t entry, const char *pre
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
 {
     uint32_t at = first_of(l, entry);
-    for (unsigned tries = 0; at && tries < NEAR; tries++, at = l->anchors.p[at - 1].next)
+    for (unsigned tries = 0; at && tries < LINEAR_TRIES; tries++, at = l->anchors.p[at - 1].next)
         if (is_at(&l->anchors.p[at - 1], entry, slot))
             return &l->anchors.p[at - 1];
     return at ? find_in_index(l, entry, slot) : NULL;
 }
 
-/* ---- What is left over ------------------------------------------------------------------------------------ */
+/* ---- Residue ---------------------------------------------------------------------------------------------- */
 
 static void lost(void *arg, yyjson_val *value)
 {
@@ -167,10 +167,10 @@ static void lost(void *arg, yyjson_val *value)
 
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)
 {
-    size_t              from = w->out->n; /* behind what is there, for as long as it takes */
-    size_t              i    = place_of(l, anchor->wire);
+    size_t              from = w->out->n; /* the buffer's end is used temporarily */
+    size_t              i    = value_index(l, anchor->wire);
     struct wd_elsewhere at   = {.root = l->root, .bits = l->elsewhere};
-    l->elsewhere[i / 8] &= (uint8_t) ~(1u << i % 8); /* it is here */
+    l->elsewhere[i / 8] &= (uint8_t) ~(1u << i % 8); /* the object itself is compared */
     int r = wd_residue_make(anchor->wire, fresh, &at, w->out, lost, l, w->err);
     l->elsewhere[i / 8] |= (uint8_t)(1u << i % 8);
     if (r > 0) {
@@ -182,7 +182,7 @@ void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_va
         wj_writer_fail(w, r);
 }
 
-int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *err)
+int wd_residue_attach(struct wd_lifting *l, const char *dialect, struct upp_err *err)
 {
     for (size_t i = 0; i < l->anchors.n; i++) {
         const struct wd_anchor *a = &l->anchors.p[i];

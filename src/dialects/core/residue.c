@@ -1,13 +1,13 @@
-/* dialects/core/residue.c — making residue by comparing.
+/* dialects/core/residue.c — computes residue by comparison.
  *
- * Recurses once a level of what differs; values are at most WD_DOC_DEPTH deep.
+ * Recurses once per level that differs; values are at most WD_DOC_DEPTH deep.
  */
 #include "dialects/core/residue.h"
 
 #include "base/err.h"
 #include "json/value.h"
 
-enum { MEMBERS = 64 }; /* of an object that is looked into: a larger one is kept whole where it differs */
+enum { MEMBERS = 64 }; /* of an object that is compared by member: a larger one that differs is stored whole */
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static bool has_text(yyjson_val *v) /* a string or a number */
     return type == YYJSON_TYPE_STR || type == YYJSON_TYPE_RAW;
 }
 
-/* Token for token the same? What is in a container lies behind it in memory, in order: no recursion. */
+/* Equal token for token? yyjson stores the content of a container right after it, in order: no recursion. */
 static bool same_tokens(yyjson_val *a, yyjson_val *b)
 {
     size_t n = is_container(a) ? a->uni.ofs / sizeof *a : 1;
@@ -39,7 +39,6 @@ static bool same_tokens(yyjson_val *a, yyjson_val *b)
     return true;
 }
 
-/* Of its tokens; never 0, and small enough to be any reader's number. */
 uint64_t wd_residue_hash(yyjson_val *v)
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -53,7 +52,6 @@ uint64_t wd_residue_hash(yyjson_val *v)
     return h ? h : 1;
 }
 
-/* The last member of that name: the one that counts. NULL: none. */
 yyjson_val *wd_residue_member(yyjson_val *obj, struct upp_str name)
 {
     yyjson_val *found = NULL, *key = unsafe_yyjson_get_first(obj);
@@ -78,13 +76,13 @@ static bool is_elsewhere(const struct making *m, const yyjson_val *v)
     return m->elsewhere->bits && (m->elsewhere->bits[i / 8] >> i % 8 & 1);
 }
 
-/* As the model says: most are, and it is one byte. */
-static void as_said(struct making *m)
+/* The most frequent node, so it is one byte. */
+static void put_same(struct making *m)
 {
     wj_write_raw(&m->w, "0", 1);
 }
 
-static void left(struct making *m, yyjson_val *was)
+static void put_left_over(struct making *m, yyjson_val *was)
 {
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("l"));
@@ -94,7 +92,7 @@ static void left(struct making *m, yyjson_val *was)
         m->lost(m->arg, was);
 }
 
-static void kept(struct making *m, yyjson_val *was, yyjson_val *fresh)
+static void put_differing(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("k"));
@@ -105,7 +103,7 @@ static void kept(struct making *m, yyjson_val *was, yyjson_val *fresh)
         m->lost(m->arg, was);
 }
 
-/* Where writing was, to take it back. */
+/* A position of the writer, to go back to. */
 struct mark {
     size_t n;
     bool   comma;
@@ -116,7 +114,7 @@ static struct mark mark_of(const struct making *m)
     return (struct mark){m->w.out->n, m->w.comma};
 }
 
-static void back_to(struct making *m, struct mark at)
+static void rewind_to(struct making *m, struct mark at)
 {
     m->w.out->n = WB_MIN(m->w.out->n, at.n);
     m->w.comma  = at.comma;
@@ -124,7 +122,6 @@ static void back_to(struct making *m, struct mark at)
 
 static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh);
 
-/* A member of that name comes later: then this one does not count. */
 bool wd_residue_comes_again(yyjson_val *key, size_t behind)
 {
     yyjson_val *next = key;
@@ -136,18 +133,18 @@ bool wd_residue_comes_again(yyjson_val *key, size_t behind)
     return false;
 }
 
-/* Where one looks for members that mostly come in the order of another object's. */
-struct reading {
+/* Looks up members, which are mostly in the same order as those of the other object. */
+struct cursor {
     yyjson_val *obj, *key, *end;
 };
 
-static struct reading reading_of(yyjson_val *obj)
+static struct cursor cursor_of(yyjson_val *obj)
 {
-    return (struct reading){obj, unsafe_yyjson_get_first(obj), unsafe_yyjson_get_next(obj)};
+    return (struct cursor){obj, unsafe_yyjson_get_first(obj), unsafe_yyjson_get_next(obj)};
 }
 
-/* A member of that name (any one where it is said twice); NULL: none. */
-static yyjson_val *look_up(struct reading *r, struct upp_str name)
+/* A member of that name (any one of duplicates); NULL: none. */
+static yyjson_val *look_up(struct cursor *r, struct upp_str name)
 {
     if (r->key == r->end || !wj_named(r->key, name)) {
         yyjson_val *found = wd_residue_member(r->obj, name);
@@ -168,9 +165,9 @@ static bool is_first(yyjson_val *obj, yyjson_val *key)
     return other == key;
 }
 
-/* Does an object say a member twice? Names of other lengths, beginnings or ends are others; only the rest is looked at.
- */
-static bool says_twice(yyjson_val *obj)
+/* Has the object duplicate names? Names that differ in length, first or last byte mostly get different bits; only on
+ * collision are they compared. */
+static bool has_duplicates(yyjson_val *obj)
 {
     yyjson_val *key  = unsafe_yyjson_get_first(obj);
     uint64_t    seen = 0;
@@ -184,19 +181,19 @@ static bool says_twice(yyjson_val *obj)
     return false;
 }
 
-/* The members of fresh that `was` has not, a bit for each: there are no more than MEMBERS. */
+/* The members of fresh that `was` lacks, one bit each: there are at most MEMBERS. */
 static uint64_t lacking(yyjson_val *was, yyjson_val *fresh)
 {
-    struct reading in   = reading_of(was);
-    uint64_t       bits = 0;
-    yyjson_val    *key  = unsafe_yyjson_get_first(fresh);
+    struct cursor in   = cursor_of(was);
+    uint64_t      bits = 0;
+    yyjson_val   *key  = unsafe_yyjson_get_first(fresh);
     for (size_t i = 0; i < unsafe_yyjson_get_len(fresh); i++, key = unsafe_yyjson_get_next(key + 1))
         bits |= (uint64_t)!look_up(&in, wj_text(key)) << i;
     return bits;
 }
 
-/* They, with the hash of what they say. */
-static void absent(struct making *m, yyjson_val *fresh, uint64_t bits)
+/* Writes these members with the hashes of their values. */
+static void put_absent(struct making *m, yyjson_val *fresh, uint64_t bits)
 {
     yyjson_val *key = unsafe_yyjson_get_first(fresh);
     wj_write_open(&m->w, '{');
@@ -211,41 +208,41 @@ static void absent(struct making *m, yyjson_val *fresh, uint64_t bits)
 /* True: something differs, and was written. */
 static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
-    struct mark    begin = mark_of(m);
-    struct reading in    = reading_of(fresh);
-    size_t         n     = unsafe_yyjson_get_len(was);
-    uint64_t       lacks = lacking(was, fresh);
-    bool           twice = says_twice(was), differs = lacks;
-    yyjson_val    *key = unsafe_yyjson_get_first(was), *next = in.key;
+    struct mark   begin      = mark_of(m);
+    struct cursor in         = cursor_of(fresh);
+    size_t        n          = unsafe_yyjson_get_len(was);
+    uint64_t      lacks      = lacking(was, fresh);
+    bool          duplicates = has_duplicates(was), differs = lacks;
+    yyjson_val   *key = unsafe_yyjson_get_first(was), *next = in.key;
     if (lacks) {
         wj_write_open(&m->w, '[');
         wj_write_str(&m->w, UPP_STR("o"));
     }
     wj_write_open(&m->w, '{');
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
-        bool        again = twice && wd_residue_comes_again(key, n - 1 - i);
+        bool        again = duplicates && wd_residue_comes_again(key, n - 1 - i);
         yyjson_val *value = look_up(&in, wj_text(key));
         wj_write_name(&m->w, wj_text(key));
-        differs |= again || value != next + 1; /* the order of the dialect is not kept */
+        differs |= again || value != next + 1; /* true if the order is not the dialect's */
         if (value && value == next + 1)
             next = unsafe_yyjson_get_next(next + 1);
         if (again || (!value && !is_elsewhere(m, key + 1)))
-            left(m, key + 1);
+            put_left_over(m, key + 1);
         else if (!value)
-            as_said(m);
+            put_same(m);
         differs |= again || !value || difference(m, key + 1, value);
     }
     wj_write_close(&m->w, '}');
     if (lacks) {
-        absent(m, fresh, lacks);
+        put_absent(m, fresh, lacks);
         wj_write_close(&m->w, ']');
     }
     if (!differs)
-        back_to(m, begin);
+        rewind_to(m, begin);
     return differs;
 }
 
-/* What an object says it is: objects of two kinds are never two forms of one. */
+/* Objects with different type members are never two forms of the same object. */
 static bool same_kind(yyjson_val *a, yyjson_val *b)
 {
     static const struct upp_str tags[] = {
@@ -261,7 +258,7 @@ static bool same_kind(yyjson_val *a, yyjson_val *b)
     return true;
 }
 
-/* Is one of the next n items, from `item` on, of the kind? Not looked for very far. */
+/* Is one of the next n items of the same kind? Looks only MEMBERS items ahead. */
 static bool comes_later(yyjson_val *item, size_t n, yyjson_val *kind)
 {
     for (n = WB_MIN(n, (size_t)MEMBERS); n; n--, item = unsafe_yyjson_get_next(item))
@@ -270,8 +267,8 @@ static bool comes_later(yyjson_val *item, size_t n, yyjson_val *kind)
     return false;
 }
 
-/* An item that the dialect writes and the document had not. */
-static void not_there(struct making *m, yyjson_val *fresh)
+/* An item that the dialect writes and that the document lacked. */
+static void put_extra(struct making *m, yyjson_val *fresh)
 {
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("d"));
@@ -279,7 +276,7 @@ static void not_there(struct making *m, yyjson_val *fresh)
     wj_write_close(&m->w, ']');
 }
 
-/* True: it differs, and was written; false also where the two lists cannot be told apart item by item. */
+/* True: the lists differ, and the node was written. False and *whole: the items cannot be matched one by one. */
 static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh, bool *whole)
 {
     struct mark begin   = mark_of(m);
@@ -289,19 +286,19 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item))
         own += !is_elsewhere(m, item);
     if (!own && !rest)
-        return false; /* all of it is elsewhere */
+        return false; /* all items have their own anchors */
     bool pairs = own == rest;
-    bool all   = own == n; /* what the dialect writes of others stands anywhere */
+    bool all   = own == n; /* otherwise the dialect's items can be anywhere among the anchored ones */
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("a"));
     item = unsafe_yyjson_get_first(was);
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item)) {
         for (; all && !pairs && rest && !comes_later(item, n - i, next); rest--, next = unsafe_yyjson_get_next(next)) {
             differs = true;
-            not_there(m, next);
+            put_extra(m, next);
         }
         if (is_elsewhere(m, item)) {
-            as_said(m);
+            put_same(m);
         } else if (rest && (pairs || same_kind(item, next))) {
             if (difference(m, item, next))
                 differs = true;
@@ -309,27 +306,27 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
             rest--;
         } else {
             differs = true;
-            left(m, item);
+            put_left_over(m, item);
         }
     }
     for (; all && n && rest; rest--, next = unsafe_yyjson_get_next(next)) {
         differs = true;
-        not_there(m, next);
+        put_extra(m, next);
     }
     wj_write_close(&m->w, ']');
     *whole = rest != 0;
     if (rest || !differs)
-        back_to(m, begin);
+        rewind_to(m, begin);
     return differs && !rest;
 }
 
-/* Can it be told member by member? Not where there are very many, or where the dialect itself says one twice. */
+/* Can it be compared by member? Not if there are very many, or if the dialect itself writes duplicates. */
 static bool by_members(yyjson_val *was, yyjson_val *fresh)
 {
-    return unsafe_yyjson_get_len(fresh) <= MEMBERS && unsafe_yyjson_get_len(was) <= MEMBERS && !says_twice(fresh);
+    return unsafe_yyjson_get_len(fresh) <= MEMBERS && unsafe_yyjson_get_len(was) <= MEMBERS && !has_duplicates(fresh);
 }
 
-/* Writes the node of one value. True: there is something to remember; false: the 0 that was written says it all. */
+/* Writes the node of one value. False: they are equal, and 0 was written. */
 static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
     uint8_t type  = unsafe_yyjson_get_type(was);
@@ -341,11 +338,11 @@ static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
         else if (type == YYJSON_TYPE_OBJ ? object_difference(m, was, fresh) : list_difference(m, was, fresh, &whole))
             return true;
         if (whole) {
-            kept(m, was, fresh);
+            put_differing(m, was, fresh);
             return true;
         }
     }
-    as_said(m);
+    put_same(m);
     return false;
 }
 

@@ -1,10 +1,10 @@
-/* dialects/core/retained.c — see kept.h. */
+/* dialects/core/retained.c — see retained.h. */
 #include "dialects/core/retained.h"
 
 #include "json/read.h"
 #include "json/value.h"
 
-/* A list whose first item is this letter. */
+/* Is the node a list with this tag? */
 static bool is_tagged(yyjson_val *node, const char *tag)
 {
     yyjson_val *first = yyjson_arr_get_first(node);
@@ -40,7 +40,7 @@ struct upp_str wd_retained_text(yyjson_val *node, const char *const *path)
 {
     for (; *path && node; path++) {
         yyjson_val *whole = wd_retained_value(node);
-        if (whole) { /* from here on it is as it was read */
+        if (whole) { /* stored whole from here on */
             for (; *path; path++)
                 whole = yyjson_obj_get(whole, *path);
             return wj_text_of(whole);
@@ -73,7 +73,7 @@ yyjson_val *wd_retained_item(struct wd_retained_items *in)
 
 /* ---- Metadata --------------------------------------------------------------------------------------------------- */
 
-/* Whose members these are is known: the writer says them itself, or they say what the model has. */
+/* Members of ours: the writer writes them itself, or they duplicate the model. */
 static bool is_ours(yyjson_val *name)
 {
     return wj_named(name, UPP_STR("weft")) || wj_named(name, UPP_STR("pydantic_ai")) ||
@@ -81,7 +81,7 @@ static bool is_ours(yyjson_val *name)
                                                                 wj_named(name, UPP_STR("weft_events"));
 }
 
-/* The members, by name; *nodes: what each has is a node. */
+/* The members, by name; *nodes: their values are nodes. */
 static yyjson_val *members_of(yyjson_val *node, bool *nodes)
 {
     yyjson_val *whole = wd_retained_value(node);

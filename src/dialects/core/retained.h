@@ -1,36 +1,36 @@
-/* dialects/core/retained.h — what pydantic and ui understand of each other's residue.
+/* dialects/core/retained.h — what pydantic and ui read of each other's residue.
  *
- * Both have system prompts and metadata of messages, and the model has neither: they lie in the residue of the dialect
- * that was read (dialects/core/residue.h). Whoever of the two writes them for the other finds them here.
+ * Both have system prompts and metadata of messages. The model has neither: they are in the residue of the dialect that
+ * was read (dialects/core/residue.h). Each of the two writes them for the other with these functions.
  */
 #ifndef WD_RETAINED_H
 #define WD_RETAINED_H
 
 #include "dialects/core/document.h"
 
-/* Residue of another dialect at an entry, or WD_THREAD; NULL: there is none, or it is not asked for now. Lives as long
- * as the document is written. */
+/* Residue of another dialect at an entry, or WD_THREAD. NULL: none, or a document is being compared. Lives until the
+ * document is written. */
 yyjson_val *wd_retained(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry);
 
-/* The value that a node of it keeps; NULL: none. */
+/* The value stored in a node; NULL: none. */
 yyjson_val *wd_retained_value(yyjson_val *node);
 
 /* The node of a member of an object. */
 yyjson_val *wd_retained_member(yyjson_val *node, const char *name);
 
-/* The text at the end of a path of members; empty: none. The path ends with NULL. */
+/* The text at the end of a path of member names, which ends with NULL; empty: none. */
 struct upp_str wd_retained_text(yyjson_val *node, const char *const *path);
 
-/* Items of a list that are kept as a whole, in their order. */
+/* Iterates over the items of a list that are stored whole, in order. */
 struct wd_retained_items {
     yyjson_val *next;
     size_t      left;
-    size_t      before; /* how many that the dialect writes stand before the one that was given last */
+    size_t      before; /* how many items that the dialect writes are before the last one returned */
 };
 struct wd_retained_items wd_retained_items(yyjson_val *node);
 yyjson_val              *wd_retained_item(struct wd_retained_items *in); /* NULL: no more */
 
-/* Writes the members of "metadata" that are an application's own, into the object that is open. */
+/* Writes the application's own members of "metadata" into the open object. */
 void wd_retained_metadata_put(struct wd_lowering *l, yyjson_val *node);
 bool wd_retained_metadata_is(yyjson_val *node); /* are there any? */
 

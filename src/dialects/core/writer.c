@@ -1,7 +1,7 @@
-/* dialects/core/writer.c — writing a document: its objects, with their residue in its place.
+/* dialects/core/writer.c — writing a document: its objects, each with its residue applied.
  *
- * The same code writes a document for somebody and, when one was read, writes it back only to be compared: then each
- * object goes as soon as its residue is made, so that what is compared is never larger than one object.
+ * The same code writes a document as output, and writes back a document that was read to compute its residue. In the
+ * second case each object is discarded when it is closed, so memory is bounded by one object.
  */
 #include "dialects/core/writer.h"
 
@@ -18,7 +18,7 @@ void wd_lowering_done(struct wd_lowering *l)
             wj_match_done(l->matches[i]);
     wb_vec_done(&l->open);
     wb_vec_done(&l->within);
-    wb_buf_done(&l->spare);
+    wb_buf_done(&l->temp);
     wb_arena_done(&l->scratch);
     wb_arena_done(&l->keep);
 }
@@ -42,11 +42,11 @@ static inline const struct wm_residue *residue_of(const struct wd_lowering *l, u
     return r ? find_residue(l, r, slot) : NULL; /* most have none */
 }
 
-/* What is written from here on is compared with what was read. */
+/* Compares what is written from here on with the object that was read. */
 static void begin_match(struct wd_lowering *l, struct wd_opened *o)
 {
     struct wj_match **m = &l->matches[l->open.n];
-    o->around           = l->w.match;
+    o->outer            = l->w.match;
     l->w.match          = NULL;
     o->anchor           = wd_anchor_find(l->compare, o->entry, o->slot);
     if (!o->anchor)
@@ -101,7 +101,7 @@ struct upp_str wd_slot_like(struct wd_lowering *l, uint32_t entry, const char *p
     return r ? r->slot : (struct upp_str){0};
 }
 
-/* What is compared with the object around goes on behind this one. */
+/* Continues the comparison of the enclosing object after this one. */
 static void step_over(struct wd_lowering *l, const struct wd_anchor *anchor, bool of_member)
 {
     if (of_member && !(l->w.match && anchor && wj_match_skip(&l->w, anchor->wire)))
@@ -119,8 +119,7 @@ bool wd_is_canonical(struct wd_lowering *l, uint32_t entry, const char *slot)
     return true;
 }
 
-/* The object that was read has said this; what was written of it is not needed any more. Most are the same, and nothing
- * was. */
+/* Computes the residue of a closed object and discards what was written. Most are equal, and nothing was. */
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wj_writer *w     = &l->w;
@@ -129,18 +128,18 @@ static void compare(struct wd_lowering *l, const struct wd_opened *o)
         wd_anchor_compare(l->compare, o->anchor, fresh, w);
     if (w->failed || w->out->failed)
         return;
-    bool of_member = o->around ? wj_match_named(o->around) : o->from && w->out->p[o->from - 1] == ':';
+    bool of_member = o->outer ? wj_match_named(o->outer) : o->from && w->out->p[o->from - 1] == ':';
     w->out->n      = o->from;
     w->comma       = o->comma;
-    w->match       = o->around;
+    w->match       = o->outer;
     step_over(l, o->anchor, of_member);
 }
 
-static void put_back(struct wd_lowering *l, const struct wd_opened *o)
+static void apply_residue(struct wd_lowering *l, const struct wd_opened *o)
 {
     size_t                n       = l->within.n - o->inner;
     struct wj_extents     within  = {l->w.out->p, n ? l->within.p + o->inner : NULL, n};
-    struct wd_residue_put p       = {o->residue->json, &within, &l->scratch, &l->spare};
+    struct wd_residue_put p       = {o->residue->json, &within, &l->scratch, &l->temp};
     size_t                dropped = 0;
     wb_arena_reset(&l->scratch);
     int r = wd_residue_put(&p, l->w.out, o->from + o->comma, &dropped, l->w.err);
@@ -150,13 +149,14 @@ static void put_back(struct wd_lowering *l, const struct wd_opened *o)
         wd_lose(l, o->entry, "what it said beside what has changed since", "it was about what was there before");
 }
 
-/* An object that has residue is told where those in it are, as far as there is memory for it: it need not look. */
-static void note_place(struct wd_lowering *l, const struct wd_opened *o)
+/* Records the object's extent for an enclosing object with residue, which then need not scan for it. Without memory it
+ * scans. */
+static void record_extent(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wj_extent at = {o->from + o->comma, l->w.out->n};
     l->within.n         = o->inner;
     if (l->open.n && l->open.p[l->open.n - 1].residue)
-        (void)wb_vec_push(&l->within, at, (size_t)WD_PLACES);
+        (void)wb_vec_push(&l->within, at, (size_t)WD_EXTENTS);
 }
 
 void wd_close(struct wd_lowering *l)
@@ -169,13 +169,13 @@ void wd_close(struct wd_lowering *l)
         return;
     }
     if (o->residue && o->residue->json.n)
-        put_back(l, o);
-    note_place(l, o);
+        apply_residue(l, o);
+    record_extent(l, o);
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */
 
-/* The texts are the arena's. */
+/* The texts are in the arena. */
 static void add_loss(struct wd_losses *l, struct wd_loss loss)
 {
     if (l->list.n >= WD_MAX_LOSSES)
@@ -184,7 +184,7 @@ static void add_loss(struct wd_losses *l, struct wd_loss loss)
         l->failed = -UPP_ENOMEM;
 }
 
-struct upp_str wd_loss_place(struct wd_losses *l, uint32_t entry)
+struct upp_str wd_loss_pointer(struct wd_losses *l, uint32_t entry)
 {
     return entry == WD_THREAD ? UPP_STR("") : wb_arena_numbered(l->a, UPP_STR("entries/"), entry);
 }
@@ -193,7 +193,7 @@ void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char
 {
     struct wd_losses *to = l->losses;
     if (to && !l->compare)
-        add_loss(to, (struct wd_loss){wd_loss_place(to, entry), wb_arena_dup(to->a, wb_cstr(what)),
+        add_loss(to, (struct wd_loss){wd_loss_pointer(to, entry), wb_arena_dup(to->a, wb_cstr(what)),
                                       wb_arena_dup(to->a, wb_cstr(why))});
 }
 

@@ -1,4 +1,4 @@
-/* dialects/pai/lift.c — parts of Pydantic AI and ThreadProtocol into the model. */
+/* dialects/pai/lift.c — lifts parts of Pydantic AI and ThreadProtocol into the model. */
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -74,43 +74,43 @@ uint8_t wd_pai_stop(struct upp_str reason)
     return 0;
 }
 
-/* ---- What a part says beside its content ----------------------------------------------------------------- */
+/* ---- Metadata of a part ---------------------------------------------------------------------------------- */
 
-struct beside {
+struct sidecar {
     struct wb_buf    text;
     struct wj_writer w;
 };
 
-static void beside_name(struct beside *b, const char *name)
+static void sidecar_name(struct sidecar *b, const char *name)
 {
     if (!b->text.n)
         wb_buf_add(&b->text, UPP_STR("{\"pydantic_ai\":{"));
     wj_write_name(&b->w, wb_cstr(name));
 }
 
-static void beside_str(struct beside *b, const char *name, struct upp_str text)
+static void sidecar_str(struct sidecar *b, const char *name, struct upp_str text)
 {
     if (!text.p)
         return;
-    beside_name(b, name);
+    sidecar_name(b, name);
     wj_write_str(&b->w, text);
 }
 
-static void beside_value(struct beside *b, const char *name, yyjson_val *v)
+static void sidecar_value(struct sidecar *b, const char *name, yyjson_val *v)
 {
     if (!v)
         return;
-    beside_name(b, name);
+    sidecar_name(b, name);
     wj_write_value(&b->w, v);
 }
 
-static void beside_true(struct beside *b, const char *name)
+static void sidecar_true(struct sidecar *b, const char *name)
 {
-    beside_name(b, name);
+    sidecar_name(b, name);
     wj_write_bool(&b->w, true);
 }
 
-static int beside_end(struct beside *b, struct wd_lifting *l, struct upp_str *ret, struct upp_err *err)
+static int sidecar_end(struct sidecar *b, struct wd_lifting *l, struct upp_str *ret, struct upp_err *err)
 {
     int r = wj_writer_check(&b->w);
     if (r < 0 || !b->text.n)
@@ -134,7 +134,8 @@ uint8_t wd_pai_medium(struct upp_str kind, struct upp_str mime)
     return UPP_PART_DOCUMENT;
 }
 
-/* The model's alphabet, and padded. What is no base64 stays as it is: validating says so. */
+/* Converts base64 to the model's form: standard alphabet, padded. Invalid base64 stays as it is: validation reports
+ * it. */
 static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
 {
     size_t n = text.n;
@@ -157,12 +158,12 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
 {
     struct wd_pai_item item;
     struct upp_part    part = {0};
-    struct beside      b    = {.text = WB_BUF(WD_DOC_BYTES)};
+    struct sidecar     b    = {.text = WB_BUF(WD_DOC_BYTES)};
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, wd_pai_item, v, NULL, &item, err) < 0)
         return wb_arena_check(l->a, err);
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
     struct upp_media *media  = wb_new(l->a, struct upp_media);
-    if (wb_str_eq(item.kind, UPP_STR("uploaded-file"))) /* where it lies is all that is known of it */
+    if (wb_str_eq(item.kind, UPP_STR("uploaded-file"))) /* only its location is known */
         item.url = wj_text_at(v, "file_id");
     else if (!wb_str_ends(item.kind, UPP_STR("-url")))
         item.url = (struct upp_str){0};
@@ -174,16 +175,16 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
     part.kind  = wd_pai_medium(item.kind, item.media_type);
     part.media = media;
     wj_writer_init(&b.w, &b.text, err);
-    beside_str(&b, "identifier", item.identifier);
+    sidecar_str(&b, "identifier", item.identifier);
     if (item.force_download && !yyjson_is_false(item.force_download))
-        beside_value(&b, "force_download", item.force_download);
-    beside_value(&b, "vendor_metadata", item.vendor_metadata);
+        sidecar_value(&b, "force_download", item.force_download);
+    sidecar_value(&b, "vendor_metadata", item.vendor_metadata);
     if (of) {
-        beside_str(&b, "id", of->id);
-        beside_str(&b, "provider_name", of->provider_name);
-        beside_value(&b, "provider_details", of->provider_details);
+        sidecar_str(&b, "id", of->id);
+        sidecar_str(&b, "provider_name", of->provider_name);
+        sidecar_value(&b, "provider_details", of->provider_details);
     }
-    int r = beside_end(&b, l, &part.metadata, err);
+    int r = sidecar_end(&b, l, &part.metadata, err);
     wb_buf_done(&b.text);
     return r < 0 ? r : wd_parts_add(to, &part, err);
 }
@@ -214,7 +215,7 @@ static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct
     return any;
 }
 
-static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct upp_part *part, struct beside *b,
+static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct upp_part *part, struct sidecar *b,
                      struct upp_err *err)
 {
     part->kind = UPP_PART_CALL;
@@ -223,14 +224,14 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
     part->text = UPP_STR("");
     if (yyjson_is_str(p->args)) {
         part->text = wj_text(p->args);
-        beside_true(b, "raw_args");
+        sidecar_true(b, "raw_args");
     } else if (p->args && !yyjson_is_null(p->args))
         return wj_value_text(l->a, p->args, &part->text, err);
     return 0;
 }
 
 static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool retry, struct upp_part *part,
-                       struct beside *b, struct upp_err *err)
+                       struct sidecar *b, struct upp_err *err)
 {
     bool success = p->outcome.p             ? wb_str_eq(p->outcome, UPP_STR("success"))
                                             : !p->status.p || wb_str_eq(p->status, UPP_STR("success"));
@@ -240,37 +241,37 @@ static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool r
     part->is_error = retry || !success;
     part->text     = UPP_STR("null");
     if (retry)
-        beside_true(b, "retry");
+        sidecar_true(b, "retry");
     else if (p->outcome.p && !success)
-        beside_str(b, "outcome", p->outcome);
+        sidecar_str(b, "outcome", p->outcome);
     if (wb_str_eq(p->status, UPP_STR("validation_error")))
-        beside_str(b, "status", p->status);
-    beside_value(b, "metadata", p->metadata);
+        sidecar_str(b, "status", p->status);
+    sidecar_value(b, "metadata", p->metadata);
     return p->content ? wj_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
-/* Feedback on what was no call: the model reads it as the user's words, but nobody said them. */
-static int lift_feedback(struct wd_lifting *l, const struct wd_pai_part *p, struct upp_part *part, struct beside *b,
+/* Feedback that is not about a call: the model reads it as user text, although the user did not write it. */
+static int lift_feedback(struct wd_lifting *l, const struct wd_pai_part *p, struct upp_part *part, struct sidecar *b,
                          struct upp_err *err)
 {
     part->kind = UPP_PART_TEXT;
-    beside_true(b, "retry");
+    sidecar_true(b, "retry");
     if (yyjson_is_str(p->content)) {
         part->text = wj_text(p->content);
         return 0;
     }
-    beside_true(b, "errors");
+    sidecar_true(b, "errors");
     return p->content ? wj_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
 static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pai_kind kind, struct upp_part *part,
-                    struct beside *b, struct upp_err *err)
+                    struct sidecar *b, struct upp_err *err)
 {
-    beside_str(b, "id", p->id.p ? p->id : p->thinking_id);
-    beside_str(b, "signature", p->signature);
-    beside_str(b, "provider_name", p->provider_name);
-    beside_value(b, "provider_details", p->provider_details);
-    beside_str(b, "tool_kind", p->tool_kind);
+    sidecar_str(b, "id", p->id.p ? p->id : p->thinking_id);
+    sidecar_str(b, "signature", p->signature);
+    sidecar_str(b, "provider_name", p->provider_name);
+    sidecar_value(b, "provider_details", p->provider_details);
+    sidecar_str(b, "tool_kind", p->tool_kind);
     switch (kind) {
     case WD_PAI_TEXT:
     case WD_PAI_THINKING:
@@ -291,13 +292,13 @@ static int lift_to(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pa
                    struct wd_parts *to, struct upp_err *err)
 {
     struct upp_part part = {0};
-    struct beside   b    = {.text = WB_BUF(WD_DOC_BYTES)};
+    struct sidecar  b    = {.text = WB_BUF(WD_DOC_BYTES)};
     wj_writer_init(&b.w, &b.text, err);
     int r = lift_one(l, p, kind, &part, &b, err);
     if (builtin)
-        beside_true(&b, "builtin");
+        sidecar_true(&b, "builtin");
     if (r >= 0)
-        r = beside_end(&b, l, &part.metadata, err);
+        r = sidecar_end(&b, l, &part.metadata, err);
     wb_buf_done(&b.text);
     return r < 0 ? r : wd_parts_add(to, &part, err);
 }

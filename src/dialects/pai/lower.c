@@ -1,4 +1,4 @@
-/* dialects/pai/lower.c — the model's parts as Pydantic AI and ThreadProtocol write them. */
+/* dialects/pai/lower.c — writes the model's parts as Pydantic AI and ThreadProtocol do. */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/pai/pai.h"
@@ -30,30 +30,30 @@ struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message 
     return last->spelled;
 }
 
-struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str given, int64_t otherwise)
 {
     char           text[WB_TIME_TEXT];
     struct wb_time t;
-    if (wb_time_is_pydantic(said))
-        return said;
-    if (!said.p || wb_time_parse(said, &t, NULL) < 0)
+    if (wb_time_is_pydantic(given))
+        return given;
+    if (!given.p || wb_time_parse(given, &t, NULL) < 0)
         t = wb_time_from_ms(otherwise);
     struct upp_str dumped = wb_time_pydantic(&t, text);
-    return wb_str_eq(dumped, said) ? said : wb_arena_dup(&l->keep, dumped);
+    return wb_str_eq(dumped, given) ? given : wb_arena_dup(&l->keep, dumped);
 }
 
-/* ---- What stands beside ----------------------------------------------------------------------------------- */
+/* ---- Metadata of a part ----------------------------------------------------------------------------------- */
 
-/* metadata.pydantic_ai, or what another provider says of itself; NULL: nothing. Good until the next one is read. */
-struct beside {
+/* metadata.pydantic_ai, or that of another provider; NULL: none. Valid until the next one is read. */
+struct sidecar {
     yyjson_val    *own;
-    struct upp_str provider; /* whose metadata it is, when it is not Pydantic AI's */
+    struct upp_str provider; /* the provider, if it is not Pydantic AI */
 };
 
-static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
+static struct sidecar read_sidecar(struct wd_lowering *l, struct upp_str metadata)
 {
-    struct beside b = {0};
-    yyjson_val   *v;
+    struct sidecar b = {0};
+    yyjson_val    *v;
     if (!metadata.n)
         return b;
     wb_arena_reset(&l->scratch);
@@ -70,34 +70,34 @@ static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
 
 yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata)
 {
-    return read_beside(l, metadata).own;
+    return read_sidecar(l, metadata).own;
 }
 
 yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name)
 {
-    struct beside b = read_beside(l, metadata);
+    struct sidecar b = read_sidecar(l, metadata);
     return b.provider.p ? NULL : yyjson_obj_get(b.own, name);
 }
 
-/* Most parts have nothing beside them, and are asked for many things. */
-static inline yyjson_val *beside_at(const struct beside *b, const char *name)
+/* Inline: most parts have no metadata, and many members are looked up. */
+static inline yyjson_val *sidecar_at(const struct sidecar *b, const char *name)
 {
     return b->own ? yyjson_obj_get(b->own, name) : NULL;
 }
 
-static struct upp_str text_of(const struct beside *b, const char *name)
+static struct upp_str text_of(const struct sidecar *b, const char *name)
 {
-    yyjson_val *v = beside_at(b, name);
+    yyjson_val *v = sidecar_at(b, name);
     return wj_text_of(v);
 }
 
-static bool is_true(const struct beside *b, const char *name)
+static bool is_true(const struct sidecar *b, const char *name)
 {
-    return yyjson_is_true(beside_at(b, name));
+    return yyjson_is_true(sidecar_at(b, name));
 }
 
-/* Pydantic AI says null where ThreadProtocol says nothing: there is nothing to put beside most parts. */
-static inline bool puts_beside(const struct wd_pai_out *o, const struct beside *b)
+/* Are metadata members written? Pydantic AI writes null where ThreadProtocol omits them, and most parts have none. */
+static inline bool puts_sidecar(const struct wd_pai_out *o, const struct sidecar *b)
 {
     return b->own || o->style == WD_PAI_PYDANTIC;
 }
@@ -121,49 +121,49 @@ static void put_value(struct wd_pai_out *o, const char *name, yyjson_val *v)
         wj_write_null(&o->l->w);
 }
 
-static void put_beside(struct wd_pai_out *o, const struct beside *b, const char *name)
+static void put_sidecar(struct wd_pai_out *o, const struct sidecar *b, const char *name)
 {
-    put_value(o, name, beside_at(b, name));
+    put_value(o, name, sidecar_at(b, name));
 }
 
-/* Pydantic AI refuses all but an object. */
-static void put_object(struct wd_pai_out *o, const struct beside *b, const char *name)
+/* Pydantic AI accepts only an object. */
+static void put_object(struct wd_pai_out *o, const struct sidecar *b, const char *name)
 {
-    yyjson_val *v = beside_at(b, name);
+    yyjson_val *v = sidecar_at(b, name);
     put_value(o, name, o->style == WD_PAI_THREAD || yyjson_is_obj(v) ? v : NULL);
 }
 
-/* The same of all but these two. */
-static void put_tool_kind(struct wd_pai_out *o, const struct beside *b)
+/* And only these two kinds. */
+static void put_tool_kind(struct wd_pai_out *o, const struct sidecar *b)
 {
     struct upp_str kind = text_of(b, "tool_kind");
     if (o->style == WD_PAI_THREAD)
-        put_beside(o, b, "tool_kind");
+        put_sidecar(o, b, "tool_kind");
     else if (wb_str_eq(kind, UPP_STR("tool-search")) || wb_str_eq(kind, UPP_STR("capability-load")))
         wd_member(o->l, "tool_kind", kind);
     else
         put(o, "tool_kind", (struct upp_str){0});
 }
 
-/* A name that must be one. */
+/* Pydantic AI accepts no null as a tool's name. */
 static void put_tool_name(struct wd_pai_out *o, struct upp_str name)
 {
     wd_member_or_null(o->l, "tool_name", name.p || o->style == WD_PAI_THREAD ? name : UPP_STR(""));
 }
 
-static struct upp_str provider_of(const struct beside *b)
+static struct upp_str provider_of(const struct sidecar *b)
 {
-    struct upp_str said = text_of(b, "provider_name");
-    return said.p ? said : b->provider;
+    struct upp_str given = text_of(b, "provider_name");
+    return given.p ? given : b->provider;
 }
 
-static void put_provider(struct wd_pai_out *o, const struct beside *b)
+static void put_provider(struct wd_pai_out *o, const struct sidecar *b)
 {
     put(o, "provider_name", text_of(b, "provider_name"));
     put_object(o, b, "provider_details");
 }
 
-/* A part says what it is: first in ThreadProtocol, last in Pydantic AI. */
+/* The part's kind comes first in ThreadProtocol, last in Pydantic AI. */
 static void begin(struct wd_pai_out *o, struct upp_str kind)
 {
     wj_write_open(&o->l->w, '{');
@@ -188,7 +188,7 @@ const char *wd_pai_url_kind(uint8_t kind)
                                     : "document-url";
 }
 
-/* Base64 in the alphabet of URLs, as Pydantic AI dumps bytes. */
+/* Base64 in the URL-safe alphabet, as Pydantic AI dumps bytes. */
 static void put_data(struct wd_pai_out *o, struct upp_str data)
 {
     if (o->style == WD_PAI_PYDANTIC && data.p) {
@@ -202,21 +202,21 @@ static void put_data(struct wd_pai_out *o, struct upp_str data)
     wd_member_or_null(o->l, "data", data);
 }
 
-/* Pydantic AI names every medium. */
-static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct beside *b)
+/* Pydantic AI gives every medium an identifier. */
+static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct sidecar *b)
 {
-    char           made[WD_PAI_IDENTIFIER];
-    struct upp_err err  = {0};
-    struct upp_str said = text_of(b, "identifier");
-    if (!said.n && o->style == WD_PAI_PYDANTIC) {
-        said = wd_pai_identifier(m, made, &err);
+    char           generated[WD_PAI_IDENTIFIER];
+    struct upp_err err   = {0};
+    struct upp_str given = text_of(b, "identifier");
+    if (!given.n && o->style == WD_PAI_PYDANTIC) {
+        given = wd_pai_identifier(m, generated, &err);
         if (err.code && err.code != UPP_EINVALID)
             wj_writer_fail(&o->l->w, upp_fail(o->l->w.err, err.code, "%s", err.msg));
     }
-    wd_member(o->l, "identifier", said);
+    wd_member(o->l, "identifier", given);
 }
 
-/* And says of what type it is: where it cannot tell, it cannot write the message. */
+/* Pydantic AI needs a media type: without one it could not dump the message. */
 static void put_media_type(struct wd_pai_out *o, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
@@ -234,14 +234,14 @@ static bool is_download(yyjson_val *v)
     return yyjson_is_bool(v) || (v && yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("allow-local")));
 }
 
-static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     struct wj_writer       *w = &o->l->w;
     const struct upp_media *m = p->media;
     wj_write_open(w, '{');
     if (m->source == UPP_SOURCE_URL) {
         wd_member(o->l, "url", m->data);
-        yyjson_val *download = beside_at(b, "force_download");
+        yyjson_val *download = sidecar_at(b, "force_download");
         if (o->style == WD_PAI_PYDANTIC && !is_download(download))
             download = NULL;
         if (download || o->style == WD_PAI_PYDANTIC) {
@@ -292,7 +292,7 @@ static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_me
     else {
         wj_write_open(w, '[');
         for (size_t i = 0; i < m->n_parts; i++) {
-            struct beside b = read_beside(o->l, m->parts[i].metadata);
+            struct sidecar b = read_sidecar(o->l, m->parts[i].metadata);
             if (is_media(&m->parts[i]))
                 put_media(o, &m->parts[i], &b);
             else
@@ -318,7 +318,7 @@ static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_
     wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
 }
 
-static void put_beside_said(struct wd_pai_out *o, const struct beside *b, bool thinking)
+static void put_text_sidecar(struct wd_pai_out *o, const struct sidecar *b, bool thinking)
 {
     put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
     if (thinking) {
@@ -329,18 +329,18 @@ static void put_beside_said(struct wd_pai_out *o, const struct beside *b, bool t
         put_provider(o, b);
 }
 
-static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_text_part(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     bool           thinking = p->kind == UPP_PART_REASONING;
     struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
     begin(o, kind);
     put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
-    if (puts_beside(o, b))
-        put_beside_said(o, b, thinking);
+    if (puts_sidecar(o, b))
+        put_text_sidecar(o, b, thinking);
     end(o, kind);
 }
 
-/* Text that is a JSON value is one, unless it came as a text; Pydantic AI takes objects alone. */
+/* A text that is valid JSON becomes a value, unless it came as a string; for Pydantic AI only if it is an object. */
 static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
 {
     yyjson_val *v = NULL;
@@ -355,7 +355,7 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
         wj_write_str(&o->l->w, p->text);
 }
 
-static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, struct upp_str kind)
+static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b, struct upp_str kind)
 {
     begin(o, kind);
     put_tool_name(o, p->name);
@@ -365,7 +365,7 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
     put_args(o, p, raw);
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    if (puts_beside(o, b)) {
+    if (puts_sidecar(o, b)) {
         put_tool_kind(o, b);
         put(o, "id", text_of(b, "id"));
         put_provider(o, b);
@@ -373,7 +373,7 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
     end(o, kind);
 }
 
-static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     bool errors = is_true(b, "errors") && yyjson_is_ctn(wd_scratch_read(o->l, p->text));
     begin(o, UPP_STR("retry-prompt"));
@@ -396,7 +396,7 @@ static bool is_outcome(struct upp_str word)
                                                                       wb_str_eq(word, UPP_STR("interrupted"));
 }
 
-static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, bool builtin)
+static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b, bool builtin)
 {
     struct upp_str kind    = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
@@ -409,9 +409,9 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    if (puts_beside(o, b)) {
+    if (puts_sidecar(o, b)) {
         put_tool_kind(o, b);
-        put_beside(o, b, "metadata");
+        put_sidecar(o, b, "metadata");
     }
     if (o->style == WD_PAI_PYDANTIC) {
         wd_member_or_null(o->l, "timestamp", o->time);
@@ -424,7 +424,7 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     end(o, kind);
 }
 
-static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b)
 {
     begin(o, UPP_STR("file"));
     wd_name(o->l, "content");
@@ -434,8 +434,8 @@ static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struc
     end(o, UPP_STR("file"));
 }
 
-/* ThreadProtocol has no calls of providers: they are calls like others there. */
-static bool is_native(const struct wd_pai_out *o, const struct beside *b)
+/* ThreadProtocol has no provider-executed calls: there they are ordinary calls. */
+static bool is_native(const struct wd_pai_out *o, const struct sidecar *b)
 {
     return o->style == WD_PAI_PYDANTIC && !b->provider.p && is_true(b, "builtin");
 }
@@ -448,15 +448,15 @@ bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p)
 
 void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)
 {
-    struct beside b = read_beside(o->l, p->metadata);
+    struct sidecar b = read_sidecar(o->l, p->metadata);
     put_result(o, p, &b, true);
 }
 
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
 {
-    struct beside b      = read_beside(o->l, p->metadata);
-    bool          result = p->kind == UPP_PART_RESULT;
-    if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would be the user's words */
+    struct sidecar b      = read_sidecar(o->l, p->metadata);
+    bool           result = p->kind == UPP_PART_RESULT;
+    if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would become user text */
         put_retry(o, p, &b);
     else if (p->kind == UPP_PART_CALL)
         put_call(o, p, &b, is_native(o, &b) ? UPP_STR("builtin-tool-call") : UPP_STR("tool-call"));
@@ -467,14 +467,14 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
     else {
         if (p->media)
             wd_lose(o->l, entry, "a medium that is an address", "an answer has files with their bytes alone");
-        put_said(o, p->media ? &(struct upp_part){.kind = UPP_PART_TEXT, .text = p->media->data} : p, &b);
+        put_text_part(o, p->media ? &(struct upp_part){.kind = UPP_PART_TEXT, .text = p->media->data} : p, &b);
     }
 }
 
 void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
 {
     if (m->role == UPP_ROLE_USER) {
-        struct beside b = m->n_parts == 1 ? read_beside(o->l, m->parts[0].metadata) : (struct beside){0};
+        struct sidecar b = m->n_parts == 1 ? read_sidecar(o->l, m->parts[0].metadata) : (struct sidecar){0};
         if (is_true(&b, "retry") && m->parts[0].kind == UPP_PART_TEXT)
             put_retry(o, &m->parts[0], &b);
         else

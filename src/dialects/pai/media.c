@@ -1,4 +1,4 @@
-/* dialects/pai/media.c — what Pydantic AI says of a medium though nobody told it. */
+/* dialects/pai/media.c — see media.h. */
 #include "dialects/pai/media.h"
 
 #include <openssl/evp.h>
@@ -89,7 +89,7 @@ static const struct {
     {"zip", "application/zip"},
 };
 
-/* A "data:" address says it itself: data:TYPE[;...],... */
+/* A data URL contains its type: data:TYPE[;...],... */
 static struct upp_str data_type(struct upp_str url)
 {
     size_t end = 5;
@@ -98,7 +98,7 @@ static struct upp_str data_type(struct upp_str url)
     return memchr(url.p + 5, '/', end - 5) ? wb_str_sub(url, 5, end - 5) : UPP_STR("text/plain");
 }
 
-/* Its videos have no ending. */
+/* YouTube URLs have no file extension. */
 static bool is_youtube(struct upp_str url)
 {
     static const char *const hosts[] = {"youtu.be", "youtube.com", "www.youtube.com", "m.youtube.com"};
@@ -113,7 +113,7 @@ static bool is_youtube(struct upp_str url)
     return false;
 }
 
-/* What is behind the last '.' of the last name in its path. */
+/* The file extension: what follows the last '.' of the last path segment. */
 static struct upp_str ending_of(struct upp_str url)
 {
     size_t end = 0, dot = 0;

@@ -1,4 +1,4 @@
-/* dialects/pai/media.h — what Pydantic AI says of a medium though nobody told it. */
+/* dialects/pai/media.h — what Pydantic AI derives for a medium without an identifier or type. */
 #ifndef WD_PAI_MEDIA_H
 #define WD_PAI_MEDIA_H
 
@@ -8,11 +8,11 @@
 
 enum { WD_PAI_IDENTIFIER = sizeof "50173a" };
 
-/* How it calls a medium that has no name: the first six hex digits of SHA-1 over the address, or over the bytes. No
- * text: what should be base64 is none, or there is no memory (err says which). */
+/* The identifier: the first six hex digits of SHA-1 over the URL, or over the bytes. NULL: invalid base64, or no memory
+ * (see err). */
 struct upp_str wd_pai_identifier(const struct upp_media *m, char out[WD_PAI_IDENTIFIER], struct upp_err *err);
 
-/* The type of what stands at an address, by its ending; never none. `kind`: enum upp_part_kind. */
+/* The media type of a URL, by its file extension; never empty. `kind`: enum upp_part_kind. */
 struct upp_str wd_pai_media_type(struct upp_str url, uint8_t kind);
 
 #endif

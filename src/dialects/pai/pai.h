@@ -1,9 +1,9 @@
-/* dialects/pai/pai.h — the parts that Pydantic AI and ThreadProtocol share, and the model's.
+/* dialects/pai/pai.h — converts between the parts that Pydantic AI and ThreadProtocol share and the model's parts.
  *
- * One table for all kinds of parts: which members a kind has is a matter of rules, not of shape, and old versions lack
- * many. What a part says beside its content (ids, signatures, outcomes ...) stands in the metadata of the model's part,
- * under "pydantic_ai", as Pydantic AI's own adapter for UI messages writes it; so it travels through every dialect that
- * has metadata of providers.
+ * One table for all kinds of parts: the rules, not the shape, define which members a kind has, and old versions lack
+ * many. What a part has in addition to its content (ids, signatures, outcomes ...) is in the metadata of the model's
+ * part under "pydantic_ai", as Pydantic AI's own adapter for UI messages writes it. So it passes through every dialect
+ * that has provider metadata.
  */
 #ifndef WD_PAI_H
 #define WD_PAI_H
@@ -11,7 +11,7 @@
 #include "dialects/core/lift.h"
 
 enum wd_pai_kind {
-    WD_PAI_OTHER = 0, /* unknown, or known and not in the model: kept whole */
+    WD_PAI_OTHER = 0, /* unknown, or not in the model: becomes residue */
     WD_PAI_USER_PROMPT,
     WD_PAI_TEXT,
     WD_PAI_THINKING,
@@ -50,7 +50,7 @@ enum wd_pai_row {
     WD_PAI_PART_KIND,
 };
 
-/* A medium of a user's prompt, or the content of a file. */
+/* A medium of a user prompt, or the content of a file. */
 struct wd_pai_item {
     struct wj_node node;
     struct upp_str kind, url, data, media_type, identifier, content;
@@ -60,7 +60,7 @@ WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
 
-/* Can a request, or a response, say a part of this kind? One that stands where it cannot is nothing the model has. */
+/* Can a request, or a response, have a part of this kind? Anywhere else it is residue. */
 static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
 {
     bool asks = kind == WD_PAI_USER_PROMPT || kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
@@ -69,64 +69,62 @@ static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
 
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 
-/* Adds what the part is in the model; a prompt may be several. 1: something was added. 0: the model has no place for
- * it.
- */
+/* Lifts the part; a prompt may give several. 1: something was added. 0: the model cannot hold it. */
 int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_parts *to,
                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same for a call that the provider made itself, and for what it gave: they stand in one answer. */
+/* The same for a provider-executed call and its result, which are in the same response. */
 int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bool call, struct wd_parts *to,
                         struct upp_err *err) UPP_MUST_CHECK;
 
-/* One more member of metadata.pydantic_ai of a part that was lifted. `json` is its value. */
+/* Adds a member to metadata.pydantic_ai of a lifted part. `json` is its value. */
 int wd_pai_sidecar_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
                        struct upp_err *err) UPP_MUST_CHECK;
 
 uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
 
-/* What a medium of this kind ("image-url", "binary") and type is in the model. */
+/* The kind of part that a medium of this kind ("image-url", "binary") and type is in the model. */
 uint8_t wd_pai_medium(struct upp_str kind, struct upp_str mime);
 
 /* ---- Out of the model ----------------------------------------------------------------------------------- */
 
-/* Pydantic AI writes every member, null where there is nothing, and times of parts; ThreadProtocol what there is. */
+/* Pydantic AI writes every member, if need be as null, and times of parts; ThreadProtocol only members with a value. */
 enum wd_pai_style { WD_PAI_THREAD = 1, WD_PAI_PYDANTIC };
 
 struct wd_pai_out {
     struct wd_lowering *l;
     enum wd_pai_style   style;
-    struct upp_str      time;   /* of the message: parts have it */
-    struct upp_str      prefix; /* before every text: "{agent:NAME}: "; no text: none */
+    struct upp_str      time;   /* of the message, written in its parts */
+    struct upp_str      prefix; /* before every text: "{agent:NAME}: "; empty: none */
 };
 
-/* The parts of a request: a user's message is one user-prompt, results and feedback are as many as there are. And a
- * part of an answer. `entry` is for the report of losses. */
+/* Write the parts of a request (a user message is one user-prompt; each result and feedback is one part), and one part
+ * of a response. `entry` is for reporting losses. */
 void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m);
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p);
 
-/* Of a call or result that is the provider's own; no request has its result. */
+/* Provider-executed calls and their results, which are in no request. */
 bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p);
 void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p);
 
-/* The time of an entry, as it was written or as the dialect would. */
+/* The time of an entry: its text, or formatted by the dialect. */
 struct upp_str               wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m);
 static inline struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
 {
     return m->time_text.p ? m->time_text : wd_pai_time_made(l, m);
 }
 
-/* The same as Pydantic AI would dump it: what was said, or the moment where that is no time. */
-struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise);
+/* The same as Pydantic AI would dump it; an invalid time gives `otherwise`. */
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str given, int64_t otherwise);
 
 const char *wd_pai_finish(uint8_t stop); /* NULL: none */
 const char *wd_pai_url_kind(uint8_t kind);
 
-/* What the metadata of a part say to whoever writes it: Pydantic AI's own, or those of the first provider; NULL: none.
- * In `scratch`, which is emptied before. */
+/* The metadata of a part for its writer: Pydantic AI's own, or that of the first provider; NULL: none. Parsed into
+ * `scratch`, which is reset. */
 yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata);
 
-/* metadata.pydantic_ai.NAME; NULL: not there. Likewise. */
+/* metadata.pydantic_ai.NAME; NULL: none. Also resets `scratch`. */
 yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name);
 
 #endif

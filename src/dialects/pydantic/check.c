@@ -1,8 +1,8 @@
-/* dialects/pydantic/check.c — what Pydantic AI refuses when it loads a list of messages, and what it does not keep.
+/* dialects/pydantic/check.c — what Pydantic AI refuses or drops when it loads a list of messages.
  *
- * An error is what both 2.33, whose form is written here, and 2.66 refuse. What only one of them takes, what is
- * dropped, and what is made up when it is missing (so that two loads differ) are warnings. Here are the messages;
- * check_part.c has what is in them.
+ * An error is what both 2.33, whose form we write, and 2.66 refuse. Warnings are what only one of them accepts, what is
+ * dropped, and what is generated if missing (so that two loads differ). This file checks messages, check_part.c their
+ * parts.
  */
 #include "dialects/pydantic/pydantic.h"
 #include "dialects/pydantic/shape.h"
@@ -26,7 +26,7 @@ static void parts_of(struct pyd_check *c, yyjson_val *v, const struct pyd_row *r
     c->rule = rule;
 }
 
-/* What is as good as nothing is nothing. */
+/* Pydantic AI accepts any falsy value as none. */
 static void details(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     size_t      i, n;
@@ -74,7 +74,7 @@ static const struct pyd_row response_rows[] = {
     PYD_OF("parts", PYD_NEEDED, parts_of),
     PYD_OF("usage", 0, usage),
     PYD_OF("model_name", PYD_OR_NULL, pyd_text),
-    PYD_OF("timestamp", PYD_MADE_UP, pyd_moment),
+    PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
     PYD_ANY("kind", 0),
     PYD_OF("provider_name", PYD_OR_NULL, pyd_text),
     PYD_OF("provider_url", PYD_OR_NULL, pyd_text),

@@ -1,6 +1,5 @@
-/* dialects/pydantic/check_part.c — what Pydantic AI refuses of a part of a message: its members, what a prompt is made
- * of, feedback, and what tools of its own are called with and give.
- */
+/* dialects/pydantic/check_part.c — what Pydantic AI refuses in a part of a message: its members, the content of
+ * prompts, feedback, and the arguments and results of its own tools. */
 #include "base/base64.h"
 #include "dialects/pydantic/shape.h"
 #include "dialects/pydantic/values.h"
@@ -117,7 +116,7 @@ static void binary(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row
 
 /* ---- Feedback ---------------------------------------------------------------------------------------------------- */
 
-static void place(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
+static void location(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     size_t      i, n;
     yyjson_val *item;
@@ -133,8 +132,8 @@ static void place(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 static void errors(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
     static const struct pyd_row rows[] = {
-        PYD_OF("type", PYD_NEEDED, pyd_text), PYD_OF("loc", PYD_NEEDED, place), PYD_OF("msg", PYD_NEEDED, pyd_text),
-        PYD_ANY("input", PYD_NEEDED),         PYD_OF("ctx", 0, pyd_object),     PYD_OF("url", 0, pyd_text),
+        PYD_OF("type", PYD_NEEDED, pyd_text), PYD_OF("loc", PYD_NEEDED, location), PYD_OF("msg", PYD_NEEDED, pyd_text),
+        PYD_ANY("input", PYD_NEEDED),         PYD_OF("ctx", 0, pyd_object),        PYD_OF("url", 0, pyd_text),
     };
     static const struct pyd_shape s = PYD_SHAPE("error", 0, rows);
     size_t                        i, n;
@@ -186,27 +185,27 @@ static void speaker(struct pyd_check *c, yyjson_val *v, const struct pyd_row *ro
 }
 
 static const struct pyd_row system_rows[] = {PYD_OF("content", PYD_NEEDED, pyd_text),
-                                             PYD_OF("timestamp", PYD_MADE_UP, pyd_moment),
+                                             PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
                                              PYD_OF("dynamic_ref", PYD_OR_NULL, pyd_text), PYD_ANY("part_kind", 0)};
 static const struct pyd_row user_rows[]   = {PYD_OF("content", PYD_NEEDED, prompt),
-                                             PYD_OF("timestamp", PYD_MADE_UP, pyd_moment), PYD_ANY("part_kind", 0)};
+                                             PYD_OF("timestamp", PYD_GENERATED, pyd_moment), PYD_ANY("part_kind", 0)};
 static const struct pyd_row return_rows[] = {
     PYD_OF("tool_name", PYD_NEEDED, pyd_text),
     PYD_ANY("content", PYD_NEEDED),
-    PYD_OF("tool_call_id", PYD_MADE_UP, pyd_text),
+    PYD_OF("tool_call_id", PYD_GENERATED, pyd_text),
     PYD_OF("tool_kind", PYD_OR_NULL, tool_kind),
     PYD_ANY("metadata", 0),
-    PYD_OF("timestamp", PYD_MADE_UP, pyd_moment),
+    PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
     PYD_ONE("outcome", 0, outcome, outcomes),
     PYD_ANY("part_kind", 0),
 };
 static const struct pyd_row builtin_return_rows[] = {
     PYD_OF("tool_name", PYD_NEEDED, pyd_text),
     PYD_ANY("content", PYD_NEEDED),
-    PYD_OF("tool_call_id", PYD_MADE_UP, pyd_text),
+    PYD_OF("tool_call_id", PYD_GENERATED, pyd_text),
     PYD_OF("tool_kind", PYD_OR_NULL, tool_kind),
     PYD_ANY("metadata", 0),
-    PYD_OF("timestamp", PYD_MADE_UP, pyd_moment),
+    PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
     PYD_ONE("outcome", 0, outcome, outcomes),
     PYD_OF("provider_name", PYD_OR_NULL, pyd_text),
     PYD_OF("provider_details", PYD_OR_NULL, pyd_object),
@@ -215,8 +214,8 @@ static const struct pyd_row builtin_return_rows[] = {
 static const struct pyd_row retry_rows[] = {
     PYD_OF("content", PYD_NEEDED, errors),
     PYD_OF("tool_name", PYD_OR_NULL, pyd_text),
-    PYD_OF("tool_call_id", PYD_MADE_UP, pyd_text),
-    PYD_OF("timestamp", PYD_MADE_UP, pyd_moment),
+    PYD_OF("tool_call_id", PYD_GENERATED, pyd_text),
+    PYD_OF("timestamp", PYD_GENERATED, pyd_moment),
     PYD_ANY("part_kind", 0),
 };
 static const struct pyd_row delta_rows[]  = {PYD_OF("tools_added", 0, pyd_texts), PYD_OF("added", 0, pyd_texts),
@@ -231,7 +230,7 @@ static const struct pyd_row speech_rows[] = {
     PYD_OF("provider_details", PYD_OR_NULL, pyd_object),
     PYD_ANY("part_kind", 0),
 };
-static const struct pyd_row said_rows[] = {
+static const struct pyd_row text_part_rows[] = {
     PYD_OF("content", PYD_NEEDED, pyd_text),
     PYD_OF("id", PYD_OR_NULL, pyd_text),
     PYD_OF("provider_name", PYD_OR_NULL, pyd_text),
@@ -249,7 +248,7 @@ static const struct pyd_row thinking_rows[] = {
 static const struct pyd_row call_rows[] = {
     PYD_OF("tool_name", PYD_NEEDED, pyd_text),
     PYD_OF("args", PYD_OR_NULL, args),
-    PYD_OF("tool_call_id", PYD_MADE_UP, pyd_text),
+    PYD_OF("tool_call_id", PYD_GENERATED, pyd_text),
     PYD_OF("tool_kind", PYD_OR_NULL, tool_kind),
     PYD_OF("id", PYD_OR_NULL, pyd_text),
     PYD_OF("provider_name", PYD_OR_NULL, pyd_text),
@@ -278,7 +277,7 @@ static const struct pyd_shape parts[] = {
     PYD_SHAPE("retry-prompt", PYD_REQUEST, retry_rows),
     PYD_SHAPE("tool-availability-delta", PYD_REQUEST, delta_rows),
     PYD_SHAPE("speech", PYD_REQUEST | PYD_RESPONSE, speech_rows),
-    PYD_SHAPE("text", PYD_RESPONSE, said_rows),
+    PYD_SHAPE("text", PYD_RESPONSE, text_part_rows),
     PYD_SHAPE("thinking", PYD_RESPONSE, thinking_rows),
     PYD_SHAPE("tool-call", PYD_RESPONSE, call_rows),
     PYD_SHAPE("builtin-tool-call", PYD_RESPONSE, call_rows),
@@ -292,7 +291,7 @@ static const struct pyd_shape parts[] = {
          {.name = UPP_STR_INIT("instruction-baseline"), .later = PYD_REQUEST},
 };
 
-/* ---- Tools of Pydantic AI itself: their kind fixes what they are called with and what they give ----------------- */
+/* ---- Pydantic AI's own tools: their kind determines arguments and results --------------------------------------- */
 
 static void queries(struct pyd_check *c, yyjson_val *v, const struct pyd_row *row)
 {
@@ -337,16 +336,16 @@ static void check_kind_of_tool(struct pyd_check *c, yyjson_val *part, const char
 {
     static const struct pyd_row searched = PYD_OF("queries", PYD_NEEDED, pyd_texts),
                                 loaded   = PYD_OF("id", PYD_NEEDED, pyd_text);
-    yyjson_val *said                     = pyd_last_of(part, UPP_STR("tool_kind"));
-    if (!said)
+    yyjson_val *kind_value               = pyd_last_of(part, UPP_STR("tool_kind"));
+    if (!kind_value)
         return;
-    bool builtin = strncmp(kind, "builtin-", 8) == 0, search = pyd_is_text(said, UPP_STR("tool-search"));
-    if (!search && (builtin || !pyd_is_text(said, UPP_STR("capability-load"))))
+    bool builtin = strncmp(kind, "builtin-", 8) == 0, search = pyd_is_text(kind_value, UPP_STR("tool-search"));
+    if (!search && (builtin || !pyd_is_text(kind_value, UPP_STR("capability-load"))))
         return;
     bool        gives = strstr(kind, "return") != NULL;
     yyjson_val *ended = pyd_last_of(part, UPP_STR("outcome"));
     if (gives && ended && !pyd_is_text(ended, UPP_STR("success"))) {
-        wd_problem(c->p, WD_WARNING, "PAI-1.7", said, "Pydantic AI 2.33 wants what a success gives here too");
+        wd_problem(c->p, WD_WARNING, "PAI-1.7", kind_value, "Pydantic AI 2.33 wants what a success gives here too");
         return;
     }
     yyjson_val *name = pyd_last_of(part, UPP_STR("tool_name"));

@@ -1,7 +1,7 @@
-/* dialects/pydantic/lift.c — Pydantic AI's messages into the model.
+/* dialects/pydantic/lift.c — lifts Pydantic AI's messages into the model.
  *
- * A request that is the user's begins a turn of the user; all else belongs to a turn of the agent, which another run
- * ends. Times that nobody said are those of the part, else of the message before.
+ * A request of the user begins a user turn; everything else belongs to a turn of the agent, which ends where another
+ * run begins. A message without a time has that of a part, otherwise that of the previous message.
  */
 #include "base/err.h"
 #include "dialects/pydantic/pydantic.h"
@@ -9,13 +9,13 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct wd_parts    parts, results; /* results: of calls that the provider made itself */
+    struct wd_parts    parts, results; /* results: of provider-executed calls */
     struct upp_err    *err;
-    uint32_t           agent; /* whose message is read */
-    struct upp_str     time;  /* of the message before; no text: none had any */
+    uint32_t           agent; /* author of the message */
+    struct upp_str     time;  /* of the previous message; NULL: none had any */
     struct upp_str     run;
-    size_t             open;  /* calls without an answer */
-    uint8_t            whose; /* turn that is open: 0 none, 'u', 'a' */
+    size_t             open;      /* calls without a result */
+    uint8_t            open_turn; /* 0: none, 'u': user, 'a': agent */
 };
 
 static int failed(const struct lifting *t)
@@ -41,7 +41,7 @@ static bool other_run(const struct lifting *t, const struct wd_pai_message *m)
     return m->run_id.p && t->run.p && !wb_str_eq(m->run_id, t->run);
 }
 
-/* The agent that it names (lower.c); empty: none. */
+/* The agent that it names (see lower.c); NULL: none. */
 static struct upp_str named(const struct wd_pai_message *m)
 {
     return wj_text_at(yyjson_obj_get(m->metadata, "weft"), "agent");
@@ -52,7 +52,7 @@ static int agent_of(struct lifting *t, const struct wd_pai_message *m)
     return wd_agent_of(t->l, named(m), wj_text_at(yyjson_obj_get(m->metadata, "weft"), "name"), &t->agent, t->err);
 }
 
-/* Is it what the user submitted? */
+/* Did the user submit it? */
 static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
 {
     bool prompt = false;
@@ -74,22 +74,22 @@ static struct upp_str id_of(const struct wd_pai_message *m)
 
 static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user)
 {
-    const struct wm_doc_turn *last = t->whose ? &t->l->doc->turns.p[t->l->doc->turns.n - 1] : NULL;
-    if (!user && t->whose == 'a' && !other_run(t, m) && last->agent == t->agent && !id_of(m).p)
+    const struct wm_doc_turn *last = t->open_turn ? &t->l->doc->turns.p[t->l->doc->turns.n - 1] : NULL;
+    if (!user && t->open_turn == 'a' && !other_run(t, m) && last->agent == t->agent && !id_of(m).p)
         return 0;
     struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return failed(t);
-    turn->agent = user ? WM_NO_AGENT : t->agent;
-    turn->run   = m->run_id;
-    turn->id    = id_of(m);
-    t->whose    = user ? 'u' : 'a';
+    turn->agent  = user ? WM_NO_AGENT : t->agent;
+    turn->run    = m->run_id;
+    turn->id     = id_of(m);
+    t->open_turn = user ? 'u' : 'a';
     return 0;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------------- */
 
-static int settle(struct lifting *t, uint8_t role, uint32_t agent)
+static int finish_message(struct lifting *t, uint8_t role, uint32_t agent)
 {
     if (!t->parts.list.n)
         return 0;
@@ -110,16 +110,17 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
             kind == WD_PAI_TOOL_RETURN || (kind == WD_PAI_RETRY_PROMPT && p->tool_name.p && p->tool_call_id.p);
         uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
         if (role && (now != role || now == UPP_ROLE_USER))
-            r = settle(t, role, agent);
+            r = finish_message(t, role, agent);
         role = now;
         t->open -= result && t->open;
         if (r >= 0)
             r = wd_pai_lift(t->l, p, &t->parts, t->err);
     }
-    return r < 0 ? r : settle(t, role, agent);
+    return r < 0 ? r : finish_message(t, role, agent);
 }
 
-/* Calls of the provider's own have their results beside them; one alone is not in the model: it would be waited for. */
+/* A provider-executed call is in the same message as its result. Without the other, neither is lifted: a run would wait
+ * for the result. */
 static const struct upp_str builtins[] = {UPP_STR_INIT("builtin-tool-call"), UPP_STR_INIT("builtin-tool-return")};
 
 static bool has_builtin(const struct wd_pai_part *from, const struct wd_pai_part *end, struct upp_str kind,
@@ -146,7 +147,7 @@ static int lift_builtin(struct lifting *t, const struct wd_pai_message *m, const
                : 0;
 }
 
-/* What was said of approvals stands beside the message (lower.c). */
+/* Approvals are in the message's metadata (see lower.c). */
 static int lift_approval(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
 {
     yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
@@ -161,7 +162,7 @@ static int lift_approval(struct lifting *t, const struct wd_pai_message *m, stru
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
 {
     int r   = 0;
-    t->open = 0; /* whoever answers after an answer has given up on the calls before */
+    t->open = 0; /* a new response abandons the open calls */
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
         const struct wd_pai_part *p    = &m->parts.p[i];
         enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
@@ -195,7 +196,7 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     return e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
 }
 
-/* When it was: it says so, or a part of it does, or the message before. */
+/* The time of the message, of one of its parts, or of the previous message. */
 static void find_time(struct lifting *t, const struct wd_pai_message *m)
 {
     struct upp_str time = m->timestamp;
@@ -208,8 +209,8 @@ static void find_time(struct lifting *t, const struct wd_pai_message *m)
 static int lift_message(struct lifting *t, const struct wd_pai_message *m)
 {
     size_t  first = t->l->doc->entries.n, turns = t->l->doc->turns.n;
-    bool    user  = is_users(t, m);
-    uint8_t whose = t->whose;
+    bool    user      = is_users(t, m);
+    uint8_t open_turn = t->open_turn;
     if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
         return 0;
     find_time(t, m);
@@ -221,9 +222,9 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     if (r < 0)
         return r;
     size_t n = t->l->doc->entries.n - first;
-    if (!n) { /* nothing of it is in the model: it stays in the list as a whole */
+    if (!n) { /* nothing of it is in the model: it stays in the list as residue */
         t->l->doc->turns.n = turns;
-        t->whose           = whose;
+        t->open_turn       = open_turn;
         return 0;
     }
     if (m->run_id.p)
@@ -232,7 +233,7 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
         t->l->doc->entries.p[first].id = id_of(m);
     r = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
     if (r >= 0 && n == 1)
-        wd_canonical(t->l, wd_pai_is_plain_message(m, t->l->doc));
+        wd_canonical(t->l, wd_pai_is_canonical_message(m, t->l->doc));
     return r;
 }
 

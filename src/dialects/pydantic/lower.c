@@ -1,4 +1,4 @@
-/* dialects/pydantic/lower.c — the model as Pydantic AI's messages, as its current version dumps them. */
+/* dialects/pydantic/lower.c — writes the model as Pydantic AI's messages, as its current version dumps them. */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/core/answers.h"
@@ -8,11 +8,11 @@
 
 struct lowering {
     struct wd_lowering *l;
-    uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: for nobody */
+    uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: none */
 
-    const struct wm_doc_turn *turn;   /* that is written */
-    struct upp_str            system; /* id of the system message whose prompts the request has; empty: none */
-    /* System messages of a list of UI messages: each message of it became a turn. */
+    const struct wm_doc_turn *turn;   /* the current turn */
+    struct upp_str            system; /* id of the system message whose prompts are in the request; NULL: none */
+    /* System messages of a list of UI messages, each message of which became a turn. */
     struct wd_retained_items prompts;
     yyjson_val              *prompt; /* the next one; NULL: no more */
 };
@@ -23,7 +23,7 @@ static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
     return wd_pai_time_dumped(l, m->time_text, m->time_ms);
 }
 
-/* Another agent's texts are marked as such (TP-31). */
+/* Texts of other agents are marked (TP-31). */
 static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_entry *e)
 {
     if (t->view == WM_NO_AGENT || e->agent == WM_NO_AGENT || e->agent == t->view)
@@ -32,8 +32,8 @@ static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_en
     return wb_arena_printf(&t->l->keep, "{agent:%.*s}: ", UPP_FMT(a->name.p ? a->name : a->id));
 }
 
-/* Who said it, but for the agent that is meant where nobody is named. */
-static const struct wm_doc_agent *speaker(const struct lowering *t, uint32_t entry)
+/* The author; NULL: the default agent, or not to be written. */
+static const struct wm_doc_agent *author_of(const struct lowering *t, uint32_t entry)
 {
     uint32_t agent = entry == WD_THREAD ? WM_NO_AGENT : wd_entry_at(t->l, entry)->agent;
     if (agent == WM_NO_AGENT || t->l->view.p || t->l->pure)
@@ -42,7 +42,7 @@ static const struct wm_doc_agent *speaker(const struct lowering *t, uint32_t ent
     return wb_str_eq(a->id, UPP_STR("agent")) && wb_str_eq(a->name, a->id) ? NULL : a;
 }
 
-/* Members of an object that is there only where it has some. */
+/* An object that is written only if it has members. */
 struct opened {
     struct wd_lowering *l;
     const char         *name;
@@ -63,7 +63,7 @@ static void close_for(struct opened *o)
         wj_write_close(&o->l->w, '}');
 }
 
-/* What somebody was asked, and said, of a call: UI messages have it there. NULL: nothing. */
+/* The approval of a call: what was asked and decided, which UI messages have in the call. NULL: none. */
 static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *p)
 {
     if (p->kind != UPP_PART_CALL || !p->id.p || wb_str_find(p->metadata, UPP_STR("\"approval\""), 0) == SIZE_MAX)
@@ -90,7 +90,7 @@ static void put_approvals(struct opened *own, struct opened *weft, uint32_t entr
     close_for(&all);
 }
 
-/* Its id, where it begins a turn that has one; not what UI messages call one that has none (lower.c). */
+/* The turn's id, if the entry begins it; not an id that was generated for a UI message without one (ui's lower.c). */
 static struct upp_str turn_id(const struct lowering *t, uint32_t entry)
 {
     const struct wm_doc_turn *turn = t->turn;
@@ -101,14 +101,14 @@ static struct upp_str turn_id(const struct lowering *t, uint32_t entry)
 
 static void put_metadata(struct lowering *t, uint32_t entry)
 {
-    struct wd_lowering        *l    = t->l;
-    const struct wm_doc_agent *a    = speaker(t, entry);
-    yyjson_val                *kept = entry == WD_THREAD ? NULL : wd_retained(l, "ui", "message", entry);
+    struct wd_lowering        *l        = t->l;
+    const struct wm_doc_agent *a        = author_of(t, entry);
+    yyjson_val                *retained = entry == WD_THREAD ? NULL : wd_retained(l, "ui", "message", entry);
     struct opened              own = {.l = l, .name = "metadata"}, weft = {.l = l, .name = "weft"};
-    kept = wd_retained_member(kept, "metadata");
-    if (wd_retained_metadata_is(kept)) {
+    retained = wd_retained_member(retained, "metadata");
+    if (wd_retained_metadata_is(retained)) {
         open_for(&own);
-        wd_retained_metadata_put(l, kept);
+        wd_retained_metadata_put(l, retained);
     }
     if (a || turn_id(t, entry).p || t->system.p) {
         open_for(&own);
@@ -156,21 +156,21 @@ static void put_usage(struct wd_lowering *l, const struct wm_reply_info *s)
     wj_write_close(&l->w, '}');
 }
 
-/* What its call of the model used; where only the turn says that, and it is all that the turn has of it, the turn's. */
-static struct wm_reply_info said_of(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
+/* The model call's usage; if only the turn has usage, and the turn is this one response, the turn's. */
+static struct wm_reply_info reply_info(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
 {
-    struct wm_reply_info said = wd_entry_at(l, i)->said;
+    struct wm_reply_info info = wd_entry_at(l, i)->said;
     uint32_t             n    = 0;
-    for (uint32_t k = turn->first; !said.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
+    for (uint32_t k = turn->first; !info.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
         n += wd_entry_at(l, k)->e.kind == WM_ENTRY_MESSAGE && wd_entry_at(l, k)->e.message.role == UPP_ROLE_ASSISTANT;
     if (n == 1) {
-        said.usage     = turn->usage;
-        said.reasoning = turn->reasoning;
+        info.usage     = turn->usage;
+        info.reasoning = turn->reasoning;
     }
-    return said;
+    return info;
 }
 
-/* A call that the provider made itself is followed by its result. */
+/* A provider-executed call is followed by its result. */
 static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_part *p)
 {
     wd_pai_put_part(o, i, p);
@@ -183,7 +183,7 @@ static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_p
 
 static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_turn *turn)
 {
-    struct wm_reply_info       said = said_of(t->l, i, turn);
+    struct wm_reply_info       info = reply_info(t->l, i, turn);
     struct wd_lowering        *l    = t->l;
     const struct wm_doc_entry *e    = wd_entry_at(l, i);
     struct upp_str             time = time_of(l, i);
@@ -195,7 +195,7 @@ static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_tur
         else
             wd_lose(l, i, "a result within an answer", "its call has no form that has one");
     wj_write_close(&l->w, ']');
-    put_usage(l, &said);
+    put_usage(l, &info);
     wd_member_or_null(l, "model_name", e->said.model);
     wd_member(l, "timestamp", time);
     wd_member(l, "kind", UPP_STR("response"));
@@ -219,7 +219,7 @@ static void put_prompt(struct wd_lowering *l, struct upp_str text, struct upp_st
     wj_write_close(&l->w, '}');
 }
 
-/* The next system message that stands before the turn of that number; NULL: none. */
+/* The next system message before the turn with this index; NULL: none. */
 static yyjson_val *next_prompt(struct lowering *t, size_t turn)
 {
     while (t->prompt && !wb_str_eq(wj_text_at(t->prompt, "role"), UPP_STR("system")))
@@ -232,18 +232,18 @@ static size_t turn_number(const struct lowering *t)
     return t->turn ? (size_t)(t->turn - t->l->doc->turns.p) : t->l->doc->turns.n;
 }
 
-/* Those before the turn, as parts of the request that begins it. */
+/* Writes the system messages before the turn, as parts of the request that begins it. */
 static void put_prompts(struct lowering *t, struct upp_str time)
 {
     yyjson_val *m, *part;
     size_t      i, n;
     while ((m = next_prompt(t, turn_number(t)))) {
-        struct upp_str said = wj_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
+        struct upp_str own = wj_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
         yyjson_arr_foreach(yyjson_obj_get(m, "parts"), i, n, part)
         {
             struct upp_str text = wj_text_at(part, "text");
             if (text.p && wb_str_eq(wj_text_at(part, "type"), UPP_STR("text")))
-                put_prompt(t->l, text, wb_time_is_pydantic(said) ? said : time);
+                put_prompt(t->l, text, wb_time_is_pydantic(own) ? own : time);
         }
         if (!t->system.p && !t->l->view.p && !t->l->pure && !wb_str_starts(wj_text_at(m, "id"), UPP_STR("system-")))
             t->system = wj_text_at(m, "id");
@@ -268,7 +268,7 @@ static void end_request(struct lowering *t, struct upp_str time)
     t->system = (struct upp_str){0};
 }
 
-/* Those before a turn that does not begin with a request, or behind the last one: a request of their own. */
+/* Writes system messages as a request of their own: before a turn that does not begin with a request, or at the end. */
 static void put_prompts_alone(struct lowering *t)
 {
     const struct wm_doc *d = t->l->doc;
@@ -304,7 +304,7 @@ static bool is_request(const struct wm_doc_entry *e)
     return e->e.message.role == UPP_ROLE_USER || e->e.message.role == UPP_ROLE_TOOL;
 }
 
-/* Results that stand in the answer: a request of them would be empty. */
+/* Results that are written in the response: a request of only them would be empty. */
 static bool is_in_answer(struct wd_lowering *l, uint32_t i)
 {
     const struct wm_doc_entry *e = wd_entry_at(l, i);
@@ -316,8 +316,8 @@ static bool is_in_answer(struct wd_lowering *l, uint32_t i)
     return n == e->e.message.n_parts;
 }
 
-/* How many entries of a turn are one request where nobody has said: a user's prompts are. An answer has the results of
- * calls that the provider made itself. */
+/* How many entries are one message if nothing is known from reading: consecutive prompts of a user, or a response with
+ * its results of provider-executed calls. */
 static uint32_t natural(struct wd_lowering *l, uint32_t i, uint32_t end, bool user)
 {
     uint32_t n = 1;
@@ -349,8 +349,8 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct
     wd_close(l);
 }
 
-/* In compact JSON this is always a member: inside of a text its quotes would be escaped. */
-static bool keeps_prompt(const struct wm_residue *r)
+/* In compact JSON this is always a member: inside a string the quotes would be escaped. */
+static bool retains_prompt(const struct wm_residue *r)
 {
     for (; r; r = r->next)
         if ((wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
@@ -362,16 +362,16 @@ static bool keeps_prompt(const struct wm_residue *r)
     return false;
 }
 
-/* Will messages have prompts that they were read with? */
+/* Will the messages have prompts with which they were read? */
 static bool has_own_prompt(const struct wm_doc *doc)
 {
-    bool has = keeps_prompt(doc->residue);
+    bool has = retains_prompt(doc->residue);
     for (size_t i = 0; !has && i < doc->entries.n; i++)
-        has = keeps_prompt(doc->entries.p[i].residue);
+        has = retains_prompt(doc->entries.p[i].residue);
     return has;
 }
 
-/* The viewing agent's own prompt comes first, where it is known and the messages have none (TP-37). */
+/* The viewing agent's own prompt comes first, if it is known and the messages have none (TP-37). */
 static void put_system(struct lowering *t)
 {
     struct wd_lowering *l = t->l;

@@ -1,12 +1,12 @@
-/* dialects/pydantic/plain.c — messages that say just what we would write: they need not be compared.
+/* dialects/pydantic/plain.c — recognizes canonical messages, which need not be compared.
  *
- * Most that a current version dumps are. What is not here is not wrong: it is written again and compared.
+ * Most messages of a current version are. Any other is valid too: it is written back and compared.
  */
 #include "base/iso8601.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/value.h"
 
-/* In the table's order, just these rows; of them some are null, and others may be. */
+/* Exactly these rows, in the table's order; `null` are null, `perhaps` may be. */
 static bool came_as(const struct wj_node *node, uint64_t rows, uint64_t null, uint64_t perhaps)
 {
     return (node->order & WJ_RISING) && node->seen == rows && (node->null & ~perhaps) == null;
@@ -15,16 +15,16 @@ static bool came_as(const struct wj_node *node, uint64_t rows, uint64_t null, ui
 /* ---- Parts ------------------------------------------------------------------------------------------------- */
 
 enum {
-    ENDS = 1 << WD_PAI_ID | 1 << WD_PAI_PROVIDER_NAME | 1 << WD_PAI_PROVIDER_DETAILS, /* null in a plain part */
+    ENDS = 1 << WD_PAI_ID | 1 << WD_PAI_PROVIDER_NAME | 1 << WD_PAI_PROVIDER_DETAILS, /* null in a canonical part */
 };
 
-static bool is_plain_said(const struct wd_pai_part *p, unsigned ends)
+static bool is_canonical_text(const struct wd_pai_part *p, unsigned ends)
 {
     return came_as(&p->node, WJ_BIT(WD_PAI_CONTENT) | ends | WJ_BIT(WD_PAI_PART_KIND), ends, 0) &&
            unsafe_yyjson_is_str(p->content);
 }
 
-static bool is_plain_call(const struct wd_pai_part *p)
+static bool is_canonical_call(const struct wd_pai_part *p)
 {
     uint64_t ends = WJ_BIT(WD_PAI_TOOL_KIND) | ENDS;
     return came_as(&p->node,
@@ -34,7 +34,7 @@ static bool is_plain_call(const struct wd_pai_part *p)
            unsafe_yyjson_is_obj(p->args);
 }
 
-static bool is_plain_result(const struct wd_pai_part *p, struct upp_str time)
+static bool is_canonical_result(const struct wd_pai_part *p, struct upp_str time)
 {
     uint64_t null = WJ_BIT(WD_PAI_TOOL_KIND) | WJ_BIT(WD_PAI_METADATA);
     return came_as(&p->node,
@@ -44,34 +44,34 @@ static bool is_plain_result(const struct wd_pai_part *p, struct upp_str time)
            wb_str_eq(p->timestamp, time) && wb_str_eq(p->outcome, UPP_STR("success"));
 }
 
-static bool is_plain_prompt(const struct wd_pai_part *p, struct upp_str time)
+static bool is_canonical_prompt(const struct wd_pai_part *p, struct upp_str time)
 {
     return came_as(&p->node, WJ_BIT(WD_PAI_CONTENT) | WJ_BIT(WD_PAI_TIMESTAMP) | WJ_BIT(WD_PAI_PART_KIND), 0, 0) &&
            unsafe_yyjson_is_str(p->content) && wb_str_eq(p->timestamp, time);
 }
 
-static bool is_plain_part(const struct wd_pai_part *p, bool request, struct upp_str time)
+static bool is_canonical_part(const struct wd_pai_part *p, bool request, struct upp_str time)
 {
     enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
     if (!wd_pai_fits(kind, request))
         return false;
     switch (kind) {
     case WD_PAI_TEXT:
-        return is_plain_said(p, ENDS);
+        return is_canonical_text(p, ENDS);
     case WD_PAI_THINKING:
-        return is_plain_said(p, ENDS | 1 << WD_PAI_SIGNATURE);
+        return is_canonical_text(p, ENDS | 1 << WD_PAI_SIGNATURE);
     case WD_PAI_TOOL_CALL:
-        return is_plain_call(p);
+        return is_canonical_call(p);
     case WD_PAI_TOOL_RETURN:
-        return is_plain_result(p, time);
+        return is_canonical_result(p, time);
     default:
-        return kind == WD_PAI_USER_PROMPT && is_plain_prompt(p, time);
+        return kind == WD_PAI_USER_PROMPT && is_canonical_prompt(p, time);
     }
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
 
-static bool is_plain_usage(const struct wd_pai_usage *u)
+static bool is_canonical_usage(const struct wd_pai_usage *u)
 {
     struct upp_str none = UPP_STR("0");
     return came_as(&u->node,
@@ -91,17 +91,17 @@ enum {
     PERHAPS_NULL = 1 << WD_PAI_RUN | 1 << WD_PAI_SIDECAR,
 };
 
-static bool is_plain_response(const struct wd_pai_message *m, const struct wm_reply_info *said)
+static bool is_canonical_response(const struct wd_pai_message *m, const struct wm_reply_info *reply)
 {
-    uint64_t null = WJ_BIT(WD_PAI_URL) | WJ_BIT(WD_PAI_PROVIDER_SAYS);
+    uint64_t null = WJ_BIT(WD_PAI_URL) | WJ_BIT(WD_PAI_MESSAGE_DETAILS);
     uint64_t perhaps =
         WJ_BIT(WD_PAI_MODEL_NAME) | WJ_BIT(WD_PAI_PROVIDER) | WJ_BIT(WD_PAI_RESPONSE) | WJ_BIT(WD_PAI_FINISH);
     return came_as(&m->node, EVERY | WJ_BIT(WD_PAI_USAGE) | null | perhaps, ALWAYS_NULL | null,
                    PERHAPS_NULL | perhaps) &&
-           (!m->finish_reason.p || said->stop) && is_plain_usage(m->usage);
+           (!m->finish_reason.p || reply->stop) && is_canonical_usage(m->usage);
 }
 
-static bool is_plain_request(const struct wd_pai_message *m)
+static bool is_canonical_request(const struct wd_pai_message *m)
 {
     uint64_t null = WJ_BIT(WD_PAI_INSTRUCTIONS);
     return came_as(&m->node, EVERY | null, ALWAYS_NULL | null, PERHAPS_NULL);
@@ -112,34 +112,33 @@ static bool is_member(yyjson_val *name, const char *is, struct upp_str value)
     return wj_named(name, wb_cstr(is)) && unsafe_yyjson_is_str(name + 1) && wj_named(name + 1, value);
 }
 
-/* {"weft":{"agent":ID,"name":NAME}}, without the name where it is the id; null: it is a user's, or of the agent who is
- * nobody. */
-static bool is_plain_beside(yyjson_val *beside, const struct wm_doc *doc, uint32_t agent)
+/* {"weft":{"agent":ID,"name":NAME}}, without the name if it is the id; null for the user and for the default agent. */
+static bool is_canonical_metadata(yyjson_val *metadata, const struct wm_doc *doc, uint32_t agent)
 {
     const struct wm_doc_agent *a    = agent == WM_NO_AGENT ? NULL : &doc->agents.p[agent];
     bool                       same = a && wb_str_eq(a->name, a->id);
-    if (!beside)
+    if (!metadata)
         return !a || (same && wb_str_eq(a->id, UPP_STR("agent")));
-    if (!a || !unsafe_yyjson_is_obj(beside) || unsafe_yyjson_get_len(beside) != 1 ||
-        !wj_named(beside + 1, UPP_STR("weft")))
+    if (!a || !unsafe_yyjson_is_obj(metadata) || unsafe_yyjson_get_len(metadata) != 1 ||
+        !wj_named(metadata + 1, UPP_STR("weft")))
         return false;
-    yyjson_val *weft = beside + 2;
+    yyjson_val *weft = metadata + 2;
     return unsafe_yyjson_is_obj(weft) && unsafe_yyjson_get_len(weft) == (same ? 1 : 2) &&
            is_member(weft + 1, "agent", a->id) &&
            (same ? !wb_str_eq(a->id, UPP_STR("agent")) : is_member(weft + 3, "name", a->name));
 }
 
-bool wd_pai_is_plain_message(const struct wd_pai_message *m, const struct wm_doc *doc)
+bool wd_pai_is_canonical_message(const struct wd_pai_message *m, const struct wm_doc *doc)
 {
     const struct wm_doc_entry *e       = &doc->entries.p[doc->entries.n - 1];
     bool                       request = e->e.message.role != UPP_ROLE_ASSISTANT;
     struct upp_str             run     = doc->turns.p[doc->turns.n - 1].run;
-    if (request ? !is_plain_request(m) : !is_plain_response(m, &e->said))
+    if (request ? !is_canonical_request(m) : !is_canonical_response(m, &e->said))
         return false;
     for (size_t i = 0; i < m->parts.n; i++)
-        if (!is_plain_part(&m->parts.p[i], request, m->timestamp))
+        if (!is_canonical_part(&m->parts.p[i], request, m->timestamp))
             return false;
     return wb_time_is_pydantic(m->timestamp) && !m->run_id.p == !run.p && wb_str_eq(m->run_id, run) && m->state &&
            unsafe_yyjson_is_str(m->state) &&
-           wj_named(m->state, UPP_STR("complete")) && is_plain_beside(m->metadata, doc, e->agent);
+           wj_named(m->state, UPP_STR("complete")) && is_canonical_metadata(m->metadata, doc, e->agent);
 }

@@ -1,4 +1,4 @@
-/* dialects/pydantic/pydantic.c — Pydantic AI's ModelMessages: their shapes, and their place in the table. */
+/* dialects/pydantic/pydantic.c — Pydantic AI's ModelMessages: their shapes, and their row in the dialect table. */
 #include "dialects/pydantic/pydantic.h"
 
 #include "json/value.h"
@@ -27,7 +27,7 @@ static const struct wj_field message_rows[] = {
     [WD_PAI_KIND]            = F_STR(struct wd_pai_message, kind, "kind", F_REQUIRED),
     [WD_PAI_PROVIDER]        = F_STR(struct wd_pai_message, provider_name, "provider_name", F_NULLABLE),
     [WD_PAI_URL]             = F_ANY(struct wd_pai_message, provider_url, "provider_url", F_NULLABLE),
-    [WD_PAI_PROVIDER_SAYS]   = F_ANY(struct wd_pai_message, provider_details, "provider_details", F_NULLABLE),
+    [WD_PAI_MESSAGE_DETAILS] = F_ANY(struct wd_pai_message, provider_details, "provider_details", F_NULLABLE),
     [WD_PAI_RESPONSE]        = F_STR(struct wd_pai_message, provider_response_id, "provider_response_id", F_NULLABLE),
     [WD_PAI_RESPONSE_OLDEST] = F_STR(struct wd_pai_message, provider_response_id, "vendor_id", F_NULLABLE | F_ALIAS),
     [WD_PAI_RESPONSE_OLD] =
@@ -53,7 +53,7 @@ static int detect(yyjson_val *root)
             return 0;
         return wj_named(kind, UPP_STR("request")) || wj_named(kind, UPP_STR("response")) ? 3 : 0;
     }
-    return 1; /* an empty list is anybody's */
+    return 1; /* an empty list could be any dialect's */
 }
 
 const struct wd_document_ops wd_document_pydantic = {.name      = "pydantic",

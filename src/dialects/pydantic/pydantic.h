@@ -1,7 +1,8 @@
-/* dialects/pydantic/pydantic.h — Pydantic AI's ModelMessages: the wire, for those who check, read and write it.
+/* dialects/pydantic/pydantic.h — Pydantic AI's ModelMessages: their objects, for the code that checks, reads and writes
+ * them.
  *
- * Read: all that was written since 0.0.14. Nothing but `kind`, `parts`, `part_kind`, `content` and `tool_name` has
- * always been there. Written: what the current version dumps, every member in its order.
+ * Read: everything written since 0.0.14. Only `kind`, `parts`, `part_kind`, `content` and `tool_name` have always
+ * existed. Written: what the current version dumps, every member in its order.
  */
 #ifndef WD_PYDANTIC_H
 #define WD_PYDANTIC_H
@@ -24,7 +25,7 @@ struct wd_pai_message {
 };
 WJ_SHAPE_EXTERN(wd_pai_message, struct wd_pai_message);
 
-/* Rows of their tables, in the order in which they are written; some have had other names. */
+/* Rows of the tables, in the order in which they are written; some have had other names. */
 enum {
     WD_PAI_INPUT,
     WD_PAI_INPUT_OLD, /* before 0.7 */
@@ -47,7 +48,7 @@ enum {
     WD_PAI_KIND,
     WD_PAI_PROVIDER,
     WD_PAI_URL,
-    WD_PAI_PROVIDER_SAYS,
+    WD_PAI_MESSAGE_DETAILS,
     WD_PAI_RESPONSE,
     WD_PAI_RESPONSE_OLDEST, /* 0.2 to 0.6 */
     WD_PAI_RESPONSE_OLD,    /* 0.7 */
@@ -58,8 +59,8 @@ enum {
     WD_PAI_STATE,
 };
 
-/* Does the message say just what we would write for the one entry, the last, that it became? No: it may yet. */
-bool wd_pai_is_plain_message(const struct wd_pai_message *m, const struct wm_doc *doc);
+/* Is the message exactly what we would write for the one entry (the last) that it became? False: perhaps. */
+bool wd_pai_is_canonical_message(const struct wd_pai_message *m, const struct wm_doc *doc);
 
 int wd_pydantic_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);

@@ -29,8 +29,8 @@ void pyd_newer(struct pyd_check *c, yyjson_val *at, const char *what)
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
-/* The row of that name, or s->n. Members come in the order of the rows, as Pydantic AI writes them: so it is looked for
- * from row `from` on first. */
+/* The row of that name, or s->n. Searches from row `from` on first: Pydantic AI writes members in the order of the
+ * rows. */
 static size_t row_of(const struct pyd_shape *s, yyjson_val *key, size_t from)
 {
     while (from < s->n && !wj_named(key, s->rows[from].name))
@@ -48,7 +48,7 @@ void pyd_check_object(struct pyd_check *c, yyjson_val *object, const struct pyd_
     size_t      i, n, next = 0;
     yyjson_obj_foreach(object, i, n, key, v)
     {
-        /* Mostly it is the next. */
+        /* Mostly it is the next row. */
         size_t at = next < s->n && wj_named(key, s->rows[next].name) ? next : row_of(s, key, next + 1);
         if (at == s->n) {
             if (!s->open)
@@ -67,7 +67,7 @@ void pyd_check_object(struct pyd_check *c, yyjson_val *object, const struct pyd_
                 row->is(c, *value, row);
         } else if (row->flags & PYD_NEEDED)
             wd_problem(c->p, WD_ERROR, c->rule, object, "member '%s' is missing", row->name.p);
-        else if (row->flags & PYD_MADE_UP)
+        else if (row->flags & PYD_GENERATED)
             wd_problem(c->p, WD_WARNING, c->rule, object,
                        "member '%s' is missing: Pydantic AI makes up another one each time it loads this", row->name.p);
     }

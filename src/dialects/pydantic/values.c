@@ -1,4 +1,4 @@
-/* dialects/pydantic/values.c — what Pydantic takes for a number, a time, a truth. */
+/* dialects/pydantic/values.c — see values.h. */
 #include "dialects/pydantic/values.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits, with single '_' between them; behind them from where. */
+/* Skips digits with single '_' between them from i on; returns the index after them. */
 static size_t digits(struct upp_str s, size_t i)
 {
     size_t from = i;
@@ -48,7 +48,7 @@ bool wd_pydantic_int(yyjson_val *v)
     struct upp_str s = wj_text(v);
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] == '.' || s.p[i] == 'e' || s.p[i] == 'E')
-            return wj_num_i64(s, &unused); /* a float must fit, an integer may be of any size */
+            return wj_num_i64(s, &unused); /* a float must fit, an integer may have any size */
     return true;
 }
 
@@ -87,7 +87,7 @@ bool wd_pydantic_bool(yyjson_val *v)
     return false;
 }
 
-/* Seconds since 1970 or, where they are too many for that, milliseconds: from the year 1 to 9999. */
+/* Seconds since 1970 or, if the number is too large, milliseconds: from the year 1 to 9999. */
 static bool number_is_time(struct upp_str s)
 {
     static const double first = -62135596800, end = 253402300800, most = 2e10;
@@ -112,7 +112,7 @@ bool wd_pydantic_time(yyjson_val *v)
         return true;
     if (s.n < 16 || s.n + 1 > sizeof text)
         return false;
-    /* What RFC 3339 writes otherwise: '_' before the hours, a comma before the fraction, offsets without a colon. */
+    /* Accepted beyond RFC 3339: '_' before the hours, a comma before the fraction, offsets without a colon. */
     memcpy(text, s.p, s.n);
     if (text[10] == '_')
         text[10] = 'T';

@@ -1,6 +1,6 @@
-/* dialects/thread/check.c — is it a ThreadProtocol document? What each object must have, and what may stand in it.
+/* dialects/thread/check.c — validates the objects of a ThreadProtocol document: required members and allowed values.
  *
- * What concerns more than one object (times, calls and answers, agents) is rules.c's.
+ * Rules about more than one object (times, calls and results, agents) are in rules.c.
  */
 #include "base/base64.h"
 #include "base/err.h"
@@ -8,44 +8,44 @@
 #include "dialects/thread/rules.h"
 #include "json/value.h"
 
-/* ---- What the tables find --------------------------------------------------------------------------------- */
+/* ---- Problems found by the tables ------------------------------------------------------------------------- */
 
-static bool holds(const char *pointer, const char *part)
+static bool contains(const char *pointer, const char *part)
 {
     return strstr(pointer, part) != NULL;
 }
 
-/* The rule of a member that is not what its table says, by where it is. */
+/* Finds the rule of a member that violates its table from its pointer. */
 static void wrong(void *ctx, const char *pointer, const char *sentence)
 {
-    const char *rule = holds(pointer, "usage")        ? "TP-14"
-                       : holds(pointer, "/parts/")    ? "TP-6"
-                       : holds(pointer, "/messages/") ? "TP-5"
-                       : holds(pointer, "/turns/")    ? "TP-3"
-                       : holds(pointer, "/agents/")   ? "TP-2"
-                                                      : "TP-1";
+    const char *rule = contains(pointer, "usage")        ? "TP-14"
+                       : contains(pointer, "/parts/")    ? "TP-6"
+                       : contains(pointer, "/messages/") ? "TP-5"
+                       : contains(pointer, "/turns/")    ? "TP-3"
+                       : contains(pointer, "/agents/")   ? "TP-2"
+                                                         : "TP-1";
     wd_problem_at(ctx, WD_ERROR, rule, pointer, sentence);
 }
 
 static void need(struct wd_problems *p, bool there, const char *rule, const struct wj_node *in, const char *member)
 {
-    if (!there && !yyjson_obj_get(in->from, member)) /* one of a wrong type has had its problem */
+    if (!there && !yyjson_obj_get(in->from, member)) /* a wrong type has been reported already */
         wd_problem(p, WD_ERROR, rule, in->from, "member '%s' is missing", member);
 }
 
-/* One that a retry may say as null, and a call and its return may not. */
-static void need_text(struct wd_problems *p, struct upp_str said, const struct wj_node *in, const char *member)
+/* A retry may have null here, a call and its return may not. */
+static void need_text(struct wd_problems *p, struct upp_str value, const struct wj_node *in, const char *member)
 {
-    yyjson_val *v = said.p ? NULL : yyjson_obj_get(in->from, member);
+    yyjson_val *v = value.p ? NULL : yyjson_obj_get(in->from, member);
     if (v && yyjson_is_null(v))
         wd_problem(p, WD_ERROR, "TP-6", v, "'%s' is a text, and not null", member);
     else
-        need(p, said.p, "TP-6", in, member);
+        need(p, value.p, "TP-6", in, member);
 }
 
 #define WORD(text) UPP_STR_INIT(text)
 
-/* A list that ends with no text. */
+/* The list ends with a NULL text. */
 static bool one_of(struct upp_str word, const struct upp_str *words)
 {
     while (words->p && !(words->n == word.n && wj_same(words->p, word.p, word.n)))
@@ -54,20 +54,20 @@ static bool one_of(struct upp_str word, const struct upp_str *words)
 }
 
 static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                       struct upp_str said)
+                       struct upp_str value)
 {
     char quoted[WJ_QUOTED];
     wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
-               wj_quote(said, quoted, sizeof quoted));
+               wj_quote(value, quoted, sizeof quoted));
 }
 
-/* Is it one of the words? What is said and is none of them is told. */
+/* Is it one of the words? Reports any other value. */
 static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                 struct upp_str said, const struct upp_str *words)
+                 struct upp_str value, const struct upp_str *words)
 {
-    bool known = said.p && one_of(said, words);
-    if (said.p && !known)
-        wrong_word(p, rule, in, member, said);
+    bool known = value.p && one_of(value, words);
+    if (value.p && !known)
+        wrong_word(p, rule, in, member, value);
     return known;
 }
 
@@ -96,7 +96,7 @@ static void check_item(struct wd_problems *p, yyjson_val *v)
         return;
     }
     if (!one_of(wj_text(kind), known))
-        return; /* a kind of tomorrow is kept */
+        return; /* unknown kinds are allowed */
     if (!wb_str_eq(wj_text(kind), UPP_STR("binary"))) {
         if (!url || !yyjson_is_str(url))
             wd_problem(p, WD_ERROR, "TP-7", url ? url : v, "an address needs a 'url' that is a text");
@@ -185,7 +185,7 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
     static const struct upp_str reasons[] = {WORD("stop"),      WORD("length"), WORD("content_filter"),
                                              WORD("tool_call"), WORD("error"),  {0}};
     const struct wj_node       *in        = &m->node;
-    if (!in->from) /* it is no object: that was told */
+    if (!in->from) /* not an object: reported already */
         return;
     bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
     need(p, m->timestamp.p, "TP-5", in, "timestamp");
@@ -225,7 +225,7 @@ static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
 
 /* ---- The thread ------------------------------------------------------------------------------------------------ */
 
-/* Older versions and fragments are read with what is missing filled in: each filling is a warning. */
+/* Older versions and fragments are read, and missing members are generated: each one is a warning. */
 static void check_envelope(struct wd_problems *p, const struct wd_tp_thread *d, bool lenient)
 {
     const struct {

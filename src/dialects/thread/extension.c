@@ -1,4 +1,4 @@
-/* dialects/thread/extension.c — the residue of other dialects in a document that has a place for it.
+/* dialects/thread/extension.c — the residue of other dialects in a thread.
  *
  *     "x_weft": {"residue": [{"dialect": "pydantic", "slot": "message", "entry": 0, "entries": 2, "said": NODE}]}
  *
@@ -13,19 +13,19 @@ struct carried {
     struct wj_node node;
     struct upp_str dialect, slot;
     uint64_t       entry, entries;
-    yyjson_val    *said;
+    yyjson_val    *json;
 };
 static const struct wj_field rows[] = {
     F_STR(struct carried, dialect, "dialect", F_REQUIRED),
     F_STR(struct carried, slot, "slot", F_REQUIRED),
     F_U64(struct carried, entry, "entry", 0),
     F_U64(struct carried, entries, "entries", 0),
-    F_ANY(struct carried, said, "said", 0),
+    F_ANY(struct carried, json, "said", 0),
 };
 WJ_SHAPE(carried, struct carried, rows);
 
-/* One of them onto its entry; what is none of ours stays in the document as any unknown member does. */
-static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, struct upp_err *err)
+/* Attaches one to its entry; anything else stays in the document like an unknown member. */
+static int attach(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, struct upp_err *err)
 {
     struct carried c;
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, carried, v, NULL, &c, NULL) < 0)
@@ -33,8 +33,8 @@ static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, 
     if (at->first != WD_THREAD && c.entry >= at->n)
         return 0;
     struct wm_residue **to = &l->doc->residue, *residue = wb_new(l->a, struct wm_residue);
-    struct upp_str      said = {0};
-    int                 r    = wj_value_text(l->a, c.said, &said, err);
+    struct upp_str      json = {0};
+    int                 r    = wj_value_text(l->a, c.json, &json, err);
     if (r < 0 || !residue)
         return r < 0 ? r : wb_arena_check(l->a, err);
     if (at->first != WD_THREAD)
@@ -44,7 +44,7 @@ static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, 
     *residue = (struct wm_residue){.dialect = c.dialect,
                                    .slot    = c.slot,
                                    .entries = (uint32_t)WB_MIN(c.entries, (uint64_t)WM_DOC_ENTRIES),
-                                   .json    = said};
+                                   .json    = json};
     *to      = residue;
     return wb_arena_check(l->a, err);
 }
@@ -57,7 +57,7 @@ int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c
     yyjson_arr_foreach(list, i, max, one)
     {
         if (r >= 0)
-            r = hang(l, one, c, err);
+            r = attach(l, one, c, err);
     }
     return r;
 }

@@ -1,4 +1,4 @@
-/* dialects/thread/extension_needs.c — what the members of a thread say of the model, and what therefore has to be
+/* dialects/thread/extension_needs.c — finds what the members of a thread cannot express of the model, and must be
  * carried. */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
@@ -6,32 +6,32 @@
 #include "json/read.h"
 #include "json/value.h"
 
-/* ---- What the members of a part say of its metadata -------------------------------------------------------- */
+/* ---- What the members of a part express of its metadata ---------------------------------------------------- */
 
 enum {
-    SAID     = 1 << 0, /* a text of an answer */
-    THOUGHT  = 1 << 1,
-    CALL     = 1 << 2,
-    RESULT   = 1 << 3,
-    FILE_    = 1 << 4,
-    ASKED    = 1 << 5, /* a medium of a prompt */
-    FEEDBACK = 1 << 6, /* a text that is a retry-prompt */
-    RETRY    = 1 << 7, /* a result that is one */
+    ANSWER_TEXT  = 1 << 0, /* a text of the assistant */
+    REASONING    = 1 << 1,
+    CALL         = 1 << 2,
+    RESULT       = 1 << 3,
+    FILE_        = 1 << 4,
+    PROMPT_MEDIA = 1 << 5,
+    FEEDBACK     = 1 << 6, /* a text that is a retry-prompt */
+    RETRY        = 1 << 7, /* a result that is a retry-prompt */
 };
 
 /* In the order in which lift.c writes them. */
 static const struct {
     const char *name;
     unsigned    kinds;
-    char        type; /* 's' a text, 't' true, 'a' anything but null; is_type has the others */
+    char        type; /* 's' a string, 't' true, 'a' anything except null; for the others see is_type */
 } members[] = {
-    {"identifier", FILE_ | ASKED, 's'},
-    {"force_download", FILE_ | ASKED, 'd'},
-    {"vendor_metadata", FILE_ | ASKED, 'a'},
-    {"id", SAID | THOUGHT | CALL | FILE_, 's'},
-    {"signature", THOUGHT, 's'},
-    {"provider_name", SAID | THOUGHT | CALL | FILE_, 's'},
-    {"provider_details", SAID | THOUGHT | CALL | FILE_, 'a'},
+    {"identifier", FILE_ | PROMPT_MEDIA, 's'},
+    {"force_download", FILE_ | PROMPT_MEDIA, 'd'},
+    {"vendor_metadata", FILE_ | PROMPT_MEDIA, 'a'},
+    {"id", ANSWER_TEXT | REASONING | CALL | FILE_, 's'},
+    {"signature", REASONING, 's'},
+    {"provider_name", ANSWER_TEXT | REASONING | CALL | FILE_, 's'},
+    {"provider_details", ANSWER_TEXT | REASONING | CALL | FILE_, 'a'},
     {"tool_kind", CALL | RESULT, 's'},
     {"raw_args", CALL, 't'},
     {"retry", FEEDBACK | RETRY, 't'},
@@ -45,12 +45,12 @@ static unsigned kind_of(const struct upp_message *m, const struct upp_part *p, b
 {
     bool prompt = m->role == UPP_ROLE_USER;
     if (p->media)
-        return prompt ? ASKED : FILE_;
+        return prompt ? PROMPT_MEDIA : FILE_;
     switch (p->kind) {
     case UPP_PART_TEXT:
-        return !prompt ? SAID : retry && m->n_parts == 1 ? FEEDBACK : 0;
+        return !prompt ? ANSWER_TEXT : retry && m->n_parts == 1 ? FEEDBACK : 0;
     case UPP_PART_REASONING:
-        return THOUGHT;
+        return REASONING;
     case UPP_PART_CALL:
         return CALL;
     default:
@@ -65,9 +65,9 @@ static bool is_type(yyjson_val *v, char type)
         return yyjson_is_str(v);
     case 't':
         return yyjson_is_true(v);
-    case 'd': /* false is what is not said */
+    case 'd': /* false is not written */
         return !yyjson_is_null(v) && !yyjson_is_false(v);
-    case 'o': /* and so is success */
+    case 'o': /* success is not written */
         return yyjson_is_str(v) && !wb_str_eq(wj_text(v), UPP_STR("success"));
     case 'v':
         return yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("validation_error"));
@@ -76,8 +76,8 @@ static bool is_type(yyjson_val *v, char type)
     }
 }
 
-/* Will reading the thread make the very same metadata? */
-static bool thread_says(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
+/* Will reading the thread give exactly the same metadata? */
+static bool metadata_returns(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
 {
     yyjson_val *v  = NULL, *own, *key;
     size_t      at = 0;
@@ -86,7 +86,7 @@ static bool thread_says(struct wd_lowering *l, const struct upp_message *m, cons
     wb_arena_reset(&l->scratch);
     v = wd_scratch_read(l, p->metadata);
     if (!yyjson_is_obj(v))
-        return true; /* no metadata at all */
+        return true; /* not valid metadata */
     own = yyjson_obj_get(v, "pydantic_ai");
     if (!yyjson_is_obj(own) || unsafe_yyjson_get_len(v) != 1 || !unsafe_yyjson_get_len(own))
         return false;
@@ -106,7 +106,7 @@ static bool thread_says(struct wd_lowering *l, const struct upp_message *m, cons
 
 /* ---- Parts --------------------------------------------------------------------------------------------------- */
 
-/* Is it written as a value that is read as the very same text? */
+/* Is it written as a value that is read back as the same text? */
 static bool is_same_value(struct wd_lowering *l, struct upp_str text)
 {
     if (wd_is_compact_still(l, text))
@@ -121,7 +121,7 @@ static bool is_same_value(struct wd_lowering *l, struct upp_str text)
     return r >= 0 && wb_str_eq(wb_buf_str(&b), text);
 }
 
-/* Would the text come back otherwise? Of a call: arguments that are a text, null, or no JSON at all. */
+/* Would the text come back differently? For a call: arguments that are a string, null, or invalid JSON. */
 static bool text_differs(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p, yyjson_val *own)
 {
     switch (p->kind) {
@@ -152,7 +152,7 @@ static bool error_differs(const struct upp_part *p, yyjson_val *own)
     return error != p->is_error;
 }
 
-/* Bytes are read in the standard alphabet and padded: are these so? */
+/* Base64 is read in the standard alphabet, padded: does this differ? */
 static bool data_differs(const struct upp_media *m)
 {
     struct upp_str text = m->data;
@@ -178,7 +178,7 @@ static void needs_medium(const struct upp_part *p, struct wd_carried_needs *to)
         to->metadata = p->metadata.n;
 }
 
-bool wd_carried_is_said(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
+bool wd_carried_is_expressed(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
 {
     if (p->metadata.n || p->media || p->cut || !wd_carried_part_fits(m, p))
         return false;
@@ -205,7 +205,7 @@ struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp
     yyjson_val *own = p->kind == UPP_PART_REASONING ? NULL : wd_pai_own(l, p->metadata);
     n.error         = error_differs(p, own);
     n.text          = text_differs(l, m, p, own);
-    n.metadata      = n.text ? p->metadata.n : !thread_says(l, m, p);
+    n.metadata      = n.text ? p->metadata.n : !metadata_returns(l, m, p);
     if (p->media)
         needs_medium(p, &n);
     return n;
@@ -213,8 +213,8 @@ struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp
 
 /* ---- Entries ------------------------------------------------------------------------------------------------- */
 
-/* Is there a part of it that a request says, of this role? */
-static bool says(const struct wm_doc_entry *e, uint8_t role)
+/* Has it this role, and a part that a request can express? */
+static bool is_expressible(const struct wm_doc_entry *e, uint8_t role)
 {
     const struct upp_message *m = &e->e.message;
     if (e->e.kind == WM_ENTRY_EVENT || m->role != role || !wm_is_visible(&e->e))
@@ -225,22 +225,22 @@ static bool says(const struct wm_doc_entry *e, uint8_t role)
     return false;
 }
 
-/* Results that follow each other are read as one message. */
+/* Consecutive results are read as one message. */
 static bool follows_results(const struct wd_lowering *l, uint32_t first, uint32_t i)
 {
     while (i-- > first) {
-        if (says(&l->doc->entries.p[i], UPP_ROLE_TOOL))
+        if (is_expressible(&l->doc->entries.p[i], UPP_ROLE_TOOL))
             return true;
-        if (says(&l->doc->entries.p[i], UPP_ROLE_USER))
+        if (is_expressible(&l->doc->entries.p[i], UPP_ROLE_USER))
             return false;
     }
     return false;
 }
 
-bool wd_carried_is_unsaid(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i)
+bool wd_carried_is_unsupported(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i)
 {
     const struct wm_doc_entry *e = &l->doc->entries.p[i];
-    return !says(e, UPP_ROLE_USER) && (!says(e, UPP_ROLE_TOOL) || follows_results(l, c->first, i));
+    return !is_expressible(e, UPP_ROLE_USER) && (!is_expressible(e, UPP_ROLE_TOOL) || follows_results(l, c->first, i));
 }
 
 /* ---- Events -------------------------------------------------------------------------------------------------- */
@@ -268,8 +268,8 @@ static bool are_texts(yyjson_val *list)
     return all;
 }
 
-/* As it would be read. */
-static void put_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *v)
+/* Writes the event as it would be read back. */
+static void put_as_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *v)
 {
     yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets"), *one;
     size_t      i, n;
@@ -291,7 +291,7 @@ static void put_read(struct wd_lowering *l, struct wj_writer *w, yyjson_val *v)
     wj_write_close(w, '}');
 }
 
-bool wd_carried_event_is_said(struct wd_lowering *l, const struct wm_doc_entry *e)
+bool wd_carried_event_is_expressed(struct wd_lowering *l, const struct wm_doc_entry *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
@@ -302,7 +302,7 @@ bool wd_carried_event_is_said(struct wd_lowering *l, const struct wm_doc_entry *
         (targets && !are_texts(targets)))
         return false;
     wj_writer_init(&w, &b, l->w.err);
-    put_read(l, &w, v);
+    put_as_read(l, &w, v);
     int r = wj_writer_check(&w);
     if (r < 0)
         wj_writer_fail(&l->w, r);

@@ -1,8 +1,8 @@
-/* dialects/thread/extension_read.c — what a thread carries of the model (extension_write.c writes it) back onto its
+/* dialects/thread/extension_read.c — reads what a thread carries of the model (extension_write.c writes it) into its
  * entries.
  *
- * What the object says itself is never taken from here: whoever edits a thread edits its members. First room is made
- * for all that is new, in one go: a list of rows costs what it is long, whatever it says.
+ * What the object's members express is never taken from here: an edit of the members counts. All new entries and parts
+ * are inserted first, in one pass, so the cost is linear in the number of rows, whatever they contain.
  */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
@@ -10,71 +10,71 @@
 #include "json/syntax.h"
 #include "json/value.h"
 
-struct said {
+struct reply {
     struct wj_node      node;
     struct upp_str      model_name, provider_name, provider_response_id, finish_reason;
     struct wd_tp_usage *usage;
 };
-static const struct wj_field said_rows[] = {
-    F_STR(struct said, model_name, "model_name", 0),
-    F_STR(struct said, provider_name, "provider_name", 0),
-    F_STR(struct said, provider_response_id, "provider_response_id", 0),
-    F_OBJ(struct said, usage, "usage", 0, wd_tp_usage),
-    F_STR(struct said, finish_reason, "finish_reason", 0),
+static const struct wj_field reply_rows[] = {
+    F_STR(struct reply, model_name, "model_name", 0),
+    F_STR(struct reply, provider_name, "provider_name", 0),
+    F_STR(struct reply, provider_response_id, "provider_response_id", 0),
+    F_OBJ(struct reply, usage, "usage", 0, wd_tp_usage),
+    F_STR(struct reply, finish_reason, "finish_reason", 0),
 };
-WJ_SHAPE(said, struct said, said_rows);
+WJ_SHAPE(reply, struct reply, reply_rows);
 
-struct beside {
+struct model_row {
     struct wj_node node;
     uint64_t       entry;
-    struct upp_str part; /* a number; none: it is about the entry */
+    struct upp_str part; /* a number; NULL: the row is about the entry */
     bool           is_new, cut, interrupted;
     struct upp_str kind, role, id, name, message, text, title, source, mime, data, time;
     struct upp_str ms, duration, width, height; /* numbers */
     yyjson_val    *metadata, *event, *agent, *who, *error;
-    struct said   *said;
+    struct reply  *reply;
 };
 static const struct wj_field rows[] = {
-    F_U64(struct beside, entry, "entry", 0),
-    F_NUM(struct beside, part, "part", 0),
-    F_BOOL(struct beside, is_new, "new", 0),
-    F_STR(struct beside, kind, "kind", 0),
-    F_ANY(struct beside, event, "event", 0),
-    F_STR(struct beside, role, "role", 0),
-    F_STR(struct beside, id, "id", 0),
-    F_STR(struct beside, name, "name", 0),
-    F_STR(struct beside, message, "message", 0),
-    F_ANY(struct beside, agent, "agent", 0),
-    F_ANY(struct beside, who, "who", 0),
-    F_STR(struct beside, time, "time", 0),
-    F_NUM(struct beside, ms, "ms", 0),
-    F_STR(struct beside, text, "text", 0),
-    F_ANY(struct beside, metadata, "metadata", 0),
-    F_OBJ(struct beside, said, "said", 0, said),
-    F_STR(struct beside, source, "source", 0),
-    F_STR(struct beside, mime, "mime", 0),
-    F_STR(struct beside, title, "title", 0),
-    F_STR(struct beside, data, "data", 0),
-    F_NUM(struct beside, duration, "duration", 0),
-    F_NUM(struct beside, width, "width", 0),
-    F_NUM(struct beside, height, "height", 0),
-    F_ANY(struct beside, error, "error", 0),
-    F_BOOL(struct beside, cut, "cut", 0),
-    F_BOOL(struct beside, interrupted, "interrupted", 0),
+    F_U64(struct model_row, entry, "entry", 0),
+    F_NUM(struct model_row, part, "part", 0),
+    F_BOOL(struct model_row, is_new, "new", 0),
+    F_STR(struct model_row, kind, "kind", 0),
+    F_ANY(struct model_row, event, "event", 0),
+    F_STR(struct model_row, role, "role", 0),
+    F_STR(struct model_row, id, "id", 0),
+    F_STR(struct model_row, name, "name", 0),
+    F_STR(struct model_row, message, "message", 0),
+    F_ANY(struct model_row, agent, "agent", 0),
+    F_ANY(struct model_row, who, "who", 0),
+    F_STR(struct model_row, time, "time", 0),
+    F_NUM(struct model_row, ms, "ms", 0),
+    F_STR(struct model_row, text, "text", 0),
+    F_ANY(struct model_row, metadata, "metadata", 0),
+    F_OBJ(struct model_row, reply, "said", 0, reply),
+    F_STR(struct model_row, source, "source", 0),
+    F_STR(struct model_row, mime, "mime", 0),
+    F_STR(struct model_row, title, "title", 0),
+    F_STR(struct model_row, data, "data", 0),
+    F_NUM(struct model_row, duration, "duration", 0),
+    F_NUM(struct model_row, width, "width", 0),
+    F_NUM(struct model_row, height, "height", 0),
+    F_ANY(struct model_row, error, "error", 0),
+    F_BOOL(struct model_row, cut, "cut", 0),
+    F_BOOL(struct model_row, interrupted, "interrupted", 0),
 };
-WJ_SHAPE(beside, struct beside, rows);
+WJ_SHAPE(model_row, struct model_row, rows);
 
-struct reading {
+struct reader {
     struct wd_lifting *l;
     struct wd_carry   *c;
     struct upp_err    *err;
-    uint64_t          *entries, *parts; /* the places of what is new, in the order of the rows; NULL: none */
+    uint64_t          *entries, *parts; /* positions of new ones, in the order of the rows; NULL: none */
     size_t             n_entries, n_parts;
 };
 
-/* ---- Room for what is new --------------------------------------------------------------------------------------- */
+/* ---- Inserting new entries and parts ---------------------------------------------------------------------------- */
 
-/* A place that a row names as new. */
+/* Does the row name a new entry or part? */
 static bool is_new(yyjson_val *row, uint64_t *entry, bool *has_part, uint64_t *part)
 {
     yyjson_val *e = yyjson_obj_get(row, "entry"), *p = yyjson_obj_get(row, "part");
@@ -84,8 +84,8 @@ static bool is_new(yyjson_val *row, uint64_t *entry, bool *has_part, uint64_t *p
     return !p || (yyjson_is_raw(p) && wb_str_u64(wj_text(p), part));
 }
 
-/* Those entries come in order, and none behind a gap; any other is about nothing that is there. */
-static int find_entries(struct reading *t, yyjson_val *list)
+/* New entries are in order, without gaps; rows about any other are ignored. */
+static int find_entries(struct reader *t, yyjson_val *list)
 {
     yyjson_val *row;
     size_t      i, max;
@@ -105,7 +105,7 @@ static int find_entries(struct reading *t, yyjson_val *list)
     return 0;
 }
 
-static int add_entries(struct reading *t)
+static int add_entries(struct reader *t)
 {
     struct wd_carry *c   = t->c;
     struct wm_doc   *doc = t->l->doc;
@@ -113,7 +113,7 @@ static int add_entries(struct reading *t)
         if (!wd_entry_add(t->l, 0, c->agent, c->time, t->err))
             return t->err->code ? -t->err->code : -UPP_ENOMEM;
     size_t from = c->n, to = c->n + t->n_entries;
-    for (size_t k = t->n_entries; k; to--) { /* from behind: each to its place */
+    for (size_t k = t->n_entries; k; to--) { /* from the end, each to its position */
         struct wm_doc_entry *p = &doc->entries.p[c->first];
         if (t->entries[k - 1] != to - 1) {
             p[to - 1] = p[--from];
@@ -125,15 +125,15 @@ static int add_entries(struct reading *t)
             .e     = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
         if (c->agent != WM_NO_AGENT)
             p[to - 1].e.who = doc->agents.p[c->agent].name;
-        p[to - 1].e.message.role = UPP_ROLE_USER; /* until its row says more, if that can be read */
+        p[to - 1].e.message.role = UPP_ROLE_USER; /* until its row is read, if it can be */
         wd_entry_time(c->time, t->l->now_ms, &p[to - 1].e.message);
     }
     c->n += (uint32_t)t->n_entries;
     return 0;
 }
 
-/* Puts n parts at these places of a message. */
-static int add_parts(struct reading *t, struct upp_message *m, const uint64_t *at, size_t n)
+/* Inserts n empty parts at these positions of a message. */
+static int add_parts(struct reader *t, struct upp_message *m, const uint64_t *at, size_t n)
 {
     struct upp_part *parts = n ? wb_new_n(t->l->a, struct upp_part, m->n_parts + n) : NULL;
     size_t           from = 0, k = 0;
@@ -149,8 +149,8 @@ static int add_parts(struct reading *t, struct upp_message *m, const uint64_t *a
     return 0;
 }
 
-/* The same of parts, an entry after the other. */
-static int find_parts(struct reading *t, yyjson_val *list)
+/* The same for parts, entry by entry. */
+static int find_parts(struct reader *t, yyjson_val *list)
 {
     yyjson_val         *row;
     size_t              i, max, begin     = 0;
@@ -184,7 +184,7 @@ static int find_parts(struct reading *t, yyjson_val *list)
 
 /* ---- Parts --------------------------------------------------------------------------------------------------- */
 
-static int read_media(struct reading *t, const struct beside *b, uint8_t kind, struct upp_part *p)
+static int read_media(struct reader *t, const struct model_row *b, uint8_t kind, struct upp_part *p)
 {
     uint8_t           source = wm_upp_word(b->source, wd_carried_sources, WB_LEN(wd_carried_sources));
     bool              medium = kind >= UPP_PART_IMAGE && kind <= UPP_PART_BINARY;
@@ -211,8 +211,8 @@ static int read_media(struct reading *t, const struct beside *b, uint8_t kind, s
     return 0;
 }
 
-/* A result is JSON; what is not is a text. Empty is what says nothing. */
-static int as_result(struct reading *t, struct upp_part *p)
+/* A result is JSON; invalid JSON becomes a string. Empty means none. */
+static int as_result(struct reader *t, struct upp_part *p)
 {
     struct wj_syntax seen;
     if (!p->text.n) {
@@ -222,14 +222,14 @@ static int as_result(struct reading *t, struct upp_part *p)
     return wj_syntax(p->text, WD_DOC_DEPTH, &seen, NULL) == 0 ? 0 : wd_string_text(t->l->a, p->text, &p->text, t->err);
 }
 
-static int read_part(struct reading *t, const struct beside *b, struct upp_part *p)
+static int read_part(struct reader *t, const struct model_row *b, struct upp_part *p)
 {
     uint8_t kind = wm_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
     if (b->is_new)
         *p = (struct upp_part){.kind = kind ? kind : UPP_PART_TEXT, .id = b->id, .name = b->name, .text = b->text};
     else if (b->text.p) {
         p->text     = b->text;
-        p->metadata = (struct upp_str){0}; /* that it came as a text, which it did not */
+        p->metadata = (struct upp_str){0}; /* raw_args: the arguments did not come as a string */
     }
     p->cut |= b->cut;
     if (p->kind == UPP_PART_RESULT && b->error && yyjson_is_bool(b->error))
@@ -242,7 +242,7 @@ static int read_part(struct reading *t, const struct beside *b, struct upp_part 
 
 /* ---- Entries ------------------------------------------------------------------------------------------------- */
 
-static int read_whose(struct reading *t, const struct beside *b, struct wm_doc_entry *e)
+static int read_author(struct reader *t, const struct model_row *b, struct wm_doc_entry *e)
 {
     if (b->agent && yyjson_is_null(b->agent)) {
         e->agent = WM_NO_AGENT;
@@ -258,7 +258,7 @@ static int read_whose(struct reading *t, const struct beside *b, struct wm_doc_e
     return 0;
 }
 
-static void read_said(const struct said *s, struct wm_reply_info *to)
+static void read_reply(const struct reply *s, struct wm_reply_info *to)
 {
     *to = (struct wm_reply_info){.model    = s->model_name,
                                  .provider = s->provider_name,
@@ -267,7 +267,7 @@ static void read_said(const struct said *s, struct wm_reply_info *to)
     wd_tp_lift_usage(s->usage, &to->has_usage, &to->usage, &to->reasoning);
 }
 
-static int read_entry(struct reading *t, const struct beside *b, struct wm_doc_entry *e)
+static int read_entry(struct reader *t, const struct model_row *b, struct wm_doc_entry *e)
 {
     struct upp_message *m  = &e->e.message;
     uint64_t            ms = 0;
@@ -286,43 +286,43 @@ static int read_entry(struct reading *t, const struct beside *b, struct wm_doc_e
         m->time_ms   = (int64_t)ms;
         m->time_text = (struct upp_str){0};
     }
-    if (b->said)
-        read_said(b->said, &e->said);
-    int r = read_whose(t, b, e);
+    if (b->reply)
+        read_reply(b->reply, &e->said);
+    int r = read_author(t, b, e);
     if (r >= 0 && e->e.kind == WM_ENTRY_EVENT && yyjson_is_obj(b->event))
         r = wj_value_text(t->l->a, b->event, &e->e.data, t->err);
     return r < 0 || !yyjson_is_obj(b->metadata) ? r : wj_value_text(t->l->a, b->metadata, &m->metadata, t->err);
 }
 
-/* Has there been made room for it? */
-static bool is_next(const struct beside *b, uint64_t at, const uint64_t *places, size_t n, size_t *next)
+/* Was it inserted? */
+static bool is_next(const struct model_row *b, uint64_t at, const uint64_t *positions, size_t n, size_t *next)
 {
     if (!b->is_new)
         return true;
-    if (*next == n || places[*next] != at)
+    if (*next == n || positions[*next] != at)
         return false;
     ++*next;
     return true;
 }
 
-/* What is about nothing that is there stays in the document as any unknown member does. */
+/* Rows about something that does not exist stay in the document like unknown members. */
 int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c, struct upp_err *err)
 {
-    struct reading t    = {.l = l, .c = c, .err = err};
-    yyjson_val    *list = yyjson_obj_get(x_weft, "model"), *one;
-    size_t         i, max, next_entry = 0, next_part = 0;
-    int            r = find_entries(&t, list);
+    struct reader t    = {.l = l, .c = c, .err = err};
+    yyjson_val   *list = yyjson_obj_get(x_weft, "model"), *one;
+    size_t        i, max, next_entry = 0, next_part = 0;
+    int           r = find_entries(&t, list);
     if (r >= 0)
         r = add_entries(&t);
     if (r >= 0)
         r = find_parts(&t, list);
     yyjson_arr_foreach(list, i, max, one)
     {
-        struct beside b;
-        uint64_t      part = 0;
+        struct model_row b;
+        uint64_t         part = 0;
         if (r < 0)
             break;
-        if (!yyjson_is_obj(one) || WJ_DECODE(l->a, beside, one, NULL, &b, NULL) < 0 || b.entry >= c->n)
+        if (!yyjson_is_obj(one) || WJ_DECODE(l->a, model_row, one, NULL, &b, NULL) < 0 || b.entry >= c->n)
             continue;
         struct wm_doc_entry *e = &l->doc->entries.p[c->first + b.entry];
         if (!b.part.p) {

@@ -1,13 +1,12 @@
-/* dialects/thread/extension_write.c — what the model has and ThreadProtocol's own members cannot say, written into a
- * thread.
+/* dialects/thread/extension_write.c — writes what the model has and ThreadProtocol's own members cannot express.
  *
  *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}, "interrupted": true},
  *                          {"entry": 0, "part": 2, "metadata": {...}, "cut": true},
  *                          {"entry": 1, "new": true, "event": {...}}]}
  *
- * So a thread carries the whole model: what came from a dialect that says more of a part (metadata of any provider, a
- * file's name, where it was cut) comes back to it whole. Most parts need nothing of it. What is `new` stands in no
- * member of the object; `entry` and `part` count as if it did, and never go back.
+ * So a thread carries the whole model: what another dialect has in addition (metadata of any provider, a file's name,
+ * where a part was cut) comes back whole. Most parts need nothing of it. A `new` one is in no member of the object;
+ * `entry` and `part` count as if it were, and never decrease.
  */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
@@ -18,11 +17,11 @@
 
 struct entry {
     const struct wm_doc_entry *e;
-    uint32_t                   at; /* in its object */
-    bool                       is_new, time, agent, who, said, event;
+    uint32_t                   at; /* index in its object */
+    bool                       is_new, time, agent, who, reply, event;
 };
 
-static bool has_said(const struct wm_reply_info *s)
+static bool has_reply(const struct wm_reply_info *s)
 {
     return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
 }
@@ -32,13 +31,13 @@ static struct upp_str name_of(const struct wd_lowering *l, uint32_t agent)
     return agent == WM_NO_AGENT ? (struct upp_str){0} : l->doc->agents.p[agent].name;
 }
 
-/* Most are the very same text: of the same message, or of its agent. */
+/* Mostly the same pointer: the text of the same message, or of its agent. */
 static bool is_same(struct upp_str a, struct upp_str b)
 {
     return a.p == b.p ? a.n == b.n : wb_str_eq(a, b);
 }
 
-static struct entry look(struct wd_lowering *l, const struct wd_carry *c, uint32_t i, uint32_t at)
+static struct entry entry_needs(struct wd_lowering *l, const struct wd_carry *c, uint32_t i, uint32_t at)
 {
     const struct wm_doc_entry *e    = &l->doc->entries.p[i];
     struct upp_str             name = name_of(l, e->agent);
@@ -47,12 +46,12 @@ static struct entry look(struct wd_lowering *l, const struct wd_carry *c, uint32
     x.time                          = !is_same(wd_pai_time_text(l, &e->e.message), c->time);
     x.agent                         = e->agent != c->agent;
     x.who                           = !!name.p != !!e->e.who.p || !is_same(name, e->e.who);
-    x.said                          = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_said(&e->said);
-    x.event                         = is && (x.is_new || !wd_carried_event_is_said(l, e));
+    x.reply                         = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_reply(&e->said);
+    x.event                         = is && (x.is_new || !wd_carried_event_is_expressed(l, e));
     return x;
 }
 
-/* What is carried of every entry that has it. */
+/* Members that are always carried. */
 static bool has_own(const struct wm_doc_entry *e)
 {
     return e->id.p || e->e.message.id.p || e->e.message.metadata.n || e->e.message.interrupted;
@@ -60,7 +59,7 @@ static bool has_own(const struct wm_doc_entry *e)
 
 static bool has_more(const struct entry *x)
 {
-    return has_own(x->e) || x->is_new || x->time || x->agent || x->who || x->said || x->event;
+    return has_own(x->e) || x->is_new || x->time || x->agent || x->who || x->reply || x->event;
 }
 
 static bool has_needs(struct wd_carried_needs n)
@@ -77,11 +76,12 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
             continue;
         if (has_own(&l->doc->entries.p[i]))
             return true;
-        struct entry x = look(l, c, i, at++);
+        struct entry x = entry_needs(l, c, i, at++);
         if (has_more(&x))
             return true;
         for (size_t k = 0; k < m->n_parts; k++)
-            if (!wd_carried_is_said(l, m, &m->parts[k]) && has_needs(wd_carried_needs(l, m, &m->parts[k], x.is_new)))
+            if (!wd_carried_is_expressed(l, m, &m->parts[k]) &&
+                has_needs(wd_carried_needs(l, m, &m->parts[k], x.is_new)))
                 return true;
     }
     return false;
@@ -139,7 +139,7 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     wj_write_close(&l->w, '}');
 }
 
-static void put_said(struct wd_lowering *l, const struct wm_reply_info *s)
+static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
 {
     wj_put_open(&l->w, "said", '{');
     wd_member(l, "model_name", s->model);
@@ -175,8 +175,8 @@ static void put_entry(struct wd_lowering *l, const struct entry *x)
     if (x->time)
         put_time(l, m);
     wd_member_json(l, "metadata", m->metadata);
-    if (x->said)
-        put_said(l, &e->said);
+    if (x->reply)
+        put_reply(l, &e->said);
     if (m->interrupted)
         wj_put_bool(&l->w, "interrupted", true);
     wj_write_close(&l->w, '}');
@@ -190,11 +190,11 @@ void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
         if (!wm_is_visible(&l->doc->entries.p[i].e))
             continue;
-        struct entry x = look(l, c, i, at++);
+        struct entry x = entry_needs(l, c, i, at++);
         if (has_more(&x))
             put_entry(l, &x);
         for (size_t k = 0; k < m->n_parts; k++) {
-            if (!x.is_new && wd_carried_is_said(l, m, &m->parts[k]))
+            if (!x.is_new && wd_carried_is_expressed(l, m, &m->parts[k]))
                 continue;
             struct wd_carried_needs n = wd_carried_needs(l, m, &m->parts[k], x.is_new);
             if (has_needs(n))

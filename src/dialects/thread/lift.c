@@ -1,7 +1,7 @@
-/* dialects/thread/lift.c — a ThreadProtocol document into the model.
+/* dialects/thread/lift.c — lifts a ThreadProtocol document into the model.
  *
- * A user's turn is one message of the user for each prompt. A request becomes messages of results and of prompts in
- * their order, a response one message of the assistant, a system message an event.
+ * A user turn becomes one user message per prompt. A request becomes messages of results and of prompts in their order,
+ * a response one assistant message, a system message an event.
  */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
@@ -21,8 +21,8 @@ static int no_memory(struct lifting *t)
 
 /* ---- Requests ---------------------------------------------------------------------------------------------- */
 
-/* What the gathered parts are: results, or words to the model. */
-static int settle(struct lifting *t, uint8_t role, uint32_t agent, struct upp_str time)
+/* Makes a message of the collected parts: results, or text to the model. */
+static int finish_message(struct lifting *t, uint8_t role, uint32_t agent, struct upp_str time)
 {
     if (!t->parts.list.n)
         return 0;
@@ -30,7 +30,7 @@ static int settle(struct lifting *t, uint8_t role, uint32_t agent, struct upp_st
     return e ? wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err) : no_memory(t);
 }
 
-/* Each prompt is a message of its own; results that follow each other are one. */
+/* Each prompt is a message of its own; consecutive results are one message. */
 static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size_t n, uint32_t agent,
                         struct upp_str time)
 {
@@ -44,12 +44,12 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
                       (kind == WD_PAI_RETRY_PROMPT && parts[i].tool_name.p && parts[i].tool_call_id.p);
         uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
         if (role && (now != role || now == UPP_ROLE_USER))
-            r = settle(t, role, agent, time);
+            r = finish_message(t, role, agent, time);
         role = now;
         if (r >= 0)
             r = wd_pai_lift(t->l, &parts[i], &t->parts, t->err);
     }
-    return r < 0 ? r : settle(t, role, agent, time);
+    return r < 0 ? r : finish_message(t, role, agent, time);
 }
 
 /* ---- Responses and system messages --------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
 
 /* ---- Turns --------------------------------------------------------------------------------------------------- */
 
-/* An agent that a turn or a message names. One that is not in the registry is added to it: validating says so. */
+/* Finds the agent that a turn or message names, or adds it: validation reports one that is not in the registry. */
 static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 {
     struct upp_str name = id.p ? id : UPP_STR("agent");
@@ -139,12 +139,12 @@ static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32
     if (r >= 0 && c.n)
         r = wd_anchor(t->l, m->node.from, "message", first, c.n, t->err);
     if (r >= 0 && c.n == 1)
-        wd_canonical(t->l, wd_tp_is_plain_message(m, t->l->doc));
+        wd_canonical(t->l, wd_tp_is_canonical_message(m, t->l->doc));
     return r;
 }
 
-/* What the entries of a turn say of it is not its own. */
-static void forget_times(const struct wm_doc *doc, struct wm_doc_turn *turn, bool user)
+/* Drops times of a turn that are those of its entries. */
+static void drop_implied_times(const struct wm_doc *doc, struct wm_doc_turn *turn, bool user)
 {
     const struct upp_message *first = &doc->entries.p[turn->first].e.message;
     const struct upp_message *last  = &doc->entries.p[turn->first + turn->n - 1].e.message;
@@ -154,19 +154,19 @@ static void forget_times(const struct wm_doc *doc, struct wm_doc_turn *turn, boo
         turn->ended = (struct upp_str){0};
 }
 
-/* x_weft of a turn: what it has of its own. */
+/* x_weft of a turn: what ThreadProtocol has no member for. */
 static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user, struct wm_doc_turn *to)
 {
     static const struct wj_decode_opts lenient = {.size = sizeof lenient};
     yyjson_val                        *usage   = yyjson_obj_get(turn->x_weft, "usage");
-    struct wd_tp_usage                 said;
+    struct wd_tp_usage                 decoded;
     to->id      = wj_text_at(turn->x_weft, "id");
     to->run     = wj_text_at(turn->x_weft, "run");
     to->partial = yyjson_is_true(yyjson_obj_get(turn->x_weft, "partial"));
     if (user) {
         to->ended = wj_text_at(turn->x_weft, "ended");
-        if (yyjson_is_obj(usage) && WJ_DECODE(t->l->a, wd_tp_usage, usage, &lenient, &said, NULL) >= 0)
-            wd_tp_lift_usage(&said, &to->has_usage, &to->usage, &to->reasoning);
+        if (yyjson_is_obj(usage) && WJ_DECODE(t->l->a, wd_tp_usage, usage, &lenient, &decoded, NULL) >= 0)
+            wd_tp_lift_usage(&decoded, &to->has_usage, &to->usage, &to->reasoning);
     } else if (!yyjson_is_true(yyjson_obj_get(turn->x_weft, "summed")))
         wd_tp_lift_usage(turn->total_usage, &to->has_usage, &to->usage, &to->reasoning);
 }
@@ -205,18 +205,18 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     doc->turns.p[at].n = (uint32_t)n;
     if (r < 0)
         return r;
-    if (!n) { /* nothing of it is in the model: it stays where it was as a whole */
+    if (!n) { /* nothing of it is in the model: it stays in its position as residue */
         doc->turns.n = at;
         return 0;
     }
-    forget_times(doc, &doc->turns.p[at], user);
+    drop_implied_times(doc, &doc->turns.p[at], user);
     r = wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
     if (r >= 0 && user && n == 1)
-        wd_canonical(t->l, wd_tp_is_plain_prompt(turn));
+        wd_canonical(t->l, wd_tp_is_canonical_prompt(turn));
     return r;
 }
 
-/* A prompt or a message is mostly one entry. */
+/* Mostly a prompt or message is one entry. */
 static void expect(struct lifting *t, const struct wd_tp_thread *d)
 {
     size_t entries = 0, messages = 0;
@@ -237,9 +237,9 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
         uint32_t           ignored;
         if (!yyjson_is_obj(d->agents.p[i].value) ||
             WJ_DECODE(t->l->a, wd_tp_agent, d->agents.p[i].value, &lenient, &a, NULL) < 0)
-            memset(&a, 0, sizeof a); /* as far as it is one: its key is enough */
+            memset(&a, 0, sizeof a); /* invalid: only its key is used */
         if (!t->l->doc->created.p && wb_str_eq(a.created_at, d->created_at))
-            a.created_at = (struct upp_str){0}; /* made up, as the thread's is */
+            a.created_at = (struct upp_str){0}; /* generated, like the thread's */
         int r = wm_doc_agent_add(t->l->doc,
                                  &(struct wm_doc_agent){.id       = d->agents.p[i].name,
                                                         .name     = a.agent_name.p ? a.agent_name : d->agents.p[i].name,
@@ -255,8 +255,8 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
     return wb_arena_check(t->l->a, t->err);
 }
 
-/* What was made up when the thread was written. */
-static void forget_unsaid(struct wm_doc *doc, yyjson_val *x_weft)
+/* Drops members that were generated when the thread was written. */
+static void drop_generated(struct wm_doc *doc, yyjson_val *x_weft)
 {
     yyjson_val *v, *list = yyjson_obj_get(x_weft, "unsaid");
     size_t      i, n;
@@ -288,7 +288,7 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
                                   UPP_FMT(d.version));
     if (r >= 0) {
         doc->id = d.thread_id, doc->title = d.title, doc->created = d.created_at, doc->updated = d.updated_at;
-        forget_unsaid(doc, d.x_weft);
+        drop_generated(doc, d.x_weft);
         doc->parent    = d.parent_thread_id;
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
         r              = wj_value_text(l->a, d.metadata, &doc->metadata, &why);

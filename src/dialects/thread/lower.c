@@ -1,4 +1,4 @@
-/* dialects/thread/lower.c — the model as a ThreadProtocol document. */
+/* dialects/thread/lower.c — writes the model as a ThreadProtocol document. */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/thread/extension.h"
@@ -39,13 +39,13 @@ void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_u
     wj_write_close(&l->w, '}');
 }
 
-/* What a turn has of its own, and ThreadProtocol no member for. */
+/* What a turn has and ThreadProtocol has no member for. */
 struct own {
     const struct wm_doc_turn *turn;
     bool                      summed, ended, usage;
 };
 
-/* A document that is pure has what belongs to the turn itself. */
+/* Even a pure document has run and partial. */
 static bool has_own(const struct wd_lowering *l, const struct own *o)
 {
     bool carried = !l->pure && o && o->turn && (o->turn->id.p || o->summed || o->ended || o->usage);
@@ -71,8 +71,8 @@ static void put_own(struct wd_lowering *l, const struct own *o)
         wd_tp_put_usage(l, "usage", &o->turn->usage, o->turn->reasoning);
 }
 
-/* Members that are made up: to whoever left residue here they were not said. */
-static void put_unsaid(struct wd_lowering *l)
+/* Names the generated members: the dialects whose residue is here did not have them. */
+static void put_generated(struct wd_lowering *l)
 {
     const struct wm_doc *d = l->doc;
     if (d->id.p && d->created.p && d->updated.p)
@@ -99,7 +99,7 @@ static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const s
     wj_put_open(&l->w, "x_weft", '{');
     put_own(l, o);
     if (c->first == WD_THREAD)
-        put_unsaid(l);
+        put_generated(l);
     if (carries)
         wd_carried_write(l, c, carries);
     wj_write_close(&l->w, '}');
@@ -146,8 +146,9 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
     wj_write_close(&l->w, ']');
 }
 
-/* Without what a message of its role cannot say: that is carried. */
-static const struct upp_message *said_of(struct wd_lowering *l, const struct upp_message *m, struct upp_message *room)
+/* The message without parts that its role cannot express: those are carried. */
+static const struct upp_message *expressible(struct wd_lowering *l, const struct upp_message *m,
+                                             struct upp_message *room)
 {
     size_t fits = 0;
     for (size_t i = 0; i < m->n_parts; i++)
@@ -172,43 +173,43 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
         if (!wm_is_visible(&wd_entry_at(l, i)->e) || wd_carried_is_new(l, c, i))
             continue;
         struct upp_message room;
-        wd_pai_put_request(&o, i, said_of(l, &wd_entry_at(l, i)->e.message, &room));
+        wd_pai_put_request(&o, i, expressible(l, &wd_entry_at(l, i)->e.message, &room));
     }
     wj_write_close(&l->w, ']');
 }
 
-static void put_said(struct wd_lowering *l, const struct wm_reply_info *said)
+static void put_reply(struct wd_lowering *l, const struct wm_reply_info *reply)
 {
-    wd_member(l, "model_name", said->model);
-    wd_member(l, "provider_name", said->provider);
-    wd_member(l, "provider_response_id", said->response);
-    if (said->has_usage)
-        wd_tp_put_usage(l, "usage", &said->usage, said->reasoning);
-    if (wd_pai_finish(said->stop))
-        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(said->stop)));
+    wd_member(l, "model_name", reply->model);
+    wd_member(l, "provider_name", reply->provider);
+    wd_member(l, "provider_response_id", reply->response);
+    if (reply->has_usage)
+        wd_tp_put_usage(l, "usage", &reply->usage, reply->reasoning);
+    if (wd_pai_finish(reply->stop))
+        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(reply->stop)));
 }
 
 static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
 {
     if (wd_is_canonical(l, first, "message"))
         return;
-    const struct wm_doc_entry *e     = wd_entry_at(l, first);
-    bool                       event = e->e.kind == WM_ENTRY_EVENT;
-    bool                       said  = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
-    struct wd_carry            c     = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
-    c.is                             = event ? WD_CARRY_EVENT : said ? WD_CARRY_RESPONSE : WD_CARRY_REQUEST;
+    const struct wm_doc_entry *e        = wd_entry_at(l, first);
+    bool                       event    = e->e.kind == WM_ENTRY_EVENT;
+    bool                       response = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
+    struct wd_carry            c        = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
+    c.is                                = event ? WD_CARRY_EVENT : response ? WD_CARRY_RESPONSE : WD_CARRY_REQUEST;
     if (!event && e->agent != WM_NO_AGENT)
         c.agent = e->agent;
     wd_open(l, first, "message");
     wj_write_open(&l->w, '{');
-    wd_member(l, "message_type", event ? UPP_STR("system") : said ? UPP_STR("response") : UPP_STR("request"));
+    wd_member(l, "message_type", event ? UPP_STR("system") : response ? UPP_STR("response") : UPP_STR("request"));
     wd_member(l, "timestamp", c.time);
     if (event)
         put_event(l, e);
     else {
         wd_member_or_null(l, "agent_id", agent_id(l, c.agent));
-        if (said)
-            put_said(l, &e->said);
+        if (response)
+            put_reply(l, &e->said);
         put_parts(l, &c);
     }
     put_carried(l, &c, NULL);

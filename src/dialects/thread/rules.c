@@ -1,4 +1,4 @@
-/* dialects/thread/rules.c — the rules of ThreadProtocol that look at more than one object. */
+/* dialects/thread/rules.c — see rules.h. */
 #include "dialects/thread/rules.h"
 
 #include "base/err.h"
@@ -27,10 +27,10 @@ struct call {
 struct rules {
     struct wd_problems *p;
     struct wm_names     agents, calls;
-    WB_VEC(struct call) states; /* by the number of a call's id */
+    WB_VEC(struct call) states; /* by the number of the call's id */
     bool            fragment;
-    struct wb_time  last;  /* that was looked at: many are the same */
-    struct wb_time  ended; /* of the turn before */
+    struct wb_time  last;  /* the last one that was checked: many are the same */
+    struct wb_time  ended; /* of the previous turn */
     bool            has_ended;
     struct upp_err *err;
 };
@@ -58,7 +58,7 @@ static bool check_time(struct rules *r, const struct wj_node *in, const char *me
         wd_problem(r->p, WD_WARNING, "TP-40", yyjson_obj_get(in->from, member),
                    "a time without an offset counts as UTC");
     else
-        r->last = *ret; /* one without a problem */
+        r->last = *ret; /* only one without a problem */
     return true;
 }
 
@@ -69,7 +69,7 @@ static void no_overlap(struct rules *r, const struct wj_node *in, const char *me
                    "the turn begins before the one before it has ended");
 }
 
-/* ---- Calls and answers ----------------------------------------------------------------------------------------- */
+/* ---- Calls and results ----------------------------------------------------------------------------------------- */
 
 static int check_call(struct rules *r, const struct wd_pai_part *part)
 {

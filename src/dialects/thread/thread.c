@@ -1,4 +1,4 @@
-/* dialects/thread/thread.c — ThreadProtocol 2.0: its shapes, and its place in the table. */
+/* dialects/thread/thread.c — ThreadProtocol 2.0: its shapes, and its row in the dialect table. */
 #include "dialects/thread/thread.h"
 
 #include "json/value.h"

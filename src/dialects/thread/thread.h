@@ -1,9 +1,8 @@
-/* dialects/thread/thread.h — ThreadProtocol 2.0: the wire, for those who check, read and write it.
+/* dialects/thread/thread.h — ThreadProtocol 2.0: its objects, for the code that checks, reads and writes them.
  *
- * One table a kind of object. `x_weft` is ours: what a turn has of its own ({"partial": true} while it is running,
- * {"run": ID} ...), the prompt of an agent, the residue of other dialects, and what the model says beyond the members
- * of messages and parts (dialects/thread/extension.h), so that what came from another dialect goes back to it whole
- * through a thread.
+ * One table per kind of object. `x_weft` is ours: what a turn has in addition ({"partial": true} while it is running,
+ * {"run": ID} ...), the prompt of an agent, the residue of other dialects, and what the model has beyond the members of
+ * messages and parts (dialects/thread/extension.h). So a document of another dialect comes back whole through a thread.
  */
 #ifndef WD_THREAD_H
 #define WD_THREAD_H
@@ -58,7 +57,7 @@ struct wd_tp_thread {
 };
 WJ_SHAPE_EXTERN(wd_tp_thread, struct wd_tp_thread);
 
-/* Rows of their tables, in the order in which they are written. */
+/* Rows of the tables, in the order in which they are written. */
 enum { WD_TP_INPUT, WD_TP_OUTPUT, WD_TP_THINKING, WD_TP_TOTAL, WD_TP_CACHE_READ, WD_TP_CACHE_WRITE };
 enum {
     WD_TP_MESSAGE_TYPE,
@@ -88,19 +87,18 @@ enum {
     WD_TP_TURN_X_WEFT,
 };
 
-/* Does the message, or the turn of a user, say just what we would write for the one entry that it became? No: it may
- * yet. */
-bool wd_tp_is_plain_message(const struct wd_tp_message *m, const struct wm_doc *doc);
-bool wd_tp_is_plain_prompt(const struct wd_tp_turn *turn);
+/* Is the message, or the user turn, exactly what we would write for the one entry that it became? False: perhaps. */
+bool wd_tp_is_canonical_message(const struct wd_tp_message *m, const struct wm_doc *doc);
+bool wd_tp_is_canonical_prompt(const struct wd_tp_turn *turn);
 
-/* Why a version cannot be read; 0: it can. 1: it can, with a warning: older, or newer within this major. */
+/* < 0: the version cannot be read. 0: it can. 1: with a warning: older, or newer within this major. */
 int wd_tp_version(struct upp_str version);
 
 int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
 
-/* Usage, under this name; and read. */
+/* Writes usage under this name, and reads it. */
 void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning);
 void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning);
 

@@ -1,5 +1,5 @@
-/* dialects/uap/check.c — the rules of sessions of UAP. What can be told one by one is; the rest is told by the
- * reader of sessions, which stops at the first thing that is wrong. */
+/* dialects/uap/check.c — the rules of UAP sessions. This file reports all problems it can find one by one; for the rest
+ * it calls the session reader, which stops at the first one. */
 #include "base/err.h"
 #include "dialects/upp/doc.h"
 #include "json/value.h"
@@ -53,7 +53,7 @@ static int check_tree(struct wd_problems *p, yyjson_val *tree, struct upp_err *e
 _Static_assert((int)WD_DOC_BYTES <= (int)WM_SESSION_BYTES && (int)WD_DOC_DEPTH <= (int)WM_SESSION_JSON,
                "a document that was read is within the limits of sessions");
 
-/* Everything else: what refers to what, checkpoints, sessions within. */
+/* Everything else: references, checkpoints, nested sessions. */
 static int check_whole(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};

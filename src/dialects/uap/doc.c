@@ -1,7 +1,7 @@
-/* dialects/uap/doc.c — sessions of UAP 1.0 as documents, and the model as one.
+/* dialects/uap/doc.c — UAP 1.0 sessions as documents.
  *
- * The model is the path from the root to the current node. It is written as the nodes it was read from, else as one;
- * other branches, checkpoints and what is in them are of the dialect alone, and stand where they stood.
+ * The model is the path from the root to the current node. It is written as the nodes from which it was read, otherwise
+ * as one node. Other branches, checkpoints and their content are residue, and stay in their positions.
  */
 #include <stdlib.h>
 
@@ -22,10 +22,10 @@ static int detect(yyjson_val *root)
 
 struct node {
     uint32_t       first, end; /* its entries */
-    struct upp_str id, parent; /* parent: no text: none */
-    struct upp_str next;       /* its child on the path; no text: none */
+    struct upp_str id, parent; /* parent NULL: none */
+    struct upp_str next;       /* its child on the path; NULL: none */
     struct upp_str slot;
-    uint64_t       rank; /* among the nodes, where they did not come from the root on */
+    uint64_t       rank; /* position among the nodes, if they were not in order from the root on */
 };
 
 static struct upp_str node_id(struct wd_lowering *l, uint32_t first)
@@ -40,7 +40,7 @@ static bool begins(struct wd_lowering *l, uint32_t i)
     return slot.p && l->doc->entries.p[i].e.kind != WM_ENTRY_EVENT && wd_span(l, i, slot.p, 0);
 }
 
-/* Where the next one begins. */
+/* The first entry of the next node. */
 static uint32_t end_of(struct wd_lowering *l, uint32_t first)
 {
     uint32_t n = (uint32_t)l->doc->entries.n, i = first + 1;
@@ -66,10 +66,10 @@ static void put_thread(struct wd_upp_out *t, const struct node *node)
 static void put_node(struct wd_upp_out *t, const struct node *node)
 {
     struct wd_lowering *l     = t->l;
-    uint32_t            place = node->first < node->end ? node->first : WD_THREAD;
-    if (place != WD_THREAD)
-        (void)wd_span(l, place, node->slot.p, node->parent.p ? 0 : (uint32_t)l->doc->entries.n - place);
-    wd_open(l, place, node->slot.p);
+    uint32_t            entry = node->first < node->end ? node->first : WD_THREAD;
+    if (entry != WD_THREAD)
+        (void)wd_span(l, entry, node->slot.p, node->parent.p ? 0 : (uint32_t)l->doc->entries.n - entry);
+    wd_open(l, entry, node->slot.p);
     wj_write_open(&l->w, '{');
     wd_member(l, "id", node->id);
     wd_member_or_null(l, "parentId", node->parent);
@@ -91,13 +91,13 @@ static int by_rank(const void *a, const void *b)
                               : (x->first > y->first) - (x->first < y->first);
 }
 
-/* Their slot says where they stood, where that was not behind their parent. */
-static void find_place(struct wd_lowering *l, struct node *node)
+/* Finds the slot, which contains the node's rank if it did not come after its parent. */
+static void find_slot(struct wd_lowering *l, struct node *node)
 {
     struct upp_str slot = node->first < node->end ? wd_slot_like(l, node->first, WD_UAP_NODE) : (struct upp_str){0};
     node->slot          = slot.p ? slot : UPP_STR(WD_UAP_NODE);
     node->rank = 0;
-    (void)wb_str_u64(wb_str_sub(node->slot, sizeof WD_UAP_NODE, SIZE_MAX), &node->rank); /* behind a dash, or none */
+    (void)wb_str_u64(wb_str_sub(node->slot, sizeof WD_UAP_NODE, SIZE_MAX), &node->rank); /* after a dash; absent: 0 */
 }
 
 static void put_nodes(struct wd_upp_out *t, uint32_t first)
@@ -110,7 +110,7 @@ static void put_nodes(struct wd_upp_out *t, uint32_t first)
         node.id   = node.next;
         node.end  = node.first < n ? end_of(l, node.first) : n;
         node.next = node.end < n ? node_id(l, node.end) : (struct upp_str){0};
-        find_place(l, &node);
+        find_slot(l, &node);
         if (!wb_vec_push(&list, node, (size_t)WM_DOC_ENTRIES + 1))
             wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a node"));
         node.first  = node.end;

@@ -1,6 +1,6 @@
-/* dialects/uap/lift.c — the path of a session into the model.
+/* dialects/uap/lift.c — lifts the path of a session into the model.
  *
- * Looked for by ids, as far as they lead: a tree with mistakes gives as much of its path as can be found.
+ * The path is followed by ids as far as possible: a tree with mistakes gives as much of it as can be found.
  */
 #include <stdlib.h>
 
@@ -15,10 +15,10 @@ struct path {
     yyjson_val     **nodes; /* by the number of their id */
     yyjson_val     **list;  /* from the current node to the root */
     size_t           n;
-    yyjson_val     **ranks; /* the same as they stand in the document, where that is not from the root on; else NULL */
+    yyjson_val     **ranks; /* `list` in document order, if that is not from the root on; otherwise NULL */
 };
 
-/* The node of that id, once: a path that goes round ends where it was. */
+/* Returns the node with that id, but only once: this ends a cycle. */
 static yyjson_val *take(struct path *t, struct upp_str id)
 {
     uint32_t at = id.p ? wm_names_find(&t->ids, id) : UINT32_MAX;
@@ -61,7 +61,7 @@ static yyjson_val *first_node(yyjson_val *tree)
     return NULL;
 }
 
-/* From the current node up. */
+/* Follows the parents from the current node up. */
 static void find_path(struct path *t, yyjson_val *tree)
 {
     yyjson_val *v = take(t, wj_text_at(tree, "currentId"));
@@ -75,7 +75,7 @@ static void find_path(struct path *t, yyjson_val *tree)
         t->list[t->n++] = v;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
     const yyjson_val *const *x = a, *const *y = b;
     return (*x > *y) - (*x < *y);
@@ -92,20 +92,20 @@ static int find_ranks(struct path *t)
     if (!t->ranks)
         return wb_arena_check(t->in.l->a, t->in.err);
     memcpy(t->ranks, t->list, t->n * sizeof *t->list);
-    qsort(t->ranks, t->n, sizeof *t->ranks, by_place);
+    qsort(t->ranks, t->n, sizeof *t->ranks, by_position);
     return 0;
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: out of memory. */
 static const char *slot_of(struct path *t, yyjson_val *node)
 {
     if (!t->ranks)
         return WD_UAP_NODE;
-    yyjson_val **at = bsearch(&node, t->ranks, t->n, sizeof *t->ranks, by_place);
+    yyjson_val **at = bsearch(&node, t->ranks, t->n, sizeof *t->ranks, by_position);
     return wb_arena_numbered(t->in.l->a, UPP_STR(WD_UAP_NODE "-"), (uint64_t)(at - t->ranks)).p;
 }
 
-/* How many messages of its parent a node sees. */
+/* How many messages of its parent the node sees. */
 static size_t seen(yyjson_val *child)
 {
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(child, "metadata"), "uap.branchPoint");
@@ -119,7 +119,7 @@ static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
     yyjson_val    *list  = wd_last_at(wd_last_at(node, "thread"), "messages"), *v;
     int            r     = wd_upp_lift_events(&t->in, yyjson_obj_get(node, "metadata"));
     size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
-    wd_upp_lift_some(&t->in, WB_MIN(yyjson_arr_size(list), most));
+    wd_upp_lift_reserve(&t->in, WB_MIN(yyjson_arr_size(list), most));
     yyjson_arr_foreach(list, i, max, v)
     {
         if (r >= 0 && i < most)
@@ -143,13 +143,13 @@ static int lift_path(struct path *t, yyjson_val *tree)
         r = read_ids(t, wd_last_at(tree, "nodes"));
     if (r < 0)
         return r;
-    t->in.usual = t->in.l->doc->agents.p[0].id;
+    t->in.default_agent = t->in.l->doc->agents.p[0].id;
     find_path(t, tree);
     r = find_ranks(t);
     for (size_t i = t->n; i && r >= 0; i--)
         r = lift_node(t, t->list[i - 1], i > 1 ? t->list[i - 2] : NULL);
-    wd_upp_lift_all(&t->in);
-    if (r >= 0 && t->in.l->doc->entries.n == before && t->n) /* nobody said anything: the root alone */
+    wd_upp_lift_finish(&t->in);
+    if (r >= 0 && t->in.l->doc->entries.n == before && t->n) /* no messages: anchors only the root */
         r = wd_anchor(t->in.l, t->list[t->n - 1], WD_UAP_NODE, WD_THREAD, 0, t->in.err);
     return r;
 }

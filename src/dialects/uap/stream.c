@@ -1,7 +1,7 @@
-/* dialects/uap/stream.c — AgentStreamEvents of UAP 12.2, one JSON object a frame.
+/* dialects/uap/stream.c — AgentStreamEvents of UAP 12.2, one JSON object per frame.
  *
- * Steps are events of UAP, what a model says and what tools do are events of UPP. docs/dialects/uap.md has the table
- * and the extensions. What a model says: stream_message.c.
+ * Steps are UAP events; model output and tool execution are UPP events. docs/dialects/uap.md has the table and the
+ * extensions. Model output is in stream_message.c.
  */
 #include <inttypes.h>
 
@@ -10,12 +10,12 @@
 #include "json/read.h"
 #include "model/upp_json.h"
 
-enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+enum { SCRATCH_MAX = 512 << 20 }; /* the JSON parser takes 13 bytes per byte (json/read.h) */
 
-/* ---- The two sorts of frames ----------------------------------------------------------------------------- */
+/* ---- The two kinds of frames ----------------------------------------------------------------------------- */
 
-/* Whose it is, where it is a child's. */
-static void whose_child(struct wd_out *o, const struct wm_event *ev)
+/* Members of a child's event. */
+static void put_child(struct wd_out *o, const struct wm_event *ev)
 {
     static const struct wb_uuid none;
     wj_put_u64(&o->w, "depth", ev->from->depth);
@@ -25,20 +25,20 @@ static void whose_child(struct wd_out *o, const struct wm_event *ev)
     wd_uuid(o, "parentTurnId", o->caller->run);
 }
 
-void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool whose)
+void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool with_run)
 {
     wd_frame_open(o, UPP_STR("{\"source\":\"uap\",\"uap\":{"));
     wd_str(o, "type", wb_cstr(type));
     wj_put_u64(&o->w, "step", ev->step);
     wd_uuid(o, "agentId", ev->from->agent_id);
     wj_put_open(&o->w, "data", '{');
-    if (whose || ev->from->depth > 0)
+    if (with_run || ev->from->depth > 0)
         wd_uuid(o, "runId", ev->from->run);
     if (ev->from->depth > 0)
-        whose_child(o, ev);
+        put_child(o, ev);
 }
 
-void uap_begin_in_step(struct wd_out *o, const struct uap_voice *v, const struct wm_event *ev, const char *type)
+void uap_begin_in_step(struct wd_out *o, const struct uap_run *v, const struct wm_event *ev, const char *type)
 {
     uap_begin(o, ev, type, false);
     if (v->plan_step.n && v->step == ev->step)
@@ -56,7 +56,7 @@ void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str t
     if (ev->from->depth > 0) {
         wd_uuid(o, "agentId", ev->from->agent_id);
         wd_uuid(o, "runId", ev->from->run);
-        whose_child(o, ev);
+        put_child(o, ev);
     }
     if (o->aside.n)
         wd_str(o, "aside", o->aside);
@@ -79,7 +79,7 @@ void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str t
 
 /* ---- Tools, steps, the run ------------------------------------------------------------------------------- */
 
-static void tool_started(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+static void tool_started(struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     uap_upp_begin(o, ev, UPP_STR("tool_execution_start"), uap_call_index(v, ev->call));
     wd_str(o, "toolCallId", ev->call);
@@ -88,7 +88,7 @@ static void tool_started(struct uap_voice *v, const struct wm_event *ev, struct 
     uap_upp_end(o);
 }
 
-static void tool_ended(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+static void tool_ended(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     uap_upp_begin(o, ev, UPP_STR("tool_execution_end"), uap_call_index(v, ev->call));
     wd_str(o, "toolCallId", ev->call);
@@ -100,7 +100,7 @@ static void tool_ended(struct uap *u, struct uap_voice *v, const struct wm_event
     uap_upp_end(o);
 }
 
-static void step_start(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+static void step_start(struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     v->step = ev->step;
     wb_buf_clear(&v->plan_step);
@@ -113,7 +113,7 @@ static void step_start(struct uap_voice *v, const struct wm_event *ev, struct wd
     uap_end(o);
 }
 
-static void step_end(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+static void step_end(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     if (ev->entry)
         uap_observation(u, v, ev, o);
@@ -150,24 +150,24 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 }
 
 /* The entry holds {"type":...,"data":...,"source":...,"targets":[...]}. */
-static void system_event(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+static void system_event(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val *said;
-    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &said, o->w.err) : -UPP_EBUG;
+    yyjson_val *event;
+    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &event, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
     }
     uap_begin_in_step(o, v, ev, "system_event");
-    wj_put_value(&o->w, "eventType", yyjson_obj_get(said, "type"));
-    wj_put_value(&o->w, "eventData", yyjson_obj_get(said, "data"));
-    wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(said, "source"));
-    wj_put_value(&o->w, "targetAgents", yyjson_obj_get(said, "targets"));
+    wj_put_value(&o->w, "eventType", yyjson_obj_get(event, "type"));
+    wj_put_value(&o->w, "eventData", yyjson_obj_get(event, "data"));
+    wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(event, "source"));
+    wj_put_value(&o->w, "targetAgents", yyjson_obj_get(event, "targets"));
     uap_end(o);
     wb_arena_reset(&u->scratch);
 }
 
-/* What any run of the tree has said since the last record is void. */
+/* Drops the open messages of all runs of the tree: their output is void. */
 static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
     wd_open_end(&u->root.open);
@@ -185,18 +185,18 @@ static int uap_start(void *state, const struct wd_stream_opts *opts, struct upp_
     struct uap *u = state;
     (void)err;
     *u = (struct uap){.children = opts && opts->children, .scratch = WB_ARENA(SCRATCH_MAX)};
-    uap_voice_init(&u->root, (struct wb_uuid){0});
+    uap_run_init(&u->root, (struct wb_uuid){0});
     return 0;
 }
 
-static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o,
+static int rare_event(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o,
                       struct upp_err *err)
 {
     switch (ev->kind) {
     case WM_RUN:
         run(u, ev, o);
         if (wm_status_ended(ev->status) && v != &u->root)
-            uap_voice_drop(u, v);
+            uap_run_drop(u, v);
         return 0;
     case WM_MESSAGE:
         return uap_message(u, v, ev, o, err);
@@ -215,7 +215,7 @@ static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event 
     case WM_STEP_END:
         step_end(u, v, ev, o);
         return 0;
-    case WM_CHECKPOINT: /* a thread cannot be put back to one of a child, which has a thread of its own */
+    case WM_CHECKPOINT: /* a thread cannot be restored to a child's checkpoint: the child has its own thread */
         if (ev->from->depth)
             return 0;
         uap_begin_in_step(o, v, ev, "checkpoint");
@@ -240,8 +240,8 @@ static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event 
     }
 }
 
-/* Is what the event is about scaffolding? */
-static void set_aside(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+/* Sets the phase if the event belongs to scaffolding. */
+static void set_aside(struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     if (ev->kind == WM_MESSAGE && ev->entry && ev->entry->audience == WM_AUDIENCE_RUN)
         o->aside = ev->entry->phase;
@@ -257,17 +257,17 @@ static void set_aside(struct uap_voice *v, const struct wm_event *ev, struct wd_
 
 static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
-    struct uap       *u = state;
-    struct uap_voice *v = &u->root;
-    struct wd_out     o;
+    struct uap     *u = state;
+    struct uap_run *v = &u->root;
+    struct wd_out   o;
     if (ev->from->depth > 0 && !u->children)
         return 0;
     wd_out_init(&o, out, err);
-    int r = ev->from->depth > 0 ? uap_voice_of_child(u, ev, &v, err) : 0;
+    int r = ev->from->depth > 0 ? uap_run_of_child(u, ev, &v, err) : 0;
     if (r == 0 && WB_LIKELY(ev->kind == WM_DELTA))
         r = uap_delta(v, ev, &o, err);
     else if (r == 0) {
-        struct uap_caller caller = v->caller; /* the voice may end with the event */
+        struct uap_caller caller = v->caller; /* the event may free v */
         o.caller                 = &caller;
         set_aside(v, ev, &o);
         r = rare_event(u, v, ev, &o, err);
@@ -279,10 +279,10 @@ static void uap_done(void *state)
 {
     struct uap *u = state;
     while (u->others.n)
-        uap_voice_drop(u, u->others.p[0]);
+        uap_run_drop(u, u->others.p[0]);
     wb_vec_done(&u->others);
     wb_vec_done(&u->callers);
-    uap_voice_done(&u->root);
+    uap_run_done(&u->root);
     wb_arena_done(&u->scratch);
 }
 

@@ -1,11 +1,10 @@
-/* dialects/uap/stream_message.c — what a model says and what it said, in UAP's stream: events of UPP while it speaks,
- * then the reasoning, the action or the observation that its message is.
- */
+/* dialects/uap/stream_message.c — model output in UAP's stream: UPP events while a message is streaming, then the
+ * reasoning, action or observation that the finished message is. */
 #include "base/err.h"
 #include "dialects/uap/stream.h"
 #include "model/upp_json.h"
 
-/* ---- What a model says ---------------------------------------------------------------------------------------- */
+/* ---- Streaming ------------------------------------------------------------------------------------------------ */
 
 static struct upp_str delta_type(uint8_t kind)
 {
@@ -22,7 +21,7 @@ static struct upp_str delta_type(uint8_t kind)
         return UPP_STR("audio_delta");
     case UPP_PART_VIDEO:
         return UPP_STR("video_delta");
-    default: /* documents and other files have none */
+    default: /* UPP has no delta for documents and other files */
         return wb_cstr(NULL);
     }
 }
@@ -32,7 +31,7 @@ static bool is_media(uint8_t kind)
     return kind >= UPP_PART_IMAGE && kind <= UPP_PART_BINARY;
 }
 
-/* A delta up to its text. */
+/* Writes a delta up to its text. */
 static void delta_begin(struct wd_out *o, const struct wm_event *ev, size_t index, uint8_t kind, struct upp_str call,
                         struct upp_str name)
 {
@@ -53,7 +52,7 @@ static void whole_delta(struct wd_out *o, const struct wm_event *ev, size_t inde
     uap_upp_end(o);
 }
 
-/* A medium, whole: its bytes where they are here, an empty block where they are elsewhere. */
+/* A whole medium: its bytes if it has them; for a URL the block stays empty. */
 static void whole_media(struct wd_out *o, const struct wm_event *ev, size_t index, uint8_t kind,
                         const struct upp_media *media)
 {
@@ -61,14 +60,14 @@ static void whole_media(struct wd_out *o, const struct wm_event *ev, size_t inde
         whole_delta(o, ev, index, kind, wb_cstr(NULL), wb_cstr(NULL), media->data);
 }
 
-int uap_part_open(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+int uap_part_open(struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
     int             r = wd_open_part(&v->open, ev, &p, err);
     if (r < 0)
         return r;
     if (is_media(ev->part_kind) && !ev->media)
-        return 0; /* comes with its message */
+        return 0; /* sent with its message */
     p->shown = true;
     uap_upp_empty(o, ev, UPP_STR("content_block_start"), ev->part);
     if (is_media(ev->part_kind)) {
@@ -81,28 +80,28 @@ int uap_part_open(struct uap_voice *v, const struct wm_event *ev, struct wd_out 
     return wd_open_head(&v->open, p, o, err);
 }
 
-/* A call without arguments is heard of, too: libupp's stream says it so. */
-static void silent_call(struct uap_voice *v, const struct wd_part *p, struct wd_out *o)
+/* A call without arguments gets one empty delta, as in libupp's stream. */
+static void put_empty_call(struct uap_run *v, const struct wd_part *p, struct wd_out *o)
 {
     if (p->kind != UPP_PART_CALL || p->said || !p->n_head)
         return;
-    uap_say(v, p, o, UPP_STR(""));
+    uap_put_delta(v, p, o, UPP_STR(""));
 }
 
-int uap_part_close(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+int uap_part_close(struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
     int             r = wd_open_find(&v->open, ev, &p, err);
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
-    silent_call(v, p, o);
+    put_empty_call(v, p, o);
     if (p->shown)
         uap_upp_empty(o, ev, UPP_STR("content_block_stop"), ev->part);
     return 0;
 }
 
-/* A part that no event told of: the tape is gone, or it is a medium. */
+/* A part without events: the tape is gone, or it is a medium. */
 static void whole_part(struct wd_out *o, const struct wm_event *ev, size_t index, const struct upp_part *p)
 {
     uap_upp_empty(o, ev, UPP_STR("content_block_start"), index);
@@ -113,9 +112,9 @@ static void whole_part(struct wd_out *o, const struct wm_event *ev, size_t index
     uap_upp_empty(o, ev, UPP_STR("content_block_stop"), index);
 }
 
-/* ---- What was said --------------------------------------------------------------------------------------------- */
+/* ---- Finished messages ----------------------------------------------------------------------------------------- */
 
-static int action(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+static int action(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     const struct upp_message *m   = &ev->entry->message;
     bool                      any = false;
@@ -127,7 +126,7 @@ static int action(struct uap *u, struct uap_voice *v, const struct wm_event *ev,
         if (r < 0)
             return r;
         if (p->cut || o->aside.n)
-            continue; /* it cannot be run */
+            continue; /* it will not be executed */
         if (!any) {
             uap_begin_in_step(o, v, ev, "action");
             wj_put_open(&o->w, "toolCalls", '[');
@@ -144,8 +143,8 @@ static int action(struct uap *u, struct uap_voice *v, const struct wm_event *ev,
     return 0;
 }
 
-/* What was thought before acting. */
-static void reasoning(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+/* A message of the phase `reason`. */
+static void reasoning(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     if (!wb_str_eq(ev->entry->phase, UPP_STR("reason")))
         return;
@@ -158,19 +157,19 @@ static void reasoning(struct uap *u, const struct uap_voice *v, const struct wm_
     wb_arena_reset(&u->scratch);
 }
 
-void uap_observation(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+void uap_observation(struct uap *u, const struct uap_run *v, const struct wm_event *ev, struct wd_out *o)
 {
     uap_begin_in_step(o, v, ev, "observation");
     wm_uap_results(&o->w, &u->scratch, &wd_json_opts, &ev->entry->message);
     uap_end(o);
 }
 
-int uap_message(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+int uap_message(struct uap *u, struct uap_run *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     if (ev->entry && ev->entry->message.role == UPP_ROLE_TOOL)
         return uap_observation(u, v, ev, o), 0;
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return 0; /* the input is not said by a model */
+        return 0; /* input is not model output */
     const struct upp_message *m = &ev->entry->message;
     if (!v->open.open)
         uap_upp_empty(o, ev, UPP_STR("message_start"), 0);
@@ -179,7 +178,7 @@ int uap_message(struct uap *u, struct uap_voice *v, const struct wm_event *ev, s
         if (p && p->shown) {
             if (p->state != WD_OPEN)
                 continue;
-            silent_call(v, p, o);
+            put_empty_call(v, p, o);
             uap_upp_empty(o, ev, UPP_STR("content_block_stop"), i);
         } else if (i < m->n_parts)
             whole_part(o, ev, i, &m->parts[i]);

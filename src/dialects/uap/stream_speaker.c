@@ -1,4 +1,4 @@
-/* dialects/uap/stream_speaker.c — who speaks in UAP's stream: see stream.h. */
+/* dialects/uap/stream_speaker.c — the runs in UAP's stream: see stream.h. */
 #include <inttypes.h>
 
 #include "base/err.h"
@@ -6,21 +6,21 @@
 #include "dialects/uap/stream.h"
 
 enum {
-    CALLS_MAX  = 4096,    /* of one message */
-    VOICES_MAX = 256,     /* child runs that speak at the same time */
-    PHASE_MAX  = 1 << 16, /* name of a phase */
+    CALLS_MAX = 4096,    /* of one message */
+    RUNS_MAX  = 256,     /* child runs with output at the same time */
+    PHASE_MAX = 1 << 16, /* name of a phase */
 
-    CALLERS_MAX = 1 << 16, /* calls of agents that are open and have said nothing: of all levels, each with CALLS_MAX */
+    CALLERS_MAX = 1 << 16, /* open calls of agents without output, on all levels; each level has up to CALLS_MAX */
 };
 
-void uap_voice_init(struct uap_voice *v, struct wb_uuid run)
+void uap_run_init(struct uap_run *v, struct wb_uuid run)
 {
-    *v = (struct uap_voice){
+    *v = (struct uap_run){
         .run = run, .aside = WB_BUF(PHASE_MAX), .plan_step = WB_BUF(PHASE_MAX), .ids = WB_ARENA(16 << 20)};
     wd_open_init(&v->open);
 }
 
-void uap_voice_done(struct uap_voice *v)
+void uap_run_done(struct uap_run *v)
 {
     wd_open_done(&v->open);
     wb_buf_done(&v->aside);
@@ -48,7 +48,7 @@ void uap_caller_end(struct uap *u, const struct wm_event *ev)
         }
 }
 
-/* The child speaks for the first time. */
+/* Called at the child's first event. */
 static struct uap_caller take_caller(struct uap *u, struct wb_uuid child)
 {
     for (size_t i = 0; i < u->callers.n; i++)
@@ -60,39 +60,39 @@ static struct uap_caller take_caller(struct uap *u, struct wb_uuid child)
     return (struct uap_caller){0};
 }
 
-int uap_voice_of_child(struct uap *u, const struct wm_event *ev, struct uap_voice **ret, struct upp_err *err)
+int uap_run_of_child(struct uap *u, const struct wm_event *ev, struct uap_run **ret, struct upp_err *err)
 {
     for (size_t i = 0; i < u->others.n; i++)
         if (wb_uuid_eq(u->others.p[i]->run, ev->from->run)) {
             *ret = u->others.p[i];
             return 0;
         }
-    if (u->others.n == VOICES_MAX)
+    if (u->others.n == RUNS_MAX)
         return upp_fail(err, UPP_ELIMIT, "event %" PRIu64 ": more than %d child runs speak at once", ev->number,
-                        VOICES_MAX);
-    struct uap_voice *v = wb_alloc(sizeof *v);
-    if (!v || !wb_vec_push(&u->others, v, VOICES_MAX)) {
+                        RUNS_MAX);
+    struct uap_run *v = wb_alloc(sizeof *v);
+    if (!v || !wb_vec_push(&u->others, v, RUNS_MAX)) {
         wb_free(v);
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     }
-    uap_voice_init(v, ev->from->run);
+    uap_run_init(v, ev->from->run);
     v->caller = take_caller(u, v->run);
     *ret      = v;
     return 0;
 }
 
-void uap_voice_drop(struct uap *u, struct uap_voice *v)
+void uap_run_drop(struct uap *u, struct uap_run *v)
 {
     for (size_t i = 0; i < u->others.n; i++)
         if (u->others.p[i] == v) {
-            uap_voice_done(v);
+            uap_run_done(v);
             wb_free(v);
             u->others.p[i] = u->others.p[--u->others.n];
             return;
         }
 }
 
-int uap_remember_call(struct uap_voice *v, struct upp_str id, struct upp_err *err)
+int uap_remember_call(struct uap_run *v, struct upp_str id, struct upp_err *err)
 {
     struct upp_str copy = wb_arena_dup(&v->ids, id.p ? id : UPP_STR(""));
     if (!copy.p)
@@ -103,7 +103,7 @@ int uap_remember_call(struct uap_voice *v, struct upp_str id, struct upp_err *er
                                    : upp_fail(err, UPP_ENOMEM, "out of memory");
 }
 
-size_t uap_call_index(const struct uap_voice *v, struct upp_str id)
+size_t uap_call_index(const struct uap_run *v, struct upp_str id)
 {
     for (size_t i = 0; i < v->calls.n; i++)
         if (wb_str_eq(v->calls.p[i], id))

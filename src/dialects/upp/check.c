@@ -1,4 +1,4 @@
-/* dialects/upp/check.c — the rules of threads of UPP. Messages are judged by the one reader of them there is. */
+/* dialects/upp/check.c — the rules of UPP threads. Messages are checked by their reader. */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
@@ -46,7 +46,7 @@ struct checking {
     struct wd_upp_calls calls;
 };
 
-/* What its reader says of it, at the place in the document. */
+/* Reports the reader's error, with the pointer in the document. */
 static void refuse(struct checking *c, yyjson_val *v, const struct upp_err *why)
 {
     char              text[512], where[1024];
@@ -70,7 +70,7 @@ static int check_calls(struct checking *c, yyjson_val *v, const struct upp_messa
     return r;
 }
 
-/* Does it say that it goes on with the message before it? */
+/* Does it continue the previous message? */
 static bool is_more(yyjson_val *v)
 {
     yyjson_val *weft = yyjson_obj_get(yyjson_obj_get(v, "metadata"), "weft");
@@ -80,7 +80,7 @@ static bool is_more(yyjson_val *v)
 static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why; /* set by what fails: clearing one for each message would be seen */
+    struct upp_err     why; /* set on failure; clearing it for each message would be measurable */
     uint32_t           at;
     int                r = wm_message_check(a, v, &m, &why);
     if (r == -UPP_EINVALID) {

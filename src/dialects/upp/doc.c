@@ -1,4 +1,4 @@
-/* dialects/upp/doc.c — threads of UPP 1.2: {"id","messages","createdAt","updatedAt"}. */
+/* dialects/upp/doc.c — UPP 1.2 threads: {"id","messages","createdAt","updatedAt"}. */
 #include "dialects/upp/doc.h"
 
 #include "base/err.h"
@@ -14,24 +14,24 @@ int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct
     return 0;
 }
 
-/* Puts those into the table that are not there yet. False: there is no memory for it. */
-static bool know_all(struct wd_upp_calls *c)
+/* Adds the calls that are not in the hash table yet. False: out of memory. */
+static bool index_calls(struct wd_upp_calls *c)
 {
-    for (; c->n_known < c->list.n; c->n_known++) {
-        uint32_t at, place = (uint32_t)c->n_known;
-        int      r = wm_names_add(&c->ids, c->list.p[place].id, &at, NULL);
-        if (r > 0 && !wb_vec_push(&c->last, place, (size_t)WM_NAMES_MAX)) {
+    for (; c->n_indexed < c->list.n; c->n_indexed++) {
+        uint32_t at, index = (uint32_t)c->n_indexed;
+        int      r = wm_names_add(&c->ids, c->list.p[index].id, &at, NULL);
+        if (r > 0 && !wb_vec_push(&c->last, index, (size_t)WM_NAMES_MAX)) {
             wm_names_drop_last(&c->ids);
             r = -1;
         }
         if (r < 0)
             return false;
-        c->last.p[at] = place;
+        c->last.p[at] = index;
     }
     return true;
 }
 
-/* The last one of that id from `first` on; NULL: there is none. */
+/* The last call with that id from `first` on; NULL: none. */
 static const struct wd_upp_call *last_of(const struct wd_upp_calls *c, size_t first, struct upp_str id)
 {
     for (size_t i = c->list.n; i > first; i--)
@@ -46,10 +46,10 @@ struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id)
     size_t                    near = c->list.n - WB_MIN(c->list.n, (size_t)NEAR);
     const struct wd_upp_call *call = id.p ? last_of(c, near, id) : NULL;
     if (!call && id.p && near) {
-        bool     known = know_all(c);
-        uint32_t at    = known ? wm_names_find(&c->ids, id) : UINT32_MAX;
-        if (!known)
-            call = last_of(c, 0, id); /* it takes longer */
+        bool     indexed = index_calls(c);
+        uint32_t at      = indexed ? wm_names_find(&c->ids, id) : UINT32_MAX;
+        if (!indexed)
+            call = last_of(c, 0, id); /* slower, but needs no memory */
         else if (at != UINT32_MAX)
             call = &c->list.p[c->last.p[at]];
     }
@@ -63,7 +63,7 @@ void wd_upp_calls_done(struct wd_upp_calls *c)
     wb_vec_done(&c->last);
 }
 
-/* Whose messages are where neither they nor anything around them says it. */
+/* The author of messages if neither they nor the document name one. */
 #define WD_UPP_AGENT UPP_STR("agent")
 
 /* ---- Threads --------------------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
     doc->created = wj_text_at(root, "createdAt");
     doc->updated = wj_text_at(root, "updatedAt");
     int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
-    wd_upp_lift_some(t, yyjson_arr_size(list));
+    wd_upp_lift_reserve(t, yyjson_arr_size(list));
     yyjson_arr_foreach(list, i, n, v)
     {
         if (r >= 0)
@@ -105,14 +105,14 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
     }
     if (r >= 0)
         r = wd_upp_lift_end(t);
-    wd_upp_lift_all(t);
+    wd_upp_lift_finish(t);
     return r < 0 ? r : wd_anchor(t->l, root, "thread", WD_THREAD, 0, t->err);
 }
 
 static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err   why = {0};
-    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .usual = WD_UPP_AGENT};
+    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .default_agent = WD_UPP_AGENT};
     int              r   = yyjson_is_arr(wd_last_at(root, "messages"))
                                ? lift_thread(&t, root)
                                : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");

@@ -1,4 +1,4 @@
-/* dialects/upp/lift.c — messages of UPP into the model. */
+/* dialects/upp/lift.c — lifts UPP messages into the model. */
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
@@ -19,29 +19,30 @@ static yyjson_val *object_at(yyjson_val *obj, const char *name)
     return yyjson_is_obj(v) ? v : NULL;
 }
 
-/* ---- Metadata without what is ours ------------------------------------------------------------------------- */
+/* ---- Foreign metadata -------------------------------------------------------------------------------------- */
 
-/* A message's, and what of it is `ours`. Mostly there is nothing else, as it is written, and that is soon seen. */
+/* The foreign metadata of a message, and our members. Mostly there are only ours, in their order: a fast path. */
 static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val **ours, struct upp_str *ret)
 {
-    yyjson_val *weft  = map ? wm_weft_find(map) : NULL;
-    bool        alone = !map;
+    yyjson_val *weft      = map ? wm_weft_find(map) : NULL;
+    bool        only_ours = !map;
     if (weft)
-        alone = wj_members_in_order(weft, wm_upp_message_names, WM_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
-    t->plain &= alone && !(weft && !unsafe_yyjson_get_len(weft));
+        only_ours =
+            wj_members_in_order(weft, wm_upp_message_names, WM_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
+    t->canonical &= only_ours && !(weft && !unsafe_yyjson_get_len(weft));
     if (map && !weft)
         return wj_value_text(t->l->a, map, ret, t->err);
-    return alone ? 0 : wm_weft_foreign(t->l->a, &t->scratch, map, wm_upp_message_names, ret, t->err);
+    return only_ours ? 0 : wm_weft_foreign(t->l->a, &t->scratch, map, wm_upp_message_names, ret, t->err);
 }
 
 /* ---- Who ------------------------------------------------------------------------------------------------- */
 
-/* Whose something is, and what he is called. The user's where nobody says otherwise, or the document's agent's. */
-static int agent_of(struct wd_upp_in *t, yyjson_val *said, yyjson_val *name, bool user, uint32_t *ret)
+/* Finds or adds the author. Without one it is the user, or the document's agent. */
+static int agent_of(struct wd_upp_in *t, yyjson_val *value, yyjson_val *name, bool user, uint32_t *ret)
 {
-    struct upp_str id = wj_text_of(said);
+    struct upp_str id = wj_text_of(value);
     *ret              = WM_NO_AGENT;
-    if ((said && yyjson_is_null(said)) || (user && !id.p))
+    if ((value && yyjson_is_null(value)) || (user && !id.p))
         return 0;
     return wd_agent_of(t->l, id.p ? id : t->agent, wj_text_of(name), ret, t->err);
 }
@@ -51,43 +52,43 @@ static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_u
     yyjson_val *found[WM_USAGE_NAMES];
     uint64_t    counts[WM_USAGE_NAMES] = {0};
     *has                               = yyjson_is_obj(v);
-    t->plain &= !v || *has;
+    t->canonical &= !v || *has;
     if (!*has)
         return;
-    t->plain &= wj_members_in_order(v, wm_upp_usage_names, WM_USAGE_NAMES, found);
+    t->canonical &= wj_members_in_order(v, wm_upp_usage_names, WM_USAGE_NAMES, found);
     for (size_t i = 0; i < WM_USAGE_NAMES; i++)
         if (found[i] && yyjson_is_raw(found[i]))
             counts[i] = wd_number_of(wj_text(found[i]));
-    *usage     = (struct upp_usage){.input       = counts[WM_USAGE_INPUT],
-                                    .output      = counts[WM_USAGE_OUTPUT],
-                                    .cache_read  = counts[WM_USAGE_CACHE_READ],
-                                    .cache_write = counts[WM_USAGE_CACHE_WRITE]};
-    *reasoning = counts[WM_USAGE_REASONING];
-    t->plain   = t->plain && wd_upp_is_plain_usage(found, counts);
+    *usage       = (struct upp_usage){.input       = counts[WM_USAGE_INPUT],
+                                      .output      = counts[WM_USAGE_OUTPUT],
+                                      .cache_read  = counts[WM_USAGE_CACHE_READ],
+                                      .cache_write = counts[WM_USAGE_CACHE_WRITE]};
+    *reasoning   = counts[WM_USAGE_REASONING];
+    t->canonical = t->canonical && wd_upp_is_canonical_usage(found, counts);
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------------------- */
 
-/* A turn begins where the message says so (an object, or NULL), and where another one speaks. */
-static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t agent)
+/* Begins a turn if the message has one (an object, or NULL), or if the author changes. */
+static int turn_begin(struct wd_upp_in *t, yyjson_val *value, bool user, uint32_t agent)
 {
     struct wm_doc      *doc  = t->l->doc;
     struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
     bool                same = turn && (user ? turn->agent == WM_NO_AGENT
                                              : turn->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == turn->agent));
-    if (!user && agent == WM_NO_AGENT && !same && !said) {
+    if (!user && agent == WM_NO_AGENT && !same && !value) {
         int r = wd_agent_of(t->l, t->agent, (struct upp_str){0}, &agent, t->err);
         if (r < 0)
             return r;
     }
-    if (same && !said)
+    if (same && !value)
         return 0;
     bool        first                = !turn;
     uint32_t    owner                = agent;
     yyjson_val *found[WM_TURN_NAMES] = {0};
-    if (said)
-        t->plain = wj_members_in_order(said, wm_upp_turn_names, WM_TURN_NAMES, found) && t->plain &&
-                   wd_upp_is_plain_turn(found);
+    if (value)
+        t->canonical = wj_members_in_order(value, wm_upp_turn_names, WM_TURN_NAMES, found) && t->canonical &&
+                       wd_upp_is_canonical_turn(found);
     int r = found[WM_TURN_AGENT] ? agent_of(t, found[WM_TURN_AGENT], found[WM_TURN_NAME], user, &owner) : 0;
     if (r < 0)
         return r;
@@ -101,7 +102,7 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t
     turn->ended   = wj_text_of(found[WM_TURN_ENDED]);
     turn->partial = yyjson_is_true(found[WM_TURN_PARTIAL]);
     usage_of(t, found[WM_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
-    if (first) { /* events that come before everything belong to it */
+    if (first) { /* the first turn gets the events before it */
         turn->n     = turn->first;
         turn->first = 0;
     }
@@ -112,11 +113,11 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t
 
 static int lift_event(struct wd_upp_in *t, yyjson_val *v)
 {
-    yyjson_val *said = object_at(v, "said");
+    yyjson_val *value = object_at(v, "said");
     uint32_t    agent;
-    if (!said)
+    if (!value)
         return 0;
-    yyjson_val *turn = object_at(v, "turn"); /* it begins with the event */
+    yyjson_val *turn = object_at(v, "turn"); /* a turn that begins with the event */
     int         r    = agent_of(t, yyjson_obj_get(v, "agent"), yyjson_obj_get(v, "name"), true, &agent);
     if (r >= 0 && turn && t->l->doc->turns.n)
         r = turn_begin(t, turn, true, WM_NO_AGENT);
@@ -126,11 +127,11 @@ static int lift_event(struct wd_upp_in *t, yyjson_val *v)
     struct wm_doc_entry *e    = wd_entry_add(t->l, 0, agent, time, t->err);
     if (!e)
         return -t->err->code;
-    if (wb_time_parse_upp(time, &e->e.message.time_ms)) /* as UPP writes it: no spelling to keep */
+    if (wb_time_parse_upp(time, &e->e.message.time_ms)) /* canonical: no spelling to preserve */
         e->e.message.time_text = (struct upp_str){0};
     e->e.kind       = WM_ENTRY_EVENT;
     e->e.message.id = wj_text_at(v, "id");
-    return wj_value_text(t->l->a, said, &e->e.data, t->err);
+    return wj_value_text(t->l->a, value, &e->e.data, t->err);
 }
 
 static int lift_events(struct wd_upp_in *t, yyjson_val *list)
@@ -148,7 +149,7 @@ static int lift_events(struct wd_upp_in *t, yyjson_val *list)
 
 /* ---- Parts ----------------------------------------------------------------------------------------------- */
 
-static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
+static int part_sidecar(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
 {
     struct upp_str name = wj_text_at(v, "name"), title = wj_text_at(v, "title");
     uint8_t        kind = wm_upp_kind_of(wj_text_at(v, "kind"));
@@ -164,12 +165,12 @@ static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
         media->title = title;
         p->media     = media;
     }
-    bool own = p->kind == UPP_PART_BINARY && !kind; /* it says them itself */
+    bool own = p->kind == UPP_PART_BINARY && !kind; /* its block has the metadata */
     return own ? 0 : wj_value_text(t->l->a, object_at(v, "metadata"), &p->metadata, t->err);
 }
 
-/* What a part says beside, and the tool of a result. */
-static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message *m)
+/* Adds what UPP's blocks cannot express, and the tool of each result. */
+static int parts_sidecar(struct wd_upp_in *t, yyjson_val *map, struct upp_message *m)
 {
     yyjson_val *key, *value;
     size_t      i, n;
@@ -186,14 +187,14 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message
     {
         uint64_t at;
         if (r >= 0 && wb_str_u64(wj_text(key), &at) && at < m->n_parts)
-            r = part_beside(t, value, &m->parts[at]);
+            r = part_sidecar(t, value, &m->parts[at]);
     }
     return r;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static struct wm_reply_info said_of(struct wd_upp_in *t, yyjson_val *const *weft)
+static struct wm_reply_info reply_info(struct wd_upp_in *t, yyjson_val *const *weft)
 {
     struct wm_reply_info s = {.model    = wj_text_of(weft[WM_WEFT_MODEL]),
                               .provider = wj_text_of(weft[WM_WEFT_PROVIDER]),
@@ -221,7 +222,7 @@ int wd_upp_lift_end(struct wd_upp_in *t)
     return r;
 }
 
-/* Would these parts of a message be written as one object of that type? */
+/* Would these parts be written as one object of that type? */
 static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
 {
     for (size_t i = 0; i < m->n_parts; i++)
@@ -230,7 +231,7 @@ static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
     return m->n_parts;
 }
 
-/* Is it more of the message before, as it would be written? What only says so is a message of its own. */
+/* Does it continue the previous message, as the writer would? A `more` anywhere else is ignored. */
 static bool goes_on(const struct wd_upp_in *t, yyjson_val *const *weft, const struct upp_message *m)
 {
     return t->open && t->piece && yyjson_is_true(weft[WM_WEFT_MORE]) && m->role != t->piece &&
@@ -241,8 +242,8 @@ static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
 {
     struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
     int                 r  = t->more++ ? 0 : add_parts(t, to);
-    wd_canonical(t->l, false); /* the object before: its message is another now */
-    t->plain = false;
+    wd_canonical(t->l, false); /* the previous object: its message has changed */
+    t->canonical = false;
     to->interrupted |= m->interrupted;
     t->piece = m->role;
     return r < 0 ? r : add_parts(t, m);
@@ -270,15 +271,15 @@ static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_mes
     e->e.message = *m;
     e->id        = id.p ? id : m->id;
     if (m->role == UPP_ROLE_ASSISTANT)
-        e->said = said_of(t, weft);
-    t->plain = t->plain && wd_upp_is_plain_entry(t, weft, e);
-    t->last  = (uint32_t)(t->l->doc->entries.n - 1);
-    t->open  = true;
+        e->said = reply_info(t, weft);
+    t->canonical = t->canonical && wd_upp_is_canonical_entry(t, weft, e);
+    t->last      = (uint32_t)(t->l->doc->entries.n - 1);
+    t->open      = true;
     return 0;
 }
 
-/* The object, and the events that came after it. */
-static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
+/* Anchors the object, and lifts the events after it. */
+static int anchor_message(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
 {
     const char *slot = t->more ? wb_arena_numbered(t->l->a, UPP_STR("more-"), t->more).p : "message";
     int         r    = wb_arena_check(t->l->a, t->err);
@@ -290,38 +291,38 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
     if (r >= 0)
         r = wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
     if (r >= 0)
-        wd_canonical(t->l, t->plain);
+        wd_canonical(t->l, t->canonical);
     return r;
 }
 
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
     struct upp_message        m;
-    struct wm_message_sidecar beside;
-    struct upp_err            why; /* set by what fails: clearing one for each message would be seen */
+    struct wm_message_sidecar sidecar;
+    struct upp_err            why; /* set on failure; clearing it for each message would be measurable */
     yyjson_val               *ours[WM_WEFT_NAMES] = {0};
-    int                       r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
+    int                       r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &sidecar, &why);
     if (r == -UPP_EINVALID)
-        return wd_upp_lift_end(t); /* none that anybody understands */
+        return wd_upp_lift_end(t); /* invalid: stays as residue */
     if (r < 0) {
         *t->err = why;
         return r;
     }
-    t->plain = beside.plain;
-    r        = metadata_of(t, beside.metadata, ours, &m.metadata);
+    t->canonical = sidecar.plain;
+    r            = metadata_of(t, sidecar.metadata, ours, &m.metadata);
     if (r >= 0)
-        r = parts_beside(t, ours[WM_WEFT_PARTS], &m);
+        r = parts_sidecar(t, ours[WM_WEFT_PARTS], &m);
     bool more = r >= 0 && goes_on(t, ours, &m);
     if (r >= 0 && !more)
         r = wd_upp_lift_end(t);
     if (r >= 0)
         r = more ? lift_more(t, &m) : lift_new(t, ours, &m);
-    return r < 0 ? r : settle(t, v, ours[WM_WEFT_EVENTS]);
+    return r < 0 ? r : anchor_message(t, v, ours[WM_WEFT_EVENTS]);
 }
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
 
-void wd_upp_lift_some(struct wd_upp_in *t, size_t messages)
+void wd_upp_lift_reserve(struct wd_upp_in *t, size_t messages)
 {
     const struct wm_doc *doc = t->l->doc;
     wd_expect(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
@@ -339,7 +340,7 @@ static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
     uint32_t            at;
     for (size_t i = 0; a.id.p && i < t->l->doc->agents.n; i++)
         if (wb_str_eq(t->l->doc->agents.p[i].id, a.id))
-            return 0; /* another may be called so */
+            return 0; /* already known; compared by id, because another agent may have it as its name */
     if (!a.id.p)
         return 0;
     if (!a.name.p)

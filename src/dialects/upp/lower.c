@@ -1,7 +1,7 @@
-/* dialects/upp/lower.c — the model as messages of UPP.
+/* dialects/upp/lower.c — writes the model as UPP messages.
  *
- * An entry is a message. One that has calls or results where UPP's types have none is several: what stands in the
- * first, and more of it behind.
+ * An entry is one message. An entry with calls or results that its UPP type cannot have is split into several: the
+ * first one, and continuations marked `more`.
  */
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -30,37 +30,37 @@ static void failed(struct wd_lowering *l, int r)
         wj_writer_fail(&l->w, r);
 }
 
-/* ---- Members of metadata.weft, and of objects in it ------------------------------------------------------------- */
+/* ---- Members of metadata.weft and of objects in it -------------------------------------------------------------- */
 
-static void say(struct wd_upp_weft *o, struct upp_str name)
+static void put_name(struct wd_upp_weft *o, struct upp_str name)
 {
     if (!o->open)
         wd_upp_weft_open(o);
     wj_write_plain_name(&o->l->w, name.p, name.n);
 }
 
-static void say_text(struct wd_upp_weft *o, struct upp_str name, struct upp_str text)
+static void put_text(struct wd_upp_weft *o, struct upp_str name, struct upp_str text)
 {
     if (!text.p)
         return;
-    say(o, name);
+    put_name(o, name);
     wj_write_str(&o->l->w, text);
 }
 
-/* JSON of the model as it is; what is none is left out. */
-static bool say_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str json)
+/* Writes JSON of the model. False: it is invalid, and omitted. */
+static bool put_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str json)
 {
     yyjson_val *v = json.n ? wd_scratch_read(o->l, json) : NULL;
     if (!v)
         return !json.n;
-    say(o, name);
+    put_name(o, name);
     wj_write_value(&o->l->w, v);
     return true;
 }
 
-static void say_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
+static void put_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
 {
-    say(o, UPP_STR("usage"));
+    put_name(o, UPP_STR("usage"));
     wm_usage_open(&o->l->w, u, true);
     if (reasoning)
         wd_member_u64(o->l, "reasoningTokens", reasoning);
@@ -73,22 +73,22 @@ static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
     return a->id.p ? a->id : a->name;
 }
 
-/* Whose it is, where it is not the one whom a reader would take. */
-static void say_agent(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t agent, bool user, bool always)
+/* Writes the author, unless a reader would assume it. */
+static void put_agent(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t agent, bool user, bool always)
 {
     bool nobody = agent == WM_NO_AGENT;
     if (nobody && user && !always)
         return;
     if (nobody) {
-        say(o, UPP_STR("agent"));
+        put_name(o, UPP_STR("agent"));
         wj_write_null(&o->l->w);
         return;
     }
     struct upp_str id = agent_id(t->l, agent), name = t->l->doc->agents.p[agent].name;
     if (user || always || t->l->doc->agents.n > 1 || !wb_str_eq(id, t->agent))
-        say_text(o, UPP_STR("agent"), id);
+        put_text(o, UPP_STR("agent"), id);
     if (name.p && !wb_str_eq(name, id))
-        say_text(o, UPP_STR("name"), name);
+        put_text(o, UPP_STR("name"), name);
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------------------- */
@@ -101,8 +101,8 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
     return t->turn < d->turns.n ? &d->turns.p[t->turn] : NULL;
 }
 
-/* Does a turn begin with its first event? An agent's does, whose first message is that agent's: others are read as they
- * are from their messages. Events before all messages belong to the first turn, whatever it begins with. */
+/* Does the turn begin with its first event? Only an agent's turn whose first message is that agent's; other turns are
+ * recognized by their messages. Events before all messages belong to the first turn in any case. */
 static bool has_first_event(const struct wd_upp_out *t, const struct wm_doc_turn *turn)
 {
     uint32_t k = turn->first, end = turn->first + turn->n;
@@ -111,7 +111,7 @@ static bool has_first_event(const struct wd_upp_out *t, const struct wm_doc_turn
     return t->turn && turn->agent != WM_NO_AGENT && k < end && wd_entry_at(t->l, k)->agent == turn->agent;
 }
 
-/* The first of the turn that is written. */
+/* Is entry i the first one of the turn that is written? */
 static bool begins(const struct wd_upp_out *t, const struct wm_doc_turn *turn, uint32_t i)
 {
     bool     events = has_first_event(t, turn);
@@ -126,15 +126,15 @@ static bool is_users(const struct wm_doc_entry *e)
     return e->e.message.role == UPP_ROLE_USER && e->agent == WM_NO_AGENT;
 }
 
-/* A time of the turn where its messages do not say it. */
-static struct upp_str unless(struct upp_str time, const struct upp_message *m)
+/* The turn's time, unless it is that of its message. */
+static struct upp_str own_time(struct upp_str time, const struct upp_message *m)
 {
     struct wb_time t;
     bool           same = time.p && wb_time_parse(time, &t, NULL) >= 0 && wb_time_ms(&t) == m->time_ms;
     return same ? (struct upp_str){0} : time;
 }
 
-static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
+static void put_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
     const struct wm_doc_entry *e     = wd_entry_at(t->l, i);
@@ -143,66 +143,66 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
         return;
     bool           user    = is_users(e);
     uint32_t       by      = user ? WM_NO_AGENT : e->agent;
-    bool           own     = event || turn->agent != by; /* it is not whose the message is */
+    bool           own     = event || turn->agent != by; /* the turn's agent is not the message's */
     bool           same    = before && (user ? before->agent == WM_NO_AGENT
                                              : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
-    struct upp_str started = unless(turn->started, &e->e.message);
-    struct upp_str ended   = unless(turn->ended, &wd_entry_at(t->l, turn->first + turn->n - 1)->e.message);
+    struct upp_str started = own_time(turn->started, &e->e.message);
+    struct upp_str ended   = own_time(turn->ended, &wd_entry_at(t->l, turn->first + turn->n - 1)->e.message);
     if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
         return;
     struct wd_upp_weft in = {.l = o->l, .open = true};
-    say(o, UPP_STR("turn"));
+    put_name(o, UPP_STR("turn"));
     wj_write_open(&in.l->w, '{');
-    say_text(&in, UPP_STR("id"), turn->id);
-    say_text(&in, UPP_STR("run"), turn->run);
-    say_text(&in, UPP_STR("started"), started);
-    say_text(&in, UPP_STR("ended"), ended);
+    put_text(&in, UPP_STR("id"), turn->id);
+    put_text(&in, UPP_STR("run"), turn->run);
+    put_text(&in, UPP_STR("started"), started);
+    put_text(&in, UPP_STR("ended"), ended);
     if (turn->has_usage)
-        say_usage(&in, &turn->usage, turn->reasoning);
+        put_usage(&in, &turn->usage, turn->reasoning);
     if (turn->partial) {
-        say(&in, UPP_STR("partial"));
+        put_name(&in, UPP_STR("partial"));
         wj_write_bool(&in.l->w, true);
     }
     if (own)
-        say_agent(t, &in, turn->agent, false, true);
+        put_agent(t, &in, turn->agent, false, true);
     wj_write_close(&in.l->w, '}');
 }
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
 
-static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
+static void put_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_entry *e  = wd_entry_at(t->l, i);
     struct wd_upp_weft         in = {.l = o->l, .open = true};
     wb_arena_reset(&t->l->scratch);
     wj_write_open(&in.l->w, '{');
-    say_text(&in, UPP_STR("id"), e->e.message.id.p ? e->e.message.id : e->id);
-    say_agent(t, &in, e->agent, true, false);
-    say_text(&in, UPP_STR("timestamp"), wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
-    if (!say_json(&in, UPP_STR("said"), e->e.data))
+    put_text(&in, UPP_STR("id"), e->e.message.id.p ? e->e.message.id : e->id);
+    put_agent(t, &in, e->agent, true, false);
+    put_text(&in, UPP_STR("timestamp"), wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
+    if (!put_json(&in, UPP_STR("said"), e->e.data))
         wd_lose(t->l, i, "what an event said", "it is no JSON");
-    say_turn(t, &in, i);
+    put_turn(t, &in, i);
     wj_write_close(&in.l->w, '}');
 }
 
-static bool is_said_event(const struct wd_lowering *l, uint32_t i)
+static bool is_visible_event(const struct wd_lowering *l, uint32_t i)
 {
     return wd_is_event(wd_entry_at(l, i)) && wm_is_visible(&wd_entry_at(l, i)->e);
 }
 
-/* Those from `first` on, of n entries. */
-static void say_events(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t first, uint32_t n)
+/* Writes the events among n entries from `first` on. */
+static void put_events(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t first, uint32_t n)
 {
     bool any = false;
     for (uint32_t i = first; i < first + n; i++) {
-        if (!is_said_event(t->l, i))
+        if (!is_visible_event(t->l, i))
             continue;
         if (!any) {
-            say(o, UPP_STR("events"));
+            put_name(o, UPP_STR("events"));
             wj_write_open(&o->l->w, '[');
         }
         any = true;
-        say_event(t, o, i);
+        put_event(t, o, i);
     }
     if (any)
         wj_write_close(&o->l->w, ']');
@@ -210,7 +210,7 @@ static void say_events(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t fir
 
 /* ---- Parts ----------------------------------------------------------------------------------------------- */
 
-/* Has UPP a block of this kind with bytes from there? */
+/* Does UPP have a block of this kind with this source? */
 static bool has_form(const struct upp_part *p)
 {
     uint8_t source = p->media->source;
@@ -219,7 +219,7 @@ static bool has_form(const struct upp_part *p)
     return p->kind == UPP_PART_DOCUMENT || source == UPP_SOURCE_BASE64 || source == UPP_SOURCE_BYTES;
 }
 
-/* Does its block have its metadata? */
+/* Does the part's block contain its metadata? */
 static bool has_metadata(const struct upp_part *p)
 {
     return p->kind == UPP_PART_BINARY && (!p->media || has_form(p));
@@ -230,8 +230,8 @@ static bool is_media(const struct upp_part *p)
     return p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY;
 }
 
-/* One of media as UPP can say it. What it cannot is said beside (say_part). */
-static void as_written(struct wd_lowering *l, struct upp_part *p)
+/* Converts a media part to what UPP can express. put_part writes the rest. */
+static void convert_media(struct wd_lowering *l, struct upp_part *p)
 {
     struct wj_syntax seen;
     if (!p->media) {
@@ -252,7 +252,7 @@ static void as_written(struct wd_lowering *l, struct upp_part *p)
         p->metadata = (struct upp_str){0};
 }
 
-/* The parts of a message as UPP can say them: mostly as they are. */
+/* The parts as UPP can express them: mostly unchanged. */
 static struct upp_part *written_parts(struct wd_lowering *l, const struct upp_message *m)
 {
     size_t k = 0;
@@ -265,13 +265,13 @@ static struct upp_part *written_parts(struct wd_lowering *l, const struct upp_me
         memcpy(parts, m->parts, m->n_parts * sizeof *parts);
     for (; parts && k < m->n_parts; k++)
         if (is_media(&parts[k]))
-            as_written(l, &parts[k]);
+            convert_media(l, &parts[k]);
     failed(l, wb_arena_check(&l->keep, l->w.err));
     return parts;
 }
 
-/* What is said beside a part; nothing where UPP says it all. */
-static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, const struct upp_part *p, bool *any,
+/* Writes what UPP cannot express of a part, if anything. */
+static void put_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, const struct upp_part *p, bool *any,
                      bool deep)
 {
     bool           media = p->media && is_media(p);
@@ -282,89 +282,89 @@ static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, con
     if (!kind && !title.p && !name && !metadata)
         return;
     if (!*any) {
-        say(o, UPP_STR("parts"));
+        put_name(o, UPP_STR("parts"));
         wj_write_open(&o->l->w, '{');
     }
     *any = true;
     wj_write_name(&o->l->w, wb_arena_numbered(&t->l->keep, UPP_STR(""), at));
     wj_write_open(&in.l->w, '{');
     if (kind)
-        say_text(&in, UPP_STR("kind"), wb_cstr(wm_upp_kinds[p->kind]));
+        put_text(&in, UPP_STR("kind"), wb_cstr(wm_upp_kinds[p->kind]));
     if (name)
-        say_text(&in, UPP_STR("name"), p->name);
-    say_text(&in, UPP_STR("title"), title);
+        put_text(&in, UPP_STR("name"), p->name);
+    put_text(&in, UPP_STR("title"), title);
     wb_arena_reset(&t->l->scratch);
     if (metadata)
-        (void)say_json(&in, UPP_STR("metadata"), p->metadata);
+        (void)put_json(&in, UPP_STR("metadata"), p->metadata);
     wj_write_close(&in.l->w, '}');
 }
 
 /* ---- One message ----------------------------------------------------------------------------------------- */
 
-/* The message that is written: an entry, or what of it has one type. */
+/* The message that is written: an entry, or the parts of it that fit one type. */
 struct piece {
     struct wd_upp_out     *t;
-    uint32_t               entry, n; /* entries with the events after it */
-    unsigned               more;     /* 0: its beginning */
+    uint32_t               entry, n; /* number of entries, with the events after it */
+    unsigned               more;     /* 0: the first one */
     bool                   last;
     struct upp_message     m;
-    const struct upp_part *parts; /* as the model has them */
+    const struct upp_part *parts; /* unconverted */
 };
 
-static void say_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
+static void put_model(struct wd_upp_weft *o, const struct wm_reply_info *s)
 {
-    say_text(o, UPP_STR("model"), s->model);
-    say_text(o, UPP_STR("provider"), s->provider);
-    say_text(o, UPP_STR("response"), s->response);
+    put_text(o, UPP_STR("model"), s->model);
+    put_text(o, UPP_STR("provider"), s->provider);
+    put_text(o, UPP_STR("response"), s->response);
     if (s->stop && s->stop < WB_LEN(wm_upp_stops))
-        say_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[s->stop]));
+        put_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[s->stop]));
     if (s->has_usage)
-        say_usage(o, &s->usage, s->reasoning);
+        put_usage(o, &s->usage, s->reasoning);
 }
 
-static void say_message(struct piece *p, struct wd_upp_weft *o, bool deep)
+static void put_weft(struct piece *p, struct wd_upp_weft *o, bool deep)
 {
     struct wd_upp_out         *t   = p->t;
     const struct wm_doc_entry *e   = wd_entry_at(t->l, p->entry);
     bool                       any = false;
     if (p->more) {
-        say(o, UPP_STR("more"));
+        put_name(o, UPP_STR("more"));
         wj_write_bool(&o->l->w, true);
     } else {
-        say_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
-        say_turn(t, o, p->entry);
-        say_model(o, &e->said);
+        put_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
+        put_turn(t, o, p->entry);
+        put_model(o, &e->said);
         if (e->id.p && !wb_str_eq(e->id, p->m.id))
-            say_text(o, UPP_STR("id"), e->id);
+            put_text(o, UPP_STR("id"), e->id);
         if (p->m.role != e->e.message.role)
-            say_text(o, UPP_STR("role"), wb_cstr(wm_upp_roles[e->e.message.role]));
+            put_text(o, UPP_STR("role"), wb_cstr(wm_upp_roles[e->e.message.role]));
     }
     for (size_t i = 0; i < p->m.n_parts; i++)
-        say_part(t, o, i, &p->parts[i], &any, deep);
+        put_part(t, o, i, &p->parts[i], &any, deep);
     if (any)
         wj_write_close(&o->l->w, '}');
     if (p->last && deep)
-        say_events(t, o, p->entry + 1, p->n - 1);
+        put_events(t, o, p->entry + 1, p->n - 1);
 }
 
-enum { DEEPEST = WJ_MAX_DEPTH - 1 }; /* of metadata in a message */
+enum { DEEPEST = WJ_MAX_DEPTH - 1 }; /* of a message's metadata */
 
-/* Is JSON of the model too deep for what stands in metadata.weft, in a list, in an object? What is none is left out. */
+/* Is JSON of the model too deep to be nested in metadata.weft, a list and an object? Invalid JSON is omitted anyway. */
 static bool is_deep(struct upp_str json)
 {
-    enum { AROUND = 4 };
+    enum { ENCLOSING = 4 };
     struct wj_syntax seen;
-    return json.n && wj_syntax(json, WD_DOC_DEPTH, &seen, NULL) == 0 && seen.depth > DEEPEST - AROUND;
+    return json.n && wj_syntax(json, WD_DOC_DEPTH, &seen, NULL) == 0 && seen.depth > DEEPEST - ENCLOSING;
 }
 
-/* Is something in its metadata deeper than a message can be? */
+/* Is anything in the metadata deeper than a message may be? */
 static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
 {
     bool deep = wd_upp_weft_depth(o) > DEEPEST;
     for (size_t i = 0; !deep && i < p->m.n_parts; i++)
         deep = !has_metadata(&p->parts[i]) && is_deep(p->parts[i].metadata);
     for (uint32_t i = p->entry + 1; !deep && p->last && i < p->entry + p->n; i++)
-        deep = is_said_event(p->t->l, i) && is_deep(wd_entry_at(p->t->l, i)->e.data);
+        deep = is_visible_event(p->t->l, i) && is_deep(wd_entry_at(p->t->l, i)->e.data);
     return deep;
 }
 
@@ -379,7 +379,7 @@ static void put_metadata(struct piece *p, unsigned needs)
         o = (struct wd_upp_weft){.l = l, .names = wm_upp_message_names};
         wd_lose(l, p->entry, "its metadata, and events after it", "they are nested too deep for a message");
     }
-    say_message(p, &o, deep);
+    put_weft(p, &o, deep);
     if (needs && !o.open)
         wd_upp_weft_open(&o);
     wm_weft_write(&l->w, &p->m, needs);
@@ -439,7 +439,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
         p.m.interrupted = m->interrupted && p.last;
         if (l->w.failed)
             return;
-        note_calls(t, &p.m); /* as they will be read */
+        note_calls(t, &p.m); /* as the reader will see them */
         put_piece(&p);
         p.more++;
         from = end;
@@ -462,13 +462,13 @@ uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
 
-/* When an agent was made, where it was not made with the document. */
-static struct upp_str made(const struct wd_upp_out *t, const struct wm_doc_agent *a)
+/* When the agent was created; NULL: with the document. */
+static struct upp_str created_of(const struct wd_upp_out *t, const struct wm_doc_agent *a)
 {
     return wb_str_eq(a->created, t->l->doc->created) ? (struct upp_str){0} : a->created;
 }
 
-/* Is there more to say of the agents than messages do? */
+/* Is more known of the agents than messages express? */
 static bool has_agents(const struct wd_upp_out *t)
 {
     const struct wm_doc *d = t->l->doc;
@@ -477,40 +477,40 @@ static bool has_agents(const struct wd_upp_out *t)
     for (size_t i = 0; i < d->agents.n; i++) {
         const struct wm_doc_agent *a = &d->agents.p[i];
         if (!wb_str_eq(a->name, agent_id(t->l, (uint32_t)i)) || a->model.p || a->provider.p || a->config.p ||
-            made(t, a).p || a->prompt.p)
+            created_of(t, a).p || a->prompt.p)
             return true;
     }
     return false;
 }
 
-static void say_agents(struct wd_upp_out *t, struct wd_upp_weft *o)
+static void put_agents(struct wd_upp_out *t, struct wd_upp_weft *o)
 {
     const struct wm_doc *d = t->l->doc;
     if (!has_agents(t))
         return;
-    say(o, UPP_STR("agents"));
+    put_name(o, UPP_STR("agents"));
     wj_write_open(&o->l->w, '[');
     for (size_t i = 0; i < d->agents.n; i++) {
         const struct wm_doc_agent *a  = &d->agents.p[i];
         struct wd_upp_weft         in = {.l = o->l, .open = true};
         wj_write_open(&in.l->w, '{');
-        say_text(&in, UPP_STR("id"), agent_id(t->l, (uint32_t)i));
-        say_text(&in, UPP_STR("name"), a->name);
-        say_text(&in, UPP_STR("model"), a->model);
-        say_text(&in, UPP_STR("provider"), a->provider);
-        say_text(&in, UPP_STR("config"), a->config);
-        say_text(&in, UPP_STR("created"), made(t, a));
-        say_text(&in, UPP_STR("prompt"), a->prompt);
+        put_text(&in, UPP_STR("id"), agent_id(t->l, (uint32_t)i));
+        put_text(&in, UPP_STR("name"), a->name);
+        put_text(&in, UPP_STR("model"), a->model);
+        put_text(&in, UPP_STR("provider"), a->provider);
+        put_text(&in, UPP_STR("config"), a->config);
+        put_text(&in, UPP_STR("created"), created_of(t, a));
+        put_text(&in, UPP_STR("prompt"), a->prompt);
         wj_write_close(&in.l->w, '}');
     }
     wj_write_close(&o->l->w, ']');
 }
 
-static void say_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
+static void put_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
 {
     if (!t->l->doc->parent.p)
         return;
-    say(o, UPP_STR("parent"));
+    put_name(o, UPP_STR("parent"));
     wj_write_open(&o->l->w, '{');
     wj_put_str(&o->l->w, "id", t->l->doc->parent);
     wj_put_u64(&o->l->w, "at", t->l->doc->parent_at);
@@ -522,9 +522,9 @@ void wd_upp_put_about(struct wd_upp_out *t, bool always)
     struct wd_lowering *l = t->l;
     struct wd_upp_weft  o = {.l = l, .names = wm_upp_about_names};
     wd_upp_weft_others(&o, l->doc->metadata, WD_DOC_DEPTH - 1);
-    say_text(&o, UPP_STR("title"), l->doc->title);
-    say_parent(t, &o);
-    say_agents(t, &o);
-    say_events(t, &o, 0, wd_upp_first(l));
+    put_text(&o, UPP_STR("title"), l->doc->title);
+    put_parent(t, &o);
+    put_agents(t, &o);
+    put_events(t, &o, 0, wd_upp_first(l));
     wd_upp_weft_close(&o, always);
 }

@@ -1,6 +1,6 @@
-/* dialects/upp/plain.c — messages of UPP that say just what we would write: they need not be compared.
+/* dialects/upp/plain.c — recognizes canonical messages, which need not be compared.
  *
- * Most do. What is not here is not wrong: it is written again and compared.
+ * Most messages are. Any other is valid too: it is written back and compared.
  */
 #include "dialects/upp/doc.h"
 #include "model/upp_weft.h"
@@ -17,24 +17,24 @@ static bool is_text_or_none(yyjson_val *v)
 
 /* ---- Usage ------------------------------------------------------------------------------------------------- */
 
-static bool is_plain_number(yyjson_val *v)
+static bool is_canonical_number(yyjson_val *v)
 {
     return v && yyjson_is_raw(v) && wd_is_plain_number(wj_text(v));
 }
 
-bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts)
+bool wd_upp_is_canonical_usage(yyjson_val *const *found, const uint64_t *counts)
 {
     for (size_t i = 0; i < WM_USAGE_REASONING; i++)
-        if (!is_plain_number(found[i]))
+        if (!is_canonical_number(found[i]))
             return false;
     bool reasoned =
-        !found[WM_USAGE_REASONING] || (is_plain_number(found[WM_USAGE_REASONING]) && counts[WM_USAGE_REASONING]);
+        !found[WM_USAGE_REASONING] || (is_canonical_number(found[WM_USAGE_REASONING]) && counts[WM_USAGE_REASONING]);
     return reasoned && counts[WM_USAGE_TOTAL] == counts[WM_USAGE_INPUT] + counts[WM_USAGE_OUTPUT];
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------- */
 
-bool wd_upp_is_plain_turn(yyjson_val *const *found)
+bool wd_upp_is_canonical_turn(yyjson_val *const *found)
 {
     bool something = found[WM_TURN_ID] || found[WM_TURN_RUN] || found[WM_TURN_USAGE];
     return something && is_text_or_none(found[WM_TURN_ID]) && is_text_or_none(found[WM_TURN_RUN]) &&
@@ -44,25 +44,25 @@ bool wd_upp_is_plain_turn(yyjson_val *const *found)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
 
-/* Whose it is. One who is not named is the one whom the writer does not name either, unless others come. */
-static bool is_plain_agent(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
+/* A message without an agent is canonical if the writer omits the agent too: that is, until a second agent appears. */
+static bool is_canonical_agent(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
-    const struct wm_doc *doc  = t->l->doc;
-    yyjson_val          *said = weft[WM_WEFT_AGENT], *name = weft[WM_WEFT_NAME];
+    const struct wm_doc *doc   = t->l->doc;
+    yyjson_val          *agent = weft[WM_WEFT_AGENT], *name = weft[WM_WEFT_NAME];
     if (e->e.message.role == UPP_ROLE_USER)
-        return e->agent == WM_NO_AGENT && !said && !name;
+        return e->agent == WM_NO_AGENT && !agent && !name;
     if (e->agent == WM_NO_AGENT)
         return false;
-    const struct wm_doc_agent *a     = &doc->agents.p[e->agent];
-    bool                       named = a->name.p && !wb_str_eq(a->name, a->id);
-    bool                       usual = doc->agents.n == 1 && wb_str_eq(a->id, t->usual);
+    const struct wm_doc_agent *a             = &doc->agents.p[e->agent];
+    bool                       named         = a->name.p && !wb_str_eq(a->name, a->id);
+    bool                       default_agent = doc->agents.n == 1 && wb_str_eq(a->id, t->default_agent);
     if (named ? !is_text(name) || !wj_named(name, a->name) : name != NULL)
         return false;
-    t->alone |= usual && !said;
-    return usual ? !said : is_text(said);
+    t->agent_omitted |= default_agent && !agent;
+    return default_agent ? !agent : is_text(agent);
 }
 
-static bool is_plain_said(yyjson_val *const *weft, const struct wm_doc_entry *e)
+static bool is_canonical_reply(yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
     if (e->e.message.role != UPP_ROLE_ASSISTANT)
         return !weft[WM_WEFT_MODEL] && !weft[WM_WEFT_PROVIDER] && !weft[WM_WEFT_RESPONSE] && !weft[WM_WEFT_STOP] &&
@@ -71,18 +71,18 @@ static bool is_plain_said(yyjson_val *const *weft, const struct wm_doc_entry *e)
            is_text_or_none(weft[WM_WEFT_RESPONSE]) && (!weft[WM_WEFT_STOP] || e->said.stop);
 }
 
-bool wd_upp_is_plain_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
+bool wd_upp_is_canonical_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
     for (size_t i = WM_WEFT_ID; i < WM_WEFT_NAMES; i++)
         if (weft[i])
             return false;
-    return (!weft[WM_WEFT_TURN] || yyjson_is_obj(weft[WM_WEFT_TURN])) && is_plain_said(weft, e) &&
-           is_plain_agent(t, weft, e);
+    return (!weft[WM_WEFT_TURN] || yyjson_is_obj(weft[WM_WEFT_TURN])) && is_canonical_reply(weft, e) &&
+           is_canonical_agent(t, weft, e);
 }
 
-void wd_upp_lift_all(struct wd_upp_in *t)
+void wd_upp_lift_finish(struct wd_upp_in *t)
 {
-    if (!t->alone || t->l->doc->agents.n == 1)
+    if (!t->agent_omitted || t->l->doc->agents.n == 1)
         return;
     for (size_t i = 0; i < t->l->anchors.n; i++)
         t->l->anchors.p[i].settled = false;

@@ -1,7 +1,8 @@
-/* dialects/upp/stream.c — StreamEvents of UPP, as its proxy sends them: {"type","index","delta"} a frame, then [DONE].
+/* dialects/upp/stream.c — UPP StreamEvents as its proxy sends them: one {"type","index","delta"} per frame, then
+ * [DONE].
  *
- * They are those that UAP's stream has within its own (dialects/uap/stream.c), without what is UAP's: the steps of a
- * run follow each other as cycles do. A run that fails or is stopped ends with {"error": MESSAGE} and no [DONE].
+ * They are the UPP events inside UAP's stream (dialects/uap/stream.c), without UAP's own: the steps of a run follow
+ * each other as cycles do. A run that fails or is cancelled ends with {"error": MESSAGE} and no [DONE].
  */
 #include "base/hooks.h"
 #include "dialects/core/frame.h"
@@ -11,7 +12,7 @@
 enum { SCRATCH_MAX = 64 << 20 };
 
 struct upp {
-    void            *uap; /* the state of its encoder */
+    void            *uap; /* state of the UAP encoder */
     struct wd_frames frames;
     struct wb_arena  scratch;
 };
@@ -29,7 +30,7 @@ static void upp_done(void *state)
 static int upp_start(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct upp *u = state;
-    (void)opts; /* children have no place in it */
+    (void)opts; /* UPP has no child events */
     *u = (struct upp){.scratch = WB_ARENA(SCRATCH_MAX)};
     wd_frames_init(&u->frames);
     u->uap = wb_alloc(wd_stream_uap.state_size);
@@ -39,17 +40,17 @@ static int upp_start(void *state, const struct wd_stream_opts *opts, struct upp_
     return wd_stream_uap.begin(u->uap, NULL, err);
 }
 
-/* Why it ended: what the error says, or that it was stopped. */
+/* The error's message, or the run's status. */
 static void error_end(struct upp *u, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val    *v    = NULL;
-    struct upp_str said = {0};
+    yyjson_val    *v       = NULL;
+    struct upp_str message = {0};
     if (ev->text.n && wj_read(&u->scratch, ev->text, NULL, &v, NULL) >= 0)
-        said = wj_text_at(v, "message");
+        message = wj_text_at(v, "message");
     if (wb_arena_check(&u->scratch, o->w.err) < 0)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
     wd_frame_open(o, UPP_STR("{"));
-    wd_str(o, "error", said.p ? said : wb_arena_printf(&u->scratch, "the run is %s", wd_status_word(ev->status)));
+    wd_str(o, "error", message.p ? message : wb_arena_printf(&u->scratch, "the run is %s", wd_status_word(ev->status)));
     wd_frame_close(o, UPP_STR("}"));
     wb_arena_reset(&u->scratch);
 }
@@ -66,7 +67,7 @@ static void run(struct upp *u, const struct wm_event *ev, struct wd_out *o)
     wd_frame_close(o, UPP_STR(""));
 }
 
-/* The events of UPP among the frames; what is set aside has more before it, and is none. */
+/* Copies the UPP events among the frames. Scaffolding has other members before "upp", and is skipped. */
 static void copy(struct upp *u, struct wd_out *o)
 {
     static const struct upp_str head = UPP_STR_INIT("{\"source\":\"upp\",\"upp\":");

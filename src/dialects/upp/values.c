@@ -1,4 +1,4 @@
-/* dialects/upp/values.c — times and metadata as messages of UPP have them. */
+/* dialects/upp/values.c — times and metadata of UPP messages. */
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
 #include "model/upp_weft.h"
@@ -25,7 +25,7 @@ static struct upp_str spelled(struct wd_lowering *l, struct upp_str text, int64_
     return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
 }
 
-static bool is_as_before(const struct wd_timed *last, struct upp_str text, int64_t ms)
+static bool is_cached(const struct wd_timed *last, struct upp_str text, int64_t ms)
 {
     return last->spelled.p && last->ms == ms && !last->text.p == !text.p && wb_str_eq(last->text, text);
 }
@@ -34,7 +34,7 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
 {
     int64_t          unused;
     struct wd_timed *last = &l->upp_time;
-    if (is_as_before(last, text, ms))
+    if (is_cached(last, text, ms))
         return last->spelled;
     last->spelled = text.p && wb_time_parse_upp(text, &unused) ? text : spelled(l, text, ms);
     last->text    = text;
@@ -42,7 +42,7 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
     return last->spelled;
 }
 
-/* One that has its zone: threads and sessions say no other. */
+/* With a zone: threads and sessions allow no other times. */
 static struct upp_str zoned(struct wd_lowering *l, struct upp_str text, int64_t ms)
 {
     struct wb_time t;
@@ -76,14 +76,14 @@ void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned dep
     o->weft   = wb_str_find(json, UPP_STR("\"weft\""), 0) != SIZE_MAX;
 }
 
-/* What others have in a map: its members but for our object, and those of that which have no name of ours. */
+/* Foreign metadata: the members of a map except "weft", and the members of "weft" without names of ours. */
 struct others {
     yyjson_val *map, *weft; /* NULL: none */
-    size_t      n, within;  /* how many there are of each */
+    size_t      n, within;  /* number of foreign members of each */
     unsigned    depth;
 };
 
-/* Recurses: values are at most WD_DOC_DEPTH deep. */
+/* Recurses once per level; values are at most WD_DOC_DEPTH deep. */
 static unsigned depth_of(yyjson_val *v)
 {
     unsigned deepest = 0;
@@ -98,14 +98,14 @@ static unsigned depth_of(yyjson_val *v)
     return deepest + 1;
 }
 
-static void look_at(struct others *x, size_t *n, yyjson_val *value, unsigned around)
+static void count_other(struct others *x, size_t *n, yyjson_val *value, unsigned outer)
 {
-    unsigned depth = around + depth_of(value);
+    unsigned depth = outer + depth_of(value);
     x->depth       = WB_MAX(x->depth, depth);
     (*n)++;
 }
 
-static struct others look(const struct wd_upp_weft *o)
+static struct others find_others(const struct wd_upp_weft *o)
 {
     yyjson_val   *key, *value;
     size_t        i, max;
@@ -115,7 +115,7 @@ static struct others look(const struct wd_upp_weft *o)
     yyjson_obj_foreach(x.map, i, max, key, value)
     {
         if (!wm_weft_is_weft(key))
-            look_at(&x, &x.n, value, 1);
+            count_other(&x, &x.n, value, 1);
         else if (!x.weft)
             x.weft = value;
     }
@@ -123,15 +123,15 @@ static struct others look(const struct wd_upp_weft *o)
         yyjson_obj_foreach(x.weft, i, max, key, value)
         {
             if (!wm_upp_is_ours(key, o->names))
-                look_at(&x, &x.within, value, 2);
+                count_other(&x, &x.within, value, 2);
         }
     return x;
 }
 
-/* Only where our object is in the map can less be written of it than there is. */
+/* Only a map with a "weft" may be written without some of its members. */
 unsigned wd_upp_weft_depth(const struct wd_upp_weft *o)
 {
-    return o->weft && o->depth >= WJ_MAX_DEPTH ? look(o).depth : o->depth;
+    return o->weft && o->depth >= WJ_MAX_DEPTH ? find_others(o).depth : o->depth;
 }
 
 static void put_members(struct wd_upp_weft *o, const struct others *x)
@@ -157,12 +157,12 @@ static void put_within(struct wd_upp_weft *o, const struct others *x)
 
 void wd_upp_weft_open(struct wd_upp_weft *o)
 {
-    struct others x = look(o);
+    struct others x = find_others(o);
     put_members(o, &x);
     put_within(o, &x);
 }
 
-/* Nothing of ours was said. */
+/* Without members of ours. */
 static void put_others(struct wd_upp_weft *o, bool always)
 {
     struct others x = {0};
@@ -171,7 +171,7 @@ static void put_others(struct wd_upp_weft *o, bool always)
         return;
     }
     if (o->weft)
-        x = look(o);
+        x = find_others(o);
     if (!x.n && !x.within && !always)
         return;
     put_members(o, &x);

@@ -430,13 +430,13 @@ TEST(convert_has_a_limit_of_what_is_lost)
 
 static int lower_with_room_for(struct wd_lowering *l, size_t room, struct upp_err *err)
 {
-    size_t bytes = WD_PLACES * sizeof *l->within.p;
+    size_t bytes = WD_EXTENTS * sizeof *l->within.p;
     void  *vast  = test_vast(bytes);
     if (!vast)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     l->within.p   = vast;
-    l->within.cap = WD_PLACES;
-    l->within.n   = WD_PLACES - room;
+    l->within.cap = WD_EXTENTS;
+    l->within.n   = WD_EXTENTS - room;
     int r         = toy_dialect.lower(l, err);
     l->within.p   = NULL; /* it is none that wb_vec_done may free */
     l->within.n = l->within.cap = 0;

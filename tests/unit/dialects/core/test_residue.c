@@ -33,9 +33,9 @@ static void made_done(struct made *m)
 /* With its residue: what is in `out`. */
 static int put(struct upp_str residue, struct wb_buf *out, size_t *dropped, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(ROOM);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     spare = WB_BUF(ROOM);
-    struct wd_residue_put                     p     = {.residue = residue, .scratch = &a, .spare = &spare};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     temp = WB_BUF(ROOM);
+    struct wd_residue_put                     p    = {.residue = residue, .scratch = &a, .temp = &temp};
     return wd_residue_put(&p, out, 0, dropped, err);
 }
 
@@ -173,13 +173,13 @@ TEST(residue_is_put_into_a_text)
     };
     for (size_t i = 0; i < WB_LEN(texts); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
-        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM), spare = WB_BUF(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM), temp = WB_BUF(ROOM);
         struct upp_err                            err;
         size_t                                    dropped = 0;
         wb_buf_add(&out, wb_cstr(texts[i].now));
         const struct wj_extent      at     = {11, 16};
         const struct wj_extents     within = {out.p, &at, 1};
-        const struct wd_residue_put p      = {wb_cstr(texts[i].residue), &within, &a, &spare};
+        const struct wd_residue_put p      = {wb_cstr(texts[i].residue), &within, &a, &temp};
         CHECK_INT(wd_residue_put(&p, &out, 1, &dropped, &err), texts[i].r);
         if (texts[i].r == 0)
             CHECK_STR(wb_buf_str(&out), wb_cstr(texts[i].again));
