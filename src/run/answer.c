@@ -1,11 +1,11 @@
-/* run/answer.c — answers to what a run waits for: they are committed together, and it goes on. */
+/* run/answer.c — answers to the pending calls of a waiting run: committed together, then the run resumes. */
 #include "base/crash.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "run/engine_state.h"
 #include "run/journal.h"
 
-/* The answers of one request, and what is left open. */
+/* The answers of one request, and the root whose calls are pending. */
 struct answering {
     struct wr_run          *root;
     const struct wr_answer *answers;
@@ -48,7 +48,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     struct wr_call *c = wr_call_add(run, p->call, err);
     if (!c)
         return -UPP_ENOMEM;
-    if (c->state == WR_CALL_ENDED) /* a request before this one came so far, and died */
+    if (c->state == WR_CALL_ENDED) /* an earlier request came this far before the process died */
         return 0;
     if (p->approval && answer->approved) {
         run->draft.state = true;
@@ -72,7 +72,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     return wb_arena_check(&run->memory, err);
 }
 
-/* Answers for one child, in a row of its own node. */
+/* Commits the answers for one child, in a row of its own node. */
 static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, struct upp_err *err)
 {
     struct wr_run   *root = a->root;
@@ -81,10 +81,10 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
     int              r = wl_get_run(s, &root->tree->owner, id, &root->memory, &row, err);
     if (r < 0)
         return r;
-    if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
+    if (wm_status_ended(row.status)) /* the tree was being ended when the process died */
         return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
     WB_CLEANUP(wr_run_freep) struct wr_run *run    = NULL;
-    struct wr_below                         counts = root->budget.below; /* it is counted when it goes on */
+    struct wr_below                         counts = root->budget.below; /* its usage is counted when it resumes */
     r                                              = wr_run_new(root->engine, root->tree, root, &row, &run, err);
     if (r >= 0)
         r = wr_load(run, err);
@@ -116,7 +116,7 @@ static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *er
     return 0;
 }
 
-/* The root's own answers, and what is open then. */
+/* Drafts the root's own answers, and a record of what is still pending. */
 static int answer_root(struct answering *a, struct upp_err *err)
 {
     struct wr_run *run = a->root;
@@ -192,8 +192,8 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
     if (r < 0)
         return r;
     bool launched     = false;
-    an.root->changing = true; /* a cancel waits until it goes on, or waits again */
-    r                 = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    an.root->changing = true; /* a cancel waits until the run resumes or waits again */
+    r                 = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* the current row */
     if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)

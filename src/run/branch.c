@@ -1,10 +1,10 @@
-/* run/branch.c — work beside other work of the same run: a child run on a branch of the run's node.
+/* run/branch.c — branches: concurrent work within a run, each a child run on a branch of the run's node.
  *
- * One UUID, which the strategy has in its state, gives run, thread and node, as with other children (run/child.c). It
- * is announced by the start of a call that has no name and belongs to no message, committed together with that state;
- * so readers find its rows, and a cancel finds the run. When all have ended they are adopted one after the other: what
- * was said there is said again in the run's own node. What of that is committed is seen by the phases of the messages
- * and by the calls in the journal, as with everything else a strategy does.
+ * One UUID, which the strategy has in its state, gives run, thread and node, as with other children (run/child.c). A
+ * branch is announced by the start of a call that has no name and belongs to no message, committed together with that
+ * state; so readers find its rows, and a cancel finds the run. When all have ended they are adopted one after the
+ * other: their messages are added to the run's own node. The phases of the messages and the calls in the journal show
+ * what of that is committed, as with everything else a strategy does.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -21,7 +21,7 @@
 
 /* ---- Beginning ------------------------------------------------------------------------------------------------ */
 
-/* The agent as it is in a branch: hooks and strategy are others, and middleware looks at calls of the model alone. */
+/* The agent in a branch: with other hooks and another strategy; of middleware only view, screen and call remain. */
 static int define(struct wr_run *child, const struct wr_branch *b, struct upp_err *err)
 {
     struct wr_run        *parent     = child->parent;
@@ -37,7 +37,7 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
         middleware->before  = NULL;
         middleware->after   = NULL;
         middleware->failed  = NULL;
-        middleware->observe = NULL; /* it is told of a step when that is adopted */
+        middleware->observe = NULL; /* it is called for a step when that is adopted */
         def->middleware     = middleware;
     }
     child->branch    = true;
@@ -52,7 +52,7 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
     return 0;
 }
 
-/* The call it is in the journal: a step of the same name may come again with another plan. */
+/* The branch's call id in the journal. Made of its UUID: another plan may have a step of the same name. */
 static struct upp_str call_of(struct wr_run *run, const struct wr_branch *b)
 {
     char hex[WB_UUID_HEX + 1] = "";
@@ -77,7 +77,7 @@ static struct wm_run row_of(struct wr_run *parent, const struct wr_branch *b)
                            .started_ms = wb_wall_ms()};
 }
 
-/* The past of a branch is the path of its run: all of it is in the log. */
+/* The history of a branch is the path of its run, all of which is in the log. */
 static int take_path(struct wr_run *child, struct upp_err *err)
 {
     const struct wr_run *parent = child->parent;
@@ -89,7 +89,7 @@ static int take_path(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
-/* And what was granted to its run till now. */
+/* Copies the grants of its run that hold now. */
 static int take_grants(struct wr_run *child, struct upp_err *err)
 {
     const struct wr_run *parent = child->parent;
@@ -152,7 +152,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
-/* The run of a branch, new or found in the store. */
+/* Opens the run of a branch, new or found in the store. */
 static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
@@ -174,8 +174,8 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
 
 /* ---- Working ---------------------------------------------------------------------------------------------------- */
 
-/* Why one failed that had ended before: its row says. */
-static int had_ended(struct wr_branch *b)
+/* The result of a branch that had ended before, from its row. */
+static int stored_result(struct wr_branch *b)
 {
     struct wr_run *run  = b->run;
     yyjson_val    *v    = NULL;
@@ -186,12 +186,12 @@ static int had_ended(struct wr_branch *b)
         return upp_fail(&b->why, UPP_ECANCELED, "cancelled");
     if (!run->row.error.n || wj_read(&run->memory, run->row.error, NULL, &v, NULL) < 0)
         v = NULL;
-    yyjson_val *name = yyjson_obj_get(v, "code"), *said = yyjson_obj_get(v, "message");
+    yyjson_val *name = yyjson_obj_get(v, "code"), *message = yyjson_obj_get(v, "message");
     for (int i = 1; i <= UPP_EBUG && yyjson_is_str(name); i++)
         if (wb_str_eq(wj_text(name), wb_cstr(upp_code_name(i))))
             code = i;
     return upp_fail(&b->why, (enum upp_code)code, "%.*s",
-                    UPP_FMT(yyjson_is_str(said) ? wj_text(said) : wb_cstr(upp_code_text(code))));
+                    UPP_FMT(yyjson_is_str(message) ? wj_text(message) : wb_cstr(upp_code_text(code))));
 }
 
 static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
@@ -203,7 +203,7 @@ static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
     if (b->result < 0)
         return 0;
     if (wm_status_ended(b->run->row.status))
-        return b->result = had_ended(b), 0;
+        return b->result = stored_result(b), 0;
     b->result = wr_execute(b->run, &b->why);
     int r     = wr_finish(b->run, b->result, &b->why, &why);
     if (r < 0) {
@@ -222,7 +222,7 @@ static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct
     return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
 }
 
-/* One that was announced is in the journal of the step, and one that is adopted after others is stored. */
+/* An announced branch is in the journal of its step; one that is adopted in a later step is in the store. */
 static WEFT_SUSPENDS int is_known(struct wr_run *run, const struct wr_branch *b, struct upp_err *err)
 {
     struct upp_str id = call_of(run, b);
@@ -251,7 +251,7 @@ struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp
     return c;
 }
 
-/* Once each; the journal of every step has those that are to be adopted. */
+/* Announces each branch once; until its adoption a branch is in the journal of every step. */
 static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -272,7 +272,7 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
     return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
 }
 
-/* What a branch used is counted when it is adopted, or when its run ends before that. */
+/* A branch's usage is counted when it is adopted, or when its run ends before that. */
 static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *err)
 {
     struct wr_call  *c   = wr_call_find(run, call_of(run, b));
@@ -291,7 +291,7 @@ static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *e
     return 0;
 }
 
-/* What all of them came to. */
+/* The result of all branches: 0, a failure that stops the run, or a wait. */
 static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n, struct upp_err *err)
 {
     bool waits             = false;
@@ -326,7 +326,7 @@ int wr_branch_new_id(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *
     return s ? wl_id_new_node(s, &run->tree->owner, family, ret, err) : wl_id_new(family, ret, err);
 }
 
-/* Where the time of the run's budget is up it is up for its branches too: they end by themselves, and are adopted. */
+/* When the time budget of the run is used up, so is that of its branches: they end by themselves, and are adopted. */
 static WEFT_SUSPENDS int await_all(const struct wr_run *run, struct weft_scope *branches, struct upp_err *err)
 {
     int r = weft_scope_join(branches, err);
@@ -356,7 +356,7 @@ int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct 
 
 void wr_branch_speaks(struct weft_run *run, struct weft_run *branch)
 {
-    wr_of(run)->beside = branch ? wr_of(branch) : NULL;
+    wr_of(run)->hook_branch = branch ? wr_of(branch) : NULL;
 }
 
 void wr_branches_done(struct wr_branch *b, size_t n)
@@ -367,25 +367,24 @@ void wr_branches_done(struct wr_branch *b, size_t n)
     }
 }
 
-/* ---- Adopting -----------------------------------------------------------------------------------------------------
- */
+/* ---- Adopting --------------------------------------------------------------------------------------------------- */
 
-static bool was_said(const struct wr_run *run, const char *phase)
+static bool has_reply(const struct wr_run *run, const char *phase)
 {
-    for (size_t i = 0; i < run->journal.said.n; i++)
-        if (wb_str_eq(run->journal.said.p[i]->phase, wb_cstr(phase)))
+    for (size_t i = 0; i < run->journal.replies.n; i++)
+        if (wb_str_eq(run->journal.replies.p[i]->phase, wb_cstr(phase)))
             return true;
     return false;
 }
 
-/* A branch that becomes a step of its run. */
+/* A branch that is being adopted as a step of its run. */
 struct adopting {
     struct wr_run    *run;
     struct wr_branch *branch;
-    struct wr_call   *call;       /* that it is in the journal; its usage is what is not adopted yet, ... */
-    struct upp_usage *left;       /* ... all in its first cycle */
-    size_t            cycle;      /* messages of the model so far */
-    size_t            event, had; /* system events so far; so many were adopted before the run was taken up */
+    struct wr_call   *call;       /* the branch in the journal; its usage is what is not adopted yet, ... */
+    struct upp_usage *remaining;  /* ... the sum in its first cycle */
+    size_t            cycle;      /* model messages so far */
+    size_t            event, old; /* system events so far; how many were adopted before recovery */
 };
 
 const char *wr_phase(struct weft_run *run, const char *name, size_t cycle)
@@ -393,26 +392,26 @@ const char *wr_phase(struct weft_run *run, const char *name, size_t cycle)
     return cycle == 1 ? name : wb_arena_printf(wr_memory(run), "%zu/%s", cycle, name).p;
 }
 
-/* ---- Whose it is: what messages and calls bring with them is not counted with the branch itself. */
+/* ---- Usage: what messages and calls carry is not counted with the branch itself -------------------------------- */
 
-static void take(uint64_t *from, uint64_t n)
+static void subtract(uint64_t *from, uint64_t n)
 {
     *from -= WB_MIN(*from, n);
 }
 
-static void take_usage(struct upp_usage *from, const struct upp_usage *u)
+static void subtract_usage(struct upp_usage *from, const struct upp_usage *u)
 {
-    take(&from->input, u->input);
-    take(&from->output, u->output);
-    take(&from->cache_read, u->cache_read);
-    take(&from->cache_write, u->cache_write);
-    take(&from->reasoning, u->reasoning);
+    subtract(&from->input, u->input);
+    subtract(&from->output, u->output);
+    subtract(&from->cache_read, u->cache_read);
+    subtract(&from->cache_write, u->cache_write);
+    subtract(&from->reasoning, u->reasoning);
 }
 
-static void take_off(struct adopting *a, const struct upp_usage *u, size_t n)
+static void subtract_adopted(struct adopting *a, const struct upp_usage *u, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        take_usage(a->left, &u[i]);
+        subtract_usage(a->remaining, &u[i]);
     a->call->n_cycles -= WB_MIN(a->call->n_cycles, n);
 }
 
@@ -424,39 +423,40 @@ void wr_branch_left(const struct wr_run *run, struct wr_call *c)
         wr_usage_add(&c->cycles[0], &c->cycles[i]);
         c->cycles[i] = (struct upp_usage){0};
     }
-    take_usage(&c->cycles[0], &run->step.usage);
-    c->n_cycles -= WB_MIN(c->n_cycles - 1, run->journal.said.n + run->step.below);
+    subtract_usage(&c->cycles[0], &run->step.usage);
+    c->n_cycles -= WB_MIN(c->n_cycles - 1, run->journal.replies.n + run->step.below);
 }
 
-/* It was adopted before the run was taken up: its state has it, and so has the branch that was taken up too. */
-static void had_before(struct adopting *a, const struct upp_usage *u, size_t n)
+/* Adopted before the run was recovered: the run's state has this usage, and the recovered branch counted it again. */
+static void adopted_before(struct adopting *a, const struct upp_usage *u, size_t n)
 {
-    take_off(a, u, n);
+    subtract_adopted(a, u, n);
     for (size_t i = 0; i < n; i++)
         wr_used_up(a->run, &u[i]);
 }
 
-static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message *m, struct upp_err *err)
+static WEFT_SUSPENDS int adopt_reply(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
     struct wr_run                 *run   = a->run;
     const struct wr_run           *child = a->branch->run;
-    const struct wr_journal_reply *said  = a->cycle < child->journal.said.n ? child->journal.said.p[a->cycle] : NULL;
-    const char                    *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
-    struct upp_str                 data  = {0};
+    const struct wr_journal_reply *journaled =
+        a->cycle < child->journal.replies.n ? child->journal.replies.p[a->cycle] : NULL;
+    const char    *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
+    struct upp_str data  = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);
-    if (was_said(run, phase)) {
-        if (said)
-            had_before(a, &said->reply.usage, 1);
+    if (has_reply(run, phase)) {
+        if (journaled)
+            adopted_before(a, &journaled->reply.usage, 1);
         return 0;
     }
-    if (said)
-        data = said->reply.data;
-    int r = wr_say(run, m, phase, said ? &said->reply.usage : NULL, data, err);
-    if (r < 0 || !said)
+    if (journaled)
+        data = journaled->reply.data;
+    int r = wr_say(run, m, phase, journaled ? &journaled->reply.usage : NULL, data, err);
+    if (r < 0 || !journaled)
         return r;
-    take_off(a, &said->reply.usage, 1);
-    return wr_cycle_adopt(run, &said->reply.usage, err);
+    subtract_adopted(a, &journaled->reply.usage, 1);
+    return wr_cycle_adopt(run, &journaled->reply.usage, err);
 }
 
 static const struct upp_execution *execution_of(const struct wr_run *child, struct upp_str call)
@@ -486,7 +486,7 @@ static int draft_start(struct wr_run *run, const struct upp_execution *e, struct
     return 0;
 }
 
-/* With its outcome, and with what it used where it was an agent. */
+/* With its outcome, and with its usage if it was an agent. */
 static int draft_end(struct adopting *a, const struct upp_part *p, const struct wr_call *was, uint64_t ms,
                      struct upp_err *err)
 {
@@ -504,14 +504,14 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
     c->name     = p->name;
     c->result   = p->text;
     c->state    = WR_CALL_ENDED;
-    c->shown    = true;
+    c->on_path  = true;
     if (!was)
         return 0;
-    take_off(a, was->cycles, was->n_cycles);
+    subtract_adopted(a, was->cycles, was->n_cycles);
     return wr_spent(run, was, ev, err);
 }
 
-/* One that never began, because somebody said no or its arguments did not fit, has an end alone. */
+/* A call that never began, because it was denied or its arguments were invalid, has only an end. */
 static int adopt_call(struct adopting *a, const struct upp_part *p, struct upp_err *err)
 {
     struct wr_run              *run  = a->run;
@@ -532,22 +532,22 @@ static int adopt_call(struct adopting *a, const struct upp_part *p, struct upp_e
     return r < 0 ? r : wr_execution_add(run, &copy, err);
 }
 
-static void had_results(struct adopting *a, const struct upp_message *m)
+static void results_adopted_before(struct adopting *a, const struct upp_message *m)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct wr_call *was = call_in(a->branch->run, m->parts[i].id);
         if (was)
-            had_before(a, was->cycles, was->n_cycles);
+            adopted_before(a, was->cycles, was->n_cycles);
     }
 }
 
-/* Results go into the row of the message that asked for them. */
+/* Results go into the row of the message with their calls. */
 static int adopt_results(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
     struct wr_run        *run   = a->run;
     const struct wr_call *known = m->n_parts ? wr_call_find(run, m->parts[0].id) : NULL;
-    if (known && known->shown)
-        return had_results(a, m), 0;
+    if (known && known->on_path)
+        return results_adopted_before(a, m), 0;
     if (!m->n_parts)
         return 0;
     struct upp_message *copy  = wb_new(&run->memory, struct upp_message);
@@ -567,10 +567,10 @@ static int adopt_results(struct adopting *a, const struct upp_message *m, struct
     return r < 0 ? r : wr_mine_add(run, copy, err);
 }
 
-/* A row takes so many of them, and results behind them. */
+/* System events per row; results may follow them. */
 enum { ROW_EVENTS = 100 };
 
-/* It has the name of the branch: so whoever takes the run up knows how many there are. */
+/* The entry's phase is the name of the branch: recovery counts the adopted events by it. */
 static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, struct upp_err *err)
 {
     struct wr_run *run  = a->run;
@@ -587,13 +587,13 @@ static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, st
     return wr_grant_note(run, copy, run->pub.state.step + 1, err);
 }
 
-/* What happened before one of its messages. */
+/* Adopts the events that came before this message. */
 static WEFT_SUSPENDS int adopt_events(struct adopting *a, size_t message, struct upp_err *err)
 {
     const struct wr_run *child = a->branch->run;
     int                  r     = 0;
     for (; r >= 0 && a->event < child->noted.n && child->noted.p[a->event].after <= message; a->event++)
-        r = a->event < a->had ? 0 : adopt_event(a, child->noted.p[a->event].json, err);
+        r = a->event < a->old ? 0 : adopt_event(a, child->noted.p[a->event].json, err);
     return r;
 }
 
@@ -603,14 +603,14 @@ static const struct upp_message *prompt_of(const struct wr_run *child)
     return first && first->role == UPP_ROLE_USER ? first : NULL;
 }
 
-/* The thread is the run's: it is passed on when the step has ended that wished for it. The first wish counts. */
-static int adopt_wish(struct wr_run *run, const struct wr_passing *wish, struct upp_err *err)
+/* Only the run can hand over its thread, after the step that requested it. The first request counts. */
+static int adopt_handoff(struct wr_run *run, const struct wr_passing *request, struct upp_err *err)
 {
-    if (!wish->to.n || run->handoff.passing.to.n)
+    if (!request->to.n || run->handoff.passing.to.n)
         return 0;
-    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, wish->to),
-                                               .reason  = wb_arena_dup(&run->memory, wish->reason),
-                                               .message = wb_arena_dup(&run->memory, wish->message)};
+    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, request->to),
+                                               .reason  = wb_arena_dup(&run->memory, request->reason),
+                                               .message = wb_arena_dup(&run->memory, request->message)};
     return wb_arena_check(&run->memory, err);
 }
 
@@ -632,10 +632,10 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     const struct wr_run      *child  = b->run;
     const struct upp_message *prompt = prompt_of(child);
     struct adopting           a      = {
-                       .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->step.n_adopted};
+                       .run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .old = run->step.n_adopted};
     if (!a.call)
         return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
-    a.left = &a.call->cycles[0];
+    a.remaining = &a.call->cycles[0];
     wr_observe_step(run);
     int r = prompt ? wr_prompt(run, prompt, wb_cstr(b->name), err) : 0;
     for (size_t i = 0; r >= 0 && i < child->mine.n; i++) {
@@ -643,13 +643,13 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
         wb_crashpoint("branch.adopt");
         r = adopt_events(&a, i, err);
         if (r >= 0 && m->role == UPP_ROLE_ASSISTANT)
-            r = adopt_said(&a, m, err);
+            r = adopt_reply(&a, m, err);
         else if (r >= 0 && m->role == UPP_ROLE_TOOL)
             r = adopt_results(&a, m, err);
     }
     if (r >= 0)
         r = adopt_events(&a, child->mine.n, err);
     if (r >= 0)
-        r = adopt_wish(run, &child->handoff.passing, err);
+        r = adopt_handoff(run, &child->handoff.passing, err);
     return r < 0 ? r : end_branch(&a, err);
 }

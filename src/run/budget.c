@@ -1,8 +1,9 @@
-/* run/budget.c — limits of a run and all below it: of its agent's rights, of the tool that it is, and of middleware.
+/* run/budget.c — budgets of a run and all runs below it: from its agent's rights, its parent's tool entry, and
+ * middleware.
  *
- * Everything that is used is counted in the run that uses it and, from that moment on, in all above it (`below`); what
- * a child used moves to the state of its parent when it has ended. A run that is over a limit of its own or of one
- * above it ends with what it has reached: it is completed, and its metadata says which limit it was.
+ * Usage is counted in the run that causes it and, from that moment on, in all its ancestors (`below`); a child's usage
+ * moves to the state of its parent when the child has ended. A run that exceeds a limit of its own or of an ancestor
+ * ends with what it has: it is completed, and its metadata names the limit.
  */
 #include "fiber/loop.h"
 #include "run/engine_state.h"
@@ -18,7 +19,7 @@ void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
     }
 }
 
-static void take(uint64_t *from, uint64_t n)
+static void subtract(uint64_t *from, uint64_t n)
 {
     *from -= WB_MIN(*from, n);
 }
@@ -26,11 +27,11 @@ static void take(uint64_t *from, uint64_t n)
 void wr_used_up(struct wr_run *run, const struct upp_usage *u)
 {
     struct upp_usage *below = &run->budget.below.usage;
-    take(&below->input, u->input);
-    take(&below->output, u->output);
-    take(&below->cache_read, u->cache_read);
-    take(&below->cache_write, u->cache_write);
-    take(&below->reasoning, u->reasoning);
+    subtract(&below->input, u->input);
+    subtract(&below->output, u->output);
+    subtract(&below->cache_read, u->cache_read);
+    subtract(&below->cache_write, u->cache_write);
+    subtract(&below->reasoning, u->reasoning);
 }
 
 static uint64_t worked_ms(const struct wr_run *run)
@@ -45,7 +46,7 @@ uint64_t wr_worked_ms(const struct wr_run *run)
     return worked_ms(run);
 }
 
-/* Tokens of the cache are a part of the input: each is paid once, at its own price where there is one. */
+/* Cache tokens are part of the input: each is paid once, at its own price if there is one. */
 static double cost(const struct weft_budget *b, const struct upp_usage *u)
 {
     double   read   = b->cache_read_price > 0 ? b->cache_read_price : b->input_price;
@@ -56,8 +57,8 @@ static double cost(const struct weft_budget *b, const struct upp_usage *u)
            1e6;
 }
 
-/* Which limit it is over; NULL: none. With as many steps as it may have it is over when it wants one more. */
-static const char *over(const struct wr_run *run, const struct weft_budget *b, bool goes_on)
+/* The limit that is exceeded; NULL: none. A run with all its steps used exceeds max_steps when it wants one more. */
+static const char *exceeded(const struct wr_run *run, const struct weft_budget *b, bool goes_on)
 {
     struct upp_usage u     = run->pub.state.usage;
     uint64_t         steps = (uint64_t)run->pub.state.step + run->budget.below.steps;
@@ -73,7 +74,7 @@ static const char *over(const struct wr_run *run, const struct weft_budget *b, b
     return NULL;
 }
 
-/* The budgets of one run, one after the other; NULL after the last. */
+/* Budget number i of a run; NULL after the last. */
 static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
 {
     const struct wr_agent_def *def = run->def;
@@ -84,7 +85,7 @@ static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
     return def && def->middleware && i < def->middleware->n_budgets ? def->middleware->budgets[i] : NULL;
 }
 
-/* Is there anybody from here to the root who has a budget? */
+/* Does this run or one of its ancestors have a budget? */
 static bool limited(const struct wr_run *run)
 {
     while (run && !budget_of(run, 0))
@@ -92,13 +93,13 @@ static bool limited(const struct wr_run *run)
     return run != NULL;
 }
 
-static __attribute__((noinline)) int look(struct wr_run *run, bool goes_on, struct upp_err *err)
+static __attribute__((noinline)) int check_limits(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_budget *b;
     const char               *which = run->budget.over;
     for (const struct wr_run *up = run; up && !which; up = up->parent)
         for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
-            which = over(up, b, goes_on);
+            which = exceeded(up, b, goes_on);
     if (!which || run->budget.over)
         return which != NULL;
     struct upp_str json = wr_json_text(run, wb_cstr(which));
@@ -112,7 +113,7 @@ static __attribute__((noinline)) int look(struct wr_run *run, bool goes_on, stru
 
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
-    return limited(run) ? look(run, goes_on, err) : run->budget.over != NULL;
+    return limited(run) ? check_limits(run, goes_on, err) : run->budget.over != NULL;
 }
 
 uint64_t wr_budget_ms(const struct wr_run *run)
@@ -143,7 +144,7 @@ uint32_t wr_steps_left(struct weft_run *pub)
     return (uint32_t)least;
 }
 
-/* Did the strategy fail because there is nothing left? */
+/* Did the strategy fail because a limit was reached? */
 int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
 {
     if (result == -UPP_ELIMIT && run->budget.over)
@@ -155,7 +156,7 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
     return r;
 }
 
-/* A run that was taken up: what it and its children that have ended used, for those above it. */
+/* For a recovered run: restores `below`, and adds its usage and its steps to its ancestors. */
 void wr_used_restore(struct wr_run *run)
 {
     run->budget.below = run->budget.below_before;

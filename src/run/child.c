@@ -1,7 +1,7 @@
-/* run/child.c — a call that is a run of its own: an agent that another agent asks.
+/* run/child.c — child runs: calls of agent tools.
  *
- * The child's ids follow from one UUID that the parent's TOOL_STARTED record holds: run, thread, tree and node have the
- * same. So a child that was announced but not yet made when the process died is made then, once.
+ * The child's ids follow from one UUID in the parent's TOOL_STARTED record: run, thread, tree and node have the same.
+ * So a child that was announced but not yet created when the process died is created on recovery, once.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -13,8 +13,8 @@
 #include "run/engine_state.h"
 #include "run/turn.h"
 
-/* Of the family of its parent. It is announced in the same row as others, so nothing waits here: that its key is taken
- * shows when it is made. */
+/* An id of the parent's family. Must not suspend, because several calls are announced in one row: a conflict of its key
+ * shows when the child is created. */
 int wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_err *err)
 {
     int r = wl_id_new(wl_family(run->row.thread), &call->child, err);
@@ -23,13 +23,13 @@ int wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_e
     return r;
 }
 
-/* What the child is asked: the member `task` where it is a text, else all arguments as compact JSON. */
+/* The child's input: the member `task` if it is a string, else all arguments as compact JSON. */
 static int task_of(struct wr_run *parent, struct upp_str arguments, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v = NULL, *task;
     *ret          = arguments;
     if (wj_read(&parent->memory, arguments, NULL, &v, NULL) < 0)
-        return wb_arena_check(&parent->memory, err); /* the call was looked at: it is empty */
+        return wb_arena_check(&parent->memory, err); /* the arguments were checked before: they are empty */
     task = yyjson_obj_get(v, "task");
     if (task && yyjson_is_str(task)) {
         *ret = wj_text(task);
@@ -79,7 +79,7 @@ static struct wm_run child_row(const struct wr_run *parent, const struct wr_call
                            .started_ms = wb_wall_ms()};
 }
 
-/* C1 of a child, with a thread and a tree of its own. */
+/* C1 of a child, with its own thread and tree. */
 static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str arguments,
                                struct upp_err *err)
 {
@@ -108,7 +108,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
     return r;
 }
 
-/* One that waited and has its answers goes on. */
+/* A child that waited and has its answers becomes running again. */
 int wr_child_go_on(struct wr_run *child, struct upp_err *err)
 {
     int r         = wr_load(child, err);
@@ -130,15 +130,15 @@ int wr_child_go_on(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
-/* The text of its turn, or why it failed. */
-static int last_words(const struct wr_run *child, int result, const struct upp_err *why, struct upp_value *ret,
-                      struct upp_err *err)
+/* The call's result: the text of the child's turn, or why it failed. */
+static int result_text(const struct wr_run *child, int result, const struct upp_err *why, struct upp_value *ret,
+                       struct upp_err *err)
 {
     if (result < 0) {
         upp_value_error(ret);
         return upp_value_text(ret, wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)), err);
     }
-    if (child->turn) /* hooks or middleware may have made another one of it */
+    if (child->turn) /* hooks or middleware may have replaced it */
         return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");
@@ -151,8 +151,8 @@ static int last_words(const struct wr_run *child, int result, const struct upp_e
     return r < 0 ? r : upp_value_text(ret, text, err);
 }
 
-/* It ended in another life: what its row says of it. */
-static int had_ended(struct wr_run *child, struct upp_err *why)
+/* The child ended before the process restarted: its result, from its row. */
+static int stored_result(struct wr_run *child, struct upp_err *why)
 {
     yyjson_val *v = NULL, *message = NULL;
     if (child->row.status == WM_COMPLETED)
@@ -164,7 +164,7 @@ static int had_ended(struct wr_run *child, struct upp_err *why)
     return upp_fail(why, UPP_EPROVIDER, "the agent '%.*s' did not come to an end", UPP_FMT(child->row.agent));
 }
 
-/* What it used, for the record of the call's end. */
+/* Copies the child's usage, for the end record of the call. */
 static int child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
 {
     if (call->cycles || !child->cycles.n || !wm_status_ended(child->row.status))
@@ -191,7 +191,7 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
     return wb_arena_check(&parent->memory, err);
 }
 
-/* Its end is shielded from the deadline: a child that runs out of time ends too. */
+/* The deadline does not cover the child's end: a child that runs out of time ends too. */
 static WEFT_SUSPENDS int execute(struct wr_run *child, const struct wr_tool *tool, struct upp_err *err)
 {
     if (!tool->timeout_ms)
@@ -205,7 +205,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
 {
     struct upp_err why = {0};
     if (wm_status_ended(child->row.status))
-        return last_words(child, had_ended(child, &why), &why, ret, err);
+        return result_text(child, stored_result(child, &why), &why, ret, err);
     int r = execute(child, tool, &why);
     int f = wr_finish(child, r, &why, err);
     if (f < 0)
@@ -219,7 +219,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
             *err = why;
         return r;
     }
-    return last_words(child, r, &why, ret, err);
+    return result_text(child, r, &why, ret, err);
 }
 
 static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, struct wm_run *ret, struct upp_err *err)
@@ -229,8 +229,8 @@ static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, s
              : upp_fail(err, UPP_ENOTFOUND, "there is no store");
 }
 
-/* A parent that told its model of a failure and went on would leave a child behind that never ends. */
-static int left_behind(const struct wr_run *child, int r, struct upp_err *err)
+/* If the parent passed the failure to its model and continued, the child would never end. */
+static int check_ended(const struct wr_run *child, int r, struct upp_err *err)
 {
     bool fine = r >= 0 || r == -UPP_EWAIT || r == -UPP_ECANCELED || r == -UPP_ESTORE;
     if (fine || !child->engine->store || wm_status_ended(child->row.status))
@@ -250,7 +250,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
     int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
-    if (r == -UPP_EBUSY && !made) { /* its key is that of another node of the family; another call has another one */
+    if (r == -UPP_EBUSY && !made) { /* another node of the family has its key; another call gets another id */
         upp_value_error(ret);
         return upp_value_text(ret, UPP_STR("the agent could not be asked: its id is taken; ask again"), err);
     }
@@ -258,8 +258,8 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
         r = work(parent, child, tool, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),
            WB_LU("input", child->pub.state.usage.input), WB_LU("output", child->pub.state.usage.output));
-    int kept = child_spent(parent, call, child, err);
-    return r >= 0 && kept < 0 ? kept : left_behind(child, r, err);
+    int copied = child_spent(parent, call, child, err);
+    return r >= 0 && copied < 0 ? copied : check_ended(child, r, err);
 }
 
 int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool, struct upp_str arguments,
@@ -277,7 +277,7 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
     if (r < 0)
         return r;
     child->given               = tool->rights;
-    struct wb_log_ctx *parents = wb_log_ctx_swap(NULL); /* a line names one parent and one child */
+    struct wb_log_ctx *parents = wb_log_ctx_swap(NULL); /* log lines name one parent and one child */
     r                          = run_child(parent, call, tool, child, made, arguments, ret, err);
     (void)wb_log_ctx_swap(parents);
     return r;

@@ -1,4 +1,4 @@
-/* run/control.c — from outside into a run: look, cancel, wait; and the end of all runs of a thread that is deleted. */
+/* run/control.c — controls runs from outside: get, cancel, wait; and ends all runs of a thread that is deleted. */
 #include "base/clock.h"
 #include "base/crash.h"
 #include "log/change.h"
@@ -6,9 +6,9 @@
 #include "run/journal.h"
 #include "run/start.h"
 
-/* ---- Looking ------------------------------------------------------------------------------------------------ */
+/* ---- Getting ------------------------------------------------------------------------------------------------ */
 
-/* What a waiting run waits for: in the last row of its node. */
+/* Reads the pending calls of a waiting run from the last row of its node. */
 static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *run,
                                       struct wb_arena *a, struct wr_look *ret, struct upp_err *err)
 {
@@ -66,7 +66,7 @@ static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, 
     return r;
 }
 
-/* The end of a tree that waits is many commits where it has children: the request is durable before the first. */
+/* Ending a waiting tree with children takes several commits: the request is durable before the first. */
 static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_err *err)
 {
     bool children = false;
@@ -103,19 +103,19 @@ int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const s
     return r < 0 || t->waiting_inputs ? r : wr_start_next(e, &t->owner, thread, err);
 }
 
-/* C5: the request to cancel is durable before the fiber is told. */
+/* C5: the cancel request is durable before the fiber is cancelled. */
 static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
 {
     int r = 0;
     wr_commit_lock_take(t);
     struct wr_run *run = t->run;
     if (!run || run->changing || !t->fiber)
-        r = -UPP_EBUSY; /* it is about to end or to wait: look again then */
+        r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
     else if (!run->row.cancel) {
         struct wm_run row = run->row;
         row.cancel        = true;
         r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, err) : 0;
-        if (r >= 0 && t->run == run) { /* it may have left meanwhile, when the store failed it */
+        if (r >= 0 && t->run == run) { /* it may have stopped meanwhile, because the store failed */
             run->row.cancel = true;
             run->row.version += t->engine->store != NULL;
         }
@@ -199,7 +199,7 @@ static WEFT_SUSPENDS int cancel_alone(struct wr_engine *e, struct wb_uuid id, st
         int r = cancel_working(t, err);
         if (r != -UPP_EBUSY)
             return r;
-        r = weft_yield(err); /* its fiber has not begun, or is about to leave */
+        r = weft_yield(err); /* its fiber has not begun, or is about to end */
         if (r < 0)
             return r;
     }
@@ -217,10 +217,9 @@ int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
     }
 }
 
-/* ---- Waiting ------------------------------------------------------------------------------------------------------
- */
+/* ---- Waiting ------------------------------------------------------------------------------------------------ */
 
-/* Until something changes in a tree that works, or is queued. */
+/* Waits until something changes in a tree that works or is queued. */
 static WEFT_SUSPENDS int wait_tree(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                    struct upp_err *err)
 {
@@ -268,11 +267,11 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
     }
 }
 
-/* ---- Deleting a thread: what runs on it is cancelled first, and waited for --------------------------------------- */
+/* ---- Deleting a thread: its runs are cancelled first, and waited for --------------------------------------------- */
 
-enum { LIVE = 64 }; /* runs of a thread that are ended at a time */
+enum { LIVE = 64 }; /* runs of a thread that are ended in one batch */
 
-/* Those that wait in the queue first: else each would begin when the one before it ends. 1: there was one. */
+/* Ends the thread's runs. Queued ones first: else each would start when the one before it ends. 1: there was one. */
 static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
                                   struct upp_err *err)
 {
@@ -291,7 +290,7 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
     return r < 0 ? r : n > 0;
 }
 
-/* Of the thread and all below it. */
+/* Ends the runs of the thread and its sub-threads. */
 static WEFT_SUSPENDS int end_all(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
                                  struct upp_err *err)
 {
@@ -317,7 +316,7 @@ int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o, const struct
         else if (r >= 0)
             r = wl_thread_delete(e->store, o, t, err);
         if (r == -UPP_EBUSY && erase)
-            break; /* another thread's, perhaps: it is not ours to end */
+            break; /* perhaps another thread's run, which is not ours to end */
     }
     return r;
 }

@@ -1,7 +1,7 @@
-/* run/draft.c — from what a run did to one committed row.
+/* run/draft.c — commits what a run did as one row.
  *
- * Everything a commit point says is gathered in the run's draft and written as one row. The lane makes commits of a
- * tree one after the other, and gives events their numbers in that order.
+ * The run's draft collects everything of a commit point, which is written as one row. The commit lock puts the commits
+ * of a tree in order, and events are numbered in that order.
  */
 #include "base/crash.h"
 #include "base/hooks.h"
@@ -57,10 +57,10 @@ int64_t wr_now(struct wr_run *run)
 
 /* ---- Flushing -------------------------------------------------------------------------------------------- */
 
-/* What a flush works with. */
+/* The data of one flush. */
 struct flush {
     struct wr_run  *run;
-    struct wr_draft draft; /* taken: what comes meanwhile goes into the next row */
+    struct wr_draft draft; /* taken from the run: what comes meanwhile goes into the next row */
     int64_t         time_ms;
     struct wm_row   row;
     struct wb_buf   state, body;
@@ -80,8 +80,8 @@ static uint64_t events_of(const struct wr_draft *d)
     return d->records.n + (d->open && !d->lost ? d->open->tape.events : 0);
 }
 
-/* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
-static bool give_back(struct flush *f)
+/* Nothing was written: puts the draft back, before what came since. False: no memory even for that. */
+static bool put_back(struct flush *f)
 {
     struct wr_draft *now = &f->run->draft;
     bool             ok  = true;
@@ -95,8 +95,8 @@ static bool give_back(struct flush *f)
     return ok;
 }
 
-/* What was taken back, where it is not too much, and stands where it was said. */
-static void put_lost(struct flush *f)
+/* Adds a void attempt to the row, if it is not too large and still has the number and index it was streamed with. */
+static void add_void_attempt(struct flush *f)
 {
     struct wr_open *o    = f->draft.open;
     size_t          text = o->tape.out.n;
@@ -124,11 +124,11 @@ static int make_row(struct flush *f, struct upp_err *err)
                                           .records   = f->draft.records.p,
                                           .n_records = f->draft.records.n,
                                           .agent     = wr_agent_now(run)};
-    for (size_t i = 0; i < f->row.n_records; i++) /* the entries have come to rest */
+    for (size_t i = 0; i < f->row.n_records; i++) /* the entries do not move any more */
         if (wm_has_entry(f->row.records[i].kind))
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
     if (f->draft.lost)
-        put_lost(f);
+        add_void_attempt(f);
     else if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);
     if (!events_of(&f->draft))
@@ -140,7 +140,7 @@ static int make_row(struct flush *f, struct upp_err *err)
     return r;
 }
 
-static int keep_row(struct flush *f, struct upp_err *err)
+static int cache_row(struct flush *f, struct upp_err *err)
 {
     struct wr_tree       *t = f->run->tree;
     struct wr_cached_row *k = wb_alloc(sizeof *k + f->body.n + f->row.tape.n);
@@ -156,9 +156,9 @@ static int keep_row(struct flush *f, struct upp_err *err)
     memcpy(bytes, f->body.p, f->body.n);
     if (f->row.tape.n)
         memcpy(bytes + f->body.n, f->row.tape.p, f->row.tape.n);
-    wb_list_push(&t->kept, &k->link);
-    t->n_kept++;
-    t->kept_bytes += k->body.n + k->tape.n;
+    wb_list_push(&t->cached, &k->link);
+    t->n_cached++;
+    t->cached_bytes += k->body.n + k->tape.n;
     return 0;
 }
 
@@ -187,7 +187,7 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
     struct wl_change changes[WR_MORE + 1];
     size_t           n    = 0;
     bool             ends = false;
-    for (size_t i = 0; more && i < more->n; i++) { /* the node comes before what stands in it */
+    for (size_t i = 0; more && i < more->n; i++) { /* the node comes before its rows */
         changes[n++] = more->changes[i];
         ends |= more->changes[i].kind == WL_SET_RUN;
     }
@@ -201,8 +201,8 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
     return r;
 }
 
-/* The row is committed: what follows from it in memory. */
-static void settle(struct wr_run *run, const struct wr_draft *d, int64_t time_ms)
+/* Updates run and tree in memory after the commit of a row. */
+static void after_commit(struct wr_run *run, const struct wr_draft *d, int64_t time_ms)
 {
     struct wr_tree *t = run->tree;
     uint32_t        n = (uint32_t)d->entries.n;
@@ -230,23 +230,23 @@ static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, 
     if (r >= 0)
         r = wm_row_write(&f->row, &f->body, err);
     if (r >= 0 && watched)
-        r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
+        r = cache_row(f, err); /* before the commit: after it nothing may fail */
     if (r < 0)
         return r;
     if (f->run->engine->store)
         r = commit(f, more, err);
     if (r < 0 && watched) {
-        struct wr_cached_row *k = wb_item(t->kept.prev, struct wr_cached_row, link);
+        struct wr_cached_row *k = wb_item(t->cached.prev, struct wr_cached_row, link);
         wb_unlink(&k->link);
-        t->n_kept--;
-        t->kept_bytes -= k->body.n + k->tape.n;
+        t->n_cached--;
+        t->cached_bytes -= k->body.n + k->tape.n;
         wb_free(k);
     }
     return r;
 }
 
-/* The lists are used again for the next row. */
-static void keep_room(struct wr_run *run, struct wr_draft *old)
+/* Reuses the lists for the next row. */
+static void reuse_lists(struct wr_run *run, struct wr_draft *old)
 {
     struct wr_draft *now = &run->draft;
     if (!now->entries.cap) {
@@ -261,7 +261,7 @@ static void keep_room(struct wr_run *run, struct wr_draft *old)
         wb_vec_done(&old->records);
 }
 
-/* For the store, for readers, or for both. */
+/* Writes the row for the store, for readers, or for both. */
 static WEFT_SUSPENDS int flush(struct wr_run *run, const struct wr_more *more, bool watched, struct upp_err *err)
 {
     struct flush f;
@@ -270,18 +270,18 @@ static WEFT_SUSPENDS int flush(struct wr_run *run, const struct wr_more *more, b
     wb_buf_done(&f.state);
     wb_buf_done(&f.body);
     if (r >= 0) {
-        settle(run, &f.draft, f.time_ms);
-        keep_room(run, &f.draft);
-    } else if (!give_back(&f) || r == -UPP_ESTORE)
-        run->tree->failed = r; /* the store has what was committed: a later recovery goes on from there */
+        after_commit(run, &f.draft, f.time_ms);
+        reuse_lists(run, &f.draft);
+    } else if (!put_back(&f) || r == -UPP_ESTORE)
+        run->tree->failed = r; /* recovery continues from what the store has */
     return r;
 }
 
-/* Nobody has the row: there is nothing to write, and nobody to wait for. */
-static void let_go(struct wr_run *run)
+/* Nobody needs the row: there is nothing to write, and nobody to wait for. */
+static void skip_row(struct wr_run *run)
 {
     struct wr_draft *d = &run->draft;
-    settle(run, d, run->time_ms);
+    after_commit(run, d, run->time_ms);
     d->entries.n = d->records.n = d->observed = 0;
     d->open                                   = NULL;
     d->state = d->must_sync = d->lost = false;
@@ -294,7 +294,7 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
     uint64_t        turn = run->draft.turn;
     int             r    = 0;
     wr_commit_lock_take(t);
-    if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
+    if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* another flush committed it */
         wr_commit_lock_leave(t);
         return 0;
     }
@@ -305,7 +305,7 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
     else if (run->engine->store || watched)
         r = flush(run, more, watched, err);
     else
-        let_go(run);
+        skip_row(run);
     if (r >= 0) {
         wr_cache_trim(t);
         wr_tree_wake(t);

@@ -6,25 +6,25 @@
 #include "run/engine.h"
 
 enum {
-    WR_LOST_BYTES = 1 << 20, /* of what an attempt said that is void: more of it is not kept for readers */
+    WR_LOST_BYTES = 1 << 20, /* of a void attempt's output: more is not stored for readers */
 };
 
 struct wr_open;
 struct wr_run;
 
-/* The row that is not committed yet. Texts live in the run's memory. */
+/* Texts live in the run's memory. */
 struct wr_draft {
     WB_VEC(struct wm_entry) entries;
     WB_VEC(struct wm_event) records;
-    struct wr_open *open;     /* whose message is the first entry: its tape goes with the row */
-    bool            lost;     /* it is none: it was taken back, and the first record is VOID */
-    size_t          observed; /* records that middleware has been told of */
+    struct wr_open *open;     /* its message is the first entry, and its tape goes with the row */
+    bool            lost;     /* `open` is a void attempt, not an entry; the first record is VOID */
+    size_t          observed; /* records already reported to middleware */
     bool            state;    /* write the run's state */
     bool            must_sync;
-    uint64_t        turn; /* counts flushes: whose content went with which */
+    uint64_t        turn; /* counts flushes, to see whether another flush committed the content */
 };
 
-/* Changes beside the row, for one flush. */
+/* Changes that one flush commits together with the row. */
 enum { WR_MORE = 8 };
 struct wr_more {
     const struct wl_change *changes; /* at most WR_MORE */
@@ -36,9 +36,9 @@ struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_er
 struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err);
 bool             wr_draft_empty(const struct wr_run *run);
 
-/* Commits the draft as one row, with these other changes. Takes the lane. */
+/* Commits the draft as one row, together with these changes. Takes the commit lock. */
 WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err) UPP_MUST_CHECK;
 
-int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
+int64_t wr_now(struct wr_run *run); /* max(now, time of the newest entry) */
 
 #endif

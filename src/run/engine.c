@@ -56,7 +56,7 @@ void wr_engine_close(struct wr_engine *e)
             if (t->run)
                 wr_run_free(WB_TAKE(t->run));
         }
-    wb_vec_done(&e->troubled);
+    wb_vec_done(&e->failed_runs);
     wr_pools_done(&e->pools);
     upp_http_free(e->http);
     wb_free(e);

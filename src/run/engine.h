@@ -1,7 +1,7 @@
-/* run/engine.h — runs that cannot be lost: start, cancel, answer, read, recover.
+/* run/engine.h — durable runs: start, cancel, answer, read, recover.
  *
- * An engine lives on one loop, over one store (or none). A run is a fiber while it works, and rows of the log at all
- * times; what it says goes out through readers. Everything here is called on fibers of the engine's loop.
+ * An engine works on one loop, with one store (or none). A run is a fiber while it works, and rows of the log at all
+ * times; readers deliver its events. Call everything here on fibers of the engine's loop.
  *
  * Commit points, and no others: C1 input and run row, before wr_start returns; C2 the finished message with its tape
  * and the start of its tools, before any of them starts; C3 each result; C4 the end of a step, in one row with the last
@@ -19,9 +19,9 @@ struct wr_engine;
 
 struct wr_engine_opts {
     uint32_t         size;
-    struct wl_store *store; /* NULL: runs live in memory alone, and only as long as somebody has them */
+    struct wl_store *store; /* NULL: runs exist only in memory, while somebody refers to them */
 
-    /* The definition of an agent that is now in force, or NULL. It must stay as it is while runs use it. */
+    /* Returns the current definition of an agent, or NULL. It must not change while runs use it. */
     const struct wr_agent_def *(*agent)(void *arg, struct upp_str name);
     void *arg;
 
@@ -36,15 +36,15 @@ struct wr_engine_opts {
 int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, struct wr_engine **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Stops the work of all runs without ending them: they go on when an engine recovers them. All readers are closed, and
- * nobody else is in a call of this engine. */
+/* Stops all runs without ending them: they continue when an engine recovers them. The caller has closed all readers,
+ * and nobody else is in a call of this engine. */
 WEFT_SUSPENDS void wr_engine_close(struct wr_engine *e);
 
-/* Takes up every run of the store that has not ended. Once, before anything is started. */
+/* Recovers every run of the store that has not ended; *ret: how many. Call it once, before anything is started. */
 WEFT_SUSPENDS int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The one run of a thread that was cut short goes on, and wr_join gives its turn. -UPP_ENOTFOUND: none was. -UPP_EBUSY:
- * it works already. */
+/* Resumes the interrupted run of a thread; wr_join returns its turn. -UPP_ENOTFOUND: there is none. -UPP_EBUSY: it
+ * works already. */
 struct wr_watch;
 struct wr_started;
 WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
@@ -52,42 +52,49 @@ WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struc
 
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
-/* The agent of this name that is now in force, or NULL. No text: the default agent. */
+/* The current definition of the agent of this name, or NULL. Empty: the default agent. */
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 
-/* Who follows a run from within. */
+/* Observes a run, on the run's own fiber. */
 struct wr_watch {
     void *arg;
-    /* After the commit of each step but the last one, before anything else is decided. One that fails fails the run. */
+    /* Called after the commit of each step but the last, before hooks and budgets decide about the next. A failure
+     * fails the run. */
     WEFT_SUSPENDS int (*stepped)(void *arg, struct weft_run *run, struct upp_err *err);
 };
-const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its tree; NULL: nobody */
+const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its tree; NULL: none */
 
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
-    struct wl_owner           owner;
-    struct wb_uuid            thread; /* all zero: a new one */
-    struct upp_str            agent;
-    const struct upp_message *input;             /* NULL: the path ends with what shall be answered. Results: `who` is
-                                                  * the agent that made the calls */
-    uint64_t head;                               /* with `at`: the thread's head */
-    uint32_t at;                                 /* not 0: the run stands in the place of the head's last entry, which
-                                                  * is number `at`, on a branch. -UPP_EREFUSED: the thread has gone on */
-    struct upp_str                   who;        /* the user by name; no text: not said */
-    struct upp_str                   options;    /* JSON, kept with the run */
+    struct wl_owner owner;
+    struct wb_uuid  thread; /* all zero: a new one */
+    struct upp_str  agent;
+
+    /* NULL: the end of the path is to be answered. Tool results: `who` is the agent that made the calls. */
+    const struct upp_message *input;
+
+    /* at not 0: the run replaces the last entry of `head`, the thread's head, on a branch; that entry is number `at`.
+     * -UPP_EREFUSED: the thread has changed since. */
+    uint64_t head;
+    uint32_t at;
+
+    struct upp_str                   who;        /* the user's name; empty: unknown */
+    struct upp_str                   options;    /* JSON, stored with the run */
     uint8_t                          on_busy;    /* enum wr_busy; 0: WR_REJECT */
     uint8_t                          durability; /* 0: the engine's */
-    struct upp_str                   route, key; /* Idempotency-Key; no text: none */
+    struct upp_str                   route, key; /* Idempotency-Key; NULL: none */
     const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
-    const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
+    const struct upp_message *const *history;    /* before the input, only without a store; borrowed until it ends */
     size_t                           n_history;
     bool                             wants_turn; /* wr_join will be called */
-    const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: nobody */
-    bool                             here;       /* the calling fiber works on it and does nothing else in its life: who
-                                                  * cancels the run cancels that. Not where there is a store */
+    const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: none */
+
+    /* The run works on the calling fiber, which does nothing else in its life: cancelling the run cancels that fiber.
+     * Only without a store. */
+    bool here;
 };
 
 struct wr_started {
@@ -103,13 +110,13 @@ struct wr_started {
 WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* Waits for the run: what it came to, and its turn, which is the caller's from then on; NULL: nothing was said.
- * -UPP_EWAIT: it waits for an answer from outside. -UPP_ECANCELED with a turn: it was cancelled. */
+/* Waits for the run and returns its result and its turn, which the caller then owns; NULL: no output. -UPP_EWAIT: the
+ * run waits for answers. -UPP_ECANCELED with a turn: it was cancelled. */
 WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
-bool wr_over(const struct wr_tree *t); /* wr_join need not wait: what it says is the run's, not the wait's */
-void wr_leave(struct wr_tree *t);      /* NULL is fine */
+bool              wr_over(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
+void              wr_leave(struct wr_tree *t);      /* accepts NULL */
 
-/* ---- Looking, cancelling, answering ---------------------------------------------------------------------- */
+/* ---- Getting, cancelling, answering ----------------------------------------------------------------------- */
 
 struct wr_look {
     struct wm_run            run;
@@ -119,30 +126,31 @@ struct wr_look {
 WEFT_SUSPENDS int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_arena *a,
                          struct wr_look *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A durable request, idempotent. -UPP_EREFUSED: it has ended (err says how). */
+/* Durable and idempotent. -UPP_EREFUSED: the run has ended (err says how). */
 WEFT_SUSPENDS int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                             struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_answer {
     struct upp_str call;
-    struct upp_str result; /* a JSON value; no text: it is an approval */
+    struct upp_str result; /* a JSON value; NULL: this is an approval */
     bool           is_error;
-    bool           approved; /* where result is no text */
+    bool           approved; /* if result is NULL */
 };
 
-/* Results and approvals for open calls of a run tree. All or none: -UPP_EINVALID names a call that is not open.
- * The run goes on when nothing is open any more. */
+/* Results and approvals for pending calls of a run tree. All or none: -UPP_EINVALID names a call that is not pending.
+ * The run resumes when no call is pending any more. */
 WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                             const struct wr_answer *answers, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Waits until the run has ended or waits for answers: its status. */
+/* Waits until the run has ended or waits for answers, and returns its status. */
 WEFT_SUSPENDS int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, uint8_t *status,
                           struct upp_err *err) UPP_MUST_CHECK;
 
-/* Ends what runs on the thread and below it, waits for that, and deletes them (log/change.h). With `erase` also what
- * the tree says, and what other threads lose by that: -UPP_EBUSY where a run of one of those is under way. */
+/* Ends the runs of the thread and its sub-threads, waits for their end, and deletes the threads (log/change.h). With
+ * `erase` also erases what the tree contains; *lost are other threads that shared it. -UPP_EBUSY: one of those has a
+ * run in progress. */
 struct wr_erase {
-    struct wb_arena *memory; /* for: */
+    struct wb_arena *memory; /* of `lost` */
     struct wb_uuid  *lost;
     size_t           n;
 };
@@ -154,38 +162,38 @@ WEFT_SUSPENDS int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o
 struct wr_reader;
 
 struct wr_from {
-    uint32_t epoch;  /* of the last event had; 0: the current one */
-    uint64_t number; /* the last event had; 0: from the beginning */
-    uint32_t part;   /* how many of its frames were had; 0: all of them */
+    uint32_t epoch;  /* of the last event received; 0: the current one */
+    uint64_t number; /* the last event received; 0: from the beginning */
+    uint32_t part;   /* how many of its frames were received; 0: all of them */
 };
 
-/* A reader of a run tree's events, from its first one on. Events up to `from` are given out too, so that an encoder
- * sees them: wr_reader_had says how much of an event was had. (A reader that comes with an older epoch and a
- * number past that epoch's last record begins with the void.) */
+/* Opens a reader of a run tree's events, from the first one on. It also returns events up to `from`, because an encoder
+ * must see them: wr_reader_had tells how much of an event the client has received. (A client with an older epoch and a
+ * number past that epoch's last record gets the void first.) */
 WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                  const struct wr_from *from, struct wr_reader **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 void              wr_reader_close(struct wr_reader *r);
 void              wr_reader_closep(struct wr_reader **r);
 
-/* The next event, waiting for it. 1: *ev is set, borrowed until the next call or wait. 0: the run has ended, or it
- * waits and `to_wait` is set: there is nothing more to read now. */
+/* Waits for the next event. 1: *ev is set, borrowed until the next call or suspension. 0: the run has ended, or it
+ * waits for answers and `to_wait` is set. */
 WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_event *ev,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same without waiting for what has not happened yet (it may wait for the store): -UPP_EBUSY. Then `wake` is called
+/* The same without waiting for future events (it may wait for the store): -UPP_EBUSY. The engine then calls `wake`
  * once, on the loop, when there is more; it must not suspend. */
 WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_event *ev, void (*wake)(void *arg),
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
-/* How many frames of an event were had before. 0: none. WR_HAD: all, however many it makes. */
+/* How many frames of an event the client has received. 0: none. WR_HAD: all, however many there are. */
 #define WR_HAD UINT32_MAX
 uint32_t wr_reader_had(const struct wr_reader *r, const struct wm_event *ev);
 
-/* ---- Who called whom ---------------------------------------------------------------------------------------- */
+/* ---- Call tree ----------------------------------------------------------------------------------------------- */
 
-/* The tree of calls below a run, as one JSON object (docs/runs.md): each run with its ids, its parent's, what it was
- * asked, when, how it ended, and what it used itself and with all below it. -UPP_ENOTFOUND, -UPP_ELIMIT: too many. */
+/* Writes the call tree below a run as one JSON object (docs/runs.md): each run with its ids, its parent's ids, input,
+ * times, status, own usage and total usage. -UPP_ENOTFOUND. -UPP_ELIMIT: too many runs. */
 WEFT_SUSPENDS int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_buf *out,
                            struct upp_err *err) UPP_MUST_CHECK;
 

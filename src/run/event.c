@@ -1,10 +1,10 @@
-/* run/event.c — system events: something happened on a thread that no model said and none is told. */
+/* run/event.c — system events: something that happened on a thread; no model writes or receives them. */
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "run/event.h"
 
-enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64, NOTED = 65536 };
+enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, HELD = 64, NOTED = 65536 };
 
 static void write_targets(struct wj_writer *w, const struct weft_system_event *ev)
 {
@@ -49,11 +49,11 @@ int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err)
     return upp_fail(err, run->noted.n >= NOTED ? UPP_ELIMIT : UPP_ENOMEM, "no room for an event");
 }
 
-/* While a message is being said nothing may come before it: its id has its place. */
+/* While a message is streaming nothing may come before it: its id encodes its position. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     if (run->asking)
-        return wb_vec_push(&run->later, json, LATER) ? 0 : upp_fail(err, UPP_ELIMIT, "too many events at once");
+        return wb_vec_push(&run->held_events, json, HELD) ? 0 : upp_fail(err, UPP_ELIMIT, "too many events at once");
     struct wm_entry *e  = wr_draft_entry(run, err);
     struct wm_event *ev = e ? wr_draft_record(run, WM_SYSTEM, err) : NULL;
     if (!ev) {
@@ -70,17 +70,17 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 int wr_events_due(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
-    if (!run->later.n)
+    if (!run->held_events.n)
         return 0;
-    for (size_t i = 0; r >= 0 && i < run->later.n; i++)
-        r = wr_event_add(run, run->later.p[i], err);
-    run->later.n = 0;
+    for (size_t i = 0; r >= 0 && i < run->held_events.n; i++)
+        r = wr_event_add(run, run->held_events.p[i], err);
+    run->held_events.n = 0;
     return r;
 }
 
 int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, struct upp_err *err)
 {
-    struct wr_run           *run  = wr_of(pub)->beside ? wr_of(pub)->beside : wr_of(pub);
+    struct wr_run           *run  = wr_of(pub)->hook_branch ? wr_of(pub)->hook_branch : wr_of(pub);
     struct weft_system_event from = *ev;
     struct upp_str           json;
     if (!ev->type.n)
@@ -97,7 +97,7 @@ int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, str
 
 /* ---- Grants ---------------------------------------------------------------------------------------------- */
 
-/* For each tool and each agent that the event names. */
+/* One grant per agent that the event names, or one for all. */
 static int note_tool(struct wr_run *run, struct wr_grant g, yyjson_val *targets, struct upp_err *err)
 {
     size_t n = targets ? yyjson_arr_size(targets) : 1;

@@ -1,6 +1,5 @@
-/* run/execution.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay
- * whole.
- */
+/* run/execution.c — executes a run and ends it: completed, failed, cancelled; with the repairs that keep its thread
+ * well-formed. */
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -23,19 +22,19 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
-    /* Taken up between two steps: had the hook said that it is enough? */
-    bool between             = run->pub.state.step && !run->step.dirty && !run->journal.said.n && !run->journal.calls.n;
-    int  r                   = between && !run->handoff.turn_begins ? wr_enough(run, true, err) : 0;
+    /* Resumed between two steps: had the hook `stop` ended it? */
+    bool between = run->pub.state.step && !run->step.dirty && !run->journal.replies.n && !run->journal.calls.n;
+    int  r       = between && !run->handoff.turn_begins ? wr_enough(run, true, err) : 0;
     run->handoff.turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
-    const struct weft_strategy *s    = run->def->strategy;
-    bool                        told = s->stream && !wb_list_empty(&run->tree->readers);
-    uint64_t                    left = wr_budget_ms(run);
+    const struct weft_strategy *s      = run->def->strategy;
+    bool                        stream = s->stream && !wb_list_empty(&run->tree->readers);
+    uint64_t                    left   = wr_budget_ms(run);
     if (left == UINT64_MAX)
-        return told ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
+        return stream ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
     WEFT_DEADLINE(left);
-    return told ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
+    return stream ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
 }
 
 int wr_execute(struct wr_run *run, struct upp_err *err)
@@ -53,8 +52,8 @@ int wr_execute(struct wr_run *run, struct upp_err *err)
 
 /* ---- Repairs ---------------------------------------------------------------------------------------------- */
 
-/* The result that stands for one that will never come. */
-static struct upp_str stand_in(const struct wr_call *c, bool canceled, bool goes_on, uint8_t *outcome)
+/* The substitute for a result that will never come. */
+static struct upp_str substitute_result(const struct wr_call *c, bool canceled, bool goes_on, uint8_t *outcome)
 {
     if (c && c->state == WR_CALL_STARTED) {
         *outcome = WM_UNKNOWN;
@@ -76,7 +75,7 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     if (c->state == WR_CALL_ENDED)
         return 0;
     uint8_t          outcome;
-    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, goes_on, &outcome));
+    struct upp_str   json = wr_json_text(run, substitute_result(c, canceled, goes_on, &outcome));
     struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return upp_fail(err, UPP_ENOMEM, "no memory for a repair");
@@ -90,8 +89,8 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     return wr_spent(run, c, ev, err);
 }
 
-/* The run goes on: its model is told too. */
-static int show_repair(struct wr_run *run, const struct wm_entry *e, struct upp_err *err)
+/* The run continues: its model receives the repair too. */
+static int add_repair_to_path(struct wr_run *run, const struct wm_entry *e, struct upp_err *err)
 {
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
     struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, e->n_refs);
@@ -104,7 +103,7 @@ static int show_repair(struct wr_run *run, const struct wm_entry *e, struct upp_
                                               .id       = c->id,
                                               .name     = c->name,
                                               .text     = c->result};
-        c->shown          = true;
+        c->on_path        = true;
     }
     *m         = e->message;
     m->parts   = parts;
@@ -112,17 +111,17 @@ static int show_repair(struct wr_run *run, const struct wm_entry *e, struct upp_
     return wr_mine_add(run, m, err);
 }
 
-/* Every call of a message that was said has one result after it. */
-static int repair_message(struct wr_run *run, const struct wr_journal_reply *said, bool canceled, bool goes_on,
+/* Adds one result for every call of the message that has none. */
+static int repair_message(struct wr_run *run, const struct wr_journal_reply *journaled, bool canceled, bool goes_on,
                           struct upp_err *err)
 {
     size_t          n    = 0;
-    struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, said->reply.n_calls);
+    struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, journaled->reply.n_calls);
     if (!refs)
         return wb_arena_check(&run->memory, err);
-    for (const struct upp_part *p = NULL; (p = upp_part_next(said->reply.message, p, UPP_PARTS_CALLS));) {
+    for (const struct upp_part *p = NULL; (p = upp_part_next(journaled->reply.message, p, UPP_PARTS_CALLS));) {
         const struct wr_call *c = p->cut ? NULL : wr_call_find(run, p->id);
-        if (p->cut || (c && c->shown))
+        if (p->cut || (c && c->on_path))
             continue;
         int r = repair_call(run, p, canceled, goes_on, err);
         if (r < 0)
@@ -138,22 +137,22 @@ static int repair_message(struct wr_run *run, const struct wr_journal_reply *sai
     e->message.role = UPP_ROLE_TOOL;
     e->refs         = refs;
     e->n_refs       = n;
-    return goes_on ? show_repair(run, e, err) : 0;
+    return goes_on ? add_repair_to_path(run, e, err) : 0;
 }
 
 static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_err *err)
 {
     int r = 0;
-    if (!run->journal.said.n)
+    if (!run->journal.replies.n)
         return 0;
-    for (size_t i = 0; r >= 0 && i < run->journal.said.n; i++)
-        r = run->journal.said.p[i]->reply.n_calls && !run->journal.said.p[i]->answered
-                ? repair_message(run, run->journal.said.p[i], canceled, goes_on, err)
+    for (size_t i = 0; r >= 0 && i < run->journal.replies.n; i++)
+        r = run->journal.replies.p[i]->reply.n_calls && !run->journal.replies.p[i]->answered
+                ? repair_message(run, run->journal.replies.p[i], canceled, goes_on, err)
                 : 0;
     return r;
 }
 
-/* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
+/* Ends the calls of branches (run/branch.c), which are in no message. Their runs have ended before. */
 static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct upp_err *err)
 {
     for (size_t i = 0; i < run->journal.calls.n; i++) {
@@ -177,7 +176,7 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
     if (run->branch && !run->step.dirty)
-        return 0; /* its step has ended, and had its repairs then */
+        return 0; /* its step has ended, with its repairs */
     int r = repair(run, canceled, false, err);
     return r < 0 || !run->journal.calls.n ? r : repair_branches(run, err);
 }
@@ -200,7 +199,7 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
     return s;
 }
 
-/* Which limit cut it short; NULL: none, it had nothing more to do. ReAct notes in the state that it stopped. */
+/* The limit that cut the run short; NULL: none, it had nothing more to do. ReAct notes its limit in the metadata. */
 static const char *limit_of(struct wr_run *run)
 {
     yyjson_val *v = NULL, *reached;
@@ -223,7 +222,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     ev->status = status;
     ev->step   = run->pub.state.step;
     ev->usage  = run->pub.state.usage;
-    run->draft.state |= run->handoff.passing.to.n > 0; /* a branch: its run passes it on */
+    run->draft.state |= run->handoff.passing.to.n > 0; /* of a branch: its run hands over */
     if (status == WM_FAILED || status == WM_EXPIRED) {
         ev->text = error_json(run, why);
         if (!ev->text.p)
@@ -257,7 +256,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
                                {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}},
                                {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("end.before");
-    r = wr_flush(run, &(struct wr_more){last, row.depth ? 2 : 3}, err); /* threads of children are in no list */
+    r = wr_flush(run, &(struct wr_more){last, row.depth ? 2 : 3}, err); /* threads of children are not listed */
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
@@ -268,7 +267,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
-        if (!run->row.depth && run->engine->troubled.n)
+        if (!run->row.depth && run->engine->failed_runs.n)
             wr_failed_run_over(run->engine, run->row.id);
     }
     return r;
@@ -283,13 +282,13 @@ static uint8_t status_of(const struct wr_run *run, int result)
     return result >= 0 ? WM_COMPLETED : WM_FAILED;
 }
 
-/* Whoever waits for the turn gets it, or what there is of it. */
-static void hand_over(struct wr_run *run, int result, const struct upp_err *why)
+/* Gives the turn, or what there is of it, to the caller of wr_join. */
+static void deliver_turn(struct wr_run *run, int result, const struct upp_err *why)
 {
     struct wr_outcome *o = run->row.depth ? NULL : run->tree->outcome;
-    if (!o || o->told)
+    if (!o || o->set)
         return;
-    o->told   = true;
+    o->set    = true;
     o->result = result;
     if (result < 0)
         o->why = *why;
@@ -307,24 +306,24 @@ static void hand_over(struct wr_run *run, int result, const struct upp_err *why)
 int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
     WEFT_SHIELD(WR_END_MS);
-    wr_row_claim(run); /* a cancel that came before counts; one that comes now finds a run that has ended */
+    wr_row_claim(run); /* an earlier cancel counts; a later one finds a run that has ended */
     uint8_t status = status_of(run, result);
     int     r      = 0;
     if (status != WM_COMPLETED && (r = wr_children_end(run, result, why, err)) < 0)
         return r;
     r = end_run(run, status, why, err);
     if (r >= 0)
-        hand_over(run, status == WM_CANCELED ? -UPP_ECANCELED : result, why);
+        deliver_turn(run, status == WM_CANCELED ? -UPP_ECANCELED : result, why);
     return r;
 }
 
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
-    /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
+    /* A wait is committed already. When the engine closes, or the store failed, recovery continues from the log. */
     if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
-        return wr_flush(run, NULL, err); /* results that are known; nothing that was said half */
+        return wr_flush(run, NULL, err); /* known results, but no partial message */
     if (result == -UPP_EWAIT)
-        hand_over(run, result, why);
+        deliver_turn(run, result, why);
     if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
         return 0;
     return wr_end(run, result, why, err);
@@ -410,7 +409,7 @@ static int may_work(const struct wr_engine *e, struct upp_err *err)
     return 0;
 }
 
-static void works(struct wr_run *run)
+static void mark_working(struct wr_run *run)
 {
     run->engine->working++;
     run->tree->run = run;
@@ -424,7 +423,7 @@ int wr_launch(struct wr_run *run, struct upp_err *err)
         r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
     if (r < 0)
         return r;
-    works(run);
+    mark_working(run);
     return 0;
 }
 
@@ -433,7 +432,7 @@ int wr_launch_here(struct wr_run *run, struct upp_err *err)
     int r = may_work(run->engine, err);
     if (r < 0)
         return r;
-    works(run);
+    mark_working(run);
     run->gate = WR_GO;
     return 0;
 }
@@ -442,7 +441,7 @@ void wr_work_here(struct wr_run *run)
 {
     struct upp_err err;
     int            r = root_main(run, &err);
-    (void)r; /* the tree knows that it failed */
+    (void)r; /* the tree has the error */
 }
 
 void wr_go(struct wr_run *run, bool committed)

@@ -1,8 +1,8 @@
-/* run/handoff.c — one agent passes the thread to another, within one run.
+/* run/handoff.c — one agent hands over the thread to another, within one run.
  *
- * The wish is part of the state from the next commit on; when its step has ended one row holds the event, the boundary
- * between the two turns, what the other agent is asked, and a state in which the run is the other agent's. So a crash
- * finds the run before or after, never between.
+ * The request is part of the state from the next commit on. When its step has ended, one row holds the event, the
+ * boundary between the two turns, the prompt of the other agent, and a state that names the other agent. So after a
+ * crash the run is before or after the handoff, never between.
  */
 #include <ctype.h>
 
@@ -26,10 +26,10 @@ struct upp_str wr_agent_now(const struct wr_run *run)
     return run->def && !wb_str_eq(run->def->name, run->row.agent) ? run->def->name : (struct upp_str){0};
 }
 
-/* ---- The wish -------------------------------------------------------------------------------------------- */
+/* ---- The request ----------------------------------------------------------------------------------------- */
 
-static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, struct upp_str message,
-                struct upp_err *err)
+static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str reason, struct upp_str message,
+                           struct upp_err *err)
 {
     if (run->handoff.n >= HANDOFFS)
         return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
@@ -38,14 +38,14 @@ static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, st
     run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
                                                .reason  = wb_arena_dup(&run->memory, reason),
                                                .message = wb_arena_dup(&run->memory, message)};
-    run->draft.state     = true; /* its step may say more before it ends */
+    run->draft.state     = true; /* its step may commit more before it ends */
     return wb_arena_check(&run->memory, err);
 }
 
 int weft_run_handoff(struct weft_run *pub, const struct weft_handoff_to *to, struct upp_err *err)
 {
-    struct wr_run *run = wr_of(pub)->beside ? wr_of(pub)->beside : wr_of(pub);
-    return want(run, to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
+    struct wr_run *run = wr_of(pub)->hook_branch ? wr_of(pub)->hook_branch : wr_of(pub);
+    return request_handoff(run, to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
 }
 
 static struct upp_str prompt_for(const struct wr_run *run, struct upp_str agent)
@@ -60,10 +60,11 @@ int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_
 {
     yyjson_val *v = NULL;
     if (wj_read(&run->memory, arguments, NULL, &v, NULL) < 0)
-        v = NULL; /* without arguments it is a handoff all the same */
+        v = NULL; /* a handoff needs no arguments */
     struct upp_str reason = wj_text_at(v, "reason"), message = wj_text_at(v, "message");
-    return want(run, tool->agent,
-                reason.n ? reason : UPP_STR("tool_call"), message.n ? message : prompt_for(run, tool->agent), err);
+    return request_handoff(run, tool->agent,
+                           reason.n ? reason
+                                    : UPP_STR("tool_call"), message.n ? message : prompt_for(run, tool->agent), err);
 }
 
 int wr_handoff_call(struct wr_run *run, const struct wr_tool *tool, struct upp_call *call, struct upp_value *ret,
@@ -73,8 +74,8 @@ int wr_handoff_call(struct wr_run *run, const struct wr_tool *tool, struct upp_c
     return r < 0 ? r : upp_value_printf(ret, err, "%.*s goes on from here", UPP_FMT(tool->agent));
 }
 
-/* Is a name spoken in the text, as words of their own? */
-static bool speaks_of(struct upp_str text, struct upp_str name)
+/* Does the text contain the name, as whole words? */
+static bool mentions(struct upp_str text, struct upp_str name)
 {
     for (size_t i = 0; name.n && i + name.n <= text.n; i++) {
         if (memcmp(text.p + i, name.p, name.n) != 0)
@@ -87,8 +88,8 @@ static bool speaks_of(struct upp_str text, struct upp_str name)
     return false;
 }
 
-/* A name that is spoken does no more than a call of the tool would. */
-static bool may_pass(const struct wr_run *run, struct upp_str to)
+/* A mention may do no more than a call of the handoff tool. */
+static bool may_hand_over(const struct wr_run *run, struct upp_str to)
 {
     for (size_t i = 0; i < run->def->n_tools; i++) {
         const struct wr_tool *t = &run->def->tools[i];
@@ -98,7 +99,7 @@ static bool may_pass(const struct wr_run *run, struct upp_str to)
     return true;
 }
 
-/* The last answer names somebody who listens. */
+/* Requests a handoff if the last answer mentions an agent with on_mention. */
 static int by_mention(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_message *m = run->mine.n ? run->mine.p[run->mine.n - 1] : NULL;
@@ -107,13 +108,13 @@ static int by_mention(struct wr_run *run, struct upp_err *err)
     for (size_t i = 0; i < run->def->n_handoffs; i++) {
         const struct wr_handoff *h = &run->def->handoffs[i];
         for (const struct upp_part *p = NULL; h->on_mention && (p = upp_part_next(m, p, 1u << UPP_PART_TEXT));)
-            if (speaks_of(p->text, h->title) && may_pass(run, h->agent))
-                return want(run, h->agent, UPP_STR("explicit_mention"), h->prompt, err);
+            if (mentions(p->text, h->title) && may_hand_over(run, h->agent))
+                return request_handoff(run, h->agent, UPP_STR("explicit_mention"), h->prompt, err);
     }
     return 0;
 }
 
-/* ---- Passing it on ----------------------------------------------------------------------------------------- */
+/* ---- Handing over ------------------------------------------------------------------------------------------ */
 
 static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp_str *ret, struct upp_err *err)
 {
@@ -149,7 +150,7 @@ static int draft_turn(struct wr_run *run, const struct wr_passing *p, struct upp
     return 0;
 }
 
-/* What the other agent is asked stands on the thread: a message of the user's role that the run says. */
+/* The other agent's prompt is part of the thread: a message with the role user, from the run. */
 static int draft_message(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
 {
     if (!p->message.n)
@@ -168,7 +169,7 @@ static int draft_message(struct wr_run *run, const struct wr_passing *p, struct 
     return wr_mine_add(run, m, err);
 }
 
-static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
+static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
 {
     struct wr_passing p       = run->handoff.passing;
     struct wr_speaker speaker = {.until = run->mine.n, .who = run->def->name};
@@ -184,9 +185,9 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
     run->handoff.passing    = (struct wr_passing){0};
     run->pub.state.own      = (struct upp_str){0};
     run->pub.state.plan     = (struct upp_str){0};
-    run->middleware.request = (struct upp_str){0}; /* the other agent has middleware of its own */
+    run->middleware.request = (struct upp_str){0}; /* the other agent has its own middleware */
     run->middleware.slot    = NULL;
-    run->handoff.becomes    = p.to; /* in the state of this row, though the row is still the first agent's */
+    run->handoff.becomes    = p.to; /* for the state of this row, which itself is still the first agent's */
     run->handoff.n++;
     run->draft.state = true;
     wb_crashpoint("handoff.before");
@@ -201,7 +202,7 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
 
 int wr_handoff(struct wr_run *run, struct upp_err *err)
 {
-    if (run->branch) /* it has no thread to pass on: its run does, when the branch is adopted */
+    if (run->branch) /* its run hands over, after adopting it */
         return 0;
     int r = run->handoff.passing.to.n ? 0 : by_mention(run, err);
     if (r < 0 || !run->handoff.passing.to.n)
@@ -212,12 +213,12 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
             r = wr_flush(run, NULL, err);
     }
     if (r >= 0)
-        r = pass_on(run, err);
+        r = hand_over(run, err);
     run->budget.done = false;
     return r < 0 ? r : 1;
 }
 
-/* ---- As another sees it ------------------------------------------------------------------------------------ */
+/* ---- Messages of other agents -------------------------------------------------------------------------------- */
 
 int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str who, const struct upp_message **ret,
                struct upp_err *err)
@@ -230,10 +231,10 @@ int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str w
     struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);
     if (!seen || !parts)
         return wb_arena_check(&run->memory, err);
-    const struct wr_agent_def *said  = wr_agent(run->engine, who);
-    struct upp_str             title = said && said->title.n ? said->title : who;
-    *seen                            = *m;
-    seen->parts                      = parts;
+    const struct wr_agent_def *author = wr_agent(run->engine, who);
+    struct upp_str             title  = author && author->title.n ? author->title : who;
+    *seen                             = *m;
+    seen->parts                       = parts;
     for (size_t i = 0; i < m->n_parts; i++) {
         parts[i] = m->parts[i];
         if (parts[i].kind == UPP_PART_TEXT)

@@ -1,4 +1,4 @@
-/* run/journal.c — a run as it stands in the log: history for the model, journal of the current step, state. */
+/* run/journal.c — loads a run from the log: history for the model, journal of the current step, state. */
 #include "base/hooks.h"
 #include "run/engine_state.h"
 #include "run/event.h"
@@ -31,7 +31,7 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
     return c;
 }
 
-/* Somebody outside was shown these arguments: they stay. */
+/* A client has seen these arguments: they must not change. */
 static int journal_pending(struct wr_run *run, const struct wm_pending *p, struct upp_err *err)
 {
     if (!wb_uuid_eq(p->run, run->row.id))
@@ -45,7 +45,7 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
     return 0;
 }
 
-/* What a child used, for whoever adopts the branch that asked it: the sum is right. */
+/* A child's usage, for the adoption of the branch that called it: only the sum is right. */
 static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_event *ev, struct upp_err *err)
 {
     if (!ev->last)
@@ -111,24 +111,23 @@ static size_t count_calls(const struct upp_message *m)
     return n;
 }
 
-static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
+static int journal_reply(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
 {
-    struct wr_journal_reply *said = wb_new(&run->memory, struct wr_journal_reply);
-    if (!said || !wb_vec_push(&run->journal.said, said, WR_CALLS))
+    struct wr_journal_reply *journaled = wb_new(&run->memory, struct wr_journal_reply);
+    if (!journaled || !wb_vec_push(&run->journal.replies, journaled, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
-    *said = (struct wr_journal_reply){
+    *journaled = (struct wr_journal_reply){
         .phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
         if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
-            said->reply.usage = row->records[i].usage;
-            said->reply.stop  = row->records[i].stop;
+            journaled->reply.usage = row->records[i].usage;
+            journaled->reply.stop  = row->records[i].stop;
         }
-    wr_usage_add(&run->step.usage, &said->reply.usage);
+    wr_usage_add(&run->step.usage, &journaled->reply.usage);
     run->voids = 0;
     return 0;
 }
 
-/* One row of the current step. Records first: a message of results refers to them. */
 static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
 {
     run->step.n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
@@ -140,14 +139,15 @@ static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm
     for (size_t i = 0; i < e->n_refs; i++) {
         struct wr_call *c = wr_call_find(run, e->refs[i]);
         if (c)
-            c->shown = true;
+            c->on_path = true;
     }
     if (e->message.role != UPP_ROLE_ASSISTANT)
         return 0;
     run->step.open = run->step.dirty = true;
-    return journal_said(run, e, row, err);
+    return journal_reply(run, e, row, err);
 }
 
+/* One row of the current step. Records first: a message of results refers to them. */
 static int journal_row(struct wr_run *run, const struct wm_row *row, struct upp_err *err)
 {
     int r = 0;
@@ -166,11 +166,11 @@ static bool ends_step(const struct wm_row *row)
     return false;
 }
 
-/* Rows of the run from its last step end on, newest first, and the newest state. */
+/* The run's rows since its last step end, newest first, and the newest state. */
 struct journal {
     WB_VEC(struct wm_row) rows;
     struct upp_str state;
-    size_t         newer;  /* of the rows, those that came after the state */
+    size_t         newer;  /* rows that came after the state */
     bool           newest; /* the newest row was seen */
 };
 
@@ -222,8 +222,8 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
     return 0;
 }
 
-/* What was said after the state was written is not counted in it, nor what children used that ended since. */
-static void count_said(struct wr_run *run, const struct wm_row *row)
+/* Adds usage that is newer than the state: of messages, and of children that ended since. */
+static void count_newer(struct wr_run *run, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev      = &row->records[i];
@@ -249,7 +249,7 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
     }
     for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
         if (i < j.newer)
-            count_said(run, &j.rows.p[i]);
+            count_newer(run, &j.rows.p[i]);
         r = journal_row(run, &j.rows.p[i], err);
     }
     wb_vec_done(&j.rows);
@@ -258,20 +258,18 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- Executions ----------------------------------------------------------------------------------------------------
  *
- * What a run that was taken up did in its earlier steps: how each call came out, by the records.
- *
- * Messages have results and nothing more. With what arguments a tool was started, whether anybody said no, how long it
- * took and in which order calls ended is in the rows of the run, which are read once for it.
+ * Of a recovered run: messages have only the results of its calls. The arguments with which a tool was started, its
+ * approval, its duration and the order in which calls ended are in the rows of the run, which are read once for it.
  */
 
 static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
 
 struct reading {
     struct wr_run *run;
-    size_t         n_ended; /* executions in their place: they come first */
+    size_t         n_ended; /* executions already in order, at the front */
 };
 
-static struct upp_execution *find(struct reading *in, struct upp_str call)
+static struct upp_execution *find_execution(struct reading *in, struct upp_str call)
 {
     for (size_t i = in->n_ended; i < in->run->executions.n; i++)
         if (wb_str_eq(in->run->executions.p[i].id, call))
@@ -279,15 +277,15 @@ static struct upp_execution *find(struct reading *in, struct upp_str call)
     return NULL;
 }
 
-static void started(struct reading *in, struct upp_execution *e, struct upp_str arguments)
+static void mark_started(struct reading *in, struct upp_execution *e, struct upp_str arguments)
 {
     if (wb_str_trim(arguments).n)
         e->arguments = wb_arena_dup(&in->run->memory, arguments);
     e->approved = UPP_APPROVED_YES;
 }
 
-/* It comes after those that ended before it. */
-static void ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
+/* Moves it behind those that ended before it. */
+static void mark_ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
 {
     struct upp_execution it = *e;
     it.duration_ms          = ev->ms;
@@ -304,19 +302,19 @@ static void take_record(struct reading *in, const struct wm_event *ev)
 {
     struct upp_execution *e = NULL;
     if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
-        e = find(in, ev->call);
+        e = find_execution(in, ev->call);
     if (e && ev->kind == WM_TOOL_STARTED)
-        started(in, e, ev->text);
+        mark_started(in, e, ev->text);
     else if (e)
-        ended(in, e, ev);
+        mark_ended(in, e, ev);
     for (size_t i = 0; ev->kind == WM_RUN && i < ev->n_pending; i++) {
         const struct wm_pending *p = &ev->pending[i];
-        e                          = wb_uuid_eq(p->run, in->run->row.id) ? find(in, p->call) : NULL;
+        e                          = wb_uuid_eq(p->run, in->run->row.id) ? find_execution(in, p->call) : NULL;
         if (!e)
             continue;
-        started(in, e, p->arguments);
+        mark_started(in, e, p->arguments);
         if (p->approval)
-            e->approved = UPP_APPROVED_UNASKED; /* its start says more */
+            e->approved = UPP_APPROVED_UNASKED; /* its start, if any, says that it was approved */
     }
 }
 
@@ -342,7 +340,7 @@ static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, b
     return wb_arena_check(&run->memory, err);
 }
 
-/* Executions of a run that was taken up, as its records have them. */
+/* Completes the executions of a recovered run from its records. */
 static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err)
 {
     struct reading  in    = {.run = run};
@@ -355,7 +353,7 @@ static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? */
+/* Does this run's model receive the entry? */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
@@ -363,15 +361,15 @@ static bool on_path(const struct wr_run *run, const struct wl_line *line)
         return false;
     if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;
-    /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
+    /* Only its run (and that run's branches) sees scaffolding, and there only the agent that wrote it. */
     return e->audience != WM_AUDIENCE_RUN ||
            ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
             (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
 }
 
-static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
+static int add_history(struct wr_run *run, const struct upp_message *m, size_t position, struct upp_err *err)
 {
-    if (!wb_vec_push(&run->places, (uint32_t)place, UINT32_MAX))
+    if (!wb_vec_push(&run->positions, (uint32_t)position, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the path");
     run->n_history++;
     return wr_path_add(run, m, err);
@@ -388,16 +386,16 @@ static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_e
     return r;
 }
 
-/* An answer needs a question before it: providers and the templates of models refuse a history that begins with one, or
- * has two in a row. Where the question was erased and is all there was, something stands for it. */
-static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n, size_t place, struct upp_err *err)
+/* An answer needs a question before it: providers and chat templates refuse a history that begins with an answer, or
+ * has two in a row. A placeholder replaces an erased question if there is no other. */
+static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n, size_t position, struct upp_err *err)
 {
     static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
-    const struct wl_line        *line = &lines[place];
+    const struct wl_line        *line = &lines[position];
     if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
         (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
         return 0;
-    size_t next = place + 1;
+    size_t next = position + 1;
     while (next < n && !on_path(run, &lines[next]))
         next++;
     if (next == n || lines[next].entry.message.role != UPP_ROLE_ASSISTANT)
@@ -410,11 +408,11 @@ static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n,
     *m         = line->entry.message;
     m->parts   = parts;
     m->n_parts = 1;
-    return add_history(run, m, place, err);
+    return add_history(run, m, position, err);
 }
 
-/* From which of its own steps on a grant holds: one that another run made, from the first. A branch has the past of its
- * run, where the step that it is part of has not ended. */
+/* After how many of the run's own steps a grant holds: one of another run at once. A branch has the history of its run,
+ * whose current step has not ended: its grants do not hold in the branch. */
 static uint32_t grant_step(const struct wr_run *run, const struct wl_line *line)
 {
     if (wb_uuid_eq(line->run, run->row.id))
@@ -431,8 +429,8 @@ static int load_event(struct wr_run *run, const struct wl_line *line, struct upp
     return r < 0 ? r : wr_grant_note(run, line->entry.data, grant_step(run, line), err);
 }
 
-/* One entry of the path, as the run's agent sees it. */
-static int load_line(struct wr_run *run, const struct wl_line *line, size_t place, struct upp_err *err)
+/* Adds one entry of the path, as the run's agent sees it. */
+static int load_line(struct wr_run *run, const struct wl_line *line, size_t position, struct upp_err *err)
 {
     const struct upp_message *m    = &line->entry.message, *seen;
     bool                      mine = wb_uuid_eq(line->run, run->row.id);
@@ -443,12 +441,12 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
         return 0;
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
-    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first step has the input */
         run->step.from.messages = run->mine.n;
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)
-        r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, place, err);
+        r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, position, err);
     if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
         r = wr_reasoned(run, m, err);
     return r < 0 ? r : add_ids(run, m, err);
@@ -464,20 +462,20 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
     if (r >= 0)
         r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
     struct wr_summary before = {0};
-    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it stands for all that was said till then */
+    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it replaces everything before it */
         r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
     if (r < 0)
         return r;
-    run->middleware.input_place = (uint32_t)n;
+    run->middleware.input_position = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &lines[i];
         if (i < before.through && line->entry.kind != WM_ENTRY_EVENT)
-            continue; /* a summary stands for it; what was granted holds all the same */
+            continue; /* a summary covers it; grants hold all the same */
         run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
         if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
             run->pub.input = &line->entry.message;
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
-            run->middleware.input_place = WB_MIN(run->middleware.input_place, (uint32_t)i);
+            run->middleware.input_position = WB_MIN(run->middleware.input_position, (uint32_t)i);
         r = wm_is_hidden(&line->entry) ? add_erased(run, lines, n, i, err) : load_line(run, line, i, err);
         if (r < 0)
             return r;
@@ -511,19 +509,19 @@ int wr_path_anew(struct wr_run *run, struct upp_err *err)
 {
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
-        run->places.n = run->middleware.n_remembered = 0;
-        run->middleware.told                         = NULL;
+        run->positions.n = run->middleware.n_remembered = 0;
+        run->middleware.input                           = NULL;
         wr_ids_clear(&run->ids);
         return load_path(run, err);
     }
-    /* Without a store the history is the caller's, and nobody said who spoke in it. */
+    /* Without a store the history is the caller's, and its authors are not known. */
     run->path.n                  = run->n_history;
     run->middleware.n_remembered = 0;
     for (size_t i = 0; i < run->mine.n; i++) {
         const struct upp_message *seen = run->mine.p[i];
         int                       r    = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
         if (r >= 0)
-            r = wr_path_add(run, i == 0 && run->middleware.told && run->pub.input ? run->middleware.told : seen, err);
+            r = wr_path_add(run, i == 0 && run->middleware.input && run->pub.input ? run->middleware.input : seen, err);
         if (r < 0)
             return r;
     }

@@ -1,10 +1,10 @@
-/* run/journal.h — what the log has of a run: its path, and the calls and messages of its current step. */
+/* run/journal.h — what the log has of a run: its path, and the messages and calls of its current step. */
 #ifndef WR_JOURNAL_H
 #define WR_JOURNAL_H
 
 #include "run/run.h"
 
-/* What the journal of the current step holds. */
+/* A model's message in the current step. */
 struct wr_journal_reply {
     struct upp_str    phase;
     struct weft_reply reply;
@@ -15,19 +15,19 @@ struct wr_call {
     struct upp_str id, name;
     uint8_t        state;
     uint8_t        outcome;
-    bool           asked;   /* hooks were, and what they made of the arguments is in the log */
+    bool           asked;   /* hooks were called, and the arguments they chose are in the log */
     bool           begun;   /* it was started, or given to the client */
     bool           counted; /* it is among the run's executions */
-    bool           shown;   /* its result is on the path */
-    bool           branch;  /* no call at all (run/branch.c) */
-    uint32_t       order;   /* in which it ended, of those that the journal has */
+    bool           on_path; /* its result is on the path */
+    bool           branch;  /* a branch, not a tool call (run/branch.c) */
+    uint32_t       order;   /* rank by time of end, among the calls of the journal */
     uint64_t       ms;
-    struct upp_str arguments; /* that it was started with; no text: those of the message */
+    struct upp_str arguments; /* it was started with; NULL: those of the message */
     struct upp_str result;
     struct wb_uuid child;
     uint64_t       child_node;
 
-    struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
+    struct upp_usage *cycles; /* of an ended child: usage of it and its sub-agents, per model call */
     size_t            n_cycles;
 };
 
@@ -37,13 +37,13 @@ WEFT_SUSPENDS int wr_load(struct wr_run *run, struct upp_err *err) UPP_MUST_CHEC
 struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id);
 struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err);
 
-/* Branches (run/branch.c): calls of no message that have not ended. They may outlive the step that began them. */
+/* A branch (run/branch.c), a call of no message, that has not ended. It may outlive the step that began it. */
 static inline bool wr_is_open_branch(const struct wr_call *c)
 {
     return c->state == WR_CALL_STARTED && c->branch;
 }
 
-/* History and messages anew, for an agent that has just come. */
+/* Reloads history and messages, for the agent that was just handed the thread. */
 WEFT_SUSPENDS int wr_path_anew(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* run/middleware.c — the engine's part of middleware: before, what it changed, what it is told. */
+/* run/middleware.c — the engine's side of middleware: `before`, its changes of the path, what it observes. */
 #include "run/engine_state.h"
 #include "run/middleware.h"
 #include "run/turn.h"
@@ -14,7 +14,7 @@ static const struct upp_str MEMORY  = UPP_STR_INIT("memory");
 static const struct upp_str SUMMARY = UPP_STR_INIT("summary");
 
 enum { DATA_BYTES = 4 << 20 };
-#define NOWHERE UINT32_MAX /* is in no log */
+#define NOWHERE UINT32_MAX /* not in the log */
 
 /* ---- What a run is, for middleware ------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ const struct upp_message *wr_run_enriched(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
     size_t         at  = wr_run_enriched_at(pub);
-    return at < run->path.n && (run->pub.input || run->middleware.told) ? run->path.p[at] : NULL;
+    return at < run->path.n && (run->pub.input || run->middleware.input) ? run->path.p[at] : NULL;
 }
 
 /* ---- Before --------------------------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ int wr_before(struct wr_run *run, struct upp_err *err)
     const struct wr_middleware *m = run->def->middleware;
     if (!m || run->middleware.request.p)
         return 0;
-    /* What it changes stands in a row of its own, or of the first thing that is said. */
+    /* What it changes gets its own row. */
     int r = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
     if (r >= 0 && m->before)
         r = m->before(m->arg, &run->pub, err);
@@ -101,7 +101,7 @@ int wr_before(struct wr_run *run, struct upp_err *err)
     return r;
 }
 
-/* Tells records that have not been told yet: each is complete when the step closes or the row is taken. */
+/* Reports new records: each is complete when the step closes or the row is taken. */
 void wr_observe(struct wr_run *run)
 {
     const struct wr_middleware *m = run->def ? run->def->middleware : NULL;
@@ -134,11 +134,11 @@ static int path_insert(struct wr_run *run, size_t at, const struct upp_message *
     return 0;
 }
 
-static int path_told(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+static int path_set_input(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    size_t at            = wr_run_enriched_at(&run->pub);
-    bool   had           = run->pub.input || run->middleware.told;
-    run->middleware.told = m;
+    size_t at             = wr_run_enriched_at(&run->pub);
+    bool   had            = run->pub.input || run->middleware.input;
+    run->middleware.input = m;
     if (had) {
         run->path.p[at] = m;
         return 0;
@@ -153,7 +153,7 @@ static int path_remember(struct wr_run *run, const struct upp_message *m, struct
     return r;
 }
 
-/* One message in the place of the first ones. */
+/* Replaces the first messages by one. */
 static int path_cover(struct wr_run *run, const struct upp_message *m, size_t covers, struct upp_err *err)
 {
     if (covers < 1 || covers > run->n_history)
@@ -161,16 +161,17 @@ static int path_cover(struct wr_run *run, const struct upp_message *m, size_t co
     run->path.p[0] = m;
     memmove(run->path.p + 1, run->path.p + covers, (run->path.n - covers) * sizeof *run->path.p);
     run->path.n -= covers - 1;
-    if (run->places.n >= covers) {
-        run->places.p[0] = NOWHERE;
-        memmove(run->places.p + 1, run->places.p + covers, (run->places.n - covers) * sizeof *run->places.p);
-        run->places.n -= covers - 1;
+    if (run->positions.n >= covers) {
+        run->positions.p[0] = NOWHERE;
+        memmove(run->positions.p + 1, run->positions.p + covers,
+                (run->positions.n - covers) * sizeof *run->positions.p);
+        run->positions.n -= covers - 1;
     }
     run->n_history -= covers - 1;
     return 0;
 }
 
-/* keep: by place in the list, which message of the history now; or -1: the next one of `fresh`. */
+/* keep[i]: which message of the current history is number i of the new one; or -1: the next one of `fresh`. */
 static int path_history(struct wr_run *run, const int64_t *keep, size_t n, const struct upp_message *const *fresh,
                         size_t n_fresh, struct upp_err *err)
 {
@@ -184,15 +185,15 @@ static int path_history(struct wr_run *run, const int64_t *keep, size_t n, const
         if (!old && (keep[i] != -1 || used == n_fresh))
             return upp_fail(err, UPP_ESTORE, "the history of the run is not whole");
         list[i] = old ? run->path.p[keep[i]] : fresh[used++];
-        at[i]   = old && (size_t)keep[i] < run->places.n ? run->places.p[keep[i]] : NOWHERE;
+        at[i]   = old && (size_t)keep[i] < run->positions.n ? run->positions.p[keep[i]] : NOWHERE;
     }
     memcpy(list + n, run->path.p + run->n_history, rest * sizeof *list);
-    run->path.n = run->places.n = run->n_history = 0;
-    int r                                        = 0;
+    run->path.n = run->positions.n = run->n_history = 0;
+    int r                                           = 0;
     for (size_t i = 0; r >= 0 && i < n + rest; i++)
         r = wr_path_add(run, list[i], err);
     for (size_t i = 0; r >= 0 && i < n; i++)
-        if (!wb_vec_push(&run->places, at[i], UINT32_MAX))
+        if (!wb_vec_push(&run->positions, at[i], UINT32_MAX))
             r = upp_fail(err, UPP_ENOMEM, "no memory for the path");
     if (r >= 0)
         run->n_history = n;
@@ -201,7 +202,7 @@ static int path_history(struct wr_run *run, const int64_t *keep, size_t n, const
 
 /* ---- Changing it ---------------------------------------------------------------------------------------------- */
 
-/* An entry for models alone, of no step. */
+/* An entry for models only, of no step. */
 static struct wm_entry *context_entry(struct wr_run *run, struct upp_str phase, struct upp_err *err)
 {
     struct wm_entry *e = wr_draft_entry(run, err);
@@ -213,7 +214,7 @@ static struct wm_entry *context_entry(struct wr_run *run, struct upp_str phase, 
     return e;
 }
 
-static const struct upp_message *told_copy(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+static const struct upp_message *copy_message(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
     struct upp_message *copy = wb_new(&run->memory, struct upp_message);
     if (!copy)
@@ -239,7 +240,7 @@ static int draft_enriched(struct wr_run *run, uint32_t enriched, struct upp_err 
                                   &(struct weft_system_event){.type = UPP_STR("prompt.enriched"), .data = data}, err);
 }
 
-/* What was added to the draft since then comes before all else in it. */
+/* Moves what was added to the draft since then to its front. */
 static void to_front(struct wr_run *run, size_t entries, size_t records)
 {
     struct wr_draft *d = &run->draft;
@@ -249,7 +250,7 @@ static void to_front(struct wr_run *run, size_t entries, size_t records)
         memmove(d->entries.p + i + 1, d->entries.p + i, entries * sizeof e);
         d->entries.p[i] = e;
     }
-    for (size_t i = 0; i < d->records.n; i++) /* in before there are no other records than of entries */
+    for (size_t i = 0; i < d->records.n; i++) /* in `before` all records refer to entries */
         d->records.p[i].part += i < records ? n : 0u - (uint32_t)entries;
     for (size_t i = 0; records + i < d->records.n; i++) {
         struct wm_event ev = d->records.p[records + i];
@@ -264,7 +265,7 @@ int wr_run_set_input(struct weft_run *pub, const struct upp_message *m, struct u
     size_t         had = run->draft.entries.n, records = run->draft.records.n;
     if (m->role != UPP_ROLE_USER)
         return upp_fail(err, UPP_EINVALID, "an input is a message of the user");
-    const struct upp_message *copy = told_copy(run, m, err);
+    const struct upp_message *copy = copy_message(run, m, err);
     struct wm_entry          *e    = copy ? context_entry(run, INPUT, err) : NULL;
     if (!e)
         return -UPP_ENOMEM;
@@ -273,7 +274,7 @@ int wr_run_set_input(struct weft_run *pub, const struct upp_message *m, struct u
     e->message.time_ms = time_ms;
     int r              = run->pub.input ? draft_enriched(run, run->end.length, err) : 0;
     if (r >= 0)
-        r = path_told(run, copy, err);
+        r = path_set_input(run, copy, err);
     if (r < 0) {
         run->draft.entries.n = had;
         run->draft.records.n = records;
@@ -336,7 +337,7 @@ int wr_run_set_history(struct weft_run *pub, const struct upp_message *const *li
         keep[i] = find_old(run, list[i], from);
         if (keep[i] >= 0)
             from = (size_t)keep[i] + 1;
-        else if (!(fresh[n_fresh++] = told_copy(run, list[i], err)))
+        else if (!(fresh[n_fresh++] = copy_message(run, list[i], err)))
             return -(err && err->code ? err->code : UPP_ENOMEM);
     }
     int r = run->engine->store ? draft_history(run, keep, n, fresh, n_fresh, err) : 0;
@@ -372,13 +373,13 @@ int wr_run_remember(struct weft_run *pub, struct upp_str text, struct upp_err *e
     return r;
 }
 
-/* The first place of the log that the summary does not stand for. */
-static uint32_t place_after(const struct wr_run *run, size_t covers)
+/* The first position of the log that the summary does not cover. */
+static uint32_t position_after(const struct wr_run *run, size_t covers)
 {
-    for (size_t i = covers; i < run->places.n; i++)
-        if (run->places.p[i] != NOWHERE)
-            return run->places.p[i];
-    return run->middleware.input_place;
+    for (size_t i = covers; i < run->positions.n; i++)
+        if (run->positions.p[i] != NOWHERE)
+            return run->positions.p[i];
+    return run->middleware.input_position;
 }
 
 int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, const struct upp_usage *u,
@@ -395,14 +396,14 @@ int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, c
     if (e) {
         e->audience = WM_AUDIENCE_MODEL;
         e->message  = *m;
-        e->data = wb_arena_printf(&run->memory, "{\"through\":%u,\"covers\":%zu}", place_after(run, covers), covers);
+        e->data = wb_arena_printf(&run->memory, "{\"through\":%u,\"covers\":%zu}", position_after(run, covers), covers);
         r       = wb_arena_check(&run->memory, err);
     }
     if (r >= 0)
         r = path_cover(run, m, covers, err);
     if (r < 0 && e)
         run->draft.entries.n--;
-    run->draft.state = true; /* with what it took */
+    run->draft.state = true; /* with its usage */
     return r;
 }
 
@@ -443,7 +444,7 @@ static bool is_history(const struct wr_run *run, const struct wl_line *line, uin
            wb_str_eq(line->entry.phase, HISTORY);
 }
 
-/* The messages of its own follow it. */
+/* The new messages of the history follow its entry. */
 static int restore_history(struct wr_run *run, struct upp_str data, const struct wl_line *lines, size_t n,
                            struct upp_err *err)
 {
@@ -480,7 +481,7 @@ int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n
         else if (e->kind == WM_ENTRY_EVENT)
             r = restore_history(run, e->data, lines + i + 1, n - i - 1, err);
         else if (wb_str_eq(e->phase, INPUT))
-            r = path_told(run, &e->message, err);
+            r = path_set_input(run, &e->message, err);
         else if (wb_str_eq(e->phase, MEMORY))
             r = path_remember(run, &e->message, err);
     }

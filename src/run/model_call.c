@@ -1,7 +1,7 @@
-/* run/model_call.c — asking the model: attempts, the open message, voids.
+/* run/model_call.c — model calls: attempts, the open message, voids.
  *
- * What the model says is on the air at once. It becomes part of the draft when it is finished, and is committed with
- * the start of its tools (C2) or the end of its step (C4).
+ * A model's output is streamed at once. The message becomes part of the draft when it is complete, and is committed
+ * with the start of its tools (C2) or the end of its step (C4).
  */
 #include <upp/provider.h>
 
@@ -21,11 +21,11 @@
 #include "run/turn.h"
 
 enum {
-    YIELD_BYTES = 16 << 10, /* readers get a turn after so much was said without a wait */
-    YIELD_PARTS = 64,       /* and after so many deltas */
+    YIELD_BYTES = 16 << 10, /* yield to readers after this much output without a wait */
+    YIELD_PARTS = 64,       /* and after this many deltas */
 };
 
-/* Is nothing heard of what a model says before middleware has seen it whole? */
+/* Must middleware see a message whole before anybody receives it? */
 static bool screened(const struct wr_run *run)
 {
     return run->def->middleware && run->def->middleware->screen;
@@ -40,21 +40,21 @@ struct asking {
     struct upp_str              phase;
     struct wr_open             *open;
     struct upp_request          request;
-    struct upp_step_event       end;   /* usage, stop, metadata, data */
-    bool                        aired; /* it is heard of while it is said */
-    bool                        said;  /* something was said in this attempt */
-    unsigned                    since; /* deltas since readers had a turn */
+    struct upp_step_event       end;        /* usage, stop, metadata, data */
+    bool                        streams;    /* readers receive it while it grows */
+    bool                        has_output; /* this attempt had output */
+    unsigned                    since;      /* deltas since the last yield */
     size_t                      bytes;
 };
 
-/* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
-static void go_on_air(struct asking *a)
+/* The message starts streaming with the first output: a call that fails before that leaves no trace. */
+static void start_streaming(struct asking *a)
 {
     struct wr_tree *t = a->run->tree;
-    if (a->said)
+    if (a->has_output)
         return;
-    a->said = true;
-    if (!a->aired)
+    a->has_output = true;
+    if (!a->streams)
         return;
     a->open->number = t->next;
     a->open->epoch  = t->epoch;
@@ -115,14 +115,14 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
     }
     if (ev->part_kind == UPP_PART_CALL) {
         int bad = wr_ids_add(&a->run->ids, ev->id, err);
-        if (bad >= 0 && a->run->row.depth) /* other children can see it only there */
+        if (bad >= 0 && a->run->row.depth) /* other children check only that set */
             bad = wr_ids_add(&a->run->tree->ids, ev->id, err);
         if (bad < 0)
             return bad;
     }
     int r = wr_open_part(a->open, ev, err);
     if (r >= 0)
-        go_on_air(a);
+        start_streaming(a);
     return r;
 }
 
@@ -136,7 +136,7 @@ static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_e
     a->end.data                     = data;
     a->open->entry.message.metadata = metadata;
     a->open->entry.data             = data;
-    go_on_air(a);
+    start_streaming(a);
     return wb_arena_check(m, err);
 }
 
@@ -159,7 +159,7 @@ static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err
     }
 }
 
-/* One attempt: 0, or what failed it. */
+/* One attempt: 0, or why it failed. */
 static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
         if (r < 0)
             break;
         if (!wb_list_empty(&a->run->tree->readers)) {
-            if (a->aired)
+            if (a->streams)
                 wr_readers_wake(a->run->tree);
             if (a->since >= YIELD_PARTS || a->bytes >= YIELD_BYTES) {
                 a->since = 0;
@@ -187,7 +187,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 
 /* ---- Attempts ---------------------------------------------------------------------------------------------- */
 
-/* Is it worth another call, and after how long? To a run, an answer that makes no sense is a provider that failed. */
+/* Is it worth another attempt, and after how long? A malformed response counts as a failure of the provider. */
 static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
 {
     struct upp_err seen = *why;
@@ -195,8 +195,8 @@ static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why,
     return upp_retry_failed(retry, &seen, tried, ms) > 0;
 }
 
-/* C5: what was said since the last record is void, and the epoch rises. Who reads the events later has to hear it as
- * those did who listened, or what dialects count and name would be different: so the row holds it. */
+/* C5: the output since the last record is void, and the epoch increases. Later readers must get the same events as live
+ * ones, or what dialects count and name would be different: so the row holds the output. */
 static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
 {
     struct wr_run  *run   = a->run;
@@ -206,10 +206,10 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
-    struct wm_event *ev = a->aired ? wr_draft_record(run, WM_VOID, err) : NULL;
+    struct wm_event *ev = a->streams ? wr_draft_record(run, WM_VOID, err) : NULL;
     if (!ev) {
         drop_message(run, &a->open);
-        return a->aired ? -UPP_ENOMEM : 0; /* or nobody has seen it */
+        return a->streams ? -UPP_ENOMEM : 0; /* else nobody has seen it */
     }
     ev->last        = t->next - 1;
     run->draft.open = a->open;
@@ -219,11 +219,11 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     wb_crashpoint("void.before");
     int r = wr_flush(run, NULL, err);
     wb_crashpoint("void.after");
-    if (run->draft.lost) { /* it was not written: what comes next is about something else */
+    if (run->draft.lost) { /* it was not written, and does not belong to the next row */
         drop_message(run, &run->draft.open);
         run->draft.lost = false;
     }
-    run->attempt = tried; /* also where a prompt went with the row: the answer's place is the same */
+    run->attempt = tried; /* also if a prompt was in the row: the answer's index is the same */
     return r;
 }
 
@@ -239,7 +239,7 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         if (r < 0)
             return r;
         a->request.attempt  = n;
-        why->retry_after_ms = 0; /* whoever fails says more */
+        why->retry_after_ms = 0; /* a failure sets it */
         wb_crashpoint("ask.open");
         r = attempt(a, why);
         wb_crashpoint("ask.said");
@@ -247,9 +247,9 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
             return upp_retry_succeeded(retry), 0;
         if (!try_again(retry, r, why, n, &wait_ms))
             return r;
-        if (a->said) {
-            r       = void_attempt(a, err);
-            a->said = false;
+        if (a->has_output) {
+            r             = void_attempt(a, err);
+            a->has_output = false;
         } else
             r = 0;
         if (r >= 0)
@@ -259,15 +259,16 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
     }
 }
 
-/* Results that do not end their step are a record of their own: the row that ends one says what they are. */
-static int tell_results(struct wr_run *run, struct upp_err *err)
+/* Results that do not end their step get their own record; a step's end refers to those that do. */
+static int record_results(struct wr_run *run, struct upp_err *err)
 {
     const struct wr_draft *d = &run->draft;
     for (uint32_t i = 0; i < d->entries.n; i++) {
-        size_t told = 0;
-        while (told < d->records.n && !(d->records.p[told].kind == WM_MESSAGE && d->records.p[told].part == i))
-            told++;
-        if (d->entries.p[i].message.role != UPP_ROLE_TOOL || told < d->records.n)
+        size_t recorded = 0;
+        while (recorded < d->records.n &&
+               !(d->records.p[recorded].kind == WM_MESSAGE && d->records.p[recorded].part == i))
+            recorded++;
+        if (d->entries.p[i].message.role != UPP_ROLE_TOOL || recorded < d->records.n)
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_MESSAGE, err);
         if (!ev)
@@ -277,16 +278,16 @@ static int tell_results(struct wr_run *run, struct upp_err *err)
     return 0;
 }
 
-/* What was done before must be committed before anything new is said. */
+/* Commits what was done before new output. */
 static WEFT_SUSPENDS int flush_before(struct wr_run *run, struct upp_err *err)
 {
-    int r = tell_results(run, err);
+    int r = record_results(run, err);
     return r < 0 || wr_draft_empty(run) ? r : wr_flush(run, NULL, err);
 }
 
-/* ---- Said whole ------------------------------------------------------------------------------------------------ */
+/* ---- Complete messages ----------------------------------------------------------------------------------------- */
 
-static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, struct upp_err *err)
+static int replay_part(struct wr_open *o, uint32_t i, const struct upp_part *p, struct upp_err *err)
 {
     struct upp_step_event ev = {
         .kind = UPP_STEP_PART_OPEN, .part = i, .part_kind = p->kind, .id = p->id, .name = p->name, .media = p->media};
@@ -301,16 +302,16 @@ static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct up
 int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
            struct upp_str data, struct upp_err *err)
 {
-    struct asking            a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
-    struct wr_journal_reply *said = NULL;
-    int                      r    = flush_before(run, err);
+    struct asking            a         = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
+    struct wr_journal_reply *journaled = NULL;
+    int                      r         = flush_before(run, err);
     if (r >= 0)
         r = open_message(&a, err);
     if (r < 0) {
         wr_open_free(run->engine, a.open);
         return r;
     }
-    if (used) { /* a model said it on a branch */
+    if (used) { /* a model wrote it on a branch */
         a.end.usage       = *used;
         a.request.attempt = 1;
     }
@@ -319,18 +320,20 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
     a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
     a.open->entry.message.interrupted = m->interrupted;
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
-        r = say_part(a.open, i, &m->parts[i], err);
+        r = replay_part(a.open, i, &m->parts[i], err);
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
         a.open->entry.message.parts[i].cut = m->parts[i].cut;
     if (r >= 0)
         r = wb_arena_check(&run->memory, err);
     if (r >= 0)
-        r = into_draft(&a, &said, err);
+        r = into_draft(&a, &journaled, err);
     if (r < 0) {
         wr_open_free(run->engine, a.open);
         return r;
     }
-    return wb_vec_push(&run->journal.said, said, WR_CALLS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return wb_vec_push(&run->journal.replies, journaled, WR_CALLS)
+               ? 0
+               : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
 }
 
 /* ---- Into the draft ------------------------------------------------------------------------------------------ */
@@ -339,21 +342,21 @@ static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct up
 {
     struct wr_run *run = a->run;
     (void)wr_now(run);
-    struct wr_journal_reply *said  = wb_new(&run->memory, struct wr_journal_reply);
-    struct upp_message      *m     = wb_new(&run->memory, struct upp_message);
-    struct wm_entry         *entry = said && m ? wr_draft_entry(run, err) : NULL;
-    struct wm_event         *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                      r     = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
+    struct wr_journal_reply *journaled = wb_new(&run->memory, struct wr_journal_reply);
+    struct upp_message      *m         = wb_new(&run->memory, struct upp_message);
+    struct wm_entry         *entry     = journaled && m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event         *ev        = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                      r         = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
     if (r < 0) {
         run->draft.entries.n -= entry != NULL;
         run->draft.records.n -= ev != NULL;
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
     }
-    if (a->opts && a->opts->no_tools) /* it had none: nobody runs what it asks for all the same */
+    if (a->opts && a->opts->no_tools) /* it had no tools: nobody runs the calls it made anyway */
         for (size_t i = 0; i < entry->message.n_parts; i++)
             entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m = entry->message;
-    if (a->request.attempt && run->model) { /* a model said it, and not the program */
+    if (a->request.attempt && run->model) { /* a model wrote it, not the program */
         ev->name = run->model->name;
         ev->call = wb_cstr(run->model->ops->provider);
     }
@@ -364,11 +367,11 @@ static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct up
     a->open         = NULL;
     run->step.open = run->step.dirty = true;
     run->voids                       = 0;
-    *said                            = (struct wr_journal_reply){
-                                   .phase = a->phase, .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
+    *journaled                       = (struct wr_journal_reply){
+                              .phase = a->phase, .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
-        said->reply.n_calls += !p->cut;
-    *ret = said;
+        journaled->reply.n_calls += !p->cut;
+    *ret = journaled;
     if (entry->audience == WM_AUDIENCE_ALL) {
         if (a->end.data.n)
             run->data = a->end.data;
@@ -380,28 +383,28 @@ static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct up
 
 /* ---- Screened ------------------------------------------------------------------------------------------------- */
 
-/* A structured answer is what the text says now, or nothing. */
-static int data_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+/* The structured answer is the text now, if that is JSON; else there is none. */
+static int reread_data(struct asking *a, const struct upp_message *message, struct upp_err *err)
 {
     yyjson_val *v;
     if (!a->end.data.n)
         return 0;
-    struct upp_str text = wm_message_text(&a->run->memory, said);
+    struct upp_str text = wm_message_text(&a->run->memory, message);
     bool           json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
     a->end.data         = json ? text : (struct upp_str){0};
     return wb_arena_check(&a->run->memory, err);
 }
 
-/* The message with other texts: said anew, each part in one piece. */
-static int say_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+/* Builds the message again with other texts, one delta per part. */
+static int rebuild_message(struct asking *a, const struct upp_message *message, struct upp_err *err)
 {
     struct upp_message old = a->open->entry.message;
-    int                r   = data_again(a, said, err);
+    int                r   = reread_data(a, message, err);
     drop_message(a->run, &a->open);
     if (r >= 0)
         r = open_message(a, err);
-    for (uint32_t i = 0; r >= 0 && i < said->n_parts; i++)
-        r = say_part(a->open, i, &said->parts[i], err);
+    for (uint32_t i = 0; r >= 0 && i < message->n_parts; i++)
+        r = replay_part(a->open, i, &message->parts[i], err);
     if (r < 0)
         return r;
     a->open->entry.message.id       = old.id;
@@ -410,32 +413,32 @@ static int say_again(struct asking *a, const struct upp_message *said, struct up
     return 0;
 }
 
-/* Middleware sees what was said before anybody else does. */
+/* Middleware sees the message before anybody else does. */
 static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
 {
     struct wr_run              *run = a->run;
     const struct wr_middleware *m   = run->def->middleware;
-    struct upp_message          said;
+    struct upp_message          message;
     bool                        changed = false;
-    int                         r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
-    struct upp_str             *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
+    int                         r       = wm_message_copy(&run->memory, &a->open->entry.message, &message, err);
+    struct upp_str             *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, message.n_parts + 1) : NULL;
     if (!were)
         return r < 0 ? r : wb_arena_check(&run->memory, err);
-    for (size_t i = 0; i < said.n_parts; i++)
-        were[i] = said.parts[i].text;
-    r = m->screen(m->arg, &run->pub, &said, err);
-    for (size_t i = 0; r >= 0 && i < said.n_parts; i++)
-        if (!wb_str_eq(were[i], said.parts[i].text)) {
-            said.parts[i].metadata = (struct upp_str){0}; /* a signature of what it was */
-            changed                = true;
+    for (size_t i = 0; i < message.n_parts; i++)
+        were[i] = message.parts[i].text;
+    r = m->screen(m->arg, &run->pub, &message, err);
+    for (size_t i = 0; r >= 0 && i < message.n_parts; i++)
+        if (!wb_str_eq(were[i], message.parts[i].text)) {
+            message.parts[i].metadata = (struct upp_str){0}; /* it may be a signature of the old text */
+            changed                   = true;
         }
-    return r >= 0 && changed ? say_again(a, &said, err) : r;
+    return r >= 0 && changed ? rebuild_message(a, &message, err) : r;
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------------------------- */
 
-/* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
-static void tell_loss(void *arg, const struct upp_loss *loss)
+/* Reports a switch of providers in a thread once per run: the first call of its first step has the whole history. */
+static void log_loss(void *arg, const struct upp_loss *loss)
 {
     const struct asking *a = arg;
     char                 id[WB_UUID_TEXT + 1];
@@ -474,7 +477,7 @@ static int make_request(struct asking *a, struct upp_err *err)
     struct wr_run *run     = a->run;
     a->request.system      = run->system;
     a->request.params      = run->params;
-    a->request.on_loss     = tell_loss;
+    a->request.on_loss     = log_loss;
     a->request.on_loss_arg = a;
     a->request.structure   = structure_of(a);
     a->request.messages    = run->path.p;
@@ -482,7 +485,7 @@ static int make_request(struct asking *a, struct upp_err *err)
     return a->opts && a->opts->no_tools ? 0 : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
 }
 
-/* It is written once, whoever asks again. */
+/* Written once, however often the phase is asked. */
 int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase, struct upp_err *err)
 {
     for (size_t i = 0; i < run->journal.prompted.n; i++)
@@ -509,7 +512,7 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
     return wr_path_add(run, m, err);
 }
 
-/* Middleware may show the model other messages than the path. */
+/* Middleware may send the model other messages than the path. */
 static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 {
     const struct wr_middleware *m = a->run->def->middleware;
@@ -519,9 +522,9 @@ static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step.dirty || run->step.told)
+    if (run->step.dirty || run->step.start_reported)
         return 0;
-    run->step.told = true;
+    run->step.start_reported = true;
     wr_observe_step(run);
     if (!h || !h->on_step_start)
         return 0;
@@ -533,14 +536,14 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
     int            r   = wr_budget(run, true, err);
-    /* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
-    a->aired = !run->row.depth && !screened(run);
+    /* A child's message is delivered when it is complete, and so is one that middleware screens. */
+    a->streams = !run->row.depth && !screened(run);
     if (r > 0)
         return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
     if (r >= 0)
         r = step_start(run, err);
     if (r >= 0)
-        r = wr_mend(run, err); /* calls that the strategy did not run have a result before the model hears more */
+        r = wr_mend(run, err); /* calls that the strategy did not run need a result before the next model call */
     if (r >= 0)
         r = flush_before(run, err);
     if (r >= 0)
@@ -555,13 +558,13 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r >= 0 && screened(run))
         r = screen(a, err);
     run->asking--;
-    struct wr_journal_reply *said = NULL;
+    struct wr_journal_reply *journaled = NULL;
     if (r >= 0)
-        r = into_draft(a, &said, err);
-    else if (a->open && a->said && !run->engine->closing && !screened(run)) {
-        /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
+        r = into_draft(a, &journaled, err);
+    else if (a->open && a->has_output && !run->engine->closing && !screened(run)) {
+        /* The last allowed attempt, or a cancel: the output so far is committed, and the run ends. */
         struct upp_err second = {0};
-        if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
+        if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &journaled, &second) >= 0)
             return r;
     }
     if (a->open)
@@ -569,10 +572,10 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     int due = run->asking ? 0 : wr_events_due(run, r < 0 ? NULL : err);
     if (r < 0 || due < 0)
         return r < 0 ? r : due;
-    r = wr_cycle_add(run, &said->reply.usage, err);
+    r = wr_cycle_add(run, &journaled->reply.usage, err);
     if (r < 0)
         return r;
-    if (!wb_vec_push(&run->journal.said, said, WR_CALLS))
+    if (!wb_vec_push(&run->journal.replies, journaled, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     return 0;
 }
@@ -582,19 +585,19 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
 {
     struct wr_run *run = wr_of(pub);
     struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase)};
-    for (size_t i = 0; i < run->journal.said.n; i++)
-        if (wb_str_eq(run->journal.said.p[i]->phase, a.phase)) {
-            *ret = &run->journal.said.p[i]->reply;
+    for (size_t i = 0; i < run->journal.replies.n; i++)
+        if (wb_str_eq(run->journal.replies.p[i]->phase, a.phase)) {
+            *ret = &run->journal.replies.p[i]->reply;
             return 0;
         }
     if (!run->model)
         return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(run->def->name));
-    a.phase = wb_arena_dup(&run->memory, a.phase); /* the journal has it when the caller's is gone */
+    a.phase = wb_arena_dup(&run->memory, a.phase); /* the journal outlives the caller's text */
     int r   = wb_arena_check(&run->memory, err);
     if (r >= 0)
         r = ask(&a, err);
     if (r < 0)
         return r;
-    *ret = &run->journal.said.p[run->journal.said.n - 1]->reply;
+    *ret = &run->journal.replies.p[run->journal.replies.n - 1]->reply;
     return 0;
 }

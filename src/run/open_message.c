@@ -1,7 +1,7 @@
-/* run/open_message.c — a message that is being said: parts whose texts grow, and the tape of how.
+/* run/open_message.c — the open message: parts whose texts grow, and the tape of their deltas.
  *
- * A small text lies in the run's arena. A large one is a block of its own, so that it can grow without moving the
- * others, and belongs to the arena in the end without a copy. Readers keep offsets, never pointers.
+ * A small text is in the run's arena. A large one is a separate block, so that it can grow without moving the others,
+ * and the arena adopts it in the end without a copy. Readers hold offsets, never pointers.
  */
 #include "base/hooks.h"
 #include "run/engine_state.h"
@@ -12,7 +12,7 @@ static struct wr_open *take_open(struct wr_engine *e)
     struct wr_open *o = e->pools.opens;
     if (!o)
         return wb_calloc(1, sizeof *o);
-    e->pools.opens = o->spare;
+    e->pools.opens = o->next_free;
     e->pools.n_opens--;
     struct wr_text  *texts = o->texts;
     struct upp_part *parts = o->entry.message.parts;
@@ -40,8 +40,8 @@ int wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, s
     return 0;
 }
 
-/* The memory behind a text of an open message is ours to change. */
-static void *ours(struct upp_str s)
+/* The memory of an open message's texts is writable. */
+static void *writable(struct upp_str s)
 {
     return (void *)(uintptr_t)s.p;
 }
@@ -50,7 +50,7 @@ static void drop_texts(struct wr_open *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->texts[i].block)
-            wb_block_free(ours(o->entry.message.parts[i].text));
+            wb_block_free(writable(o->entry.message.parts[i].text));
 }
 
 void wr_open_done(struct wr_open *o)
@@ -71,7 +71,7 @@ void wr_open_free(struct wr_engine *e, struct wr_open *o)
         wr_open_done(o);
         return;
     }
-    o->spare       = e->pools.opens;
+    o->next_free   = e->pools.opens;
     e->pools.opens = o;
     e->pools.n_opens++;
 }
@@ -93,7 +93,7 @@ static bool grow_parts(struct wr_open *o)
     return true;
 }
 
-/* A medium comes whole, and borrowed. */
+/* Media arrive complete, and borrowed. */
 static const struct upp_media *copy_media(struct wb_arena *a, const struct upp_media *m)
 {
     struct upp_media *to = wb_new(a, struct upp_media);
@@ -132,25 +132,25 @@ int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_
     return wb_buf_check(&o->tape.out, err);
 }
 
-/* Most texts stay this small: in the arena from the start. A larger one is a block of its own. */
+/* Most texts are smaller than this, and in the arena from the start. A larger one is a separate block. */
 enum { SMALL = 128 };
 
 static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_err *err)
 {
-    struct upp_part *p    = &o->entry.message.parts[part];
-    struct wr_text  *t    = &o->texts[part];
-    bool             some = need >= SMALL; /* and a NUL in the end */
-    size_t           cap  = some ? need + need / 2 : SMALL;
-    char            *now  = t->block ? wb_block_resize(ours(p->text), cap)
-                            : some   ? wb_block_alloc(cap)
-                                     : wb_arena_alloc(o->memory, cap, 1);
+    struct upp_part *p     = &o->entry.message.parts[part];
+    struct wr_text  *t     = &o->texts[part];
+    bool             large = need >= SMALL; /* the NUL at the end counts too */
+    size_t           cap   = large ? need + need / 2 : SMALL;
+    char            *now   = t->block ? wb_block_resize(writable(p->text), cap)
+                             : large  ? wb_block_alloc(cap)
+                                      : wb_arena_alloc(o->memory, cap, 1);
     if (!now)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
-    if (some && !t->block && p->text.n)
+    if (large && !t->block && p->text.n)
         memcpy(now, p->text.p, p->text.n);
     p->text.p = now;
     t->cap    = cap;
-    t->block  = some;
+    t->block  = large;
     return 0;
 }
 
@@ -166,57 +166,57 @@ static int add_text(struct wr_open *o, uint32_t part, struct upp_str text, struc
             return r;
     }
     if (text.n)
-        memcpy((char *)ours(p->text) + p->text.n, text.p, text.n);
+        memcpy((char *)writable(p->text) + p->text.n, text.p, text.n);
     p->text.n = need;
     o->bytes += text.n;
     wm_tape_delta(&o->tape, part, text.n);
     return WB_UNLIKELY(o->tape.out.failed) ? wb_buf_check(&o->tape.out, err) : 0;
 }
 
-/* Halves of a surrogate pair are three bytes each: ED A0 to AF, ED B0 to BF. */
-static bool is_half(struct upp_str s, size_t at, bool low)
+/* Surrogates are three bytes each: high ones ED A0 to AF, low ones ED B0 to BF. */
+static bool is_surrogate(struct upp_str s, size_t at, bool low)
 {
     return s.n - at >= 3 && (unsigned char)s.p[at] == 0xed &&
            ((unsigned char)s.p[at + 1] & 0xf0) == (low ? 0xb0 : 0xa0);
 }
 
-static int add_held(struct wr_open *o, uint32_t part, struct upp_err *err)
+static int add_high(struct wr_open *o, uint32_t part, struct upp_err *err)
 {
     struct wr_text *t = &o->texts[part];
-    if (!t->holds)
+    if (!t->has_high)
         return 0;
-    t->holds = false;
-    return add_text(o, part, wb_str(t->half, sizeof t->half), err);
+    t->has_high = false;
+    return add_text(o, part, wb_str(t->high, sizeof t->high), err);
 }
 
-/* The first half is held, the second has come: one character of four bytes. */
+/* Joins the held high surrogate and this low one: one character of four bytes. */
 static int add_pair(struct wr_open *o, uint32_t part, struct upp_str low, struct upp_err *err)
 {
     struct wr_text *t       = &o->texts[part];
-    uint32_t        h       = ((uint32_t)(unsigned char)t->half[1] & 0x0f) << 6 | ((unsigned char)t->half[2] & 0x3f);
+    uint32_t        h       = ((uint32_t)(unsigned char)t->high[1] & 0x0f) << 6 | ((unsigned char)t->high[2] & 0x3f);
     uint32_t        l       = ((uint32_t)(unsigned char)low.p[1] & 0x0f) << 6 | ((unsigned char)low.p[2] & 0x3f);
     uint32_t        c       = 0x10000 + (h << 10) + l;
     char            utf8[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
                                (char)(0x80 | (c & 0x3f))};
-    t->holds                = false;
+    t->has_high             = false;
     return add_text(o, part, wb_str(utf8, sizeof utf8), err);
 }
 
-/* A delta may end in the first half of a pair, whose second half comes next: it waits for that, because what was
- * delivered must not change. */
+/* A delta may end in a high surrogate whose low one comes next: it is held back until then, because delivered text must
+ * not change. */
 int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
 {
     struct wr_text *t = &o->texts[part];
     int             r = 0;
-    if (WB_UNLIKELY(t->holds && text.n)) {
-        bool pair = is_half(text, 0, true);
-        r         = pair ? add_pair(o, part, text, err) : add_held(o, part, err);
+    if (WB_UNLIKELY(t->has_high && text.n)) {
+        bool pair = is_surrogate(text, 0, true);
+        r         = pair ? add_pair(o, part, text, err) : add_high(o, part, err);
         text      = wb_str_sub(text, pair ? 3 : 0, SIZE_MAX);
     }
-    if (r >= 0 && text.n >= 3 && WB_UNLIKELY(is_half(text, text.n - 3, false))) {
+    if (r >= 0 && text.n >= 3 && WB_UNLIKELY(is_surrogate(text, text.n - 3, false))) {
         text.n -= 3;
-        memcpy(t->half, text.p + text.n, sizeof t->half);
-        t->holds = true;
+        memcpy(t->high, text.p + text.n, sizeof t->high);
+        t->has_high = true;
     }
     return r < 0 || !text.n ? r : add_text(o, part, text, err);
 }
@@ -228,7 +228,7 @@ int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, str
         p->metadata = wb_arena_dup(o->memory, metadata);
     int r = wb_arena_check(o->memory, err);
     if (r >= 0)
-        r = add_held(o, part, err);
+        r = add_high(o, part, err);
     if (r < 0)
         return r;
     o->texts[part].closed = true;
@@ -244,7 +244,7 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
         p->cut             = p->kind == UPP_PART_CALL || !o->texts[i].closed;
         if (o->texts[i].closed)
             continue;
-        int r = add_held(o, i, err);
+        int r = add_high(o, i, err);
         if (r < 0)
             return r;
         wm_tape_mark(&o->tape, WM_MARK_CLOSE, i);
@@ -253,7 +253,7 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
     return wb_buf_check(&o->tape.out, err);
 }
 
-/* From here on the arena has the texts that are blocks too; what is left of the open message is its tape. */
+/* The arena adopts the separate blocks too; only the tape remains in the open message. */
 int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
 {
     struct wb_arena *a     = o->memory;
@@ -262,9 +262,9 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
         memcpy(parts, o->entry.message.parts, o->n * sizeof *parts);
     for (size_t i = 0; parts && i < o->n; i++) {
         if (o->texts[i].cap)
-            ((char *)ours(parts[i].text))[parts[i].text.n] = 0;
+            ((char *)writable(parts[i].text))[parts[i].text.n] = 0;
         if (o->texts[i].block) {
-            wb_arena_adopt(a, ours(parts[i].text));
+            wb_arena_adopt(a, writable(parts[i].text));
             o->texts[i].block = false;
         }
     }

@@ -1,4 +1,4 @@
-/* run/queue.c — inputs for a thread that a run holds: refused, queued, or in the place of that run; and the queue. */
+/* run/queue.c — inputs for a busy thread: refused, queued, or replacing the run that holds it; and the queue. */
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -8,7 +8,7 @@
 #include "run/engine_state.h"
 #include "run/start.h"
 
-/* The input of a queued run waits in its row: the node belongs to another one. */
+/* A queued run's input is in its row: another run holds the node. */
 static int queued_options(struct wr_starting *s, struct wb_buf *out, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
@@ -64,7 +64,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
         return r;
     s->engine->counts.started++;
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
-    /* The holder may have ended while this was written. The run is there, whatever becomes of that. */
+    /* The holder may have ended while this was written. The run is queued in any case. */
     if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
         wr_look_soon(s->engine);
     return 0;
@@ -85,7 +85,7 @@ static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_
     return r;
 }
 
-/* The input and the options of a queued run, out of its row. */
+/* Reads the input and the options of a queued run from its row. */
 static int read_queued(struct wr_starting *s, const struct wm_run *row, struct wr_start *what,
                        struct upp_message *input, struct upp_err *err)
 {
@@ -170,7 +170,7 @@ int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid 
         int                r    = try_next(&s, &what, err);
         wb_arena_done(&s.memory);
         if (r != -UPP_EBUSY || tries == WR_RETRIES)
-            return r == -UPP_EBUSY ? 0 : r; /* whoever was first looks for the next one in the end */
+            return r == -UPP_EBUSY ? 0 : r; /* the run that was first starts the next one when it ends */
     }
 }
 
@@ -184,7 +184,7 @@ static int refuse(const struct wr_starting *s, struct upp_err *err)
     return upp_fail(err, UPP_EBUSY, "thread thread_%s already has an active run run_%s", thread, id);
 }
 
-/* Its place is ours when it has ended, not that of the first in the queue. */
+/* Cancels the holder and waits for its end. This input then follows it, not the first run of the queue. */
 static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holder, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
@@ -203,7 +203,6 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
     return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
 }
 
-/* True: there was one, and the queue waits for whoever takes its place. */
 bool wr_start_left(struct wr_starting *s)
 {
     struct wr_tree *t = WB_TAKE(s->holder);
@@ -214,8 +213,6 @@ bool wr_start_left(struct wr_starting *s)
     return true;
 }
 
-/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
- * queue goes on: at once, or when the engine looks for runs that nobody works on. */
 void wr_start_go_on(struct wr_engine *e, const struct wr_start *what)
 {
     struct upp_err why;
@@ -223,7 +220,7 @@ void wr_start_go_on(struct wr_engine *e, const struct wr_start *what)
         wr_look_soon(e);
 }
 
-/* Which tools ran in what is rolled back: nothing is deleted, and nothing is hidden. */
+/* Notes which tools ran in the run that is rolled back: nothing is deleted, and nothing is hidden. */
 static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_run *holder, struct upp_err *err)
 {
     struct wl_store                      *store = s->engine->store;
@@ -259,7 +256,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     return wj_writer_text(&j, &s->memory, &s->notice);
 }
 
-/* Cancels what holds the thread, and goes on after it, or from before its input. */
+/* Cancels the run that holds the thread, and continues after it, or from before its input. */
 static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
 {
     struct wm_run holder;
@@ -299,7 +296,7 @@ int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err 
         if (!wr_is_zero(s->busy))
             return refuse(s, err);
         r = is_queued(s, &queued, err);
-        if (r >= 0 && queued) /* whoever should start it may have failed to */
+        if (r >= 0 && queued) /* its start may have failed before */
             r = wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
         return r < 0 || !queued ? r : refuse(s, err);
     }

@@ -1,58 +1,58 @@
-/* run/reader.c — a cursor over the events of a run tree: stored rows, rows still in memory, the open message.
+/* run/reader.c — a cursor over the events of a run tree: stored rows, cached rows, the open message.
  *
- * All three are expanded by the same code (model/row.h), so what a live reader saw is what every later one sees. A
- * reader that falls behind what the tree keeps reads the store; it never slows the run.
+ * All three are expanded by the same code (model/row.h), so every later reader sees what a live reader saw. A reader
+ * that falls behind the tree's cache reads the store; it never slows the run.
  */
 #include "base/hooks.h"
 #include "run/engine_state.h"
 #include "run/open_message.h"
 #include "run/run.h"
 
-enum { MAX_WAYS = 1024, BATCH_ROWS = 16 };
+enum { MAX_CURSORS = 1024, BATCH_ROWS = 16 };
 
 /* ---- Through the store ---------------------------------------------------------------------------------------- */
 
-/* The rows of one node, in order. Events of a tree are spread over the nodes of its runs: the next number is in exactly
- * one of them. */
-struct way {
+/* A cursor over the rows of one node. The events of a tree are spread over the nodes of its runs: the next number is in
+ * exactly one of them. */
+struct node_cursor {
     uint64_t        node, from; /* position of the next row to be read */
     struct wb_uuid  run;
     struct wb_arena memory;
     struct wl_rows  rows;
     size_t          i;
-    bool            over; /* a row of another run: this one has ended */
+    bool            over; /* it met a row of another run: this one has ended */
 };
 
 struct wr_stored {
-    WB_VEC(struct way *) ways;
+    WB_VEC(struct node_cursor *) cursors;
 };
 
 static void stored_free(struct wr_stored *s)
 {
-    for (size_t i = 0; s && i < s->ways.n; i++) {
-        wb_arena_done(&s->ways.p[i]->memory);
-        wb_free(s->ways.p[i]);
+    for (size_t i = 0; s && i < s->cursors.n; i++) {
+        wb_arena_done(&s->cursors.p[i]->memory);
+        wb_free(s->cursors.p[i]);
     }
     if (s)
-        wb_vec_done(&s->ways);
+        wb_vec_done(&s->cursors);
     wb_free(s);
 }
 
-static int add_way(struct wr_stored *s, uint64_t node, uint64_t from, struct wb_uuid run, struct upp_err *err)
+static int add_cursor(struct wr_stored *s, uint64_t node, uint64_t from, struct wb_uuid run, struct upp_err *err)
 {
-    for (size_t i = 0; i < s->ways.n; i++) /* once for each run */
-        if (s->ways.p[i]->node == node)
+    for (size_t i = 0; i < s->cursors.n; i++) /* one per run */
+        if (s->cursors.p[i]->node == node)
             return 0;
-    struct way *w = wb_calloc(1, sizeof *w);
-    if (!w || !wb_vec_push(&s->ways, w, MAX_WAYS)) {
+    struct node_cursor *w = wb_calloc(1, sizeof *w);
+    if (!w || !wb_vec_push(&s->cursors, w, MAX_CURSORS)) {
         wb_free(w);
         return upp_fail(err, w ? UPP_ELIMIT : UPP_ENOMEM, "no room to read a child run");
     }
-    *w = (struct way){.node = node, .from = from, .run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
+    *w = (struct node_cursor){.node = node, .from = from, .run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
     return 0;
 }
 
-static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct way *w, struct upp_err *err)
+static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct node_cursor *w, struct upp_err *err)
 {
     struct wl_store *s = rd->tree->engine->store;
     if (w->i < w->rows.n)
@@ -79,15 +79,15 @@ static int follow_children(struct wr_reader *rd, struct upp_err *err)
         const struct wm_event *ev = &rd->row.records[i];
         if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
             continue;
-        int r = add_way(rd->stored, ev->child_node, 0, ev->child, err);
+        int r = add_cursor(rd->stored, ev->child_node, 0, ev->child, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* Does this row begin with, or hold, the wanted number? Rows before it are passed. 1: it is in rd->row. */
-static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_err *err)
+/* Advances to the row that holds the next number. 1: it is in rd->row. 0: this node does not have it. */
+static WEFT_SUSPENDS int advance(struct wr_reader *rd, struct node_cursor *w, struct upp_err *err)
 {
     for (int r; (r = refill(rd, w, err)) != 0;) {
         if (r < 0)
@@ -106,9 +106,9 @@ static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_er
         if (r < 0)
             return r;
         if (rd->row.event && rd->next < rd->row.event)
-            return 0; /* another way has it */
+            return 0; /* another node has it */
         w->i++;
-        r = follow_children(rd, err); /* also where the row itself was had from memory */
+        r = follow_children(rd, err); /* also if the row itself was read from the cache */
         if (r < 0)
             return r;
         if (rd->row.event && rd->next < rd->row.event + n) {
@@ -119,37 +119,37 @@ static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_er
     return 0;
 }
 
-/* Whose row it is. */
-static WEFT_SUSPENDS int found(struct wr_reader *rd, size_t way, struct upp_err *err)
+/* Sets the source of the row that was found. */
+static WEFT_SUSPENDS int set_row_source(struct wr_reader *rd, size_t cursor, struct upp_err *err)
 {
     struct wm_run    run = rd->run;
     struct wl_store *s   = rd->tree->engine->store;
-    int r = way ? wl_get_run(s, &rd->tree->owner, rd->stored->ways.p[way]->run, &rd->memory, &run, err) : 0;
+    int r = cursor ? wl_get_run(s, &rd->tree->owner, rd->stored->cursors.p[cursor]->run, &rd->memory, &run, err) : 0;
     if (r < 0)
         return r;
-    if (rd->row.agent.n) /* it was handed over */
+    if (rd->row.agent.n) /* the run was handed over */
         run.agent = rd->row.agent;
     source_of(rd, &run, rd->row.epoch);
     return 1;
 }
 
-/* The row that holds the wanted number, out of the store. 1: rd->row is set. 0: there is none. */
+/* Reads the row that holds the next number from the store. 1: rd->row is set. 0: there is none. */
 static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
 {
     if (!rd->stored) {
         rd->stored = wb_calloc(1, sizeof *rd->stored);
         if (!rd->stored)
             return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
-        int r = add_way(rd->stored, rd->run.node, rd->run.first, rd->run.id, err);
+        int r = add_cursor(rd->stored, rd->run.node, rd->run.first, rd->run.id, err);
         if (r < 0)
             return r;
     }
-    for (size_t had = 0; had != rd->stored->ways.n;) { /* a row that was passed may lead to more of them */
-        had = rd->stored->ways.n;
+    for (size_t had = 0; had != rd->stored->cursors.n;) { /* a row that was skipped may start more children */
+        had = rd->stored->cursors.n;
         for (size_t i = had; i-- > 0;) {
-            int r = look(rd, rd->stored->ways.p[i], err);
+            int r = advance(rd, rd->stored->cursors.p[i], err);
             if (r != 0)
-                return r < 0 ? r : found(rd, i, err);
+                return r < 0 ? r : set_row_source(rd, i, err);
         }
     }
     return 0;
@@ -171,12 +171,11 @@ static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t e
         rd->from_row.agent_id = (struct wb_uuid){{0}};
 }
 
-/* ---- Results ------------------------------------------------------------------------------------------------------
- */
+/* ---- Results ---------------------------------------------------------------------------------------------------- */
 
-static int keep_result(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
+static int copy_result(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wb_arena *a    = &rd->kept_results;
+    struct wb_arena *a    = &rd->result_memory;
     struct wm_event *copy = wb_new(a, struct wm_event);
     if (!copy)
         return wb_arena_check(a, err);
@@ -190,12 +189,12 @@ static int keep_result(struct wr_reader *rd, const struct wm_event *ev, struct u
     return r;
 }
 
-/* A message of results refers to records of this row and of those before it. */
+/* A message of results refers to records of this row and of earlier ones. */
 static int join_results(struct wr_reader *rd, struct upp_err *err)
 {
     for (size_t i = 0; i < rd->row.n_records; i++)
         if (rd->row.records[i].kind == WM_TOOL_ENDED) {
-            int r = keep_result(rd, &rd->row.records[i], err);
+            int r = copy_result(rd, &rd->row.records[i], err);
             if (r < 0)
                 return r;
         }
@@ -208,11 +207,11 @@ static int join_results(struct wr_reader *rd, struct upp_err *err)
     return 0;
 }
 
-/* The calls of a step have ended with it, and with them the runs that they were. */
+/* The calls of a step have ended with it, and so have their child runs. */
 static void drop_children(struct wr_stored *s)
 {
-    while (s && s->ways.n > 1) {
-        struct way *w = s->ways.p[--s->ways.n];
+    while (s && s->cursors.n > 1) {
+        struct node_cursor *w = s->cursors.p[--s->cursors.n];
         wb_arena_done(&w->memory);
         wb_free(w);
     }
@@ -223,7 +222,7 @@ static void forget_results(struct wr_reader *rd)
     for (size_t i = 0; i < rd->row.n_records; i++)
         if (rd->row.records[i].kind == WM_STEP_END && !rd->from_row.depth) {
             rd->results.n = 0;
-            wb_arena_reset(&rd->kept_results);
+            wb_arena_reset(&rd->result_memory);
             rd->begun.n = 0;
             drop_children(rd->stored);
         }
@@ -242,7 +241,7 @@ static int note_begun(struct wr_reader *rd, const struct wm_event *ev, struct up
     struct wr_begun *b = begun(rd, ev->from->run);
     if (b)
         b->step = ev->id;
-    else if (!wb_vec_push(&rd->begun, ((struct wr_begun){ev->from->run, ev->id}), MAX_WAYS))
+    else if (!wb_vec_push(&rd->begun, ((struct wr_begun){ev->from->run, ev->id}), MAX_CURSORS))
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     return 0;
 }
@@ -261,16 +260,16 @@ static int begin_row(struct wr_reader *rd, struct upp_err *err)
     rd->open = NULL;
     int r    = join_results(rd, err);
     if (r >= 0)
-        r = wm_expand_pass(&rd->expand, rd->next + (rd->row.lost ? rd->aired : 0), err);
-    rd->aired   = 0;
-    rd->has_row = r >= 0;
+        r = wm_expand_pass(&rd->expand, rd->next + (rd->row.lost ? rd->n_voided : 0), err);
+    rd->n_voided = 0;
+    rd->has_row  = r >= 0;
     return r;
 }
 
-static int from_kept(struct wr_reader *rd, struct upp_err *err)
+static int from_cache(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree *t = rd->tree;
-    for (struct wb_link *l = t->kept.prev; l != &t->kept; l = l->prev) {
+    for (struct wb_link *l = t->cached.prev; l != &t->cached; l = l->prev) {
         struct wr_cached_row *k = wb_item(l, struct wr_cached_row, link);
         if (rd->next < k->at.number || !k->at.number)
             continue;
@@ -313,14 +312,14 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
         rd->open    = NULL;
         rd->has_row = false;
         if (is_void) {
-            rd->aired = rd->next - o->number;
-            rd->next  = o->number;
+            rd->n_voided = rd->next - o->number;
+            rd->next     = o->number;
         }
     }
 }
 
-/* Texts of a run that outlive what they were read from. */
-static int keep_run(struct wr_reader *rd, struct upp_err *err)
+/* Replaces the run's texts by copies that live as long as the tree. */
+static int copy_run_texts(struct wr_reader *rd, struct upp_err *err)
 {
     const struct wr_agent_def *agent  = wr_agent(rd->tree->engine, rd->run.agent);
     const struct wr_source    *source = wr_tree_source(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
@@ -331,7 +330,7 @@ static int keep_run(struct wr_reader *rd, struct upp_err *err)
     return 0;
 }
 
-/* A run that was queued when the reader came: where it stands is known when it starts. 0: not yet. */
+/* A run that was queued when the reader was opened: its node is known when it starts. 0: not yet. */
 static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree  *t = rd->tree;
@@ -345,19 +344,18 @@ static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
     if (r < 0 || rd->run.status == WM_QUEUED)
         return r;
     if (!rd->run.started_ms) {
-        rd->ended = true; /* cancelled before it began: nothing was ever said */
+        rd->ended = true; /* cancelled before it began: it has no events */
         return 0;
     }
-    r = keep_run(rd, err);
+    r = copy_run_texts(rd, err);
     return r < 0 ? r : 1;
 }
 
-/* Where the next event is. 1: expanding has begun. 0: it has not happened yet. Not inlined: most steps do without it.
- */
+/* Finds the next event. 1: expanding has begun. 0: it has not happened yet. Not inlined: most steps do not need it. */
 static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree *t    = rd->tree;
-    bool            live = t->run || t->open || t->n_kept;
+    bool            live = t->run || t->open || t->n_cached;
     int             r    = has_begun(rd, err);
     if (r <= 0)
         return r;
@@ -367,7 +365,7 @@ static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *r
         return 1;
     }
     if (!live || rd->next < t->next || wm_status_ended(t->status)) {
-        r = from_kept(rd, err);
+        r = from_cache(rd, err);
         if (r == 0 && t->engine->store)
             r = from_store(rd, err);
         else if (r == 0 && rd->next < t->next)
@@ -380,10 +378,10 @@ static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *r
     return r;
 }
 
-static void note(struct wr_reader *rd, struct wm_event *ev)
+static void note_event(struct wr_reader *rd, struct wm_event *ev)
 {
     rd->next = ev->number + 1;
-    if (ev->kind == WM_VOID && !rd->row.lost) /* a process died with it, or it was too much */
+    if (ev->kind == WM_VOID && !rd->row.lost) /* a crash lost the attempt, or it was too large to store */
         ev->aside = rd->from.epoch + 1 == ev->from->epoch && rd->from.number >= ev->number;
     if (ev->kind != WM_RUN || ev->from->depth)
         return;
@@ -412,11 +410,11 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
         if (r < 0)
             return r;
         if (r > 0) {
-            bool lost = ev->from == &rd->from_lost; /* its numbers come again */
+            bool lost = ev->from == &rd->from_lost; /* its numbers are used again */
             if (!lost && ev->number < rd->next)
-                continue; /* had, when it was on the air */
+                continue; /* returned before, while it was streaming */
             if (!lost)
-                note(rd, ev);
+                note_event(rd, ev);
             return ev->kind != WM_STEP_START || (r = note_begun(rd, ev, err)) >= 0 ? 1 : r;
         }
         if (rd->open)
@@ -425,10 +423,11 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
     }
 }
 
-/* The number of the first event that is still in memory. */
-static uint64_t first_kept(const struct wr_tree *t)
+/* The number of the first event in the cache. */
+static uint64_t first_cached(const struct wr_tree *t)
 {
-    const struct wr_cached_row *k = wb_list_empty(&t->kept) ? NULL : wb_item(t->kept.next, struct wr_cached_row, link);
+    const struct wr_cached_row *k =
+        wb_list_empty(&t->cached) ? NULL : wb_item(t->cached.next, struct wr_cached_row, link);
     return k ? k->at.number : t->next;
 }
 
@@ -439,7 +438,7 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
     if (!rd)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     rd->memory        = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
-    rd->kept_results  = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    rd->result_memory = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
     rd->next          = 1;
     rd->from          = from ? *from : (struct wr_from){0};
     struct wr_tree *t = wr_tree_find(e, id);
@@ -458,14 +457,14 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
             if (rd->run.status == WM_QUEUED)
                 rd->run = (struct wm_run){.status = WM_QUEUED};
             else if (!rd->run.started_ms)
-                rd->ended = true; /* cancelled in the queue */
-            r = rd->ended || rd->run.status == WM_QUEUED ? 0 : keep_run(rd, err);
+                rd->ended = true; /* cancelled while it was queued */
+            r = rd->ended || rd->run.status == WM_QUEUED ? 0 : copy_run_texts(rd, err);
             if (r < 0)
                 wr_tree_unref(t);
         }
     } else if (!t)
         r = upp_fail(err, UPP_ENOTFOUND, "no such run works");
-    else if (first_kept(t) > 1 && t->next > 1)
+    else if (first_cached(t) > 1 && t->next > 1)
         r = upp_fail(err, UPP_ENOTFOUND, "the beginning of the run is gone: nothing was stored");
     else
         t->refs++;
@@ -490,7 +489,7 @@ void wr_reader_close(struct wr_reader *rd)
     wr_cache_trim(rd->tree);
     stored_free(rd->stored);
     wb_arena_done(&rd->memory);
-    wb_arena_done(&rd->kept_results);
+    wb_arena_done(&rd->result_memory);
     wb_vec_done(&rd->results);
     wb_vec_done(&rd->begun);
     wr_tree_unref(rd->tree);
@@ -508,16 +507,16 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     if (rd->ended)
         return 0;
     uint64_t news;
-    do { /* it may happen while the store is being read */
+    do { /* an event may come while the store is being read */
         news  = rd->tree->news;
         int r = step(rd, ev, err);
         if (r != 0 || rd->ended)
             return r;
     } while (news != rd->tree->news);
     if (to_wait && rd->waiting)
-        return 0; /* nothing came after it: it waits still */
+        return 0; /* nothing came after its wait: it still waits */
     if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
-        return 0; /* it was cancelled while it was queued, and has never said anything */
+        return 0; /* cancelled while it was queued: it has no events */
     if (rd->tree->failed && !rd->tree->run)
         return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
     rd->wake = wake;
@@ -543,7 +542,7 @@ uint32_t wr_reader_had(const struct wr_reader *rd, const struct wm_event *ev)
 {
     const struct wr_from *from   = &rd->from;
     bool                  lost   = ev->from == &rd->from_lost;
-    uint64_t              number = lost && !from->epoch ? rd->row.event : ev->number; /* with what takes it back */
+    uint64_t              number = lost && !from->epoch ? rd->row.event : ev->number; /* counts with its void */
     if (from->epoch && ev->from->epoch < from->epoch)
         return WR_HAD;
     if (number > from->number || (from->epoch && ev->from->epoch > from->epoch))

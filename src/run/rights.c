@@ -1,9 +1,9 @@
-/* run/rights.c — what a run may do: the rights of its agent, of the tool by which it was asked, and of all above it.
+/* run/rights.c — what a run may do: the rights of its agent, of its parent's tool entry, and of all its ancestors.
  *
- * A run has two sets at most: its agent's, which go with the agent when the thread is passed on, and those that the
- * tool entry of its parent gave it, which stay. All sets from the run to the root hold at the same time, so that nobody
- * below can widen what somebody above has: a tool must be in every list that allows and in none that denies, every
- * limit of depth is counted from where it was set, and every handler is asked.
+ * A run has at most two sets of rights: its agent's, which change with the agent at a handoff, and those from the tool
+ * entry of its parent, which stay. All sets from the run to the root apply together, so that no run can widen what an
+ * ancestor has: a tool must be in every allow list and in no deny list, every depth limit counts from the run that has
+ * it, and every approval handler is asked.
  */
 #include "run/engine_state.h"
 #include "run/tools.h"
@@ -35,13 +35,13 @@ bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool)
     return true;
 }
 
-/* How many agents may be below a run; UINT32_MAX: as many as the engine says. */
+/* How deep agents may nest below a run; UINT32_MAX: as deep as the engine allows. */
 static uint32_t depth_below(const struct weft_rights *r)
 {
     return !r || !r->max_depth ? UINT32_MAX : r->max_depth == UINT32_MAX ? 0 : r->max_depth;
 }
 
-/* The deepest that a child of this run may be, counted from the root. */
+/* The maximum depth of a child of this run, counted from the root. */
 static uint32_t deepest(const struct wr_run *run)
 {
     uint64_t least = run->engine->opts.max_depth;

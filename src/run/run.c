@@ -1,4 +1,4 @@
-/* run/run.c — a run in memory: made, freed, used again; its agent and system text; what its strategy sees of it. */
+/* run/run.c — runs in memory: create, free, pool; their agent and system prompt; what strategies see of them. */
 #include "base/hooks.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -7,13 +7,13 @@
 #include "run/run.h"
 #include "run/strategy.h"
 
-/* ---- Its system text -----------------------------------------------------------------------------------------------
+/* ---- System prompt -------------------------------------------------------------------------------------------------
  *
- * The system text of a run: its agent's, and what the request that began it was let say.
+ * The agent's, with what the request that began the run was allowed to change.
  *
- * As OpenAI has it: `instructions` stand in the place of the agent's, `additional_instructions` behind them. They are
- * for the agent that the request named, and for no other: not for agents below it, nor for one to whom the thread is
- * passed. Who may say them is the server's matter; here they are options that are kept with the run.
+ * As in OpenAI's API, `instructions` replace the agent's prompt, and `additional_instructions` are appended. They apply
+ * only to the agent that the request named, not to its sub-agents, nor to one to which the thread is handed over. The
+ * server decides who may set them; here they are options stored with the run.
  */
 
 static int instruct(struct wr_run *run, struct upp_err *err)
@@ -34,27 +34,27 @@ static int instruct(struct wr_run *run, struct upp_err *err)
     return wb_arena_check(&run->memory, err);
 }
 
-/* ---- Made, freed, used again ---------------------------------------------------------------------------------- */
+/* ---- Create, free, pool -------------------------------------------------------------------------------------- */
 
-/* A spare one keeps its memory and the room of its lists. */
+/* A run from the free list keeps its memory and the capacity of its lists. */
 static struct wr_run *take_run(struct wr_engine *e)
 {
     struct wr_run *run = e->pools.runs;
     if (!run)
         return wb_calloc(1, sizeof *run);
-    e->pools.runs = run->spare;
+    e->pools.runs = run->next_free;
     e->pools.n_runs--;
     memset(run, 0, offsetof(struct wr_run, memory));
-    run->journal.said.n = run->journal.prompted.n = run->journal.calls.n = run->journal.approved.n = 0;
+    run->journal.replies.n = run->journal.prompted.n = run->journal.calls.n = run->journal.approved.n = 0;
     run->journal.pending.n = run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = 0;
-    run->executions.n = run->cycles.n = run->places.n = run->later.n = run->noted.n = 0;
+    run->executions.n = run->cycles.n = run->positions.n = run->held_events.n = run->noted.n = 0;
     run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
                                    .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
 }
 
-/* The definition now in force. An agent without a model has that of whoever asks it. Params are an agent's own; in a
- * configuration they belong to the model, and go with it. */
+/* Sets the agent's current definition. An agent without a model has that of its caller. Params are an agent's own; in a
+ * configuration they belong to the model, and are inherited with it. */
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
     run->def = def;
@@ -105,7 +105,7 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     if (r >= 0 && !run->source)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r >= 0)
-        run->row.agent = run->source->from.agent; /* the tree outlives it */
+        run->row.agent = run->source->from.agent; /* the tree's copy outlives the run */
     if (r >= 0)
         r = instruct(run, err);
     if (r < 0) {
@@ -122,15 +122,15 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->draft.records);
     wb_vec_done(&run->path);
     wb_vec_done(&run->mine);
-    wb_vec_done(&run->places);
-    wb_vec_done(&run->later);
+    wb_vec_done(&run->positions);
+    wb_vec_done(&run->held_events);
     wb_vec_done(&run->reasoning);
     wb_vec_done(&run->grants);
     wb_vec_done(&run->noted);
     wb_vec_done(&run->speakers);
     wb_vec_done(&run->executions);
     wb_vec_done(&run->cycles);
-    wb_vec_done(&run->journal.said);
+    wb_vec_done(&run->journal.replies);
     wb_vec_done(&run->journal.prompted);
     wb_vec_done(&run->journal.calls);
     wb_vec_done(&run->journal.approved);
@@ -140,16 +140,16 @@ static void run_done(struct wr_run *run)
     wb_free(run);
 }
 
-enum { SPARE_ITEMS = 64 };
+enum { POOL_LIST_CAP = 64 };
 
-static bool worth_keeping(const struct wr_run *run)
+static bool fits_pool(const struct wr_run *run)
 {
     return run->engine->pools.n_runs < WR_POOL_ITEMS && run->memory.used <= WR_POOL_BYTES &&
-           run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
-           run->noted.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
-           run->journal.calls.cap <= SPARE_ITEMS && run->journal.pending.cap <= SPARE_ITEMS &&
-           run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
-           run->draft.records.cap <= SPARE_ITEMS;
+           run->path.cap <= POOL_LIST_CAP && run->positions.cap <= POOL_LIST_CAP &&
+           run->held_events.cap <= POOL_LIST_CAP && run->noted.cap <= POOL_LIST_CAP && run->mine.cap <= POOL_LIST_CAP &&
+           run->executions.cap <= POOL_LIST_CAP && run->journal.calls.cap <= POOL_LIST_CAP &&
+           run->journal.pending.cap <= POOL_LIST_CAP && run->ids.size <= POOL_LIST_CAP &&
+           run->draft.entries.cap <= POOL_LIST_CAP && run->draft.records.cap <= POOL_LIST_CAP;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -164,13 +164,13 @@ void wr_run_free(struct wr_run *run)
     }
     wr_open_free(run->engine, run->draft.open);
     upp_turn_free(run->turn);
-    if (worth_keeping(run)) {
+    if (fits_pool(run)) {
         struct wr_pools *s = &run->engine->pools;
         if (run->memory.used || run->memory.failed) /* else the turn took it */
             wb_arena_reset(&run->memory);
         wr_ids_clear(&run->ids);
-        run->spare = s->runs;
-        s->runs    = run;
+        run->next_free = s->runs;
+        s->runs        = run;
         s->n_runs++;
     } else
         run_done(run);
@@ -223,16 +223,16 @@ void wr_pools_done(struct wr_pools *s)
     while (s->n_arenas)
         wb_arena_done(&s->arenas[--s->n_arenas]);
     for (struct wr_run *run; (run = s->runs);) {
-        s->runs = run->spare;
+        s->runs = run->next_free;
         run_done(run);
     }
     for (struct wr_tree *t; (t = s->trees);) {
-        s->trees = t->spare;
+        s->trees = t->next_free;
         wb_arena_done(&t->memory);
         wb_free(t);
     }
     for (struct wr_open *o; (o = s->opens);) {
-        s->opens = o->spare;
+        s->opens = o->next_free;
         wr_open_done(o);
     }
 }
@@ -242,8 +242,7 @@ void wr_run_freep(struct wr_run **run)
     wr_run_free(*run);
 }
 
-/* ---- For its strategy ----------------------------------------------------------------------------------------------
- */
+/* ---- For strategies ---------------------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 10 };
 
@@ -268,7 +267,7 @@ bool wr_can_structure(struct weft_run *run)
 bool wr_step_begun(struct weft_run *run)
 {
     const struct wr_run *r = wr_of(run);
-    return r->step.dirty || r->step.told;
+    return r->step.dirty || r->step.start_reported;
 }
 
 int wr_rounds(struct weft_run *run, uint32_t own)

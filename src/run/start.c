@@ -1,7 +1,7 @@
-/* run/start.c — C1: an input becomes a run, durably, before anybody is told so.
+/* run/start.c — C1: an input becomes a run, durably, before the caller gets its id.
  *
- * Everything of a start is one commit: thread, input, run, the hold on the node, the idempotency key. Where somebody
- * else was first (a conflict) all of it is looked at again.
+ * A start is one commit: thread, input, run, the hold on the node, the idempotency key. After a conflict with another
+ * commit all of it is read again.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -11,7 +11,7 @@
 #include "run/start.h"
 #include "run/turn.h"
 
-/* ---- One try ------------------------------------------------------------------------------------------------ */
+/* ---- One attempt -------------------------------------------------------------------------------------------- */
 
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
@@ -37,7 +37,6 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
     return r < 0 ? r : wl_thread_busy(store, &s->thread, &s->node, &s->busy, err);
 }
 
-/* From here on the run is on a branch from `length` entries of the head. */
 int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
 {
     int r = wl_branch_make(&s->node, length, &s->branch, err);
@@ -50,13 +49,12 @@ int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
     return 0;
 }
 
-/* A thread that was put back into its head leaves it with what comes next. */
 int wr_start_leave(struct wr_starting *s, struct upp_err *err)
 {
     return s->thread.at ? wr_start_branch(s, wl_thread_length(&s->thread, s->end.length), err) : 0;
 }
 
-/* The row of a run that is new, but for its place. */
+/* The row of a new run, without its position. */
 static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
                    struct upp_err *err)
 {
@@ -88,7 +86,7 @@ int wr_start_row(struct wr_starting *s, struct upp_err *err)
     return r;
 }
 
-/* The run in memory, in a tree that is new or (of a queued run) there already. */
+/* Makes the run in memory, in a tree that is new or (for a queued run) exists already. */
 static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_run *run;
@@ -140,9 +138,9 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     int r     = wm_message_copy(&run->memory, input, &e->message, err);
     if (r < 0)
         return r;
-    e->message.time_ms   = run->time_ms; /* that of the run */
+    e->message.time_ms   = run->time_ms; /* the run's */
     e->message.time_text = (struct upp_str){0};
-    if (e->message.role != UPP_ROLE_USER) /* results: nobody asked anything */
+    if (e->message.role != UPP_ROLE_USER) /* tool results: there is no question */
         return 0;
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
@@ -152,7 +150,6 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     return 0;
 }
 
-/* Its first row as draft. */
 int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run, struct upp_err *err)
 {
     int r = notice.p ? draft_notice(run, notice, err) : 0;
@@ -166,7 +163,7 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
     return 0;
 }
 
-/* All else that a start changes. The thread is made, or becomes the newest (and moves to a branch). */
+/* The other changes of a start. The thread is made, or becomes the newest (and moves to a branch). */
 static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
 {
     size_t n = 0;
@@ -192,7 +189,7 @@ int wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_er
     struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
     if (!o)
         return wb_arena_check(&t->memory, err);
-    o->told    = false; /* and then the rest is set */
+    o->set     = false; /* the other members are set with it */
     o->turn    = NULL;
     o->watch   = watch;
     t->outcome = o;
@@ -229,7 +226,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
         wr_run_free(run);
         return r;
     }
-    if (s->fresh.n) { /* there is no history to be read */
+    if (s->fresh.n) { /* there is no history to load */
         run->loaded = true;
         r           = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
     }
@@ -252,7 +249,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
-/* 1: an earlier request with this key made the run. */
+/* 1: an earlier request with this key started the run. */
 static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_start *w     = s->what;
@@ -277,8 +274,8 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
     return 1;
 }
 
-/* In the place of the head's last entry, where that is what the caller has seen. */
-static int take_place(struct wr_starting *s, struct upp_err *err)
+/* Replaces the head's last entry, if it is still what the caller has seen. */
+static int replace_last(struct wr_starting *s, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
     if (!w->at)
@@ -289,7 +286,8 @@ static int take_place(struct wr_starting *s, struct upp_err *err)
     return 0;
 }
 
-/* The key is looked for after the thread: who is refused because of a run knows whether the run is its own. */
+/* Looks for the key after it has read the thread: a request must not be refused because of a run that it started
+ * itself. */
 static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     int r = wr_start_thread(s, err);
@@ -299,7 +297,7 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
         return r < 0 ? r : 0;
     r = wr_start_busy(s, ret, err);
     if (r == 0)
-        r = take_place(s, err);
+        r = replace_last(s, err);
     if (r == 0)
         r = wr_start_leave(s, err);
     if (r == 0)
@@ -323,7 +321,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     int             r = new_row(e, w, 0, &row, err);
     if (r < 0)
         return r;
-    row.thread = row.id; /* one id is enough where nothing is stored */
+    row.thread = row.id; /* without a store one id is enough */
     row.node   = wm_key(row.id);
     r          = wr_tree_new(e, &w->owner, row.id, &t, err);
     if (r >= 0)
@@ -357,7 +355,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     return 0;
 }
 
-/* ---- The door --------------------------------------------------------------------------------------------------- */
+/* ---- Entry point ------------------------------------------------------------------------------------------------ */
 
 int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret, struct upp_err *err)
 {
@@ -367,14 +365,14 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         return no_agent(what, err);
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
-    bool owed = false; /* in this try or an earlier one */
+    bool stopped = false; /* a run was stopped for this start, in this attempt or an earlier one */
     for (unsigned tries = 0;; tries++) {
         struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
         int                r = try_start(&s, ret, err);
-        owed                 = wr_start_left(&s) || owed;
+        stopped              = wr_start_left(&s) || stopped;
         wb_arena_done(&s.memory);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
-            if (owed && (r < 0 || ret->joined))
+            if (stopped && (r < 0 || ret->joined))
                 wr_start_go_on(e, what);
             return r < 0 ? r : 0;
         }

@@ -1,4 +1,4 @@
-/* run/start.h — one try to start a run, from the inside. */
+/* run/start.h — one attempt to start a run: internals. */
 #ifndef WR_START_H
 #define WR_START_H
 
@@ -8,17 +8,17 @@ struct wr_starting {
     struct wr_engine      *engine;
     const struct wr_start *what;
     struct wb_arena        memory;
-    struct wl_new_thread   fresh; /* a thread that is made */
+    struct wl_new_thread   fresh; /* a new thread */
     struct wl_thread       thread;
     struct wl_node         node, branch;
     struct wl_end          end;
     struct wm_run          row;
     struct wl_key          key;
     struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
-    struct wr_tree        *holder; /* of the run whose place is taken, until that is done; NULL: none */
-    struct upp_str         notice; /* JSON of a system event before the input; no text: none */
+    struct wr_tree        *holder; /* tree of the run that is being replaced, until that is done; NULL: none */
+    struct upp_str         notice; /* JSON of a system event before the input; NULL: none */
     bool                   branched;
-    bool                   again; /* somebody else was first: look again */
+    bool                   again; /* conflict with another commit: try again */
 };
 
 static inline bool wr_is_zero(struct wb_uuid u)
@@ -26,16 +26,15 @@ static inline bool wr_is_zero(struct wb_uuid u)
     return wb_uuid_eq(u, (struct wb_uuid){{0}});
 }
 
-/* Where the run would stand: the thread with its newest node, or a new one. */
+/* Loads the thread with its newest node, or makes a new one. */
 WEFT_SUSPENDS int wr_start_thread(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* From here on the run is on a branch from `length` entries of the head. And the same for a thread that was put back
- * into its head: it leaves it with what comes next. */
+/* Moves the run to a branch after `length` entries of the head. wr_start_leave: the same for a thread that points into
+ * the middle of its head, which it leaves with its next entry. */
 int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err) UPP_MUST_CHECK;
 int wr_start_leave(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The row of the run there; the run with its tree (`queued`: of one that has a row already); its first row, as draft.
- */
+/* Makes the run's row; the run with its tree (`queued`: it has a row already); its first log row, as draft. */
 int               wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret,
                                struct upp_err *err) UPP_MUST_CHECK;
@@ -44,19 +43,19 @@ int               wr_start_draft(const struct wr_start *w, struct upp_str notice
 
 /* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 
-/* What becomes of the input where the thread is busy: 0: it may start now. 1: *ret says what. */
+/* Applies on_busy to a busy thread. 0: the run may start now. 1: *ret has the outcome. */
 WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* True: there was a run whose place is taken, and the queue waits for whoever takes it. */
+/* Releases the run that is replaced. True: there was one, and the queue waits for its successor. */
 bool wr_start_left(struct wr_starting *s);
 
-/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
- * queue goes on: at once, or when the engine looks for runs that nobody works on. */
+/* If a run was stopped and nothing replaced it (the start failed, or an earlier request had the same key), starts the
+ * next queued run: at once, or later by the supervisor. */
 WEFT_SUSPENDS void wr_start_go_on(struct wr_engine *e, const struct wr_start *what);
 
 /* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
 
-/* After the end of a run: the next one that waits in the queue of its thread. */
+/* After the end of a run: starts the next one in the queue of its thread. */
 WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
                                 struct upp_err *err) UPP_MUST_CHECK;
 

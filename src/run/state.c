@@ -1,4 +1,4 @@
-/* run/state.c — the state of a run as JSON: what a strategy comes back to, and nothing else. */
+/* run/state.c — the state of a run as JSON: what a strategy needs to resume, and nothing else. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ static void put_usage(struct wj_writer *w, const struct upp_usage *u)
     wj_write_u64(w, u->cache_write);
 }
 
-/* Only what is not 0: most runs have no children and no limit of time. */
+/* Only what is not 0: most runs have no children and no time limit. */
 static void put_used(struct wj_writer *w, const struct wr_run *run)
 {
     const struct wr_below *b = &run->budget.below_before;
@@ -62,7 +62,7 @@ static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
     }
 }
 
-/* The journal of a step has those that began in it; these may have begun in one before. */
+/* The journal of a step has branches that began in it; these may have begun in an earlier one. */
 static void write_branches(struct wj_writer *w, const struct wr_run *run)
 {
     char   text[WB_UUID_TEXT + 1];
@@ -122,7 +122,7 @@ static bool number(yyjson_val *v, uint64_t max, uint64_t *ret)
     return v && unsafe_yyjson_get_type(v) == YYJSON_TYPE_RAW && wb_str_u64(wj_text(v), ret) && *ret <= max;
 }
 
-/* The text of any JSON; an absent value has none. */
+/* The text of any JSON; NULL: the value is absent. */
 static int text_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
     *ret = (struct upp_str){0};
@@ -205,7 +205,7 @@ static int read_branches(struct wr_run *run, yyjson_val *v, struct upp_err *err)
     return 0;
 }
 
-/* A state that does not fit is an error: a run that began again at its first step would do its work twice. */
+/* An invalid state is an error: a run that restarted at its first step would do its work twice. */
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     struct weft_state *s = &run->pub.state;
@@ -247,7 +247,7 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 
 static int set(struct wr_run *run, struct upp_str json, const char *what, struct upp_str *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WR_RUN_MEMORY); /* it is set again and again */
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WR_RUN_MEMORY); /* values are set often */
     yyjson_val                               *v;
     int                                       r = wj_read(&scratch, json, NULL, &v, err);
     return r < 0 ? upp_wrap(err, r, "%s", what) : text_of(&run->memory, v, to, err);
@@ -263,7 +263,7 @@ int weft_run_set_plan(struct weft_run *pub, struct upp_str json, struct upp_err 
     return set(wr_of(pub), json, "the plan", &pub->state.plan, err);
 }
 
-/* The members that are there, but for one, which has this value now. */
+/* Writes the map with one member set to this value; empty: without it. */
 static int with_member(struct wr_run *run, struct upp_str map, struct upp_str name, struct upp_str json,
                        struct wb_buf *out, struct upp_err *err)
 {

@@ -1,4 +1,4 @@
-/* run/step.c — the end of a step (C4), a run that comes to wait, and the end of the strategy. */
+/* run/step.c — the end of a step (C4), the beginning of a wait, and the end of the strategy. */
 #include <upp/provider.h>
 
 #include "base/clock.h"
@@ -12,23 +12,23 @@
 #include "run/strategy.h"
 #include "run/turn.h"
 
-/* A branch keeps its journal. Of others what belongs to no one step stays: branches that are not adopted yet. */
+/* A branch keeps its journal. Other runs keep only branches that are not adopted yet: they belong to no single step. */
 static void journal_close(struct wr_run *run)
 {
-    size_t kept             = 0;
+    size_t n_open           = 0;
     run->journal.prompted.n = run->journal.approved.n = run->journal.pending.n = 0;
     if (run->branch)
         return;
     for (size_t i = 0; i < run->journal.calls.n; i++) {
         struct wr_call *c = run->journal.calls.p[i];
         if (wr_is_open_branch(c))
-            run->journal.calls.p[kept++] = c;
+            run->journal.calls.p[n_open++] = c;
     }
-    run->journal.said.n  = 0;
-    run->journal.calls.n = kept;
+    run->journal.replies.n = 0;
+    run->journal.calls.n   = n_open;
 }
 
-/* A step in which nothing was said has a beginning all the same. */
+/* A step without messages has a start too. */
 static int step_open(struct wr_run *run, struct upp_err *err)
 {
     if (run->step.open || run->draft.open)
@@ -48,7 +48,7 @@ static int step_open(struct wr_run *run, struct upp_err *err)
     return 0;
 }
 
-/* Records and state of the end of a step, into the draft. */
+/* Adds the records and the state of a step's end to the draft. */
 static int step_close(struct wr_run *run, struct upp_err *err)
 {
     int opened = step_open(run, err);
@@ -58,25 +58,25 @@ static int step_close(struct wr_run *run, struct upp_err *err)
     if (!end)
         return -UPP_ENOMEM;
     end->usage = run->step.usage;
-    if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its place */
+    if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its position */
         run->draft.records.n--;
         return -UPP_ENOMEM;
     }
     wr_observe(run);
     run->pub.state.step++;
-    if (!run->branch) /* it becomes a step of its run, and counts there */
+    if (!run->branch) /* a branch becomes a step of its run, and counts there */
         wr_used(run, &(struct upp_usage){0}, 1);
     run->budget.below_before.steps = run->budget.below.steps;
     run->draft.state               = true;
-    run->step.open = run->step.dirty = run->step.told = false;
-    run->step.n_adopted                               = 0;
-    run->step.usage                                   = (struct upp_usage){0};
-    run->step.from                                    = wr_mark_now(run);
+    run->step.open = run->step.dirty = run->step.start_reported = false;
+    run->step.n_adopted                                         = 0;
+    run->step.usage                                             = (struct upp_usage){0};
+    run->step.from                                              = wr_mark_now(run);
     journal_close(run);
     return 0;
 }
 
-/* Also after the last step: whoever counts, counts them all. */
+/* Also called after the last step, so that a hook that counts steps sees all of them. */
 int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
@@ -85,7 +85,7 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
         r = h->stop(h->arg, &run->pub);
     if (r < 0)
         return r;
-    bool enough  = r || run->handoff.passing.to.n > 0; /* another agent goes on */
+    bool enough  = r || run->handoff.passing.to.n > 0; /* another agent continues */
     int  used_up = wr_budget(run, goes_on && !enough, err);
     return used_up < 0 ? used_up : enough || used_up;
 }
@@ -96,13 +96,13 @@ const struct wr_watch *wr_run_watch(struct weft_run *pub)
     return o ? o->watch : NULL;
 }
 
-static WEFT_SUSPENDS int tell_watch(struct wr_run *run, struct upp_err *err)
+static WEFT_SUSPENDS int call_watch(struct wr_run *run, struct upp_err *err)
 {
     const struct wr_watch *w = run->row.depth ? NULL : wr_run_watch(&run->pub);
     return w && w->stepped ? w->stepped(w->arg, &run->pub, err) : 0;
 }
 
-/* Is it known already that there is to be another step? The hook is asked when this one is committed. */
+/* Is it certain that another step follows? The hook is asked when this one is committed. */
 static bool goes_on(const struct wr_run *run)
 {
     return !run->budget.done && !run->handoff.passing.to.n && !(run->pub.hooks && run->pub.hooks->stop);
@@ -117,7 +117,7 @@ void wr_done(struct weft_run *pub)
 static WEFT_SUSPENDS int step_hook(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    wr_observe(run); /* what tools did, before its end */
+    wr_observe(run); /* tools before the end of the step */
     if (!h || !h->on_step_end)
         return 0;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
@@ -138,7 +138,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
         r = step_hook(run, err);
     if (r >= 0)
         r = step_close(run, err);
-    if (r >= 0) /* in the checkpoint stands also that it was the last one */
+    if (r >= 0) /* the checkpoint also records that it was the last one */
         r = wr_budget(run, goes_on(run), err);
     if (r < 0)
         return r;
@@ -148,7 +148,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
     if (r >= 0 && weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     if (r >= 0)
-        r = tell_watch(run, err);
+        r = call_watch(run, err);
     return r < 0 ? r : wr_enough(run, !run->budget.done, err);
 }
 
@@ -160,7 +160,7 @@ int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err 
 
 void wr_row_claim(struct wr_run *run)
 {
-    wr_commit_lock_take(run->tree); /* a cancel that is being written is over then */
+    wr_commit_lock_take(run->tree); /* waits for a cancel that is being written */
     run->changing = true;
     wr_commit_lock_leave(run->tree);
 }
@@ -176,7 +176,7 @@ static int64_t expires(const struct wr_engine *e)
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
 {
     wr_row_claim(run);
-    if (run->tree->run && run->tree->run->row.cancel) /* it came first, and nobody would end a run that waits */
+    if (run->tree->run && run->tree->run->row.cancel) /* the cancel came first, and nobody would end a run that waits */
         return run->changing = false, upp_fail(err, UPP_ECANCELED, "cancelled");
     size_t             n    = run->journal.pending.n;
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n ? n : 1);
@@ -209,13 +209,12 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
 
 /* ---- The end of the strategy ---------------------------------------------------------------------------------------
  *
- * From the strategy's last word to what the run comes to: hooks, middleware, recovery.
+ * From the strategy's result to the run's result: hooks, middleware, recovery from errors.
  *
- * Everything here may wait and may be cancelled; the end itself (run/execution.c) is shielded and writes the last row.
- * Order of a run that goes well: the last step's on_step_end, on_complete, middleware's after. Of one that fails:
- * on_error; where that has a turn, on_complete and after as before; else middleware's on_error, whose turn is what the
- * caller gets. What fails in middleware's before or after goes to middleware's on_error alone: the strategy had no part
- * in it.
+ * Everything here may suspend and may be cancelled; the end itself (run/execution.c) is shielded and writes the last
+ * row. Order for a run that succeeds: the last step's on_step_end, on_complete, middleware's after. For one that fails:
+ * on_error; if that has a turn, on_complete and after as before; else middleware's on_error, whose turn the caller
+ * gets. A failure of middleware's before or after goes only to middleware's on_error: the strategy had no part in it.
  */
 
 static bool is_mine(const struct wr_run *run, const struct upp_message *m)
@@ -226,8 +225,8 @@ static bool is_mine(const struct wr_run *run, const struct upp_message *m)
     return false;
 }
 
-/* Says what of a turn the run has not said: a recovery's last words. */
-static WEFT_SUSPENDS int adopt(struct wr_run *run, const struct upp_turn *turn, struct upp_err *err)
+/* Adds the messages of an error handler's turn that the run does not have. */
+static WEFT_SUSPENDS int add_missing(struct wr_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
@@ -243,8 +242,7 @@ static void replace_turn(struct wr_run *run, struct upp_turn *turn)
     run->turn = turn;
 }
 
-/* Does anybody want to see the turn before the run has ended? Where there is a store a run completes only when whoever
- * waits for its turn can have it. */
+/* Is the turn needed before the run has ended? With a store, a run completes only when the turn for wr_join exists. */
 static bool turn_wanted(const struct wr_run *run)
 {
     const struct weft_hooks *h = run->pub.hooks;
@@ -266,8 +264,8 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
     return r < 0 ? r : wr_enough(run, false, err);
 }
 
-/* A run that was stopped before it said anything but scaffolding (right after planning) answers with the last of that.
- * It is in the row that ends the run: whoever takes the run up before that says it again. */
+/* A run that was stopped when it had only scaffolding (right after planning) answers with the last of that. The answer
+ * is in the row that ends the run: a run that is recovered before that writes it again. */
 static int answer(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_message *last = NULL;
@@ -296,7 +294,7 @@ static int answer(struct wr_run *run, struct upp_err *err)
     return wr_mine_note(run, m, err);
 }
 
-/* The strategy is content, or a hook has made a turn of its failure. */
+/* The strategy succeeded, or a hook returned a turn for its failure. */
 static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks    *h = run->pub.hooks;
@@ -322,7 +320,7 @@ static bool final(const struct wr_run *run, int result)
            run->engine->closing || run->row.cancel;
 }
 
-/* 1: there is a turn after all. */
+/* 1: the hook returned a turn. */
 static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
@@ -336,7 +334,7 @@ static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct 
     if (r <= 0)
         return r < 0 ? r : result;
     replace_turn(run, turn);
-    r = adopt(run, turn, err);
+    r = add_missing(run, turn, err);
     return r < 0 ? r : 1;
 }
 
@@ -353,7 +351,7 @@ static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, s
     if (r <= 0)
         return r < 0 ? r : result;
     replace_turn(run, turn);
-    r = adopt(run, turn, err);
+    r = add_missing(run, turn, err);
     return r < 0 ? r : wr_last_step(run, err);
 }
 
@@ -367,7 +365,7 @@ int wr_conclude(struct wr_run *run, int result, struct upp_err *err)
     int r = result < 0 ? wr_out_of_budget(run, result, err) : 0;
     if (r < 0)
         return r;
-    if (r && run->branch) /* its run completes with what it has; the step itself was cut off */
+    if (r && run->branch) /* its run completes with what it has; this step was cut off */
         return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
     result = r ? 0 : result;
     if (final(run, result))

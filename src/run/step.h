@@ -1,21 +1,21 @@
-/* run/step.h — the end of a step, of a strategy and of a budget. */
+/* run/step.h — the end of a step and of a strategy; budgets. */
 #ifndef WR_STEP_H
 #define WR_STEP_H
 
 #include "run/run.h"
 
-/* The run comes to wait for what is in run->pending: C5, or with the last C3. Returns -UPP_EWAIT when it is committed.
- */
+/* Commits that the run waits for run->journal.pending: C5, or with the last C3. Returns -UPP_EWAIT when it is
+ * committed. */
 WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: it is enough: the hook `stop` says so, the thread was passed on, or a budget is used up. `goes_on`: it would begin
+/* 1: the run stops: the hook `stop` says so, a handoff was requested, or a budget is used up. `goes_on`: it would begin
  * one more step. */
 WEFT_SUSPENDS int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The current step ends with what is in the draft. */
+/* Ends the current step with what is in the draft. */
 WEFT_SUSPENDS int wr_last_step(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* What becomes of the strategy's result by hooks and middleware: 0, or why the run fails. */
+/* Passes the strategy's result through hooks and middleware: 0, or why the run fails. */
 WEFT_SUSPENDS int wr_conclude(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for a run whose strategy did not begin: middleware's before failed. */
@@ -23,20 +23,20 @@ WEFT_SUSPENDS int wr_not_begun(struct wr_run *run, int result, struct upp_err *e
 
 /* ---- Budgets ----------------------------------------------------------------------------------------------- */
 
-/* Adds what a run has used to all above it. */
+/* Adds a run's usage to all its ancestors. */
 void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
 void wr_used_restore(struct wr_run *run);
-/* A child has ended: what it used is in the run's own state from now on. */
+/* A child has ended: its usage moves from `below` to the run's own state. */
 void wr_used_up(struct wr_run *run, const struct upp_usage *u);
 
-/* 1: it is over a limit of its own or of one above it; its metadata says so. `goes_on`: it wants one more step. */
+/* 1: it exceeds a limit of its own or of an ancestor; its metadata says so. `goes_on`: it wants one more step. */
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
 
 /* How long it may still work; UINT64_MAX: no limit. How long it has worked. */
 uint64_t wr_budget_ms(const struct wr_run *run);
 uint64_t wr_worked_ms(const struct wr_run *run);
 
-/* 1: the strategy failed because a limit is reached: that is no failure. */
+/* 1: the strategy failed because a limit was reached, which is not a failure of the run. */
 int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

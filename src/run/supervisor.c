@@ -1,8 +1,8 @@
-/* run/supervisor.c — looking after runs that nobody works on.
+/* run/supervisor.c — supervises runs that nobody works on.
  *
- * A waiting run expires. A queued one is started when its turn has come, and one that could not be ended or taken up
- * (no memory, too many at once, a full disk) is taken up again. One fiber does all of that: it sleeps until the next
- * moment that matters, reads the runs that have not ended, and goes when there is nothing left to look after.
+ * Waiting runs expire. Queued ones are started when their turn has come, and those that could not be ended or recovered
+ * (no memory, too many at once, a full disk) are recovered again. One fiber does all of that: it sleeps until the next
+ * relevant time, reads the runs that have not ended, and ends when there is nothing left to supervise.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -12,16 +12,16 @@
 #include "run/start.h"
 
 enum {
-    SOON_MS  = 1000,
-    LATER_MS = 60000,
-    TRIES    = 10,  /* of a run that works and cannot be ended: five minutes, and as many answers of its model */
-    TROUBLED = 4096 /* runs in trouble whose times are known */
+    SOON_MS         = 1000,
+    LATER_MS        = 60000,
+    TRIES           = 10,  /* executions of a run that cannot be ended: five minutes, and as many model answers */
+    MAX_FAILED_RUNS = 4096 /* failed runs that the engine remembers */
 };
 
-/* ---- After a crash: every run that has not ended goes on from what the log holds --------------------------------- */
+/* ---- After a crash: every run that has not ended continues from the log ------------------------------------------ */
 
-/* C5: what the dead process said since the last record is void. The epoch rises, whatever was on the air. */
-static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
+/* C5: the dead process's output since the last record is void. The epoch increases, even if nothing was streaming. */
+static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
 {
     struct wr_tree *t = run->tree;
     int             r = wr_load(run, err);
@@ -39,7 +39,7 @@ static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
     return 0;
 }
 
-/* Still said to work, and nobody does? What a list said may be old. */
+/* Reads the row again, because a list may be old. 1: it is still running, and nobody works on it. */
 static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
 {
     struct wl_store *s = run->engine->store;
@@ -53,21 +53,21 @@ static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
     return 1;
 }
 
-/* ret: for whoever waits for its turn, with its tree where this took it up; NULL: nobody does. */
-static WEFT_SUSPENDS int take_up_for(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+/* Recovers a run. ret: for a caller that waits for its turn, with the tree if this recovered it; NULL: nobody does. */
+static WEFT_SUSPENDS int recover_for(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                      const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wr_run                             *run;
     int                                        r = wr_tree_get(e, o, row, &t, err);
     if (r < 0 || t->run)
-        return r; /* somebody has it */
+        return r; /* somebody works on it */
     r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
     r = still_works(run, err);
     if (r > 0)
-        r = take_up(run, err);
+        r = draft_recovery(run, err);
     else if (r == 0)
         return wr_tree_disown(run), 0;
     if (r >= 0 && ret)
@@ -88,11 +88,11 @@ static WEFT_SUSPENDS int take_up_for(struct wr_engine *e, const struct wl_owner 
     return r;
 }
 
-/* Goes on with a run that is said to work, when nobody does. */
-static WEFT_SUSPENDS int go_on(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                               struct upp_err *err)
+/* Recovers a run that is stored as running, if nobody works on it. */
+static WEFT_SUSPENDS int recover_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     struct upp_err *err)
 {
-    return take_up_for(e, o, row, NULL, NULL, err);
+    return recover_for(e, o, row, NULL, NULL, err);
 }
 
 int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, const struct wr_watch *watch,
@@ -105,7 +105,7 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
             *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
-            r    = take_up_for(e, o, &runs[i], watch, ret, err);
+            r    = recover_for(e, o, &runs[i], watch, ret, err);
             return r < 0 || ret->tree ? r : upp_fail(err, UPP_EBUSY, "the run works already");
         }
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
@@ -115,19 +115,19 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
                                      struct upp_err *err)
 {
     if (row->depth)
-        return 0; /* its parent takes it up */
+        return 0; /* its parent resumes it */
     switch (row->status) {
     case WM_QUEUED:
         return wr_start_next(e, o, row->thread, err);
     case WM_WAITING:
-        if (row->cancel) { /* its end had begun */
+        if (row->cancel) { /* its end had begun before */
             int r = wr_cancel(e, o, row->id, err);
             return r == -UPP_EREFUSED ? 0 : r;
         }
         wr_look_at(e, row->expires_ms);
         return 0;
     default:
-        return go_on(e, o, row, err);
+        return recover_run(e, o, row, err);
     }
 }
 
@@ -152,9 +152,9 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
                     *err = why;
                 return r;
             }
-            if (r == -UPP_ELIMIT) /* enough work for now: the others come when there is room */
+            if (r == -UPP_ELIMIT) /* too many at once: the others follow when there is room */
                 wr_look_soon(e);
-            else if (r < 0) { /* one that cannot be read must not keep the others down */
+            else if (r < 0) { /* one that cannot be read must not block the others */
                 char id[WB_UUID_TEXT + 1];
                 wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
                        WB_LERR(&why));
@@ -165,55 +165,55 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
     return 0;
 }
 
-/* ---- Trouble ---------------------------------------------------------------------------------------------------- */
+/* ---- Failed runs ------------------------------------------------------------------------------------------------ */
 
-static struct wr_failed_run *find_trouble(const struct wr_engine *e, struct wb_uuid run)
+static struct wr_failed_run *find_failed_run(const struct wr_engine *e, struct wb_uuid run)
 {
-    for (size_t i = 0; i < e->troubled.n; i++)
-        if (wb_uuid_eq(e->troubled.p[i].run, run))
-            return &e->troubled.p[i];
+    for (size_t i = 0; i < e->failed_runs.n; i++)
+        if (wb_uuid_eq(e->failed_runs.p[i].run, run))
+            return &e->failed_runs.p[i];
     return NULL;
 }
 
 int wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run)
 {
-    const struct wr_failed_run *t = find_trouble(e, run);
+    const struct wr_failed_run *t = find_failed_run(e, run);
     return t ? t->failed : 0;
 }
 
 void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run)
 {
-    struct wr_failed_run *t = find_trouble(e, run);
+    struct wr_failed_run *t = find_failed_run(e, run);
     if (t)
-        *t = e->troubled.p[--e->troubled.n];
+        *t = e->failed_runs.p[--e->failed_runs.n];
 }
 
 static bool is_full(const struct wr_engine *e)
 {
-    return e->troubled.n >= TROUBLED;
+    return e->failed_runs.n >= MAX_FAILED_RUNS;
 }
 
-/* Nobody will know how often one more was tried: it waits until one of the others is well. */
+/* The attempts of one more cannot be counted: it waits until one of the others has recovered. */
 static void no_room(struct wr_tree *tree)
 {
     char id[WB_UUID_TEXT + 1];
-    if (!is_full(tree->engine)) { /* of memory: as those that find no room to work */
+    if (!is_full(tree->engine)) { /* no memory: like runs that find no room to work */
         wr_look_soon(tree->engine);
         return;
     }
     wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them",
-           WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", TROUBLED));
+           WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", MAX_FAILED_RUNS));
     wr_look_at(tree->engine, wb_wall_ms() + LATER_MS);
 }
 
 void wr_failed_run(struct wr_tree *tree, bool worked)
 {
     struct wr_engine     *e = tree->engine;
-    struct wr_failed_run *t = find_trouble(e, tree->root), new = {.run = tree->root};
+    struct wr_failed_run *t = find_failed_run(e, tree->root), new = {.run = tree->root};
     if (!e->store || e->closing)
         return;
-    if (!t && wb_vec_push(&e->troubled, new, TROUBLED))
-        t = &e->troubled.p[e->troubled.n - 1];
+    if (!t && wb_vec_push(&e->failed_runs, new, MAX_FAILED_RUNS))
+        t = &e->failed_runs.p[e->failed_runs.n - 1];
     if (!t) {
         no_room(tree);
         return;
@@ -230,7 +230,7 @@ void wr_failed_run(struct wr_tree *tree, bool worked)
         wr_look_at(e, t->at_ms);
 }
 
-/* ---- Looking ---------------------------------------------------------------------------------------------------- */
+/* ---- Supervising ------------------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                 struct upp_err *err)
@@ -244,24 +244,24 @@ static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, c
     return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
 }
 
-/* When to look at it again, in milliseconds since 1970; INT64_MAX: never, somebody works on it or it has ended. */
-static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row)
+/* When to check it again, in milliseconds since 1970; INT64_MAX: never, somebody works on it or it has ended. */
+static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row)
 {
     int64_t        now = wb_wall_ms();
     struct upp_err err = {0};
     int            r   = 0;
     if (row->depth)
-        return INT64_MAX; /* its parent does */
+        return INT64_MAX; /* its parent supervises it */
     if (row->status == WM_QUEUED)
         r = wr_start_next(e, o, row->thread, &err);
     else if (row->status != WM_WAITING) {
-        const struct wr_failed_run *t = find_trouble(e, row->id);
+        const struct wr_failed_run *t = find_failed_run(e, row->id);
         if (t && t->at_ms > now)
             return t->at_ms;
         if (!t && is_full(e))
             return now + LATER_MS;
-        r = go_on(e, o, row, &err);
-    } else if (row->cancel) /* its end had begun */
+        r = recover_run(e, o, row, &err);
+    } else if (row->cancel) /* its end had begun before */
         r = wr_cancel(e, o, row->id, &err);
     else if (row->expires_ms && row->expires_ms > now)
         return row->expires_ms;
@@ -277,7 +277,7 @@ static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner 
     return now + e->look_ms;
 }
 
-static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
+static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     int64_t        next  = INT64_MAX;
@@ -289,7 +289,7 @@ static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {
-            int64_t at = look_at(e, &owners[i], &runs[i]);
+            int64_t at = supervise_run(e, &owners[i], &runs[i]);
             after      = runs[i].id;
             next       = WB_MIN(next, at);
         }
@@ -298,7 +298,7 @@ static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
     return 0;
 }
 
-static WEFT_SUSPENDS int look_main(void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
 {
     struct wr_engine *e = arg;
     (void)err;
@@ -306,18 +306,18 @@ static WEFT_SUSPENDS int look_main(void *arg, struct upp_err *err)
         int64_t        now = wb_wall_ms(), left = e->look_at_ms - now;
         struct upp_err why = {0};
         if (left > 0) {
-            WEFT_DEADLINE((uint64_t)WB_MIN(left, LATER_MS)); /* the clock may be moved */
+            WEFT_DEADLINE((uint64_t)WB_MIN(left, LATER_MS)); /* the wall clock may be set */
             r = weft_cond_wait(&e->look, &why);
             continue;
         }
         e->look_at_ms = INT64_MAX;
         e->look_ms    = WB_MIN(2 * e->look_ms, (int64_t)LATER_MS);
-        r             = look_at_all(e, &why);
+        r             = supervise_all(e, &why);
         if (r < 0 && r != -UPP_ECANCELED) {
             wb_log(WB_WARN, "runs could not be looked after", WB_LERR(&why));
             e->look_at_ms = now + LATER_MS;
         }
-        if (e->look_at_ms > now + LATER_MS) /* nothing is in a bad state */
+        if (e->look_at_ms > now + LATER_MS) /* no run needs another attempt soon */
             e->look_ms = SOON_MS;
     }
     e->looking = false;
@@ -334,7 +334,7 @@ void wr_look_at(struct wr_engine *e, int64_t ms)
     if (e->looking)
         weft_cond_broadcast(&e->look);
     else
-        e->looking = weft_scope_spawn(&e->scope, "looks after runs", look_main, e, NULL, NULL) >= 0;
+        e->looking = weft_scope_spawn(&e->scope, "looks after runs", supervisor_main, e, NULL, NULL) >= 0;
 }
 
 void wr_look_soon(struct wr_engine *e)

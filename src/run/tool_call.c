@@ -46,7 +46,7 @@ struct weft_run *weft_call_run(const struct upp_call *call)
     return run ? &run->pub : NULL;
 }
 
-/* RUN/STEP/CALL: the same when the call is run again. Written when somebody asks for it. */
+/* RUN/STEP/CALL: the same when the call is run again. Written on first use. */
 static void write_key(struct wr_run *run, struct upp_str call, struct upp_str *key, char *to)
 {
     char     digits[10];
@@ -99,7 +99,7 @@ int wr_call_count(struct wr_job *j, struct upp_err *err)
                             err);
 }
 
-/* The result is known: into the journal and the draft. */
+/* Puts the result into the journal and the draft. */
 static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, struct upp_err *err)
 {
     struct wr_run  *run = j->round->run;
@@ -127,7 +127,7 @@ static int end_text(struct wr_job *j, uint8_t outcome, struct upp_str text, stru
     return end_call(j, outcome, wr_json_text(j->round->run, text), err);
 }
 
-/* Hooks are called one at a time, also those of calls that end while another one's hook waits. */
+/* Hooks are called one at a time, also those of calls that end while another one's hook is suspended. */
 static WEFT_SUSPENDS int hook_take(struct wr_round *round, struct upp_err *err)
 {
     while (round->hooking) {
@@ -145,10 +145,10 @@ static void hook_leave(struct wr_round *round)
     weft_cond_signal(&round->hooked);
 }
 
-/* Something around the call failed: the model is told `text`, on_error `why`. What on_error says against it ends the
- * run; the result stands all the same. */
-static WEFT_SUSPENDS int end_told(struct wr_job *j, uint8_t outcome, struct upp_str text, const struct upp_err *why,
-                                  struct upp_err *err)
+/* Something around the call failed: the model receives `text`, on_error `why`. A failure of on_error ends the run; the
+ * result stays. */
+static WEFT_SUSPENDS int end_reported(struct wr_job *j, uint8_t outcome, struct upp_str text, const struct upp_err *why,
+                                      struct upp_err *err)
 {
     const struct upp_tool_strategy *h = j->round->hooks;
     int                             r = end_text(j, outcome, text, err);
@@ -163,7 +163,7 @@ static WEFT_SUSPENDS int end_told(struct wr_job *j, uint8_t outcome, struct upp_
 
 static WEFT_SUSPENDS int end_failed(struct wr_job *j, uint8_t outcome, const struct upp_err *why, struct upp_err *err)
 {
-    return end_told(j, outcome, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), why, err);
+    return end_reported(j, outcome, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), why, err);
 }
 
 static WEFT_SUSPENDS int refused(struct wr_job *j, uint8_t outcome, const char *text, struct upp_err *err)
@@ -177,7 +177,7 @@ static WEFT_SUSPENDS int refused(struct wr_job *j, uint8_t outcome, const char *
 
 static const char no_object[] = "the arguments are not a JSON object";
 
-/* on_before may have put other arguments in: they are copied and looked at. */
+/* Hooks or middleware may have replaced the arguments: they are checked and copied. */
 static WEFT_SUSPENDS int take_arguments(struct wr_job *j, struct upp_str before, struct upp_err *err)
 {
     struct upp_call *c   = &j->doing.call.pub;
@@ -209,7 +209,7 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
 }
 
-/* What middleware says to it. What could not be checked does not run. Not inlined: errors are large. */
+/* Middleware's check of the call. A call that could not be checked does not run. Not inlined: errors are large. */
 static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run              *run  = j->round->run;
@@ -230,8 +230,8 @@ static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, stru
     return r;
 }
 
-/* Why the arguments do not fit: the model gets every reason. A report is too large for a fiber's frame. */
-static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
+/* Why the arguments do not match the schema: the model gets every reason. A report is too large for a fiber's frame. */
+static WEFT_SUSPENDS int report_mismatch(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run            *run    = j->round->run;
     struct upp_schema_report *report = wb_new(&run->memory, struct upp_schema_report);
@@ -244,11 +244,11 @@ static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
             *err = why;
         return r;
     }
-    if (r <= 0) /* 0: they do, and there was no memory to see it before */
+    if (r <= 0) /* 0: they do match; the first check had no memory */
         return r < 0 ? end_failed(j, WM_INVALID, &why, err) : 0;
     (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report->text);
     struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report->text);
-    return text.p ? end_told(j, WM_INVALID, text, &why, err) : wb_arena_check(&run->memory, err);
+    return text.p ? end_reported(j, WM_INVALID, text, &why, err) : wb_arena_check(&run->memory, err);
 }
 
 static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
@@ -257,16 +257,16 @@ static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
     const struct upp_schema *schema = j->tool->schema;
     if (!schema || (upp__call_read(c, NULL) >= 0 && wj_schema_check(schema, c->args, NULL, NULL, NULL) == 0))
         return 0;
-    return tell_why(j, err);
+    return report_mismatch(j, err);
 }
 
-/* Whoever has a schema reads them in any case: what can be read is JSON. */
+/* With a schema they are read in any case: what can be read is JSON. */
 static bool arguments_ok(struct wr_job *j)
 {
     return (j->tool->schema && upp__call_read(&j->doing.call, NULL) >= 0) || upp__arguments_ok(j->part->text);
 }
 
-static bool has_yes(const struct wr_run *run, struct upp_str call)
+static bool is_approved(const struct wr_run *run, struct upp_str call)
 {
     for (size_t i = 0; i < run->journal.approved.n; i++)
         if (wb_str_eq(run->journal.approved.p[i], call))
@@ -274,7 +274,7 @@ static bool has_yes(const struct wr_run *run, struct upp_str call)
     return false;
 }
 
-/* The run will wait, for as long as it takes. */
+/* Adds the call to those that the run will wait for. */
 static int pend(struct wr_job *j, bool approval, struct upp_err *err)
 {
     struct wr_run    *run = j->round->run;
@@ -289,19 +289,19 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
     return 0;
 }
 
-/* A function may say yes, no, or that a person will say; the flag asks a person too. Whoever has a person's yes is not
- * asked again. */
+/* A function may approve, deny, or leave it to a person; the flag asks a person too. A call that a person has approved
+ * is not asked about again. */
 static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
 {
     struct upp_call *c = &j->doing.call.pub;
     struct upp_err   why;
-    if (has_yes(j->round->run, j->call->id))
+    if (is_approved(j->round->run, j->call->id))
         return 0;
     wb_err_init(&why);
     int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;
     if (r < 0)
         return end_failed(j, WM_ERROR, &why, err);
-    int all = r ? wr_approve(j->round->run, c, &why) : 0; /* of the run, and of those that asked for it */
+    int all = r ? wr_approve(j->round->run, c, &why) : 0; /* handlers of the run and its ancestors */
     if (all < 0)
         return end_failed(j, WM_ERROR, &why, err);
     if (all == 0)
@@ -310,7 +310,7 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
     return r == WEFT_PENDING || j->tool->approval ? pend(j, true, err) : 0;
 }
 
-/* What everybody who is asked about the call sees. */
+/* What hooks, handlers and functions see of the call. */
 static int open_call(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
@@ -348,19 +348,19 @@ static int begin(struct wr_job *j, struct upp_err *err)
     return 0;
 }
 
-static const struct upp_str lost = UPP_STR_INIT("outcome unknown: the server stopped while this ran");
+static const struct upp_str outcome_unknown = UPP_STR_INIT("outcome unknown: the server stopped while this ran");
 
-/* Started before and not ended: nobody knows, unless it is a child or may be run again. */
-static int take_up(struct wr_job *j, struct upp_err *err)
+/* Started before a restart and not ended: the outcome is unknown, unless it is a child or may be run again. */
+static int resume_call(struct wr_job *j, struct upp_err *err)
 {
     if (j->tool->kind == WR_TOOL_FUNCTION && j->tool->delivery == WEFT_AT_MOST_ONCE)
-        return end_text(j, WM_UNKNOWN, lost, err);
+        return end_text(j, WM_UNKNOWN, outcome_unknown, err);
     j->ready = true;
     return 0;
 }
 
 /* Hooks, middleware, schema, approval: each may end the call. */
-static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
+static WEFT_SUSPENDS int run_checks(struct wr_job *j, struct upp_err *err)
 {
     int r = 0;
     if (!j->call->asked) {
@@ -398,14 +398,14 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
     if (r < 0)
         return r;
     if (j->call->state == WR_CALL_STARTED)
-        return take_up(j, err);
+        return resume_call(j, err);
     if (j->tool->kind == WR_TOOL_AGENT || wr_bound(run))
         r = check_rights(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED)
         return r;
     if (!arguments_ok(j))
         return refused(j, WM_INVALID, no_object, err);
-    r = ask_around(j, err);
+    r = run_checks(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED || j->waits)
         return r;
     if (weft_fiber_canceled())
@@ -423,13 +423,13 @@ static WEFT_SUSPENDS int call_function(struct wr_job *j, struct upp_value *value
 {
     if (j->tool->kind == WR_TOOL_HANDOFF)
         return wr_handoff_call(j->round->run, j->tool, &j->doing.call.pub, value, err);
-    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
+    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* reads the clock */
     if (j->tool->base.blocking)
         return wr_call_on_worker(j, value, left, err);
     return j->tool->base.run(&j->doing.call.pub, value, err);
 }
 
-/* It came back with a value: on_after may write another one. A cancel meanwhile leaves it as it is. */
+/* The tool returned a value: on_after may write another one. After a cancel the value stays as it is. */
 static WEFT_SUSPENDS int after(struct wr_job *j, struct upp_value *value, struct upp_err *why)
 {
     const struct upp_tool_strategy *h = j->round->hooks;
@@ -440,7 +440,7 @@ static WEFT_SUSPENDS int after(struct wr_job *j, struct upp_value *value, struct
     return r < 0 && weft_fiber_canceled() ? 0 : r;
 }
 
-/* What it came to. A call that was stopped has no end here: the end of the run says what became of it. */
+/* Ends the call. One that was stopped does not end here: the end of the run records its outcome. */
 static WEFT_SUSPENDS int finish(struct wr_job *j, int r, struct upp_value *value, struct upp_err *why,
                                 struct upp_err *err)
 {
@@ -459,8 +459,8 @@ static WEFT_SUSPENDS int finish(struct wr_job *j, int r, struct upp_value *value
     return end_call(j, value->is_error ? WM_ERROR : WM_DONE, wb_arena_dup(&run->memory, upp_value_get(value)), err);
 }
 
-/* One that was left alone: after a cancel the end of the run says so. */
-static WEFT_SUSPENDS int left_alone(struct wr_job *j, struct upp_err *err)
+/* An abandoned call: after a cancel the end of the run records it. */
+static WEFT_SUSPENDS int end_abandoned(struct wr_job *j, struct upp_err *err)
 {
     if (weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
@@ -491,8 +491,8 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
         j->waits = WR_WAITS_OUTSIDE;
         r        = 0;
     } else {
-        r = left ? left_alone(j, err) : finish(j, r, &value, &why, err);
-        /* C3, unless it is the last: that one goes with the end of the step. */
+        r = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
+        /* C3, unless it is the last result: that is committed with the end of the step. */
         if (r >= 0 && j->round->left) {
             r = wr_flush(run, NULL, err);
             wb_crashpoint("c3.after");

@@ -1,7 +1,7 @@
-/* run/tools.c — running the calls of a message: what the journal holds, what is missing, what must come from outside.
+/* run/tools.c — runs the calls of a message: takes results from the journal, runs what is missing, waits for the rest.
  *
- * C2 before the first tool of a group starts; C3 when one ends and others have not; the last result waits for the row
- * that ends the step, so that a round costs one commit less.
+ * C2 before the first tool of a group starts; C3 when one ends and others have not; the last result is committed with
+ * the row that ends the step, so that a round costs one commit less.
  */
 #include <stdatomic.h>
 
@@ -18,11 +18,9 @@ enum { PARALLEL = 16, ARGUMENT_BYTES = 64 << 20 };
 
 /* ---- Order ---------------------------------------------------------------------------------------------------------
  *
- * Which calls of a round come before which.
- *
- * Again and again all calls are collected whose `after` is done; where one of them is sequential each is a group of its
- * own, else they are one group. When nothing can be collected, names that nobody calls do not count; and when that does
- * not help (a circle) the rest is collected as it is.
+ * Repeatedly collects all calls whose `after` is done; if one of them is sequential each becomes a group of its own,
+ * else they are one group. When nothing can be collected, names in `after` that have no call are ignored; and when that
+ * does not help (a cycle) the rest is collected as it is.
  */
 
 enum { NOW = WR_CALLS + 1, NOT_YET }; /* instead of a group */
@@ -35,7 +33,7 @@ static bool names(const struct wr_tool *tool, struct upp_str name)
     return false;
 }
 
-/* Do all calls of that name have a group? `absent`: what to say where there is none. */
+/* Do all calls of that name have a group? `absent`: the result if there are none. */
 static bool placed(const struct wr_round *round, struct upp_str name, bool absent)
 {
     bool found = false;
@@ -71,7 +69,7 @@ static size_t collect(struct wr_round *round, enum how how)
     return n;
 }
 
-/* Gives each job its group: groups run one after the other, the jobs of one at the same time. */
+/* Gives each job its group: groups run one after the other, the jobs of one concurrently. */
 static void order(struct wr_round *round)
 {
     bool any = false;
@@ -96,7 +94,7 @@ static void order(struct wr_round *round)
     }
 }
 
-/* Something before it has not ended, and it must not begin before that has. */
+/* Must it wait for a call of an earlier group that has not ended? */
 static bool held_up(const struct wr_job *j)
 {
     const struct wr_round *round = j->round;
@@ -150,7 +148,7 @@ static WEFT_SUSPENDS int run_group(struct wr_round *round, size_t busy, uint32_t
     return r < 0 ? upp_fail(err, (enum upp_code) - r, "%s while tools ran", upp_code_text(r)) : 0;
 }
 
-/* Asks about the calls of a group in their order, and says that those that may are started. */
+/* Prepares the calls of a group in order, and commits the start of those that may run. */
 static WEFT_SUSPENDS int start_group(struct wr_round *round, size_t *busy, struct upp_err *err)
 {
     *busy = 0;
@@ -185,7 +183,7 @@ static WEFT_SUSPENDS int run_groups(struct wr_round *round, uint32_t parallel, s
 
 /* ---- The round -------------------------------------------------------------------------------------------------- */
 
-/* One that was revoked is as unknown as one that never was. */
+/* A revoked tool is as unknown as one that never existed. */
 static const struct wr_tool *find_tool(const struct wr_run *run, struct upp_str name)
 {
     for (size_t i = 0; i < run->def->n_tools; i++)
@@ -194,7 +192,7 @@ static const struct wr_tool *find_tool(const struct wr_run *run, struct upp_str 
     return NULL;
 }
 
-/* Those that ended in another life, in the order in which they did. */
+/* Counts calls that ended before a restart, in the order in which they did. */
 static int count_ended(struct wr_round *round, struct upp_err *err)
 {
     for (;;) {
@@ -247,7 +245,7 @@ static void close_round(struct wr_round *round)
         wr_arena_give(&round->run->engine->pools, &round->jobs[i].doing.call.scratch);
 }
 
-/* The message of results: references for the log, the results themselves for the model. */
+/* Adds the message of results: references for the log, the results themselves for the model. */
 static int observe(struct wr_round *round, const struct weft_reply *reply, struct upp_err *err)
 {
     struct wr_run      *run   = round->run;
@@ -265,10 +263,10 @@ static int observe(struct wr_round *round, const struct weft_reply *reply, struc
                                               .id       = c->id,
                                               .name     = round->jobs[i].part->name,
                                               .text     = c->result};
-        c->shown          = true;
+        c->on_path        = true;
     }
-    for (size_t i = 0; i < run->journal.said.n; i++)
-        run->journal.said.p[i]->answered |= run->journal.said.p[i]->reply.message == reply->message;
+    for (size_t i = 0; i < run->journal.replies.n; i++)
+        run->journal.replies.p[i]->answered |= run->journal.replies.p[i]->reply.message == reply->message;
     entry->message.role        = UPP_ROLE_TOOL;
     entry->refs                = refs;
     entry->n_refs              = round->n;
@@ -283,17 +281,17 @@ static int observe(struct wr_round *round, const struct weft_reply *reply, struc
     return r;
 }
 
-static bool all_shown(struct wr_run *run, const struct weft_reply *reply)
+static bool all_on_path(struct wr_run *run, const struct weft_reply *reply)
 {
     for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));) {
         const struct wr_call *c = p->cut ? NULL : wr_call_find(run, p->id);
-        if (!p->cut && (!c || !c->shown))
+        if (!p->cut && (!c || !c->on_path))
             return false;
     }
     return true;
 }
 
-/* A round that waited is gone on with: its hook was told. */
+/* Is this a round that waited and is resumed? Its hook was called before. */
 static bool is_known(struct wr_run *run, const struct weft_reply *reply)
 {
     for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));)
@@ -325,9 +323,9 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
                    const struct weft_tools_opts *opts, struct upp_err *err)
 {
     static const struct upp_tool_strategy none = {0};
-    (void)phase; /* calls are told apart by their ids, which are unique on a path */
+    (void)phase; /* calls are identified by their ids, which are unique on a path */
     struct wr_run *run = wr_of(pub);
-    if (!reply->n_calls || all_shown(run, reply))
+    if (!reply->n_calls || all_on_path(run, reply))
         return 0;
     if (reply->n_calls > WR_CALLS)
         return upp_fail(err, UPP_ELIMIT, "the model asked for more than %d tools at once", WR_CALLS);
@@ -338,31 +336,31 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
 
 /* ---- On workers ----------------------------------------------------------------------------------------------------
  *
- * Tools that block, on worker threads.
+ * Blocking tools run on worker threads.
  *
- * What the worker works with is one object on the heap. A fiber of its own waits for the worker, so that the call's
- * fiber can wait for that one twice: until it is told to stop, and then for 10 s more. While that fiber waits the
- * object lives; when it gives up, the object is the worker's, who drops it.
+ * Everything a worker uses is one object on the heap. A separate fiber waits for the worker, so that the call's fiber
+ * can wait for that fiber twice: until a cancel or timeout, and then for 10 s more. While that fiber waits the object
+ * is ours; when it gives up, the worker owns the object and frees it.
  */
 
-struct beside {
+struct worker_call {
     struct wr_doing    doing; /* its texts follow the struct */
     struct upp_tool    tool;
     struct upp_value   value;
-    struct upp_cancel *stop; /* the worker's waits end by it */
+    struct upp_cancel *stop; /* ends the worker's waits */
     atomic_bool        begun;
 };
 
 struct waiting {
-    struct beside *it; /* NULL: it is not ours any more */
-    bool           given;
-    int            result;
-    struct upp_err why;
+    struct worker_call *it; /* NULL: the worker owns it */
+    bool                given;
+    int                 result;
+    struct upp_err      why;
 };
 
 static void drop(void *arg)
 {
-    struct beside *b = arg;
+    struct worker_call *b = arg;
     wb_arena_done(&b->doing.call.scratch);
     upp__value_done(&b->value);
     upp_cancel_free(b->stop);
@@ -378,15 +376,15 @@ static struct upp_str put(char **at, struct upp_str text)
     return s;
 }
 
-static int make(const struct wr_job *j, size_t max, struct beside **ret, struct upp_err *err)
+static int make(const struct wr_job *j, size_t max, struct worker_call **ret, struct upp_err *err)
 {
     const struct upp_call *c   = &j->doing.call.pub;
     struct upp_str         key = weft_call_key(c);
-    struct beside         *b   = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
+    struct worker_call    *b   = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
     if (!b)
         return upp_fail(err, UPP_ENOMEM, "no memory for a tool that blocks");
     char *at = (char *)(b + 1);
-    *b       = (struct beside){.tool = j->tool->base, .value = UPP__VALUE};
+    *b       = (struct worker_call){.tool = j->tool->base, .value = UPP__VALUE};
     int r    = upp_cancel_new(&b->stop, err);
     if (r < 0) {
         wb_free(b);
@@ -405,10 +403,10 @@ static int make(const struct wr_job *j, size_t max, struct beside **ret, struct 
     return 0;
 }
 
-/* On the worker. */
+/* Runs on the worker. */
 static int call_tool(void *arg, struct upp_err *err)
 {
-    struct beside *b = arg;
+    struct worker_call *b = arg;
     atomic_store(&b->begun, true);
     return b->tool.run(&b->doing.call.pub, &b->value, err);
 }
@@ -426,7 +424,7 @@ static WEFT_SUSPENDS int wait_for(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* Told to stop, or out of time: 0 when it came back all the same. After a cancel one that has not begun never does. */
+/* After a cancel or timeout: 0 if the function still returned. After a cancel one that has not begun never does. */
 static WEFT_SUSPENDS int wait_more(struct weft_scope *scope, struct waiting *w, int why)
 {
     if (w->it)
@@ -437,8 +435,8 @@ static WEFT_SUSPENDS int wait_more(struct weft_scope *scope, struct waiting *w, 
     return weft_scope_join(scope, NULL);
 }
 
-/* What it wrote is ours: the two change places. */
-static void take_value(struct beside *b, struct upp_value *ret)
+/* Takes over the value by swapping. */
+static void take_value(struct worker_call *b, struct upp_value *ret)
 {
     struct upp_value mine = *ret;
     *ret                  = b->value;
@@ -459,7 +457,7 @@ int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left, struc
     }
     r     = weft_scope_join(&scope, err);
     *left = r < 0 && wait_more(&scope, &w, r) < 0;
-    weft_scope_close(&scope); /* one that still waits gives up */
+    weft_scope_close(&scope); /* a fiber that still waits gives up */
     if (w.it && w.given)
         take_value(w.it, ret);
     if (w.it)

@@ -1,18 +1,18 @@
-/* run/tools.h — a round of tools from the inside: its calls, their order, one of them.
+/* run/tools.h — a round of tools: its calls, their order, a single call. Internals.
  *
- * What becomes of a call, and who says so:
+ * The stages of a call, and what each may do:
  *
- *     nobody of that name, no JSON           ended at once
- *     on_call, on_before                     may end it, or give it other arguments
- *     the schema of its parameters           may end it
- *     approval, the flag of the same name    may end it, or make it wait for a person
+ *     unknown name, arguments not JSON       end it at once
+ *     on_call, on_before                     end it, or replace its arguments
+ *     the schema of its parameters           end it
+ *     approval, the flag of the same name    end it, or make it wait for a person
  *     the start is committed (C2)            from here on its outcome may become unknown
- *     run                                    on this fiber, beside it, as a child run, by the client
- *     on_after, on_error                     may change the result, may end the run
+ *     run                                    on this fiber, on a worker, as a child run, by the client
+ *     on_after, on_error                     change the result, or end the run
  *     the end is committed (C3)
  *
- * What hooks said is in the log as soon as anybody outside acts by it: in the start, or in what the run waits for. It
- * is not asked again then.
+ * What hooks decided is in the log before anybody outside acts on it: in the start, or in the pending call. After that
+ * they are not asked again.
  */
 #ifndef WR_TOOLS_H
 #define WR_TOOLS_H
@@ -20,19 +20,19 @@
 #include "run/journal.h"
 #include "upp/client/call.h"
 
-/* A call under way, behind the struct upp_call that its function sees. */
+/* A call in progress, behind the struct upp_call that its function sees. */
 struct wr_doing {
     struct upp__call call;
     struct wr_run   *run;
-    struct upp_str   key;      /* weft_call_key has it */
-    char            *key_room; /* where it comes to stand; NULL: it does */
+    struct upp_str   key;      /* set by weft_call_key */
+    char            *key_room; /* buffer for the key; NULL: the key is set */
 };
 
-/* Why a call that has not ended does not go on now. */
+/* Why a call that has not ended cannot continue now. */
 enum wr_waits {
     WR_WAITS_NOT = 0,
-    WR_WAITS_FOR_YES, /* it has not begun */
-    WR_WAITS_OUTSIDE, /* the client, or a child that waits itself, has it */
+    WR_WAITS_FOR_YES, /* for an approval: it has not begun */
+    WR_WAITS_OUTSIDE, /* for the client, or for a child that waits itself */
 };
 
 struct wr_round;
@@ -42,7 +42,7 @@ struct wr_job {
     const struct upp_part *part;
     const struct wr_tool  *tool; /* NULL: there is none of that name */
     struct wr_call        *call;
-    struct wr_doing        doing; /* what hooks and functions of the tool see */
+    struct wr_doing        doing; /* what hooks and the tool's function see */
     uint32_t               group;
     bool                   ready; /* to be run in its group */
     uint8_t                waits; /* enum wr_waits */
@@ -53,7 +53,7 @@ struct wr_round {
     struct wr_run                  *run;
     const struct upp_tool_strategy *hooks; /* never NULL */
     struct wr_job                  *jobs;
-    size_t                          n, next, left; /* left: that have not ended */
+    size_t                          n, next, left; /* left: calls that have not ended */
     uint32_t                        n_groups, group;
     int                             failed;
     struct upp_err                 *err; /* of the first failure; may be NULL */
@@ -63,28 +63,28 @@ struct wr_round {
 
 /* ---- One call (run/tool_call.c) ---------------------------------------------------------------------------------- */
 
-/* From the message to `ready`, or to its end, or to waiting. */
+/* Takes a call from the message to `ready`, to its end, or to waiting. */
 WEFT_SUSPENDS int wr_call_prepare(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Runs one that is ready, to its end or until it waits. */
+/* Runs a call that is ready, until it ends or waits. */
 WEFT_SUSPENDS int wr_call_run(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The execution of a call that has ended, into the turn; once. */
+/* Adds the execution of an ended call to the turn, once. */
 int wr_call_count(struct wr_job *j, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The arguments in force: as the journal has them, else as the model wrote them. */
+/* The arguments from the journal, else as the model wrote them. */
 struct upp_str wr_call_arguments(const struct wr_job *j);
 
 /* ---- On workers (run/tools.c) -------------------------------------------------------------------------------- */
 
-/* Runs a function that blocks on a worker and waits for it. When it is told to stop, or its time is up, it has 10 s to
- * come back; then it is left alone: *left, and its result concerns nobody. */
+/* Runs a blocking function on a worker and waits for it. After a cancel or a timeout it has 10 s to return; then it is
+ * abandoned: *left is set, and its result is ignored. */
 WEFT_SUSPENDS int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, bool *left,
                                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Rights (run/rights.c) ----------------------------------------------------------------------------------- */
 
-/* Is there anybody from here to the root who has rights? */
+/* Does this run or one of its ancestors have rights? */
 static inline bool wr_bound(const struct wr_run *run)
 {
     while (run && !run->given && !(run->def && run->def->rights))
@@ -92,13 +92,13 @@ static inline bool wr_bound(const struct wr_run *run)
     return run != NULL;
 }
 
-/* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
+/* Is the tool in every allow list and in no deny list, from here to the root? */
 bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
 
-/* May the model have this call made? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
+/* May the model call this tool? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
 int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Asks the handlers of this run and of all above it, the nearest first: 1, 0, WEFT_PENDING (nobody said no), <0. */
+/* Asks the approval handlers of this run and its ancestors, nearest first: 1, 0, WEFT_PENDING (none denied), <0. */
 WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -1,22 +1,22 @@
-/* run/trace.c — the tree of calls of a run, out of the rows of the log: who asked whom, with what, when, at what cost.
+/* run/trace.c — the call tree of a run, from the rows of the log: callers, inputs, times and usage.
  *
- * The row of a run that has ended has what it used with all below it. So what it used itself is that without what its
- * children used, and the parts sum up to the whole. Of a run that has not ended the messages are counted.
+ * The row of an ended run has its total usage, with all runs below it. Its own usage is that minus the totals of its
+ * children, so the parts add up to the whole. For a run that has not ended, the usage of its messages is added up.
  */
 #include "json/write.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/turn.h"
 
-enum { CALLS = 4096, INPUT_BYTES = 1 << 20 }; /* runs of one trace; of what one of them was asked */
+enum { CALLS = 4096, INPUT_BYTES = 1 << 20 }; /* runs of one trace; bytes of one run's input */
 
 struct traced {
     struct wm_run    run;
     struct upp_str   agent_id, input;
     struct upp_usage own, total;
-    bool             adopted;       /* a branch whose messages its run has said too */
+    bool             adopted;       /* a branch that its run has adopted */
     struct traced   *parent, *next; /* next: of the same parent */
-    struct traced   *first, *last;  /* below it, in the order of their calls */
+    struct traced   *first, *last;  /* children, in the order of their calls */
 };
 
 struct tracing {
@@ -34,7 +34,7 @@ static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, struc
     struct traced *child;
     int            r = trace_run(t, id, of, &child, err);
     if (r == -UPP_ENOTFOUND)
-        return 0; /* announced, and not made yet */
+        return 0; /* announced, but not created yet */
     if (r < 0)
         return r;
     if (of->last)
@@ -117,7 +117,7 @@ static void sum_up(struct traced *of)
         of->total = of->run.usage;
         of->own   = usage_less(&of->total, &below);
     } else {
-        of->own   = usage_less(&of->own, &adopted); /* what branches used is theirs */
+        of->own   = usage_less(&of->own, &adopted); /* usage of branches counts as their own */
         of->total = of->own;
         wr_usage_add(&of->total, &below);
     }

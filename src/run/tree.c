@@ -1,4 +1,4 @@
-/* run/tree.c — trees of runs: found, made, freed; their lane, their readers, and how they come out of the store. */
+/* run/tree.c — trees of runs: find, create, free; the commit lock, waking readers, loading from the store. */
 #include "base/hooks.h"
 #include "run/engine_state.h"
 #include "run/run.h"
@@ -25,7 +25,7 @@ static struct wr_tree *take_tree(struct wr_engine *e)
     if (!t)
         return wb_calloc(1, sizeof *t);
     struct wb_arena memory = t->memory;
-    e->pools.trees         = t->spare;
+    e->pools.trees         = t->next_free;
     e->pools.n_trees--;
     *t = (struct wr_tree){.memory = memory};
     return t;
@@ -42,8 +42,8 @@ static void tree_free(struct wr_tree *t)
         return;
     }
     wb_arena_reset(&t->memory);
-    t->spare = s->trees;
-    s->trees = t;
+    t->next_free = s->trees;
+    s->trees     = t;
     s->n_trees++;
 }
 
@@ -59,7 +59,7 @@ int wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid ro
     t->epoch      = 1;
     t->next       = 1;
     t->memory.max = 1u << 20;
-    wb_list_init(&t->kept);
+    wb_list_init(&t->cached);
     wb_list_init(&t->readers);
     t->owner.tenant = wb_arena_dup(&t->memory, o->tenant);
     t->owner.user   = wb_arena_dup(&t->memory, o->user);
@@ -73,11 +73,11 @@ int wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid ro
     return 0;
 }
 
-static void kept_free(struct wr_tree *t, struct wr_cached_row *k)
+static void cached_row_free(struct wr_tree *t, struct wr_cached_row *k)
 {
     wb_unlink(&k->link);
-    t->n_kept--;
-    t->kept_bytes -= k->body.n + k->tape.n;
+    t->n_cached--;
+    t->cached_bytes -= k->body.n + k->tape.n;
     wb_free(k);
 }
 
@@ -85,8 +85,8 @@ void wr_tree_unref(struct wr_tree *t)
 {
     if (!t || --t->refs)
         return;
-    while (!wb_list_empty(&t->kept))
-        kept_free(t, wb_item(t->kept.next, struct wr_cached_row, link));
+    while (!wb_list_empty(&t->cached))
+        cached_row_free(t, wb_item(t->cached.next, struct wr_cached_row, link));
     wb_unlink(&t->link);
     wr_ids_done(&t->ids);
     tree_free(t);
@@ -97,8 +97,6 @@ void wr_tree_unrefp(struct wr_tree **t)
     wr_tree_unref(*t);
 }
 
-/* With a store old rows go when there are many: readers find them there. Without one they go when all readers have
- * had them. */
 static uint64_t had_by_all(const struct wr_tree *t)
 {
     uint64_t had = UINT64_MAX;
@@ -107,19 +105,21 @@ static uint64_t had_by_all(const struct wr_tree *t)
     return had;
 }
 
+/* With a store old rows are freed when there are many: readers find them there. Without one they are freed when all
+ * readers have read them. */
 void wr_cache_trim(struct wr_tree *t)
 {
-    if (wb_list_empty(&t->kept))
+    if (wb_list_empty(&t->cached))
         return;
     bool     store = t->engine->store != NULL;
     uint64_t had   = store ? 0 : had_by_all(t);
-    while (!wb_list_empty(&t->kept)) {
-        struct wr_cached_row *k = wb_item(t->kept.next, struct wr_cached_row, link);
+    while (!wb_list_empty(&t->cached)) {
+        struct wr_cached_row *k = wb_item(t->cached.next, struct wr_cached_row, link);
         bool                  full =
-            store ? t->n_kept > WR_CACHE_ROWS || t->kept_bytes > WR_CACHE_BYTES : t->kept_bytes > WR_CACHE_ALONE;
+            store ? t->n_cached > WR_CACHE_ROWS || t->cached_bytes > WR_CACHE_BYTES : t->cached_bytes > WR_CACHE_ALONE;
         if (!full && (store || k->at.number + k->events > had))
             break;
-        kept_free(t, k);
+        cached_row_free(t, k);
     }
 }
 
@@ -209,11 +209,10 @@ void wr_tree_wake(struct wr_tree *t)
     wr_readers_wake(t);
 }
 
-/* ---- Trees that nobody works on, out of the store
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Loading from the store ------------------------------------------------------------------------------------ */
 
-/* The number after the last committed event of a run that has not ended, and of its children that may have gone on
- * after it. */
+/* Finds the number after the last committed event of a run that has not ended, including children, which may have
+ * committed after it. */
 struct tail {
     struct wl_store       *store;
     const struct wl_owner *owner;
@@ -279,7 +278,7 @@ static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, 
     return r;
 }
 
-/* Whoever else wants the tree meanwhile waits for us, so what is read here stays true: all that is written of a tree
+/* Others that want the tree wait until it is loaded, so what is read here stays valid: everything written to a tree
  * goes through it. */
 static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
 {
@@ -299,7 +298,7 @@ static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
     return 0;
 }
 
-/* A tree that somebody else reads from the store. */
+/* Waits for a tree that somebody else loads from the store. */
 static WEFT_SUSPENDS int tree_await(struct wr_tree *t, struct upp_err *err)
 {
     int r = 0;
@@ -324,7 +323,7 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r          = tree_fill(t, err);
         t->loading = false;
         t->unread  = r < 0 ? r : 0;
-        t->failed  = wr_failed_run_error(e, root->id); /* a reader is told so, instead of waiting for the next try */
+        t->failed  = wr_failed_run_error(e, root->id); /* readers fail instead of waiting for a retry */
         wr_tree_wake(t);
     }
     if (r < 0)
@@ -351,7 +350,7 @@ int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret
     return 0;
 }
 
-/* ---- Which call ids are taken, in a few bytes each, whatever the length of the history --------------------------- */
+/* ---- Call ids in use, in a few bytes each, whatever the length of the history ---------------------------------- */
 
 static uint64_t hash(struct upp_str id) /* never 0, which is an empty slot */
 {

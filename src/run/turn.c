@@ -1,11 +1,11 @@
-/* run/turn.c — what a run has brought, as those who look at it from outside see it: messages, turns, ids. */
+/* run/turn.c — a run's output as it is seen from outside: messages, turns, ids. */
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/journal.h"
 #include "run/step.h"
 #include "run/turn.h"
 
-/* ---- What is said ---------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------------------- */
 
 int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
@@ -122,7 +122,7 @@ int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *en
     return 0;
 }
 
-/* The call of a result, in the messages before it. */
+/* Finds the call of a result in the messages before it. */
 static const struct upp_part *call_of(const struct wr_run *run, size_t before, struct upp_str id)
 {
     for (size_t i = before; i-- > 0;)
@@ -132,7 +132,7 @@ static const struct upp_part *call_of(const struct wr_run *run, size_t before, s
     return NULL;
 }
 
-/* What each cycle of the steps before used is in records that nobody reads for this: the sum is right. */
+/* The usage of each earlier cycle is in records that are not read for this: only the sum is right. */
 static int restore_cycles(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_usage *all = &run->pub.state.usage, *now = &run->step.usage;
@@ -141,14 +141,14 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
                                       .cache_read  = all->cache_read - now->cache_read,
                                       .cache_write = all->cache_write - now->cache_write,
                                       .reasoning   = all->reasoning - now->reasoning};
-    size_t                  step   = run->journal.said.n + run->step.below; /* cycles of the current step */
+    size_t                  step   = run->journal.replies.n + run->step.below; /* cycles of the current step */
     size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
-    struct upp_usage        rest   = *now; /* of it, what children used */
+    struct upp_usage        rest   = *now; /* the children's part of it */
     bool                    ok     = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
-    for (size_t i = 0; i < run->journal.said.n; i++) {
-        const struct upp_usage *u = &run->journal.said.p[i]->reply.usage;
+    for (size_t i = 0; i < run->journal.replies.n; i++) {
+        const struct upp_usage *u = &run->journal.replies.p[i]->reply.usage;
         rest.input -= u->input;
         rest.output -= u->output;
         rest.cache_read -= u->cache_read;
@@ -162,8 +162,8 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
     return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
 }
 
-/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took is in records
- * that nobody reads for this. */
+/* Restores the executions of a recovered run from its messages. What only records have (durations, approvals) is added
+ * in run/journal.c. */
 int wr_turn_restore(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
@@ -194,14 +194,14 @@ struct wr_mark wr_mark_now(const struct wr_run *run)
 
 static const struct upp_str aborted = UPP_STR_INIT("\"uap\":{\"aborted\":true}");
 
-/* {"uap":{"aborted":true}} beside what is there. */
+/* Adds {"uap":{"aborted":true}} to the metadata. */
 static struct upp_str mark_aborted(struct wb_arena *a, struct upp_str metadata)
 {
     struct upp_str rest = metadata.n ? wb_str_trim(wb_str_sub(wb_str_trim(metadata), 1, SIZE_MAX)) : UPP_STR("}");
     return wb_arena_printf(a, "{%.*s%s%.*s", UPP_FMT(aborted), rest.n > 1 ? "," : "", UPP_FMT(rest));
 }
 
-/* What the run brought since then, with lists that are in its memory or its own. */
+/* The run's output since then; the lists are the run's own or in its memory. */
 static int gather(struct wr_run *run, struct wr_mark from, bool abort, struct upp_message **messages,
                   struct upp_turn *ret, struct upp_err *err)
 {
@@ -238,8 +238,8 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
     return r < 0 ? r : upp_turn_copy(&t, ret, err);
 }
 
-/* A copy of a list, in the run's memory; NULL: there is none, or no memory. */
-static const void *keep(struct wr_run *run, const void *list, size_t n, size_t item)
+/* A copy of a list in the run's memory; NULL: it is empty, or no memory. */
+static const void *copy_list(struct wr_run *run, const void *list, size_t n, size_t item)
 {
     void *to = n ? wb_arena_alloc(&run->memory, n * item, _Alignof(max_align_t)) : NULL;
     return to ? memcpy(to, list, n * item) : NULL;
@@ -254,17 +254,17 @@ int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
     int r = gather(run, (struct wr_mark){0}, false, &list, &t, err);
     if (r < 0)
         return r;
-    t.executions = keep(run, t.executions, t.n_executions, sizeof *t.executions);
-    t.cycles     = keep(run, t.cycles, t.n_cycles, sizeof *t.cycles);
+    t.executions = copy_list(run, t.executions, t.n_executions, sizeof *t.executions);
+    t.cycles     = copy_list(run, t.cycles, t.n_cycles, sizeof *t.cycles);
     r            = wb_arena_check(&run->memory, err);
     return r < 0 ? r : upp__turn_take(&run->memory, list, &t, ret, err);
 }
 
-/* ---- For whoever started the run -------------------------------------------------------------------------- */
+/* ---- For the caller that started the run --------------------------------------------------------------------- */
 
 bool wr_over(const struct wr_tree *t)
 {
-    return t->outcome->told || !t->run;
+    return t->outcome->set || !t->run;
 }
 
 int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
@@ -276,7 +276,7 @@ int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
-    if (!o->told)
+    if (!o->set)
         return upp_fail(err, t->failed ? (enum upp_code) - t->failed : UPP_ECANCELED, "the run did not come to an end");
     *ret = WB_TAKE(o->turn);
     if (o->result < 0 && err)

@@ -1,7 +1,7 @@
-/* run/wait.c — libupp's waits, as waits of the fiber.
+/* run/wait.c — libupp's waits, implemented on fibers.
  *
- * A wait of libupp has a limit of its own beside what the fiber was told: when its limit passes it is over (0), and
- * when the fiber's own deadline has passed, or it was cancelled, it fails.
+ * A wait of libupp has its own timeout in addition to the fiber's deadline: when the timeout passes the wait is over
+ * (0), and when the fiber's deadline has passed, or the fiber was cancelled, it fails.
  */
 #include "run/wait.h"
 
@@ -11,17 +11,17 @@
 #include "base/hooks.h"
 #include "fiber/fiber.h"
 
-/* What the fiber was told; 0: nothing. */
-static int told(struct upp_err *err)
+/* Was the fiber cancelled, or has its deadline passed? 0: neither. */
+static int check_stopped(struct upp_err *err)
 {
     int r = weft__pending(weft__self("a wait of libupp"));
     return r < 0 ? weft__cut_short(err, r, "libupp") : 0;
 }
 
-/* After a wait inside a deadline of ours: 0 where it was that one that passed. */
-static int judge(int r, struct upp_err *err)
+/* The result of a wait within our own deadline: 0 if that deadline passed. */
+static int wait_result(int r, struct upp_err *err)
 {
-    return r >= 0 ? 1 : r == -UPP_ETIMEOUT ? told(err) : r;
+    return r >= 0 ? 1 : r == -UPP_ETIMEOUT ? check_stopped(err) : r;
 }
 
 static WEFT_SUSPENDS int wait_sleep(void *arg, uint64_t ms, struct upp_err *err)
@@ -37,18 +37,18 @@ static WEFT_SUSPENDS int wait_readable(void *arg, int fd, uint64_t ms, struct up
         int r = weft_fd_wait(fd, WEFT_READABLE, err);
         return r < 0 ? r : 1;
     }
-    if (ms == 0) { /* a deadline of now would not look at all */
+    if (ms == 0) { /* a deadline of 0 ms would not poll at all */
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int           r = told(err);
+        int           r = check_stopped(err);
         return r < 0 ? r : poll(&p, 1, 0) > 0;
     }
     struct weft_deadline d = weft_deadline_begin(ms);
     int                  r = weft_fd_wait(fd, WEFT_READABLE, err);
     weft_deadline_end(&d);
-    return judge(r, err);
+    return wait_result(r, err);
 }
 
-/* ---- Places ------------------------------------------------------------------------------------------------- */
+/* ---- Parking ------------------------------------------------------------------------------------------------ */
 
 _Static_assert(sizeof(struct weft_cond) <= sizeof(struct upp_place), "a place holds a condition");
 
@@ -67,7 +67,7 @@ static WEFT_SUSPENDS int wait_park(void *arg, struct upp_place *p, uint64_t ms, 
     struct weft_deadline d = weft_deadline_begin(ms);
     int                  r = weft_cond_wait(cond_of(p), err);
     weft_deadline_end(&d);
-    return judge(r, err);
+    return wait_result(r, err);
 }
 
 static void wait_wake(void *arg, struct upp_place *p)
@@ -88,7 +88,7 @@ struct team {
     struct weft_cond  ended;
     void (*work)(void *ctx, size_t i);
     void         *ctx;
-    size_t        n, n_ended, n_told;
+    size_t        n, n_ended, n_returned;
     size_t       *order; /* in which they ended */
     struct member members[];
 };
@@ -152,9 +152,9 @@ static WEFT_SUSPENDS int wait_team_next(void *arg, struct upp_team *pub, size_t 
 {
     struct team *t = team_of(pub);
     (void)arg;
-    int r = told(err);
-    while (r >= 0 && t->n_told == t->n_ended) {
-        if (t->n_told == t->n)
+    int r = check_stopped(err);
+    while (r >= 0 && t->n_returned == t->n_ended) {
+        if (t->n_returned == t->n)
             return 0;
         r = weft_cond_wait(&t->ended, err);
     }
@@ -162,14 +162,14 @@ static WEFT_SUSPENDS int wait_team_next(void *arg, struct upp_team *pub, size_t 
         weft_scope_cancel(&t->scope);
         return r;
     }
-    *ret = t->order[t->n_told++];
+    *ret = t->order[t->n_returned++];
     return 1;
 }
 
 static int wait_stopped(void *arg, struct upp_err *err)
 {
     (void)arg;
-    return told(err);
+    return check_stopped(err);
 }
 
 struct upp_wait wr_wait_table(struct upp_http *http)

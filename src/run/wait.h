@@ -1,10 +1,10 @@
-/* run/wait.h — the table by which libupp waits on fibers: sleeping, descriptors, places, work beside the caller. */
+/* run/wait.h — libupp's wait table on fibers: sleep, descriptors, parking, concurrent work. */
 #ifndef WR_WAIT_H
 #define WR_WAIT_H
 
 #include <upp/wait.h>
 
-/* The table; `http` (may be NULL) are the connections of the loop. Called on fibers alone. */
+/* `http` (may be NULL): the loop's connections. The table may be used only on fibers. */
 struct upp_wait wr_wait_table(struct upp_http *http);
 
 #endif

@@ -452,7 +452,7 @@ static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
     struct wr_started s;
     struct wm_run     row;
     for (uint64_t i = 0; i < 4096; i++)
-        if (!wb_vec_push(&e->troubled, ((struct wr_failed_run){.run = wb_uuid_v8(7, i), .at_ms = INT64_MAX}), 4096))
+        if (!wb_vec_push(&e->failed_runs, ((struct wr_failed_run){.run = wb_uuid_v8(7, i), .at_ms = INT64_MAX}), 4096))
             return upp_fail(err, UPP_ENOMEM, "no memory for the test");
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
@@ -460,7 +460,7 @@ static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
     test_note("refused %llu", (unsigned long long)p->lazy.refused);
     FAIL_UNLESS(p->lazy.refused <= 10);
     p->lazy.no_ends = false;
-    e->troubled.n   = 0;
+    e->failed_runs.n   = 0;
     TRY(weft_sleep_ms(121000, err));
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.status == WM_COMPLETED);
