@@ -52,11 +52,12 @@ static char escape_of(char c)
     }
 }
 
-/* Fast path: most strings have nothing to escape, and are in the text byte for byte. */
+/* Fast path: most strings have nothing to escape, and are in the text byte for byte. A quote in the string would end it
+ * early in the text, a backslash begin an escape. */
 static bool same_unescaped(struct same *s, struct upp_str v)
 {
     if ((size_t)(s->end - s->p) < v.n + 2 || s->p[0] != '"' || s->p[v.n + 1] != '"' || !wj_same(s->p + 1, v.p, v.n) ||
-        (v.n && memchr(v.p, '\\', v.n)))
+        (v.n && (memchr(v.p, '\\', v.n) || memchr(v.p, '"', v.n))))
         return false;
     s->p += v.n + 2;
     return true;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/test.h"
@@ -162,6 +163,22 @@ TEST(json_match_takes_one_value)
     }
 }
 
+/* A quote inside a string is escaped in the text: without that it would end the string there. */
+TEST(json_match_knows_quotes_inside_a_string)
+{
+    static const struct upp_str pairs[][2] = {
+        {UPP_STR_INIT("[\"a\\\",\\\"b\"]"), UPP_STR_INIT("[\"a\",\"b\"]")},
+        {UPP_STR_INIT("{\"a\\\":1,\\\"b\":2}"), UPP_STR_INIT("{\"a\":1,\"b\":2}")},
+    };
+    for (size_t i = 0; i < WB_LEN(pairs); i++)
+        for (size_t other = 0; other < 2; other++) {
+            BED(b);
+            CHECK(bed_begin(&b, pairs[i][other], NULL));
+            CHECK(!wj_match_same(&b.w, pairs[i][!other]));
+            CHECK(wj_match_same(&b.w, pairs[i][other]));
+        }
+}
+
 /* Bytes that are no value fail as reading them does. */
 TEST(json_match_takes_no_other_bytes)
 {
@@ -251,23 +268,23 @@ TEST_WITH(json_match_has_a_limit_of_values, .no_torture = "memory that is not ou
 {
     BED(b);
     struct upp_err err   = {0};
-    size_t         bytes = WJ_MATCH_VALUES * sizeof *b.m.said.p;
+    size_t         bytes = WJ_MATCH_VALUES * sizeof *b.m.values.p;
     yyjson_val    *vast  = test_vast(bytes);
     CHECK(bed_begin(&b, UPP_STR("[1]"), &err));
     wj_write_open(&b.w, '{'); /* not what was read: values are made from here on */
-    CHECK(vast && b.m.differs && b.m.said.n == 1);
-    wb_vec_done(&b.m.said);
-    b.m.said.p   = vast;
-    b.m.said.cap = WJ_MATCH_VALUES;
-    b.m.said.n   = WJ_MATCH_VALUES - 2;
+    CHECK(vast && b.m.differs && b.m.values.n == 1);
+    wb_vec_done(&b.m.values);
+    b.m.values.p   = vast;
+    b.m.values.cap = WJ_MATCH_VALUES;
+    b.m.values.n   = WJ_MATCH_VALUES - 2;
     wj_write_name(&b.w, UPP_STR("a"));
     wj_write_bool(&b.w, true);
-    EXPECT(wj_writer_check(&b.w) == 0 && b.m.said.n == WJ_MATCH_VALUES);
+    EXPECT(wj_writer_check(&b.w) == 0 && b.m.values.n == WJ_MATCH_VALUES);
     wj_write_name(&b.w, UPP_STR("b"));
-    EXPECT(!wj_match_end(&b.w) && wj_writer_check(&b.w) == -UPP_ELIMIT && b.m.said.n == WJ_MATCH_VALUES);
+    EXPECT(!wj_match_end(&b.w) && wj_writer_check(&b.w) == -UPP_ELIMIT && b.m.values.n == WJ_MATCH_VALUES);
     EXPECT(b.out.n == 0);
-    b.m.said.p = NULL; /* it is none that wb_vec_done may free */
-    b.m.said.n = b.m.said.cap = 0;
+    b.m.values.p = NULL; /* it is none that wb_vec_done may free */
+    b.m.values.n = b.m.values.cap = 0;
     test_vast_done(vast, bytes);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("no room for 134217729 values"));
 }
