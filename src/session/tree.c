@@ -261,10 +261,10 @@ static size_t added(const struct weft_node *n)
 static WEFT_SUSPENDS int find_end(struct storing *x, const struct weft_node *n, struct upp_err *err)
 {
     const struct kept *k = n->data;
-    if (x->ended[n->place])
+    if (x->ended[n->index])
         return 0;
-    int r              = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->place], err) : 0;
-    x->ended[n->place] = r >= 0;
+    int r              = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->index], err) : 0;
+    x->ended[n->index] = r >= 0;
     return r;
 }
 
@@ -284,8 +284,8 @@ static WEFT_SUSPENDS int branch_length(struct storing *x, const struct weft_node
     int r = find_end(x, n->parent, err);
     if (r < 0)
         return r;
-    uint32_t all = x->ends[n->parent->place].length;
-    if (n->parent->place < x->known)
+    uint32_t all = x->ends[n->parent->index].length;
+    if (n->parent->index < x->known)
         all += (uint32_t)added(n->parent); /* they come after the branches */
     *ret = n->branch >= had ? all : all - (uint32_t)(had - n->branch);
     return 0;
@@ -300,7 +300,7 @@ static WEFT_SUSPENDS int put_messages(struct storing *x, struct weft_node *n, co
                                       size_t count, struct upp_err *err)
 {
     struct kept   *k    = n->data;
-    struct wl_end *end  = &x->ends[n->place];
+    struct wl_end *end  = &x->ends[n->index];
     uint32_t       from = end->length;
     int            r    = wa_put_messages(&x->put, k->node.key, end, list, count, err);
     for (; r >= 0 && from < end->length; from++)
@@ -333,7 +333,7 @@ static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, stru
     r                   = wa_put_node(&x->put, &node, err);
     if (r >= 0)
         r = keep(n, &node, err);
-    x->ended[n->place] = true;
+    x->ended[n->index] = true;
     return r < 0 ? r : put_messages(x, n, list, had, err);
 }
 
@@ -348,8 +348,8 @@ static WEFT_SUSPENDS int put_branches(struct storing *x, struct upp_err *err)
         if (r >= 0)
             keys[i] = wm_key(id);
     }
-    x->put.half   = keys;
-    x->put.n_half = n;
+    x->put.staged   = keys;
+    x->put.n_staged = n;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = put_branch(x, x->tree->nodes.p[x->known + i], err);
     return r;
@@ -395,8 +395,8 @@ static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct
     size_t needs = 2 + wa_put_rows(had - n->logged);
     int    r     = wa_put_room(&x->put, needs, 0, err);
     if (r > 0) {
-        note(x, x->noted, n->place);
-        x->noted = n->place;
+        note(x, x->noted, n->index);
+        x->noted = n->index;
     }
     x->put.whole = needs <= WA_PUT_CHANGES;
     if (r >= 0 && said)
