@@ -32,7 +32,7 @@ struct weft_stream {
     struct wa_asked      asked;
     struct wr_started    started;
     struct wr_reader    *reader;
-    struct wa_telling    translator;
+    struct wa_translator translator;
     struct upp_turn     *turn; /* set at the end; NULL: no output */
     int                  result;
     struct upp_err       why;
@@ -58,7 +58,7 @@ static void take_wake(struct weft__msg *m)
 
 static void release(struct weft_stream *s)
 {
-    wa_telling_done(&s->translator);
+    wa_translator_done(&s->translator);
     wa_asked_done(&s->asked);
     upp_turn_free(s->turn);
     unref(s);
@@ -90,7 +90,7 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     s->session   = session;
     s->where     = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
-    wa_telling_init(&s->translator, &o, a->structure != NULL, points_of(session));
+    wa_translator_init(&s->translator, &o, a->structure != NULL, points_of(session));
     int r = wa_asked_take(&s->asked, in, err);
     if (r >= 0 && session) /* the session, and with it the input, may change before the first pull */
         r = wa_asked_own(&s->asked, err);
@@ -215,14 +215,14 @@ static WEFT_SUSPENDS int wait_for(struct weft_stream *s, uint64_t ms, struct upp
 
 static WEFT_SUSPENDS int await(void *arg, struct upp_err *err)
 {
-    struct weft_stream *s    = arg;
-    uint64_t            look = wa_look_ms(s->asked.in.wait);
-    int                 r    = 0;
+    struct weft_stream *s       = arg;
+    uint64_t            poll_ms = wa_poll_ms(s->asked.in.wait);
+    int                 r       = 0;
     while (!s->has_more && !is_aborted(s)) {
         r = wa_stopped(s->asked.in.wait, err);
         if (r >= 0)
-            r = wait_for(s, look, err);
-        if (r < 0 && !(r == -UPP_ETIMEOUT && look && weft__pending(weft_fiber_self()) == 0))
+            r = wait_for(s, poll_ms, err);
+        if (r < 0 && !(r == -UPP_ETIMEOUT && poll_ms && weft__pending(weft_fiber_self()) == 0))
             return r;
     }
     return 0;
@@ -249,7 +249,7 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
 {
     struct wm_event ev;
     int             r = 0;
-    if (wa_tell_more(&s->translator, ret))
+    if (wa_translate_more(&s->translator, ret))
         return 1;
     if (s->phase == NEW) {
         r = is_aborted(s) ? upp_fail(&s->why, UPP_ECANCELED, "aborted")
@@ -263,7 +263,7 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
         return s->result;
     }
     while ((r = pull(s, &ev, &s->why)) > 0) {
-        r = wa_tell(&s->translator, &ev, ret, &s->why);
+        r = wa_translate(&s->translator, &ev, ret, &s->why);
         if (r != 0)
             break;
     }
