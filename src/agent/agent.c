@@ -1,4 +1,4 @@
-/* agent/agent.c — agents: made in one piece, from tables that stay the caller's. */
+/* agent/agent.c — creates agents; the tables in their options stay the caller's. */
 #include "agent/agent.h"
 
 #include "base/hooks.h"
@@ -24,7 +24,7 @@ struct upp_str wa_agent_name(const struct weft_agent *a)
     return a->name ? wb_cstr(a->name) : wa_agent_id(a);
 }
 
-/* ---- Making ------------------------------------------------------------------------------------------------ */
+/* ---- Creating ---------------------------------------------------------------------------------------------- */
 
 static int take_id(struct weft_agent *a, const char *given, struct upp_err *err)
 {
@@ -46,7 +46,7 @@ static void model_unref(struct wa_model *m)
     wb_free(m);
 }
 
-/* A model of its own, from a reference. */
+/* Creates the agent's own model from a reference. */
 static int make_model(struct weft_agent *a, struct upp_model_ref ref, struct upp_err *err)
 {
     a->owned = wb_calloc(1, sizeof *a->owned);
@@ -78,7 +78,7 @@ static int take_model(struct weft_agent *a, const struct weft_agent_opts *o, con
 
 #define OR(given, otherwise) ((given) ? (given) : from ? (otherwise) : NULL)
 
-/* All options but the model; what is not given is that of `from`. */
+/* All options except the model; those not given are taken from `from`. */
 static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, const struct weft_agent *from,
                      struct upp_err *err)
 {
@@ -91,7 +91,7 @@ static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, cons
     a->tool_strategy = OR(o->tool_strategy, from->tool_strategy);
     a->rights        = OR(o->rights, from->rights);
     a->handoff       = OR(o->handoff, from->handoff);
-    a->name          = o->name; /* which nobody else may have */
+    a->name          = o->name; /* not inherited: names are unique */
     a->execution     = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
     a->tools         = !o->tools.list && from ? from->tools : o->tools;
     if (o->n_middleware > UINT32_MAX || o->n_handoff > UINT32_MAX)
@@ -153,7 +153,7 @@ void weft_agent_free(struct weft_agent *a)
     wb_free(a);
 }
 
-/* ---- Looking ------------------------------------------------------------------------------------------------ */
+/* ---- Accessors ---------------------------------------------------------------------------------------------- */
 
 struct upp_str weft_agent_id(const struct weft_agent *a)
 {

@@ -1,4 +1,4 @@
-/* agent/agent.h — the agent from the inside: its options as given, and what the engine runs, made when it is first
+/* agent/agent.h — the internals of agents: the options as given, and the engine's form, compiled when it is first
  * needed. */
 #ifndef WA_AGENT_H
 #define WA_AGENT_H
@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/uuid.h"
 
-/* A model that was made for an agent, and for those derived from it. */
+/* A model created for an agent, shared with the agents derived from it. */
 struct wa_model {
     struct upp_model *model;
     unsigned          refs;
@@ -18,10 +18,10 @@ struct wa_made;
 
 struct weft_agent {
     struct wa_home                 *home;
-    struct wb_link                  link;          /* among all of the home */
-    struct weft_agent              *next[WA_KEYS]; /* in chains, where it can be found by that key */
+    struct wb_link                  link;          /* in the home's list */
+    struct weft_agent              *next[WA_KEYS]; /* in the chains of the indexes that have it */
     struct wa_def                  *def;           /* NULL: not compiled yet */
-    struct wa_made                 *made;          /* tools of weft_agent_to_tool */
+    struct wa_made                 *made;          /* tools created by weft_agent_to_tool */
     const struct upp_model         *model;
     struct wa_model                *owned; /* NULL: the model is the caller's */
     const char                     *params, *system, *structure, *name, *description;
@@ -33,11 +33,11 @@ struct weft_agent {
     const struct weft_rights       *rights;
     const struct weft_handoff      *handoff;
     uint32_t                        n_middleware, n_handoff;
-    bool                            queued; /* to be compiled */
-    bool                            found;  /* by its id: when it was given, or is needed */
+    bool                            queued; /* in the current batch of compilation */
+    bool                            found;  /* it is in the index of ids: its id was given, or is needed */
     uint8_t                         id_is;  /* enum wa_id */
     union {
-        uint64_t       number; /* among all agents that the home ever had: its id, until somebody wants to see it */
+        uint64_t       number; /* its number among all agents ever created: its id, until the text is needed */
         struct wb_uuid given;
         char           text[WB_UUID_TEXT + 1];
     } id;
@@ -45,79 +45,79 @@ struct weft_agent {
 
 enum wa_id { WA_ID_NUMBER = 0, WA_ID_GIVEN, WA_ID_TEXT };
 
-struct upp_str wa_agent_id(const struct weft_agent *a); /* ends with NUL */
+struct upp_str wa_agent_id(const struct weft_agent *a); /* NUL-terminated */
 
-/* By which runs refer to it: its name, or its id. */
+/* The name by which runs refer to it: its name, otherwise its id. */
 struct upp_str wa_agent_name(const struct weft_agent *a);
 
 /* ---- Definitions (agent/def.c) ---------------------------------------------------------------------------- */
 
-/* What the engine runs. Nothing in it changes; it is freed with the agent. */
+/* The engine's form of an agent. Immutable; freed with the agent. */
 struct wa_def {
     struct wr_agent_def pub;
-    struct wb_arena     arena; /* it lies in it, and all that belongs to it but the schemas */
+    struct wb_arena     arena; /* owns this struct and all that belongs to it, except the schemas */
     struct wr_tool     *tools;
 };
 
-/* Compiled at the first call, together with all agents below it. */
+/* Compiles the agent at the first call, together with all its sub-agents. */
 int  wa_agent_def(struct weft_agent *a, const struct wr_agent_def **ret, struct upp_err *err) UPP_MUST_CHECK;
-void wa_def_free(struct wa_def *d); /* NULL is fine */
+void wa_def_free(struct wa_def *d); /* accepts NULL */
 
-/* JSON of an object, without blanks around it; NULL: no text. */
+/* Checks that json is an object and trims it; json NULL: *ret is empty. */
 int wa_object(const char *what, const char *json, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Tools (agent/tool/tools.c) ---------------------------------------------------------------------------------- */
 
-/* Into `to`; what it needs lies in the arena, but for to->schema. *below: the agent that it is, or NULL. */
+/* Fills in *to from the arena, except to->schema. *subagent: the agent, if the tool is one; otherwise NULL. */
 int  wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struct upp_tool *from, struct wr_tool *to,
-                  const struct weft_agent **below, struct upp_err *err) UPP_MUST_CHECK;
+                  const struct weft_agent **subagent, struct upp_err *err) UPP_MUST_CHECK;
 int  wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, struct wr_tool *to,
                      struct upp_err *err) UPP_MUST_CHECK;
-void wa_made_free(struct wa_made *m); /* all of a list */
+void wa_made_free(struct wa_made *m); /* frees a whole list */
 
 /* ---- Running (agent/run.c) ----------------------------------------------------------------------------------- */
 
-/* What is asked, as the engine takes it. */
+/* The input of a run, in the engine's form. */
 struct wa_asked {
     struct upp_input                 in;
-    const struct upp_message        *input; /* NULL: the history ends with what shall be answered */
+    const struct upp_message        *input; /* NULL: the model continues the history */
     const struct upp_message *const *history;
     size_t                           n_history;
-    const struct upp_message       **list; /* what history points to; NULL: nothing was allocated */
+    const struct upp_message       **list; /* the memory of history; NULL: none */
     struct upp_part                  text;
     struct upp_message               of_text, of_parts;
-    struct wb_arena                  memory; /* of a copy */
+    struct wb_arena                  memory; /* of wa_asked_own's copies */
 };
 
-/* Points into `to`, and to what the caller gave: neither may move. */
+/* Refers to *to itself and to the caller's input: neither may move. */
 int wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
-/* From now on what it points to is its own: for whoever may free what the caller gave. `thread` and `wait` are not. */
+/* Copies everything that it refers to, except `thread` and `wait`, so that the caller's input may be freed. */
 int  wa_asked_own(struct wa_asked *q, struct upp_err *err) UPP_MUST_CHECK;
 void wa_asked_done(struct wa_asked *q);
 
-/* On which engine, and which thread of its store: that of a session. */
+/* The engine of a run, and its thread in the engine's store (that of a session). */
 struct wa_where {
     struct wr_engine      *engine;
     struct wb_uuid         thread;
     const struct wr_watch *watch;
 };
 
-/* where NULL: on the engine without a store. here: the calling fiber was made for this run (struct wr_start). */
+/* where NULL: on the engine without a store. here: the calling fiber was created for this run (struct wr_start). */
 WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_asked *q, bool here,
                            struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Was the caller told to stop, by its own table? */
+/* Negative if the caller's wait table says stop, otherwise 0. */
 int wa_stopped(const struct upp_wait *w, struct upp_err *err) UPP_MUST_CHECK;
 
-/* How long to wait before looking at that again; 0: there is nothing to look at. */
-uint64_t wa_look_ms(const struct upp_wait *w);
+/* The interval for polling wa_stopped; 0: no need to poll. */
+uint64_t wa_poll_ms(const struct upp_wait *w);
 
-/* Waits for the end of a run. When the caller is cancelled, or its time is up, so is the run; nothing is left of it
- * when this returns. */
+/* Waits for the end of a run. If the caller is cancelled or its deadline passes, cancels the run and waits until it has
+ * ended. */
 WEFT_SUSPENDS int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wait *w,
                           struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Cancels it and waits for its end, whatever the caller was told meanwhile. */
+/* Cancels the run and waits for its end, even if the caller is cancelled meanwhile. */
 WEFT_SUSPENDS int wa_stop(struct wr_engine *e, const struct wr_started *s, struct upp_turn **ret,
                           struct upp_err *err) UPP_MUST_CHECK;
 

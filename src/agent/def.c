@@ -1,8 +1,8 @@
-/* agent/def.c — from an agent's options to what the engine runs.
+/* agent/def.c — compiles an agent's options into the engine's form.
  *
- * Done once, when the agent first runs, for it and all agents that its tools and handoffs lead to: what is wrong with
- * any of them is said before anything happens. An agent may stand below itself: the depth of a run has a limit, and at
- * the limit the model is told.
+ * Done once, when the agent first runs, for it and all agents that its tools and handoffs lead to: an error in any of
+ * them is reported before anything runs. An agent may be its own sub-agent: the depth of runs is limited, and at the
+ * limit the model receives an error result.
  */
 #include <upp/schema.h>
 
@@ -13,7 +13,7 @@
 
 enum { DEF_BYTES = 64 << 20, TOOLS = 4096 };
 
-/* Agents of one compilation, in the order in which they were found. */
+/* The agents of one compilation, in the order of discovery. */
 struct batch {
     WB_VEC(struct weft_agent *) list;
 };
@@ -30,16 +30,16 @@ int wa_object(const char *what, const char *json, struct upp_str *ret, struct up
     return ret->p[0] == '{' ? 0 : upp_fail(err, UPP_EINVALID, "%s: expected an object", what);
 }
 
-/* One more agent to be compiled, unless it is or will be. */
-static int want(struct batch *b, const struct weft_agent *of, const struct weft_agent *below, struct upp_err *err)
+/* Adds an agent to the batch, unless it is compiled or queued already. */
+static int enqueue(struct batch *b, const struct weft_agent *of, const struct weft_agent *subagent, struct upp_err *err)
 {
-    union { /* agents are const to whoever names them as tools */
+    union { /* tools refer to agents as const */
         const struct weft_agent *in;
         struct weft_agent       *out;
-    } a = {.in = below};
-    if (below->home != of->home)
-        return upp_fail(err, UPP_EINVALID, "agent '%.*s' lives in another runtime", UPP_FMT(wa_agent_name(below)));
-    if (below->def || below->queued)
+    } a = {.in = subagent};
+    if (subagent->home != of->home)
+        return upp_fail(err, UPP_EINVALID, "agent '%.*s' lives in another runtime", UPP_FMT(wa_agent_name(subagent)));
+    if (subagent->def || subagent->queued)
         return 0;
     if (!wb_vec_push(&b->list, a.out, WA_AGENTS))
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
@@ -47,7 +47,7 @@ static int want(struct batch *b, const struct weft_agent *of, const struct weft_
     return 0;
 }
 
-/* To whom it may pass the thread; each has a tool too. */
+/* The agents to which it may hand over; each also becomes a tool. */
 static int make_handoffs(const struct weft_agent *a, struct wa_def *d, struct upp_err *err)
 {
     struct wr_handoff *list = a->n_handoff ? wb_new_n(&d->arena, struct wr_handoff, a->n_handoff) : NULL;
@@ -82,35 +82,35 @@ static int make_tools(struct batch *b, struct weft_agent *a, struct wa_def *d, s
     d->tools = wb_new_n(&d->arena, struct wr_tool, a->tools.n + handoffs + 1);
     int r    = wb_arena_check(&d->arena, err);
     for (size_t i = 0; r >= 0 && i < a->tools.n + handoffs; i++) {
-        const struct weft_agent *below = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
-        if (below)
-            r = wa_handoff_make(&d->arena, below, &d->tools[i], err);
+        const struct weft_agent *subagent = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
+        if (subagent)
+            r = wa_handoff_make(&d->arena, subagent, &d->tools[i], err);
         else
-            r = wa_tool_make(&d->arena, a, &a->tools.list[i], &d->tools[i], &below, err);
-        d->pub.n_tools = i + 1; /* it may have a schema already */
+            r = wa_tool_make(&d->arena, a, &a->tools.list[i], &d->tools[i], &subagent, err);
+        d->pub.n_tools = i + 1; /* it may own a schema already */
         if (r >= 0)
             r = check_name(d, i, err);
-        if (r >= 0 && below)
-            r = want(b, a, below, err);
+        if (r >= 0 && subagent)
+            r = enqueue(b, a, subagent, err);
     }
     d->pub.tools = d->tools;
     return r;
 }
 
-static int lacks(const struct upp_model *m, const char *what, struct upp_err *err)
+static int fail_unsupported(const struct upp_model *m, const char *what, struct upp_err *err)
 {
     return upp_fail(err, UPP_EINVALID, "model '%.*s' does not support %s", UPP_FMT(m->name), what);
 }
 
-/* Asking a model for what it cannot do is refused before anything is asked. */
+/* Rejects features that the model lacks before anything is sent. */
 static int check_model(const struct weft_agent *a, const struct wa_def *d, struct upp_err *err)
 {
     const struct upp_model *m = a->model;
     if (!m || !m->can)
         return 0;
     if (d->pub.n_tools && !(m->can & UPP_CAN_TOOLS))
-        return lacks(m, "tools", err);
-    return a->structure && !(m->can & UPP_CAN_STRUCTURE) ? lacks(m, "structured output", err) : 0;
+        return fail_unsupported(m, "tools", err);
+    return a->structure && !(m->can & UPP_CAN_STRUCTURE) ? fail_unsupported(m, "structured output", err) : 0;
 }
 
 static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
@@ -130,7 +130,7 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
     d->pub.tool_strategy = a->tool_strategy;
     d->pub.rights        = a->rights;
     d->pub.agent         = a;
-    int r                = wa_home_show(a->home, a, err);
+    int r                = wa_home_index(a->home, a, err);
     if (r >= 0)
         r = wa_object("params", a->params, &d->pub.params, err);
     if (r >= 0)
@@ -169,13 +169,13 @@ int wa_agent_def(struct weft_agent *a, const struct wr_agent_def **ret, struct u
         return 0;
     }
     struct batch b = {0};
-    int          r = want(&b, a, a, err);
+    int          r = enqueue(&b, a, a, err);
     for (size_t i = 0; r >= 0 && i < b.list.n; i++)
         r = compile(&b, b.list.p[i], err);
     for (size_t i = 0; i < b.list.n; i++) {
         struct weft_agent *one = b.list.p[i];
         one->queued            = false;
-        if (r < 0) { /* all of them or none: each leads to others */
+        if (r < 0) { /* all or none: they refer to each other */
             wa_def_free(one->def);
             one->def = NULL;
         }

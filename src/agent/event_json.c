@@ -1,4 +1,4 @@
-/* agent/event_json.c — AgentStreamEvents as JSON, as UAP 12.2 has them and the dialect `uap` writes them. */
+/* agent/event_json.c — AgentStreamEvents as JSON (UAP 12.2), as the dialect `uap` writes them. */
 #include <weft/agent.h>
 
 #include "base/hooks.h"
@@ -38,7 +38,7 @@ static void put_calls(struct out *o, const struct upp_message *m)
     wj_write_close(&o->w, ']');
 }
 
-/* Of a system event. */
+/* The source and the targets of a system event. */
 static void put_parties(struct out *o, const struct weft_event *ev)
 {
     if (ev->from.n)
@@ -96,7 +96,7 @@ static void put_data(struct out *o, const struct weft_event *ev)
     }
 }
 
-/* Whose event it is, where it is not the agent's own. */
+/* The run of an event of a sub-agent. */
 static void put_child(struct out *o, const struct weft_event *ev)
 {
     wj_put_str_or_empty(&o->w, "runId", ev->run_id);

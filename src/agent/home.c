@@ -50,7 +50,7 @@ static struct weft_agent *find(const struct wa_home *h, enum wa_key by, struct u
     return a;
 }
 
-/* Room for one more. */
+/* Makes room for one more agent. */
 static int grow(struct wa_index *x, enum wa_key by, struct upp_err *err)
 {
     if (x->n < x->size)
@@ -88,7 +88,7 @@ static void take(struct wa_index *x, enum wa_key by, struct weft_agent *a)
     x->n--;
 }
 
-int wa_home_show(struct wa_home *h, struct weft_agent *a, struct upp_err *err)
+int wa_home_index(struct wa_home *h, struct weft_agent *a, struct upp_err *err)
 {
     int r = a->found ? 0 : grow(&h->agents[WA_BY_ID], WA_BY_ID, err);
     if (r >= 0 && !a->found)
@@ -119,7 +119,7 @@ int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct u
     if (a->name)
         r = grow(&h->agents[WA_BY_NAME], WA_BY_NAME, err);
     if (r >= 0 && given_id)
-        r = wa_home_show(h, a, err);
+        r = wa_home_index(h, a, err);
     if (r < 0)
         return r;
     if (a->name)

@@ -1,4 +1,4 @@
-/* agent/home.h — what agents need of the runtime they live in: a loop, an engine, and each other.
+/* agent/home.h — what agents need from their runtime: a loop, an engine, and each other.
  *
  * The first member of struct weft_runtime, so that a pointer to one is a pointer to the other. */
 #ifndef WA_HOME_H
@@ -7,12 +7,12 @@
 #include "base/list.h"
 #include "run/engine.h"
 
-enum { WA_AGENTS = 1 << 20 }; /* of one runtime */
+enum { WA_AGENTS = 1 << 20 }; /* per runtime */
 
-/* By what agents are found. */
+/* The keys by which agents are found. */
 enum wa_key { WA_BY_ID = 0, WA_BY_NAME, WA_KEYS };
 
-/* Agents in chains by the hash of a key; the chains go through the agents themselves. */
+/* A hash table of agents by one key; the chains link the agents themselves. */
 struct wa_index {
     struct weft_agent **chains;
     size_t              n, size; /* size: a power of two, or 0 */
@@ -23,12 +23,12 @@ struct wa_home {
     struct wr_engine  *engine;
     struct wb_link     all; /* agents */
     size_t             n;
-    struct wb_uuid     ids;  /* of which those of agents are made */
-    uint64_t           made; /* agents, ever */
+    struct wb_uuid     ids;  /* from which the ids of agents are derived */
+    uint64_t           made; /* number of agents ever created */
     struct wa_index    agents[WA_KEYS];
-    struct weft_agent *last; /* whose definition was asked for: that of a run is, several times */
+    struct weft_agent *last; /* whose definition was looked up last: a run repeats the lookup */
 
-    /* Over the store in which sessions are kept: NULL until it is needed, when `keep` opens it. */
+    /* The engine with the store of sessions; NULL until it is needed, when `keep` opens it. */
     struct wr_engine *kept;
     WEFT_SUSPENDS int (*keep)(struct wa_home *h, struct upp_err *err);
 };
@@ -38,29 +38,29 @@ static inline struct wa_home *wa_home_of(struct weft_runtime *rt)
     return (struct wa_home *)(void *)rt;
 }
 
-extern const struct wl_owner wa_owner; /* of all runs of a runtime without a store */
+extern const struct wl_owner wa_owner; /* of all runs of C programs */
 
 /* By name or id; NULL: none. */
 struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name);
 
-/* For the engine: the definition of an agent, or NULL. */
+/* For the engine: the definition of an agent; NULL: unknown. */
 const struct wr_agent_def *wa_home_def(void *home, struct upp_str name);
 
-/* -UPP_EINVALID names the id or name that is taken. One that has neither from the caller is found only when it was
- * shown: most are never looked for. */
+/* -UPP_EINVALID names the id or name that is taken. An agent with neither a given id nor a name is not indexed before
+ * wa_home_index: most are never looked up. */
 int  wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err) UPP_MUST_CHECK;
-int  wa_home_show(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
+int  wa_home_index(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
 void wa_home_remove(struct wa_home *h, struct weft_agent *a);
 void wa_home_done(struct wa_home *h); /* frees all agents */
 
-/* h->kept is open. On a fiber. */
+/* Opens h->kept if necessary. On a fiber. */
 static inline WEFT_SUSPENDS int wa_home_keep(struct wa_home *h, struct upp_err *err)
 {
     return h->kept ? 0 : h->keep(h, err);
 }
 
-/* Runs fn on a fiber of the loop: the caller's own where it is one, else the calling thread drives the loop until fn is
- * done. */
+/* Runs fn on a fiber of the loop: on the calling fiber, or otherwise on a new one while the calling thread drives the
+ * loop until fn returns. */
 WEFT_SUSPENDS int wa_home_do(struct wa_home *h, const char *name, weft_fn *fn, void *arg,
                              struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* agent/query.c — UAP 9.2: a thread of one's own that can be gone on with.
+/* agent/query.c — UAP 9.2: a separate thread that can be continued.
  *
  * All results of a query share its thread, which lives as long as any of them. */
 #include "agent/query.h"
@@ -8,9 +8,9 @@
 
 struct shared {
     struct upp_thread       *thread;
-    struct wa_query_backend *place; /* NULL: the thread is all there is */
+    struct wa_query_backend *backend; /* NULL: the query is not stored */
     unsigned                 refs;
-    bool                     busy; /* a run has its messages */
+    bool                     busy; /* a run uses its messages */
 };
 
 struct query {
@@ -28,14 +28,14 @@ static void shared_unref(struct shared *s)
     if (!s || --s->refs)
         return;
     upp_thread_free(s->thread);
-    if (s->place)
-        s->place->free(s->place);
+    if (s->backend)
+        s->backend->free(s->backend);
     wb_free(s);
 }
 
-/* The next turn of the thread, as a result of its own. */
-static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct upp_str text,
-                               struct weft_query_result **ret, struct upp_err *err)
+/* Asks for the next turn of the thread, as a new result. */
+static WEFT_SUSPENDS int ask_next(struct weft_agent *a, struct shared *s, struct upp_str text,
+                                  struct weft_query_result **ret, struct upp_err *err)
 {
     if (s->busy)
         return upp_fail(err, UPP_EBUSY, "the thread of this query is being answered");
@@ -48,8 +48,8 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     s->busy   = true;
     int r     = 0;
     if (text.p)
-        r = s->place ? s->place->turn(s->place, s->thread, text, &q->pub.turn, err)
-                     : weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
+        r = s->backend ? s->backend->turn(s->backend, s->thread, text, &q->pub.turn, err)
+                       : weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
     s->busy = false;
     if (r < 0) {
         weft_query_free(&q->pub);
@@ -59,18 +59,18 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     return 0;
 }
 
-int wa_query_at(struct weft_agent *a, struct wa_query_backend *place, struct upp_thread *thread, struct upp_str text,
+int wa_query_at(struct weft_agent *a, struct wa_query_backend *backend, struct upp_thread *thread, struct upp_str text,
                 struct weft_query_result **ret, struct upp_err *err)
 {
     struct shared *s = wb_calloc(1, sizeof *s);
     if (!s) {
         upp_thread_free(thread);
-        if (place)
-            place->free(place);
+        if (backend)
+            backend->free(backend);
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     }
-    *s    = (struct shared){.thread = thread, .place = place, .refs = 1};
-    int r = go_on(a, s, text, ret, err);
+    *s    = (struct shared){.thread = thread, .backend = backend, .refs = 1};
+    int r = ask_next(a, s, text, ret, err);
     shared_unref(s);
     return r;
 }
@@ -90,7 +90,7 @@ int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_resu
 int weft_query_continue(struct weft_query_result *q, struct upp_str text, struct weft_query_result **ret,
                         struct upp_err *err)
 {
-    return text.p ? go_on(q->agent, query_of(q)->shared, text, ret, err) : no_text(err);
+    return text.p ? ask_next(q->agent, query_of(q)->shared, text, ret, err) : no_text(err);
 }
 
 void weft_query_free(struct weft_query_result *q)

@@ -1,4 +1,4 @@
-/* agent/run.c — one run of an agent, from what is asked to its turn. */
+/* agent/run.c — one run of an agent, from its input to its turn. */
 #include "agent/agent.h"
 
 #include "base/hooks.h"
@@ -7,20 +7,20 @@
 #include "fiber/loop.h"
 #include "model/upp_json.h"
 
-enum { LOOK_MS = 20, MESSAGES = 1 << 20 };
+enum { POLL_MS = 20, MESSAGES = 1 << 20 };
 
-/* ---- What is asked ------------------------------------------------------------------------------------------- */
+/* ---- Input ----------------------------------------------------------------------------------------------------- */
 
-static struct upp_message user_says(const struct upp_part *parts, size_t n)
+static struct upp_message user_message(const struct upp_part *parts, size_t n)
 {
-    union { /* a message has parts that can be changed; these are only copied */
+    union { /* parts of a message are mutable; these are only copied */
         const struct upp_part *in;
         struct upp_part       *out;
     } u = {.in = parts};
     return (struct upp_message){.role = UPP_ROLE_USER, .parts = u.out, .n_parts = n};
 }
 
-/* There are users, models and tools: what the system prompt says is the agent's own (UAP 16.5). */
+/* Accepts users, models and tools: only the agent itself has a system prompt (UAP 16.5). */
 static int add_all(struct wa_asked *q, const struct upp_message *list, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
         q->list = wb_alloc((n + in->n_messages + 2) * sizeof *q->list);
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
-        q->of_parts = user_says(in->parts, in->n_parts);
+        q->of_parts = user_message(in->parts, in->n_parts);
         int r       = add_all(q, list, n, err);
         if (r >= 0)
             r = add_all(q, in->messages, in->n_messages, err);
@@ -62,7 +62,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
     }
     if (in->text.p) {
         q->text    = (struct upp_part){.kind = UPP_PART_TEXT, .text = in->text};
-        q->of_text = user_says(&q->text, 1);
+        q->of_text = user_message(&q->text, 1);
         q->input   = &q->of_text;
     } else if (last && last->role == UPP_ROLE_USER) {
         q->input = last;
@@ -73,7 +73,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
                                     : upp_fail(err, UPP_EINVALID, "there is nothing to ask: no history and no input");
 }
 
-static int own(struct wa_asked *q, const struct upp_message **m, struct upp_err *err)
+static int copy_message(struct wa_asked *q, const struct upp_message **m, struct upp_err *err)
 {
     struct upp_message *copy = wb_new(&q->memory, struct upp_message);
     int                 r    = copy ? wm_message_copy(&q->memory, *m, copy, err) : wb_arena_check(&q->memory, err);
@@ -84,9 +84,9 @@ static int own(struct wa_asked *q, const struct upp_message **m, struct upp_err 
 
 int wa_asked_own(struct wa_asked *q, struct upp_err *err)
 {
-    int r = q->input ? own(q, &q->input, err) : 0;
+    int r = q->input ? copy_message(q, &q->input, err) : 0;
     for (size_t i = 0; r >= 0 && i < q->n_history; i++)
-        r = own(q, &q->list[i], err);
+        r = copy_message(q, &q->list[i], err);
     return r;
 }
 
@@ -97,7 +97,7 @@ void wa_asked_done(struct wa_asked *q)
     q->list = NULL;
 }
 
-/* Whoever was told to stop starts nothing. */
+/* A cancelled caller starts nothing. */
 static int may_start(const struct wa_asked *q, struct upp_err *err)
 {
     int r = weft__pending(weft__self("wa_start"));
@@ -127,28 +127,28 @@ int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa
     return wr_start(where ? where->engine : a->home->engine, &what, ret, err);
 }
 
-/* ---- Its end --------------------------------------------------------------------------------------------------- */
+/* ---- Waiting for the end ---------------------------------------------------------------------------------------- */
 
-/* Tables of fibers say what the fiber is told, which every wait says too. */
-uint64_t wa_look_ms(const struct upp_wait *w)
+/* 0 for a fiber's table (`park`): every wait of a fiber reports cancellation anyway. */
+uint64_t wa_poll_ms(const struct upp_wait *w)
 {
-    return w && w->size > offsetof(struct upp_wait, stopped) && w->stopped && !w->park ? LOOK_MS : 0;
+    return w && w->size > offsetof(struct upp_wait, stopped) && w->stopped && !w->park ? POLL_MS : 0;
 }
 
 int wa_stopped(const struct upp_wait *w, struct upp_err *err)
 {
-    return wa_look_ms(w) ? w->stopped(w->arg, err) : 0;
+    return wa_poll_ms(w) ? w->stopped(w->arg, err) : 0;
 }
 
 int wa_stop(struct wr_engine *e, const struct wr_started *s, struct upp_turn **ret, struct upp_err *err)
 {
     WEFT__SHIELD_FOREVER;
     int r = wr_cancel(e, &wa_owner, s->run, NULL);
-    (void)r; /* one that has just ended cannot be cancelled */
+    (void)r; /* a run that has already ended cannot be cancelled */
     return wr_join(s->tree, ret, err);
 }
 
-/* For a while, where the caller has a table that wants to be looked at. */
+/* Waits at most ms, if the caller's table has to be polled. */
 static WEFT_SUSPENDS int join_for(const struct wr_started *s, uint64_t ms, struct upp_turn **ret, struct upp_err *err)
 {
     if (!ms)
@@ -160,18 +160,18 @@ static WEFT_SUSPENDS int join_for(const struct wr_started *s, uint64_t ms, struc
 int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wait *w, struct upp_turn **ret,
             struct upp_err *err)
 {
-    uint64_t look = wa_look_ms(w);
-    int      r    = 0;
-    while (r >= 0 || (r == -UPP_ETIMEOUT && look && weft__pending(weft_fiber_self()) == 0)) {
+    uint64_t poll_ms = wa_poll_ms(w);
+    int      r       = 0;
+    while (r >= 0 || (r == -UPP_ETIMEOUT && poll_ms && weft__pending(weft_fiber_self()) == 0)) {
         r = wa_stopped(w, err);
         if (r < 0)
             break;
-        r = join_for(s, look, ret, err);
+        r = join_for(s, poll_ms, ret, err);
         if (wr_over(s->tree))
             return r;
     }
     int ended = wa_stop(e, s, ret, NULL);
-    return ended >= 0 ? 0 : r; /* it was faster than the cancel; else why it was stopped */
+    return ended >= 0 ? 0 : r; /* it completed before the cancel; otherwise the reason for stopping */
 }
 
 /* ---- Running ---------------------------------------------------------------------------------------------------- */
@@ -180,18 +180,18 @@ struct running {
     struct weft_agent *agent;
     struct wa_asked    asked;
     struct upp_turn   *turn;
-    bool               alone; /* on a fiber that was made for it */
+    bool               alone; /* on a fiber created for it */
 };
 
 static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 {
     struct running   *r = arg;
     struct wr_started started;
-    bool              here   = r->alone && !wa_look_ms(r->asked.in.wait); /* nobody has to look beside it */
+    bool              here   = r->alone && !wa_poll_ms(r->asked.in.wait); /* nothing to poll meanwhile */
     int               result = wa_start(r->agent, NULL, &r->asked, here, &started, err);
     if (result < 0)
         return result;
-    result = here ? wr_join(started.tree, &r->turn, err) /* it has ended */
+    result = here ? wr_join(started.tree, &r->turn, err) /* it has already ended */
                   : wa_join(r->agent->home->engine, &started, r->asked.in.wait, &r->turn, err);
     wr_leave(started.tree);
     return result;

@@ -9,25 +9,17 @@
 #include "json/write.h"
 #include "model/upp_json.h"
 
-enum {
-    CALLS_MAX       = 4096,
-    VOICES_MAX      = 256,
-    VOICE_BYTES     = 64 << 20,
-    SCRATCH_BYTES   = 512 << 20,
-    PLAN_STEP_BYTES = 1 << 16
-};
+enum { CALLS_MAX = 4096, RUNS_MAX = 256, RUN_BYTES = 64 << 20, SCRATCH_BYTES = 512 << 20, PLAN_STEP_BYTES = 1 << 16 };
 
-/* ---- Voices -------------------------------------------------------------------------------------------------- */
+/* ---- States of runs ------------------------------------------------------------------------------------------ */
 
-static void voice_init(struct wa_voice *v, struct wb_uuid run)
+static void run_state_init(struct wa_run_state *v, struct wb_uuid run)
 {
-    *v = (struct wa_voice){.run       = run,
-                           .ids       = WB_ARENA(VOICE_BYTES),
-                           .memory    = WB_ARENA(VOICE_BYTES),
-                           .plan_step = WB_BUF(PLAN_STEP_BYTES)};
+    *v = (struct wa_run_state){
+        .run = run, .ids = WB_ARENA(RUN_BYTES), .memory = WB_ARENA(RUN_BYTES), .plan_step = WB_BUF(PLAN_STEP_BYTES)};
 }
 
-static void voice_done(struct wa_voice *v)
+static void run_state_done(struct wa_run_state *v)
 {
     wb_vec_done(&v->calls);
     wb_arena_done(&v->ids);
@@ -35,66 +27,66 @@ static void voice_done(struct wa_voice *v)
     wb_buf_done(&v->plan_step);
 }
 
-/* The voice of a child, made where it is new. */
-static int child_voice(struct wa_telling *t, struct wb_uuid run, struct wa_voice **ret, struct upp_err *err)
+/* The state of a child run, created if it is new. */
+static int child_state(struct wa_translator *t, struct wb_uuid run, struct wa_run_state **ret, struct upp_err *err)
 {
     for (size_t i = 0; i < t->others.n; i++)
         if (wb_uuid_eq(t->others.p[i]->run, run)) {
             *ret = t->others.p[i];
             return 0;
         }
-    if (t->others.n == VOICES_MAX)
-        return upp_fail(err, UPP_ELIMIT, "more than %d agents speak at once", VOICES_MAX);
-    struct wa_voice *v = wb_alloc(sizeof *v);
-    if (!v || !wb_vec_push(&t->others, v, VOICES_MAX)) {
+    if (t->others.n == RUNS_MAX)
+        return upp_fail(err, UPP_ELIMIT, "more than %d agents speak at once", RUNS_MAX);
+    struct wa_run_state *v = wb_alloc(sizeof *v);
+    if (!v || !wb_vec_push(&t->others, v, RUNS_MAX)) {
         wb_free(v);
         return upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     }
-    voice_init(v, run);
+    run_state_init(v, run);
     *ret = v;
     return 0;
 }
 
-static void voice_drop(struct wa_telling *t, struct wa_voice *v)
+static void run_state_drop(struct wa_translator *t, struct wa_run_state *v)
 {
     for (size_t i = 0; i < t->others.n; i++)
         if (t->others.p[i] == v) {
-            voice_done(v);
+            run_state_done(v);
             wb_free(v);
             t->others.p[i] = t->others.p[--t->others.n];
             return;
         }
 }
 
-void wa_telling_init(struct wa_telling *t, const struct weft_stream_opts *opts, bool structured, uint8_t points)
+void wa_translator_init(struct wa_translator *t, const struct weft_stream_opts *opts, bool structured, uint8_t points)
 {
-    *t = (struct wa_telling){.only       = opts->only,
-                             .children   = opts->children,
-                             .structured = structured,
-                             .points     = points,
-                             .scratch    = WB_ARENA(SCRATCH_BYTES)};
-    voice_init(&t->root, (struct wb_uuid){{0}});
+    *t = (struct wa_translator){.only       = opts->only,
+                                .children   = opts->children,
+                                .structured = structured,
+                                .points     = points,
+                                .scratch    = WB_ARENA(SCRATCH_BYTES)};
+    run_state_init(&t->root, (struct wb_uuid){{0}});
 }
 
-void wa_telling_done(struct wa_telling *t)
+void wa_translator_done(struct wa_translator *t)
 {
     while (t->others.n)
-        voice_drop(t, t->others.p[0]);
+        run_state_drop(t, t->others.p[0]);
     wb_vec_done(&t->others);
-    voice_done(&t->root);
+    run_state_done(&t->root);
     wb_arena_done(&t->scratch);
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------------------- */
+/* ---- Emitting ---------------------------------------------------------------------------------------------------- */
 
-/* One engine event being told. */
-struct tale {
-    struct wa_telling     *t;
+/* The translation of one engine event. */
+struct translation {
+    struct wa_translator  *t;
     const struct wm_event *ev;
-    struct weft_event     *first; /* NULL: it is told already */
+    struct weft_event     *first; /* NULL: already used */
 };
 
-static void name(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
+static void format_id(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
 {
     if (text[0] && wb_uuid_eq(id, *last))
         return;
@@ -102,10 +94,10 @@ static void name(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT
     (void)wb_uuid_text(id, text);
 }
 
-/* The place of the next event; NULL: nobody wants it. */
-static inline struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
+/* Returns the next event to fill in; NULL: the program does not want it. */
+static inline struct weft_event *emit(struct translation *s, uint8_t source, uint8_t type)
 {
-    struct wa_telling *t = s->t;
+    struct wa_translator *t = s->t;
     if (t->only && t->only != source)
         return NULL;
     struct weft_event *e = s->first ? s->first : &t->more[t->n_more++];
@@ -124,35 +116,35 @@ static inline struct weft_event *give(struct tale *s, uint8_t source, uint8_t ty
     return e;
 }
 
-static struct upp_event *give_upp(struct tale *s, uint8_t type, uint32_t index)
+static struct upp_event *emit_upp(struct translation *s, uint8_t type, uint32_t index)
 {
-    struct weft_event *e = give(s, WEFT_SOURCE_UPP, type);
+    struct weft_event *e = emit(s, WEFT_SOURCE_UPP, type);
     if (e)
         e->upp.index = index;
     return e ? &e->upp : NULL;
 }
 
-/* What belongs to a step: one of a plan is named. */
-static struct weft_event *give_step(struct tale *s, const struct wa_voice *v, uint8_t type)
+/* An event of a step; names the plan step, if it is one. */
+static struct weft_event *emit_step(struct translation *s, const struct wa_run_state *v, uint8_t type)
 {
-    struct weft_event *e = give(s, WEFT_SOURCE_UAP, type);
+    struct weft_event *e = emit(s, WEFT_SOURCE_UAP, type);
     if (e)
         e->name = wb_buf_str(&v->plan_step);
     return e;
 }
 
-static struct weft_event *give_id(struct tale *s, const struct wa_voice *v, uint8_t type)
+static struct weft_event *emit_id(struct translation *s, const struct wa_run_state *v, uint8_t type)
 {
-    struct weft_event *e = give_step(s, v, type);
+    struct weft_event *e = emit_step(s, v, type);
     if (e)
         e->id = wb_uuid_text(s->ev->id, s->t->id_text);
     return e;
 }
 
-/* ---- What a model says --------------------------------------------------------------------------------------------
+/* ---- Output of the model ------------------------------------------------------------------------------------------
  */
 
-static uint8_t delta_type(const struct tale *s)
+static uint8_t delta_type(const struct translation *s)
 {
     switch (s->ev->part_kind) {
     case UPP_PART_TEXT:
@@ -167,15 +159,15 @@ static uint8_t delta_type(const struct tale *s)
         return UPP_VIDEO_DELTA;
     case UPP_PART_CALL:
         return UPP_TOOL_CALL_DELTA;
-    default: /* documents and other files have none */
+    default: /* documents and other files have no deltas */
         return 0;
     }
 }
 
-static void give_delta(struct tale *s, struct upp_str text)
+static void emit_delta(struct translation *s, struct upp_str text)
 {
     uint8_t           type = delta_type(s);
-    struct upp_event *e    = type ? give_upp(s, type, s->ev->part) : NULL;
+    struct upp_event *e    = type ? emit_upp(s, type, s->ev->part) : NULL;
     if (!e)
         return;
     e->text = text;
@@ -185,22 +177,22 @@ static void give_delta(struct tale *s, struct upp_str text)
     }
 }
 
-static void part_open(struct tale *s)
+static void part_open(struct translation *s)
 {
     const struct upp_media *m = s->ev->media;
-    (void)give_upp(s, UPP_CONTENT_BLOCK_START, s->ev->part);
+    (void)emit_upp(s, UPP_CONTENT_BLOCK_START, s->ev->part);
     if (m && (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES))
-        give_delta(s, m->data);
+        emit_delta(s, m->data);
 }
 
-static void part_close(struct tale *s)
+static void part_close(struct translation *s)
 {
-    if (s->ev->part_kind == UPP_PART_CALL && !s->ev->text.n) /* a call without arguments is heard of, too */
-        give_delta(s, UPP_STR(""));
-    (void)give_upp(s, UPP_CONTENT_BLOCK_STOP, s->ev->part);
+    if (s->ev->part_kind == UPP_PART_CALL && !s->ev->text.n) /* a call without arguments has a delta, too */
+        emit_delta(s, UPP_STR(""));
+    (void)emit_upp(s, UPP_CONTENT_BLOCK_STOP, s->ev->part);
 }
 
-static int remember_calls(struct wa_voice *v, const struct upp_message *m, size_t *n, struct upp_err *err)
+static int remember_calls(struct wa_run_state *v, const struct upp_message *m, size_t *n, struct upp_err *err)
 {
     v->calls.n = *n = 0;
     wb_arena_reset(&v->ids);
@@ -215,23 +207,23 @@ static int remember_calls(struct wa_voice *v, const struct upp_message *m, size_
     return 0;
 }
 
-static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
+static int message(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
     const struct wm_entry *entry = s->ev->entry;
     struct weft_event     *e;
-    if (entry && entry->message.role == UPP_ROLE_TOOL && (e = give_step(s, v, WEFT_OBSERVATION)))
+    if (entry && entry->message.role == UPP_ROLE_TOOL && (e = emit_step(s, v, WEFT_OBSERVATION)))
         e->message = &entry->message;
     if (!entry || entry->message.role != UPP_ROLE_ASSISTANT)
-        return 0; /* the input is not said by a model */
+        return 0; /* the input is not a model's */
     const struct upp_message *m = &entry->message;
     size_t                    calls;
     int                       r = remember_calls(v, m, &calls, err);
     if (r < 0)
         return r;
-    (void)give_upp(s, UPP_MESSAGE_STOP, 0);
-    if (wb_str_eq(entry->phase, UPP_STR("reason")) && (e = give_step(s, v, WEFT_REASONING)))
+    (void)emit_upp(s, UPP_MESSAGE_STOP, 0);
+    if (wb_str_eq(entry->phase, UPP_STR("reason")) && (e = emit_step(s, v, WEFT_REASONING)))
         e->text = wm_message_text(&s->t->scratch, m);
-    if (calls && (e = give_step(s, v, WEFT_ACTION)))
+    if (calls && (e = emit_step(s, v, WEFT_ACTION)))
         e->message = m;
     r = wb_arena_check(&s->t->scratch, err);
     if (r < 0 || !s->ev->from->depth)
@@ -244,7 +236,7 @@ static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
 /* ---- Tools --------------------------------------------------------------------------------------------------------
  */
 
-/* A text member of an object; no text: there is none. */
+/* A string member of an object; empty: absent. */
 static struct upp_str member(struct wb_arena *a, struct upp_str json, const char *name)
 {
     yyjson_val *v;
@@ -253,11 +245,11 @@ static struct upp_str member(struct wb_arena *a, struct upp_str json, const char
     return wj_text(v);
 }
 
-/* A child was asked something: it will say that it has begun. */
-static int expect_child(struct tale *s, struct upp_err *err)
+/* Prepares the state of a child run: subagent_start follows when it begins. */
+static int expect_child(struct translation *s, struct upp_err *err)
 {
-    struct wa_voice *v;
-    int              r = child_voice(s->t, s->ev->child, &v, err);
+    struct wa_run_state *v;
+    int                  r = child_state(s->t, s->ev->child, &v, err);
     if (r < 0)
         return r;
     v->parent_agent    = s->ev->from->agent_id;
@@ -269,15 +261,15 @@ static int expect_child(struct tale *s, struct upp_err *err)
     return wb_arena_check(&v->memory, err);
 }
 
-static struct upp_event *execution(struct tale *s, const struct wa_voice *v, uint8_t type)
+static struct upp_event *execution(struct translation *s, const struct wa_run_state *v, uint8_t type)
 {
-    uint32_t index = 0; /* for a call that no message made */
+    uint32_t index = 0; /* for a call of no message */
     for (size_t i = 0; i < v->calls.n; i++)
         if (wb_str_eq(v->calls.p[i], s->ev->call)) {
             index = (uint32_t)i;
             break;
         }
-    struct upp_event *e = give_upp(s, type, index);
+    struct upp_event *e = emit_upp(s, type, index);
     if (e) {
         e->id      = s->ev->call;
         e->name    = s->ev->name;
@@ -286,14 +278,14 @@ static struct upp_event *execution(struct tale *s, const struct wa_voice *v, uin
     return e;
 }
 
-static int tool_started(struct tale *s, struct wa_voice *v, struct upp_err *err)
+static int tool_started(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
-    if (!wm_is_branch(s->ev)) /* a branch is no tool */
+    if (!wm_is_branch(s->ev)) /* a plan's branch is not a tool call */
         (void)execution(s, v, UPP_TOOL_EXECUTION_START);
     return s->t->children && s->ev->child_node ? expect_child(s, err) : 0;
 }
 
-static void tool_ended(struct tale *s, const struct wa_voice *v)
+static void tool_ended(struct translation *s, const struct wa_run_state *v)
 {
     struct upp_event *e = wm_is_branch(s->ev) ? NULL : execution(s, v, UPP_TOOL_EXECUTION_END);
     if (!e)
@@ -305,27 +297,27 @@ static void tool_ended(struct tale *s, const struct wa_voice *v)
 /* ---- Steps and runs -------------------------------------------------------------------------------------------------
  */
 
-static int step_start(struct tale *s, struct wa_voice *v, struct upp_err *err)
+static int step_start(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
     v->step = s->ev->step;
     wb_buf_clear(&v->plan_step);
     wb_buf_add(&v->plan_step, s->ev->name.p ? s->ev->name : UPP_STR(""));
-    (void)give_id(s, v, WEFT_STEP_START);
+    (void)emit_id(s, v, WEFT_STEP_START);
     return wb_buf_check(&v->plan_step, err);
 }
 
-static void step_end(struct tale *s, const struct wa_voice *v)
+static void step_end(struct translation *s, const struct wa_run_state *v)
 {
     struct weft_event *e;
-    if (s->ev->entry && (e = give_step(s, v, WEFT_OBSERVATION)))
+    if (s->ev->entry && (e = emit_step(s, v, WEFT_OBSERVATION)))
         e->message = &s->ev->entry->message;
-    if ((e = give_step(s, v, WEFT_STEP_END)))
+    if ((e = emit_step(s, v, WEFT_STEP_END)))
         e->usage = s->ev->usage;
 }
 
-static void child_ended(struct tale *s, const struct wa_voice *v)
+static void child_ended(struct translation *s, const struct wa_run_state *v)
 {
-    struct weft_event *e = give(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_END);
+    struct weft_event *e = emit(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_END);
     if (!e)
         return;
     e->is_error = s->ev->status != WM_COMPLETED;
@@ -333,23 +325,23 @@ static void child_ended(struct tale *s, const struct wa_voice *v)
     e->text     = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
 }
 
-/* Of an agent below there is none that this session could be put back to. */
-static void checkpoint(struct tale *s, const struct wa_voice *v)
+/* Checkpoints of sub-agents cannot be restored by this session. */
+static void checkpoint(struct translation *s, const struct wa_run_state *v)
 {
-    struct wa_telling *t = s->t;
+    struct wa_translator *t = s->t;
     if (s->ev->from->depth || t->points == WA_POINTS_NONE)
         return;
     if (t->points == WA_POINTS_STEPS)
-        (void)give_id(s, v, WEFT_CHECKPOINT);
+        (void)emit_id(s, v, WEFT_CHECKPOINT);
     t->point      = s->ev->id;
     t->point_step = s->ev->step;
 }
 
-/* Of the checkpoints of a turn the last one is kept. */
-static void turn_checkpoint(struct tale *s, const struct wa_voice *v)
+/* With WA_POINTS_TURN: emits the last checkpoint of the turn. */
+static void turn_checkpoint(struct translation *s, const struct wa_run_state *v)
 {
-    struct wa_telling *t = s->t;
-    struct weft_event *e = t->points == WA_POINTS_TURN && t->point_step ? give_step(s, v, WEFT_CHECKPOINT) : NULL;
+    struct wa_translator *t = s->t;
+    struct weft_event    *e = t->points == WA_POINTS_TURN && t->point_step ? emit_step(s, v, WEFT_CHECKPOINT) : NULL;
     if (!e)
         return;
     e->step       = t->point_step;
@@ -357,7 +349,7 @@ static void turn_checkpoint(struct tale *s, const struct wa_voice *v)
     t->point_step = 0;
 }
 
-static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
+static int run_changed(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
     struct weft_event *e;
     if (!s->ev->from->depth) {
@@ -365,47 +357,47 @@ static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
             turn_checkpoint(s, v);
         return 0;
     }
-    if (!v->begun && (e = give(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_START))) {
+    if (!v->begun && (e = emit(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_START))) {
         e->text = wb_arena_dup(&s->t->scratch, v->task);
         wb_arena_reset(&v->memory);
     }
     v->begun = true;
     if (wm_status_ended(s->ev->status)) {
         child_ended(s, v);
-        s->t->gone = v;
+        s->t->ended = v;
     }
     return wb_arena_check(&s->t->scratch, err);
 }
 
-static int system_event(struct tale *s, const struct wa_voice *v, struct upp_err *err)
+static int system_event(struct translation *s, const struct wa_run_state *v, struct upp_err *err)
 {
     struct wb_arena   *a = &s->t->scratch;
-    struct weft_event *e = s->ev->entry ? give(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
-    yyjson_val        *said, *type, *source;
-    int                r = e ? wj_read(a, s->ev->entry->data, NULL, &said, err) : 0;
+    struct weft_event *e = s->ev->entry ? emit(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
+    yyjson_val        *data, *type, *source;
+    int                r = e ? wj_read(a, s->ev->entry->data, NULL, &data, err) : 0;
     if (r < 0 || !e)
         return r;
-    type   = yyjson_obj_get(said, "type");
-    source = yyjson_obj_get(said, "source");
+    type   = yyjson_obj_get(data, "type");
+    source = yyjson_obj_get(data, "source");
     if (yyjson_is_str(type))
         e->name = wj_text(type);
     if (yyjson_is_str(source))
         e->from = wj_text(source);
     if (v->plan_step.n && v->step == s->ev->step)
         e->id = wb_buf_str(&v->plan_step);
-    r = wj_value_text(a, yyjson_obj_get(said, "data"), &e->text, err);
-    return r < 0 ? r : wj_value_text(a, yyjson_obj_get(said, "targets"), &e->to, err);
+    r = wj_value_text(a, yyjson_obj_get(data, "data"), &e->text, err);
+    return r < 0 ? r : wj_value_text(a, yyjson_obj_get(data, "targets"), &e->to, err);
 }
 
-static int attempt_void(struct tale *s, struct upp_err *err)
+static int attempt_void(struct translation *s, struct upp_err *err)
 {
-    struct weft_event *e = give(s, WEFT_SOURCE_UAP, WEFT_ATTEMPT_VOID);
+    struct weft_event *e = emit(s, WEFT_SOURCE_UAP, WEFT_ATTEMPT_VOID);
     if (e)
         e->text = wb_arena_printf(&s->t->scratch, "%" PRIu64, s->ev->last);
     return wb_arena_check(&s->t->scratch, err);
 }
 
-static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
+static int translate_other(struct translation *s, struct wa_run_state *v, struct upp_err *err)
 {
     switch (s->ev->kind) {
     case WM_RUN:
@@ -430,7 +422,7 @@ static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
     case WM_VOID:
         return attempt_void(s, err);
     case WM_MESSAGE_OPEN:
-        (void)give_upp(s, UPP_MESSAGE_START, 0);
+        (void)emit_upp(s, UPP_MESSAGE_START, 0);
         return 0;
     case WM_PART_OPEN:
         part_open(s);
@@ -439,33 +431,33 @@ static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
         part_close(s);
         return 0;
     default:
-        return 0; /* of a kind that is not for programs */
+        return 0; /* not for programs */
     }
 }
 
-int wa_tell(struct wa_telling *t, const struct wm_event *ev, struct weft_event *ret, struct upp_err *err)
+int wa_translate(struct wa_translator *t, const struct wm_event *ev, struct weft_event *ret, struct upp_err *err)
 {
-    struct tale      s = {.t = t, .ev = ev, .first = ret};
-    struct wa_voice *v = &t->root;
+    struct translation   s = {.t = t, .ev = ev, .first = ret};
+    struct wa_run_state *v = &t->root;
     t->at = t->n_more = 0;
     if (ev->from->depth && !t->children)
         return 0;
     if (WB_LIKELY(ev->kind == WM_DELTA)) {
-        give_delta(&s, ev->text);
+        emit_delta(&s, ev->text);
         return s.first == NULL;
     }
-    name(ev->from->agent_id, &t->agent, t->agent_text); /* a delta is of the run that spoke before */
-    name(ev->from->run, &t->run, t->run_text);
+    format_id(ev->from->agent_id, &t->agent, t->agent_text); /* a delta belongs to the run of the event before it */
+    format_id(ev->from->run, &t->run, t->run_text);
     wb_arena_reset(&t->scratch);
-    if (t->gone)
-        voice_drop(t, WB_TAKE(t->gone));
-    int r = ev->from->depth ? child_voice(t, ev->from->run, &v, err) : 0;
+    if (t->ended)
+        run_state_drop(t, WB_TAKE(t->ended));
+    int r = ev->from->depth ? child_state(t, ev->from->run, &v, err) : 0;
     if (r >= 0 && ev->from->depth) {
-        name(v->parent_agent, &t->parent_agent, t->parent_agent_text);
-        name(v->parent_run, &t->parent_run, t->parent_run_text);
+        format_id(v->parent_agent, &t->parent_agent, t->parent_agent_text);
+        format_id(v->parent_run, &t->parent_run, t->parent_run_text);
     }
     if (r >= 0)
-        r = rare(&s, v, err);
+        r = translate_other(&s, v, err);
     if (r < 0)
         return r;
     return s.first == NULL;

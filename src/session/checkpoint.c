@@ -1,10 +1,10 @@
-/* session/checkpoint.c — checkpoints: looking at them, and going back to one. */
+/* session/checkpoint.c — reading checkpoints, and restoring one. */
 #include "session/session.h"
 
 #include "thread/position.h"
 #include "base/iso8601.h"
 
-/* ---- Looking --------------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read(struct weft_session *s, void *arg, struct upp_err *err)
 {
@@ -19,17 +19,17 @@ int weft_session_checkpoints(struct weft_session *s, size_t *ret, struct upp_err
     return r;
 }
 
-static int64_t moment(struct upp_str text)
+static int64_t time_ms_of(struct upp_str text)
 {
     struct wb_time t;
     return wb_time_parse(text, &t, NULL) < 0 ? 0 : wb_time_ms(&t);
 }
 
-/* Call id -> SessionJSON. */
+/* Writes an object: call id -> SessionJSON. */
 static int write_subs(struct weft_session *s, const struct wm_checkpoint *cp, struct upp_str *ret, struct upp_err *err)
 {
     struct wj_writer w;
-    wb_buf_done(&s->subagents); /* a failure is over, too */
+    wb_buf_done(&s->subagents); /* also clears an earlier failure */
     s->subagents = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
     wj_writer_init(&w, &s->subagents, err);
     wj_write_open(&w, '{');
@@ -54,7 +54,7 @@ int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkp
     *ret                           = (struct weft_checkpoint){
                                   .id                    = cp->id,
                                   .session_id            = s->id,
-                                  .time_ms               = moment(cp->time),
+                                  .time_ms               = time_ms_of(cp->time),
                                   .step                  = cp->step,
                                   .node                  = s->doc.tree.nodes[cp->node].id,
                                   .state                 = {.step = cp->state_step,
@@ -70,9 +70,9 @@ int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkp
     return write_subs(s, cp, &ret->subagents, err);
 }
 
-/* ---- Going back ------------------------------------------------------------------------------------------ */
+/* ---- Restoring ------------------------------------------------------------------------------------------- */
 
-static int check_known(const struct weft_session *s, struct upp_str id, struct upp_err *err)
+static int check_exists(const struct weft_session *s, struct upp_str id, struct upp_err *err)
 {
     for (size_t i = 0; i < s->doc.n_checkpoints; i++)
         if (wb_str_eq(s->doc.checkpoints[i].id, id))
@@ -92,18 +92,18 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
         r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);
         if (r >= 0)
             r = wr_wait(s->home->kept, &wa_owner, runs[i].id, &status, err);
-        r = r == -UPP_EREFUSED ? 0 : r; /* it has just ended */
+        r = r == -UPP_EREFUSED ? 0 : r; /* it has already ended */
     }
     return r;
 }
 
-static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int restore(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1u << 30);
-    struct upp_str                            id = wb_arena_dup(&a, *(const struct upp_str *)arg); /* it may be ours */
-    WB_CLEANUP(wa_put_done) struct wa_put     put;
-    struct wl_thread                          t;
-    struct wa_position                        place = {0};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+    struct upp_str id = wb_arena_dup(&a, *(const struct upp_str *)arg); /* it may point into the session */
+    WB_CLEANUP(wa_put_done) struct wa_put put;
+    struct wl_thread                      t;
+    struct wa_position                    pos = {0};
     wa_put_init(&put, NULL, &wa_owner);
     int r = wb_arena_check(&a, err);
     if (r >= 0)
@@ -111,7 +111,7 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wa_session_read(s, err);
     if (r >= 0)
-        r = check_known(s, id, err);
+        r = check_exists(s, id, err);
     if (r >= 0)
         r = wa_session_end_runs(s, s->thread, err);
     put.store  = wr_engine_store(s->home->kept);
@@ -122,11 +122,11 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wl_staged_clear(put.store, &wa_owner, &t, err);
     if (r >= 0)
-        r = wa_checkpoint_find(put.store, &wa_owner, &t, id, &put, &place, err);
+        r = wa_checkpoint_find(put.store, &wa_owner, &t, id, &put, &pos, err);
     if (r < 0)
         return r;
-    t.head = place.node;
-    t.at   = place.length + 1;
+    t.head = pos.node;
+    t.at   = pos.length + 1;
     r      = wa_put_commit(&put, err);
     wa_session_stale(s);
     return r < 0 || !s->tree ? r : wa_session_tree_read(s, err);
@@ -134,5 +134,5 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
 
 int weft_session_restore(struct weft_session *s, struct upp_str checkpoint, struct upp_err *err)
 {
-    return wa_session_change(s, "weft_session_restore", go_back, &checkpoint, err);
+    return wa_session_change(s, "weft_session_restore", restore, &checkpoint, err);
 }

@@ -1,8 +1,8 @@
-/* session/query.c — queries beside the conversation of a session.
+/* session/query.c — queries outside a session's conversation.
  *
- * The thread of a query is a node under the root of the session's tree that sees none of the root's messages, and a sub
- * thread of the log that points to it. So it is kept, written and read with the tree; its runs are those of any thread;
- * and it goes when the session's thread goes.
+ * The thread of a query is a node under the root of the session's tree that sees none of the root's messages, and a
+ * sub-thread of the log that ends in it. So it is stored, written and read with the tree, its runs are ordinary runs of
+ * a thread, and it is deleted with the session's thread.
  */
 #include "agent/query.h"
 #include "session/session.h"
@@ -13,12 +13,12 @@
 enum { PAGE = 256 };
 
 struct session_query {
-    struct wa_query_backend place;
+    struct wa_query_backend backend;
     struct weft_session    *session;
-    struct wb_uuid          thread; /* of the log */
+    struct wb_uuid          thread; /* in the log */
     uint64_t                node;
     struct wr_watch         watch;
-    struct upp_str          id; /* of the thread that programs see */
+    struct upp_str          id; /* the thread's id for programs */
     char                    text[];
 };
 
@@ -32,7 +32,7 @@ static void free_query(struct wa_query_backend *p)
     wb_free(query_of(p));
 }
 
-/* The session is saved when it has ended. */
+/* The session is saved when the query has ended. */
 static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err *err)
 {
     (void)arg, (void)run, (void)err;
@@ -48,8 +48,8 @@ struct asking {
     struct upp_turn      *turn;
 };
 
-/* The session has more than it had. While a run of it works that run sees to its being saved. */
-static WEFT_SUSPENDS int note(struct session_query *q, struct upp_err *err)
+/* The session has new content. An active run of the session will save it. */
+static WEFT_SUSPENDS int update_session(struct session_query *q, struct upp_err *err)
 {
     struct weft_session *s = q->session;
     wa_session_stale(s);
@@ -79,18 +79,18 @@ static WEFT_SUSPENDS int ask(struct weft_session *s, void *arg, struct upp_err *
     (void)s;
     int r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = x->text), err);
     if (r >= 0)
-        r = wa_asked_own(&asked, err); /* a run of the session may change it meanwhile */
+        r = wa_asked_own(&asked, err); /* a run of the session may change the text meanwhile */
     if (r >= 0)
         r = answer(x, &asked, err);
     wa_asked_done(&asked);
     if (r >= 0)
         r = upp_thread_append(x->thread, x->turn, err);
-    int kept = note(x->query, &why);
-    if (r < 0 || kept >= 0)
+    int saved = update_session(x->query, &why);
+    if (r < 0 || saved >= 0)
         return r;
     if (err)
         *err = why;
-    return kept;
+    return saved;
 }
 
 static WEFT_SUSPENDS int turn(struct wa_query_backend *p, struct upp_thread *t, struct upp_str text,
@@ -102,7 +102,7 @@ static WEFT_SUSPENDS int turn(struct wa_query_backend *p, struct upp_thread *t, 
     return r;
 }
 
-/* ---- Its place in the log ---------------------------------------------------------------------------------- */
+/* ---- Its node and thread in the log ------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int find_root(struct weft_session *s, uint64_t key, struct wl_node *ret, struct upp_err *err)
 {
@@ -114,9 +114,9 @@ static WEFT_SUSPENDS int find_root(struct weft_session *s, uint64_t key, struct 
     return r;
 }
 
-/* A pointer to a node; where the node is new it comes with it. 1: an id is taken. */
-static WEFT_SUSPENDS int point_to(struct weft_session *s, const struct wl_thread *t, const struct wl_node *node,
-                                  bool fresh, struct wb_uuid *ret, struct upp_err *err)
+/* Adds a sub-thread that ends in the node, and the node itself if it is new. 1: an id is taken. */
+static WEFT_SUSPENDS int add_sub_thread(struct weft_session *s, const struct wl_thread *t, const struct wl_node *node,
+                                        bool fresh, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
     struct wl_thread sub   = {.tree       = t->tree,
@@ -149,16 +149,16 @@ static WEFT_SUSPENDS int make_node(struct weft_session *s, const struct wl_threa
         if (r < 0)
             return r;
         ret->name = UPP_STR("query");
-        r         = point_to(s, t, ret, true, thread, err);
+        r         = add_sub_thread(s, t, ret, true, thread, err);
         if (r <= 0)
             return r;
     }
     return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
 }
 
-/* The pointer that there is, or a new one. */
-static WEFT_SUSPENDS int find_pointer(struct weft_session *s, const struct wl_thread *t, const struct wl_node *node,
-                                      struct wb_uuid *ret, struct upp_err *err)
+/* Finds the sub-thread of a node, or adds one. */
+static WEFT_SUSPENDS int find_sub_thread(struct weft_session *s, const struct wl_thread *t, const struct wl_node *node,
+                                         struct wb_uuid *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
     struct wl_store                          *store = wr_engine_store(s->home->kept);
@@ -179,17 +179,17 @@ static WEFT_SUSPENDS int find_pointer(struct weft_session *s, const struct wl_th
     } while (n == PAGE);
     int r = 1;
     for (unsigned i = 0; r == 1 && i < WL_MINTS; i++)
-        r = point_to(s, t, node, false, ret, err);
+        r = add_sub_thread(s, t, node, false, ret, err);
     return r == 1 ? upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS) : r;
 }
 
 /* ---- For programs ------------------------------------------------------------------------------------------ */
 
 struct beginning {
-    struct upp_str            id; /* no text: a new one */
+    struct upp_str            id; /* NULL: a new query */
     struct session_query     *query;
     struct upp_thread        *thread;
-    const struct upp_message *messages; /* that it has */
+    const struct upp_message *messages; /* of the query so far */
     size_t                    n;
 };
 
@@ -200,7 +200,7 @@ static int make_query(struct weft_session *s, struct beginning *b, uint64_t node
     if (!q)
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     memcpy(q->text, b->id.p, b->id.n);
-    q->place   = (struct wa_query_backend){.turn = turn, .free = free_query};
+    q->backend = (struct wa_query_backend){.turn = turn, .free = free_query};
     q->session = s;
     q->thread  = thread;
     q->node    = node;
@@ -213,8 +213,8 @@ static int make_query(struct weft_session *s, struct beginning *b, uint64_t node
     return r;
 }
 
-/* It is in the log. */
-static WEFT_SUSPENDS int settle(struct weft_session *s, struct upp_err *err)
+/* Ensures that the session is in the log. */
+static WEFT_SUSPENDS int ensure_stored(struct weft_session *s, struct upp_err *err)
 {
     if (wa_session_stored(s))
         return 0;
@@ -234,7 +234,7 @@ static WEFT_SUSPENDS int begin(struct weft_session *s, void *arg, struct upp_err
     struct wl_thread                          t;
     struct wl_node                            node;
     struct wb_uuid                            thread;
-    int                                       r = settle(s, err);
+    int                                       r = ensure_stored(s, err);
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
@@ -245,7 +245,7 @@ static WEFT_SUSPENDS int begin(struct weft_session *s, void *arg, struct upp_err
     return make_query(s, b, node.key, thread, err);
 }
 
-/* What is read of the session is read anew when a run of it goes on. */
+/* A copy: an active run may free what was read of the session. */
 static int copy_messages(struct wb_arena *a, const struct wm_thread_json *from, struct beginning *b,
                          struct upp_err *err)
 {
@@ -258,7 +258,7 @@ static int copy_messages(struct wb_arena *a, const struct wm_thread_json *from, 
     return r;
 }
 
-/* A node that is a query's sees nothing of its parent. */
+/* A query's node sees no messages of its parent. */
 static int find_query(struct weft_session *s, struct wb_arena *a, struct beginning *b, size_t *ret, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &s->doc.tree;
@@ -271,7 +271,7 @@ static int find_query(struct weft_session *s, struct wb_arena *a, struct beginni
                     (int)WB_MIN(b->id.n, (size_t)64), b->id.p);
 }
 
-static WEFT_SUSPENDS int find_again(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int reopen(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct beginning                         *b = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
@@ -279,22 +279,22 @@ static WEFT_SUSPENDS int find_again(struct weft_session *s, void *arg, struct up
     struct wa_doc_node                       *nodes;
     struct wb_uuid                            thread;
     size_t                                    at = 0, n;
-    b->id                                        = wb_arena_dup(&a, b->id); /* it may be of what is freed now */
+    b->id                                        = wb_arena_dup(&a, b->id); /* it may point into what is freed now */
     int r                                        = wb_arena_check(&a, err);
     if (r >= 0)
-        r = settle(s, err);
+        r = ensure_stored(s, err);
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
         r = wa_tree_nodes(wr_engine_store(s->home->kept), &wa_owner, t.tree, &a, &nodes, &n, err);
     if (r >= 0)
-        r = wa_session_read(s, err); /* what it reads is good until somebody waits */
+        r = wa_session_read(s, err); /* valid until the next suspension */
     if (r >= 0)
         r = find_query(s, &a, b, &at, err);
     if (r >= 0 && at >= n)
         r = upp_fail(err, UPP_EBUSY, "the tree of session %.*s has just changed", UPP_FMT(s->id));
     if (r >= 0)
-        r = find_pointer(s, &t, &nodes[at].node, &thread, err);
+        r = find_sub_thread(s, &t, &nodes[at].node, &thread, err);
     return r < 0 ? r : make_query(s, b, nodes[at].node.key, thread, err);
 }
 
@@ -307,13 +307,13 @@ static WEFT_SUSPENDS int start(struct weft_session *s, struct beginning *b, wa_s
         wb_free(b->query);
         return r;
     }
-    return wa_query_at(s->agent, &b->query->place, b->thread, text, ret, err);
+    return wa_query_at(s->agent, &b->query->backend, b->thread, text, ret, err);
 }
 
 int weft_session_query(struct weft_session *s, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 30);
-    struct upp_str                            own = wb_arena_dup(&a, text); /* it may be of what is freed now */
+    struct upp_str                            own = wb_arena_dup(&a, text); /* it may point into what is freed now */
     struct beginning                          b   = {0};
     int                                       r   = wb_arena_check(&a, err);
     if (r < 0)
@@ -325,5 +325,5 @@ int weft_session_query_open(struct weft_session *s, struct upp_str thread, struc
                             struct upp_err *err)
 {
     struct beginning b = {.id = thread.p ? thread : UPP_STR("")};
-    return start(s, &b, find_again, (struct upp_str){0}, ret, err);
+    return start(s, &b, reopen, (struct upp_str){0}, ret, err);
 }

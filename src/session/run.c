@@ -1,4 +1,4 @@
-/* session/run.c — runs on a session: what came before is in the log, and so is what they say. */
+/* session/run.c — runs of a session: their history and their messages are in the log. */
 #include "session/session.h"
 #include "thread/commits.h"
 #include "thread/mend.h"
@@ -13,7 +13,7 @@ int wa_session_input(const struct upp_input *in, struct upp_err *err)
     return given.n_history || given.thread ? upp_fail(err, UPP_EINVALID, "a session has its own history") : 0;
 }
 
-/* After each step that is not the last one, which ends with the run. */
+/* Called after each step except the last one, which ends with the run. */
 static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err *err)
 {
     struct weft_session *s = arg;
@@ -21,7 +21,7 @@ static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err
     return s->no_checkpoints || s->every_turn ? 0 : wa_session_persist(s, err);
 }
 
-/* The calls that the leading results are of; n: how many those are. */
+/* The call ids of the results at the beginning of the new messages; n: their number. */
 static int calls_of(const struct wa_asked *asked, struct wb_arena *a, struct upp_str **ret, size_t *n,
                     struct upp_err *err)
 {
@@ -38,7 +38,7 @@ static int calls_of(const struct wa_asked *asked, struct wb_arena *a, struct upp
     return 0;
 }
 
-/* Results for calls with which a document ended. 0: that is not what is asked. */
+/* Answers calls that an imported document left open. 0: the new messages are no such answers. */
 static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_asked *asked, struct wl_thread *t,
                                 struct wb_arena *a, struct upp_err *err)
 {
@@ -63,7 +63,7 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_asked *a
     return r < 0 ? r : 1;
 }
 
-/* What is asked stands behind messages that nobody has answered. */
+/* Appends the messages before the run's input. */
 static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *asked, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
@@ -120,13 +120,13 @@ int wa_session_end(struct weft_session *s, int result, struct upp_err *err)
     return r;
 }
 
-/* ---- One that was cut short ------------------------------------------------------------------------------ */
+/* ---- Resuming ----------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int resume(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct upp_turn          **turn = arg;
     struct wr_started          started;
-    const struct wr_agent_def *def; /* its name is what the run looks for */
+    const struct wr_agent_def *def; /* compiled, so that the run finds it by name */
     s->watch   = (struct wr_watch){.arg = s, .stepped = stepped};
     s->running = true;
     int r      = wa_agent_def(s->agent, &def, err);
@@ -179,7 +179,7 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
     if (result >= 0)
         result = wa_asked_take(&r.asked, in, err);
     if (result >= 0)
-        result = wa_asked_own(&r.asked, err); /* it may be the session's, which is about to change */
+        result = wa_asked_own(&r.asked, err); /* it may point into the session, which is about to change */
     if (result >= 0)
         result = wa_session_change(s, "weft_session_run", run, &r, err);
     wa_asked_done(&r.asked);

@@ -45,7 +45,7 @@ int wa_session_change(struct weft_session *s, const char *name, wa_session_fn *f
     return r;
 }
 
-/* ---- Its life -------------------------------------------------------------------------------------------- */
+/* ---- Opening and closing --------------------------------------------------------------------------------- */
 
 static int check_opts(const struct weft_session_opts *o, struct upp_err *err)
 {
@@ -111,7 +111,7 @@ struct upp_str weft_session_metadata(const struct weft_session *s)
     return s->metadata.p ? s->metadata : UPP_STR("{}");
 }
 
-/* Programs have them as long as the session: they are taken once. */
+/* Copies id and metadata, once: programs may use them as long as the session. */
 static int take_texts(struct weft_session *s, struct upp_str id, struct upp_str metadata, struct upp_err *err)
 {
     char *texts = wb_alloc(id.n + metadata.n + 1);
@@ -126,7 +126,7 @@ static int take_texts(struct weft_session *s, struct upp_str id, struct upp_str 
     return 0;
 }
 
-/* As the log has it. */
+/* Takes id, metadata and thread from the log. */
 static int take_thread(struct weft_session *s, struct upp_str id, const struct wl_thread *t, struct upp_err *err)
 {
     int r = take_texts(s, id, t->metadata, err);
@@ -175,7 +175,7 @@ int weft_session_new(struct weft_agent *a, const struct weft_session_opts *opts,
     return r;
 }
 
-/* ---- One that is there ----------------------------------------------------------------------------------- */
+/* ---- Existing sessions ----------------------------------------------------------------------------------- */
 
 static struct upp_str key_of(struct upp_str id, char out[KEY_MAX])
 {
@@ -237,8 +237,8 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
     return r;
 }
 
-/* In a program nobody sweeps but those that erase: what is in memory alone cannot be wanted back and goes now, what is
- * in a file when its days are over. Where that fails it is left to the next one. */
+/* In a program only weft_session_erase sweeps. What is in memory only cannot be restored and is removed at once; what
+ * is in a file, when its retention has expired. A failure leaves the rest to the next sweep. */
 static WEFT_SUSPENDS void sweep(struct wl_store *store)
 {
     const struct wl_store *base = store;
@@ -277,7 +277,7 @@ int weft_session_erase(struct weft_session *s, struct upp_err *err)
     return wa_session_change(s, "weft_session_erase", erase, NULL, err);
 }
 
-/* ---- What the log has ------------------------------------------------------------------------------------ */
+/* ---- Reading and writing the log --------------------------------------------------------------------------- */
 
 int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
@@ -288,7 +288,7 @@ int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thre
 
 void wa_session_stale(struct weft_session *s)
 {
-    if (wa_session_stored(s)) /* else the document is all there is */
+    if (wa_session_stored(s)) /* otherwise the document is the only copy */
         s->has_doc = false;
 }
 
@@ -298,7 +298,7 @@ static struct upp_str id_of(void *home, struct upp_str agent)
     return a ? wa_agent_id(a) : (struct upp_str){0};
 }
 
-static WEFT_SUSPENDS int read_on(struct weft_session *s, struct upp_err *err)
+static WEFT_SUSPENDS int read_new(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wl_thread                          t;
@@ -322,19 +322,19 @@ static WEFT_SUSPENDS int read_on(struct weft_session *s, struct upp_err *err)
 int wa_session_read(struct weft_session *s, struct upp_err *err)
 {
     int r = 0;
-    while (r >= 0 && s->is_read) /* by another fiber: both may look */
-        r = weft_cond_wait(&s->was_read, err);
+    while (r >= 0 && s->is_reading) /* by another fiber; its result serves both */
+        r = weft_cond_wait(&s->read_done, err);
     if (r < 0 || s->has_doc)
         return r;
-    s->is_read = true;
-    r          = read_on(s, err);
-    s->is_read = false;
-    weft_cond_broadcast(&s->was_read);
+    s->is_reading = true;
+    r             = read_new(s, err);
+    s->is_reading = false;
+    weft_cond_broadcast(&s->read_done);
     return r;
 }
 
-/* As it goes into the log: calls have results, and what counted all messages of a node counts those that are there. The
- * session's own stays as it came, in case that fails. */
+/* The document as it goes into the log: calls have results, and counts of all messages of a node are adjusted. The
+ * session's own copy stays as it came, in case the write fails. */
 static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_session *ret, struct upp_message *closing,
                 struct upp_err *err)
 {
@@ -386,7 +386,7 @@ static WEFT_SUSPENDS int write(struct weft_session *s, void *arg, struct upp_err
     return wj_writer_check(&w);
 }
 
-static WEFT_SUSPENDS int settle_and_write(struct weft_session *s, void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int flush_and_write(struct weft_session *s, void *arg, struct upp_err *err)
 {
     int r = wa_session_stored(s) ? wa_session_flush(s, err) : 0;
     return r < 0 ? r : write(s, arg, err);
@@ -396,7 +396,7 @@ int weft_session_to_json(struct weft_session *s, struct upp_str *ret, struct upp
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(JSON_MAX);
     int r = s->busy || s->running ? wa_session_look(s, "weft_session_to_json", write, &out, err)
-                                  : wa_session_change(s, "weft_session_to_json", settle_and_write, &out, err);
+                                  : wa_session_change(s, "weft_session_to_json", flush_and_write, &out, err);
     wb_buf_addc(&out, 0);
     if (r >= 0)
         r = wb_buf_check(&out, err);

@@ -1,11 +1,12 @@
-/* session/session.h — the session from the inside.
+/* session/session.h — the internals of sessions.
  *
- *   session.c             its life, SessionJSON, a program's own store
- *   run.c         runs and streams on it
- *   query.c       queries beside its conversation
- *   checkpoint.c  looking at checkpoints, restoring them
- *   tree.c        its tree in memory, beside the log
- *   session_doc.c, session_nodes.c, commits.c   out of a store and into it; know nothing of sessions
+ *   session.c     opening, closing, erasing; SessionJSON; a program's own store
+ *   run.c         runs
+ *   stream.c      runs as streams
+ *   query.c       queries outside the conversation
+ *   checkpoint.c  reading and restoring checkpoints
+ *   tree.c        the tree in memory
+ *   thread/       reads and writes the log; knows nothing of sessions
  */
 #ifndef WA_SESSION_H
 #define WA_SESSION_H
@@ -20,24 +21,25 @@ struct wa_session_tree;
 struct weft_session {
     struct weft_agent      *agent;
     struct wa_home         *home;
-    struct upp_str          id, metadata; /* as the program says them */
-    char                   *texts;        /* where they lie */
+    struct upp_str          id, metadata; /* as the program sees them */
+    char                   *texts;        /* their memory */
     struct wb_uuid          thread;       /* all zero: not in the log yet */
     struct weft_persistence persistence;
     bool                    persists, no_checkpoints, every_turn;
-    bool                    busy;    /* a call of it is under way that changes it */
-    bool                    running; /* a run of it works, perhaps a stream's between two pulls */
+    bool                    busy;    /* a call that changes it is in progress */
+    bool                    running; /* a run of it is active; a stream's may be between two pulls */
     struct wr_watch         watch;
-    struct wa_session_tree *tree; /* NULL: nobody has asked for it */
+    struct wa_session_tree *tree; /* NULL: not requested yet */
 
-    /* Of which it was made, until it is in the log; later what the log has, for whoever looks at checkpoints. */
+    /* Until the session is in the log: the document that it was made of. Afterwards a cache of the log, for checkpoints
+     * and SessionJSON. */
     struct wm_session doc;
-    bool              has_doc;    /* it is true */
-    struct wb_arena   doc_memory; /* where the one lies of which it was made */
-    struct wa_doc    *reading;    /* where the other one lies; NULL: nobody has looked */
-    bool              is_read;    /* somebody is at it: one at a time */
-    struct weft_cond  was_read;
-    struct wb_buf     subagents; /* of the checkpoint that was looked at */
+    bool              has_doc;    /* doc is up to date */
+    struct wb_arena   doc_memory; /* of the document that it was made of */
+    struct wa_doc    *reading;    /* of the cache; NULL: nothing was read */
+    bool              is_reading; /* a fiber is reading: one at a time */
+    struct weft_cond  read_done;
+    struct wb_buf     subagents; /* of the checkpoint that was read last */
 };
 
 static inline bool wa_session_stored(const struct weft_session *s)
@@ -45,26 +47,26 @@ static inline bool wa_session_stored(const struct weft_session *s)
     return !wb_uuid_eq(s->thread, (struct wb_uuid){{0}});
 }
 
-/* A call that changes the session, on a fiber: -UPP_EINVALID while another one, or a run, is under way. */
+/* Runs fn, which changes the session, on a fiber. -UPP_EINVALID while another such call, or a run, is in progress. */
 typedef WEFT_SUSPENDS int wa_session_fn(struct weft_session *s, void *arg, struct upp_err *err);
 WEFT_SUSPENDS int         wa_session_change(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg,
                                             struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg,
-                                          struct upp_err *err) UPP_MUST_CHECK; /* one that changes nothing */
+                                          struct upp_err *err) UPP_MUST_CHECK; /* for fn that changes nothing */
 
-/* What the program has in memory (the document it was made of, changes of its tree) goes into the log. This, and
- * wa_session_read, free what checkpoints show: whoever calls them has copied what a program handed in. */
+/* Writes what the program has in memory (the document that it was made of, changes of its tree) to the log. This and
+ * wa_session_read free the memory of checkpoints that were read: copy a program's arguments before. */
 WEFT_SUSPENDS int wa_session_flush(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* s->doc is what the log has now: what is new is read. */
+/* Makes s->doc up to date; reads only what is new. */
 WEFT_SUSPENDS int wa_session_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
-void              wa_session_stale(struct weft_session *s); /* the log has changed */
+void              wa_session_stale(struct weft_session *s); /* the log has changed: doc is out of date */
 
-/* Its row in the log. */
+/* Reads the thread's row. */
 WEFT_SUSPENDS int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret,
                                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* Into the program's own store, where it has one. */
+/* Saves it in the program's own store, if there is one. */
 WEFT_SUSPENDS int wa_session_persist(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Running (run.c), also for streams ---- */
@@ -72,18 +74,18 @@ WEFT_SUSPENDS int wa_session_persist(struct weft_session *s, struct upp_err *err
 int               wa_session_input(const struct upp_input *in, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret,
                                    struct upp_err *err) UPP_MUST_CHECK;
-/* What the run came to, or why keeping it failed. */
+/* Returns the run's result, or the error of saving the session. */
 WEFT_SUSPENDS int wa_session_end(struct weft_session *s, int result, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Runs of one of its threads that were cut short end. */
+/* Ends interrupted runs of one of its threads. */
 WEFT_SUSPENDS int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread,
                                       struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- The tree (tree.c) ---- */
 
-WEFT_SUSPENDS int wa_session_tree_store(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK; /* into the log */
+WEFT_SUSPENDS int wa_session_tree_store(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK; /* to the log */
 WEFT_SUSPENDS int wa_session_tree_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;  /* what is new */
 WEFT_SUSPENDS int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err *err) UPP_MUST_CHECK;
-void              wa_session_tree_free(struct wa_session_tree *t); /* NULL is fine */
+void              wa_session_tree_free(struct wa_session_tree *t); /* accepts NULL */
 
 #endif

@@ -1,11 +1,11 @@
-/* session/stream.c — a run as a stream that is pulled.
+/* session/stream.c — a run as a stream that the program pulls.
  *
- * The run starts with the first pull and works on the runtime's loop; events are taken from its reader by whoever
- * pulls, fiber or thread. Only waiting needs a fiber: what is there already is handed out without one.
+ * The run starts with the first pull and works on the runtime's loop. The pulling fiber or thread takes the events from
+ * the run's reader. Only waiting needs a fiber: events that are already there are returned without one.
  *
  * Invariants
- *  1. Borrowed texts of an event stay good until the next pull: a thread takes its event when nobody drives the loop.
- *  2. `aborted` and `refs` are all that other threads touch; the message that wakes a pull holds a reference.
+ * 1. Borrowed texts of an event stay valid until the next pull: a thread takes its event while nobody drives the loop.
+ * 2. Other threads touch only `aborted` and `refs`; the message that wakes a pull holds a reference.
  */
 #include <stdatomic.h>
 
@@ -23,17 +23,17 @@ struct weft_stream {
     _Atomic unsigned     refs;
     _Atomic bool         aborted;
     uint8_t              phase;
-    bool                 news; /* there is more to read */
-    struct weft_cond     cond; /* signalled when there is, and by an abort */
+    bool                 has_more; /* the reader has more */
+    struct weft_cond     cond;     /* signalled when the reader has more, and by an abort */
     struct weft_agent   *agent;
     struct wa_home      *home;
     struct weft_session *session; /* NULL: none */
-    struct wa_where      where;   /* of the session's run; else of the engine without a store */
+    struct wa_where      where;   /* the session's run, otherwise the engine without a store */
     struct wa_asked      asked;
     struct wr_started    started;
     struct wr_reader    *reader;
-    struct wa_telling    telling;
-    struct upp_turn     *turn; /* when it is over; NULL: nothing was said */
+    struct wa_translator translator;
+    struct upp_turn     *turn; /* set at the end; NULL: no output */
     int                  result;
     struct upp_err       why;
 };
@@ -58,15 +58,15 @@ static void take_wake(struct weft__msg *m)
 
 static void release(struct weft_stream *s)
 {
-    wa_telling_done(&s->telling);
+    wa_translator_done(&s->translator);
     wa_asked_done(&s->asked);
     upp_turn_free(s->turn);
     unref(s);
 }
 
-/* ---- Its life --------------------------------------------------------------------------------------------------- */
+/* ---- Opening and closing -------------------------------------------------------------------------------------- */
 
-/* Without a session nothing is kept that one could go back to. */
+/* Without a session there is nothing to restore. */
 static uint8_t points_of(const struct weft_session *s)
 {
     return !s || s->no_checkpoints ? WA_POINTS_NONE : s->every_turn ? WA_POINTS_TURN : WA_POINTS_STEPS;
@@ -90,9 +90,9 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     s->session   = session;
     s->where     = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
-    wa_telling_init(&s->telling, &o, a->structure != NULL, points_of(session));
+    wa_translator_init(&s->translator, &o, a->structure != NULL, points_of(session));
     int r = wa_asked_take(&s->asked, in, err);
-    if (r >= 0 && session) /* which may change before the first pull, and with it what it was asked */
+    if (r >= 0 && session) /* the session, and with it the input, may change before the first pull */
         r = wa_asked_own(&s->asked, err);
     if (r < 0) {
         release(s);
@@ -115,7 +115,7 @@ int weft_session_stream(struct weft_session *s, const struct upp_input *in, cons
     return r < 0 ? r : open_stream(s->agent, s, in, opts, ret, err);
 }
 
-/* On a fiber, before it can be suspended: the reader misses nothing. */
+/* Opens the reader on the fiber before that can be suspended, so that no event is missed. */
 static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
@@ -127,7 +127,7 @@ static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
         r = wr_reader_open(s->where.engine, &wa_owner, s->started.run, NULL, &s->reader, err);
         if (r < 0) {
             int stopped = wa_stop(s->where.engine, &s->started, &s->turn, NULL);
-            (void)stopped; /* err says why */
+            (void)stopped; /* err has the reason */
             wr_leave(s->started.tree);
         }
     }
@@ -151,8 +151,8 @@ static WEFT_SUSPENDS int stop(void *arg, struct upp_err *err)
     return s->session ? wa_session_end(s->session, r, err) : r;
 }
 
-/* It is over: `result`, and s->why where that is a failure. */
-static int over(struct weft_stream *s, int result, struct upp_err *err)
+/* Ends the stream with `result`, and s->why if that is a failure. */
+static int end_stream(struct weft_stream *s, int result, struct upp_err *err)
 {
     if (s->phase == OPEN) {
         wr_reader_close(WB_TAKE(s->reader));
@@ -165,12 +165,12 @@ static int over(struct weft_stream *s, int result, struct upp_err *err)
     return result;
 }
 
-/* The run goes no further: what there is of its turn is kept. */
+/* Stops the run; its partial turn is retained. */
 static WEFT_SUSPENDS int give_up(struct weft_stream *s, int result, struct upp_err *err)
 {
     int r = wa_home_do(s->home, "weft_stream_abort", stop, s, NULL);
-    (void)r; /* what counts is why it was given up */
-    return over(s, result, err);
+    (void)r; /* the reason for giving up counts */
+    return end_stream(s, result, err);
 }
 
 void weft_stream_abort(struct weft_stream *s)
@@ -201,7 +201,7 @@ void weft_stream_closep(struct weft_stream **s)
 static void more(void *arg)
 {
     struct weft_stream *s = arg;
-    s->news               = true;
+    s->has_more           = true;
     weft_cond_signal(&s->cond);
 }
 
@@ -215,27 +215,27 @@ static WEFT_SUSPENDS int wait_for(struct weft_stream *s, uint64_t ms, struct upp
 
 static WEFT_SUSPENDS int await(void *arg, struct upp_err *err)
 {
-    struct weft_stream *s    = arg;
-    uint64_t            look = wa_look_ms(s->asked.in.wait);
-    int                 r    = 0;
-    while (!s->news && !is_aborted(s)) {
+    struct weft_stream *s       = arg;
+    uint64_t            poll_ms = wa_poll_ms(s->asked.in.wait);
+    int                 r       = 0;
+    while (!s->has_more && !is_aborted(s)) {
         r = wa_stopped(s->asked.in.wait, err);
         if (r >= 0)
-            r = wait_for(s, look, err);
-        if (r < 0 && !(r == -UPP_ETIMEOUT && look && weft__pending(weft_fiber_self()) == 0))
+            r = wait_for(s, poll_ms, err);
+        if (r < 0 && !(r == -UPP_ETIMEOUT && poll_ms && weft__pending(weft_fiber_self()) == 0))
             return r;
     }
     return 0;
 }
 
-/* One event more: 1, or 0 where the run has come to its end. */
+/* Takes the next event. 1: *ev is set. 0: the run has ended. */
 static WEFT_SUSPENDS int pull(struct weft_stream *s, struct wm_event *ev, struct upp_err *err)
 {
     for (;;) {
         if (is_aborted(s))
             return upp_fail(err, UPP_ECANCELED, "aborted");
-        s->news = false;
-        int r   = wr_reader_try(s->reader, true, ev, more, s, err);
+        s->has_more = false;
+        int r       = wr_reader_try(s->reader, true, ev, more, s, err);
         if (r == -UPP_EBUSY)
             r = wa_home_do(s->home, "weft_stream_next", await, s, err);
         else
@@ -249,13 +249,13 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
 {
     struct wm_event ev;
     int             r = 0;
-    if (wa_tell_more(&s->telling, ret))
+    if (wa_translate_more(&s->translator, ret))
         return 1;
     if (s->phase == NEW) {
         r = is_aborted(s) ? upp_fail(&s->why, UPP_ECANCELED, "aborted")
                           : wa_home_do(s->home, "weft_stream_next", start, s, &s->why);
         if (r < 0)
-            return over(s, r, err);
+            return end_stream(s, r, err);
     }
     if (s->phase == OVER) {
         if (s->result < 0 && err)
@@ -263,7 +263,7 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
         return s->result;
     }
     while ((r = pull(s, &ev, &s->why)) > 0) {
-        r = wa_tell(&s->telling, &ev, ret, &s->why);
+        r = wa_translate(&s->translator, &ev, ret, &s->why);
         if (r != 0)
             break;
     }
@@ -272,7 +272,7 @@ int weft_stream_next(struct weft_stream *s, struct weft_event *ret, struct upp_e
     if (r < 0)
         return give_up(s, r, err);
     r = wa_home_do(s->home, "weft_stream_next", join, s, &s->why);
-    return over(s, r, err);
+    return end_stream(s, r, err);
 }
 
 int weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret, struct upp_err *err)

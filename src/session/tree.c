@@ -1,8 +1,8 @@
-/* session/tree.c — the tree of a session in memory, beside the log.
+/* session/tree.c — the tree of a session in memory.
  *
- * It is read when somebody asks for it. Runs write the log, and the tree is told what is new; programs change the tree,
- * and the log is told when the session next runs or saves: branches, messages behind those that the log has, another
- * current node, metadata. What the log has cannot be taken away.
+ * It is read on request. Runs write to the log, and their new messages are then read into the tree. Programs change the
+ * tree, and the next run or save writes that to the log: branches, messages after those in the log, the current node,
+ * metadata. What is in the log cannot be removed.
  */
 #include "session/session.h"
 
@@ -11,21 +11,21 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 
-/* A node's place in the log: `data` of its weft_node. */
-struct kept {
+/* A node as the log has it: `data` of its weft_node. */
+struct log_node {
     struct wl_node node;
     uint32_t       length;         /* entries that were read */
-    uint32_t       metadata, next; /* which of the node's metadata the log has, and which is being put there */
-    WB_VEC(uint32_t) entry_of;     /* by message: its index in the node; also of those that are being put */
+    uint32_t       metadata, next; /* version of the metadata in the log, and in the pending commit */
+    WB_VEC(uint32_t) entry_of;     /* by message: the index of its entry in the node; includes pending messages */
 };
 
 struct wa_session_tree {
     struct weft_tree *tree;
-    bool              busy;   /* it is being read or stored */
-    WB_VEC(uint64_t) queries; /* nodes that have more in the log */
+    bool              busy;   /* it is being read or written */
+    WB_VEC(uint64_t) queries; /* nodes with new messages in the log */
 };
 
-static void kept_free(struct kept *k)
+static void log_node_free(struct log_node *k)
 {
     if (!k)
         return;
@@ -38,7 +38,7 @@ void wa_session_tree_free(struct wa_session_tree *t)
     if (!t)
         return;
     for (struct weft_node *n = NULL; t->tree && (n = weft_tree_next(t->tree, n));)
-        kept_free(WB_TAKE(n->data));
+        log_node_free(WB_TAKE(n->data));
     weft_tree_free(t->tree);
     wb_vec_done(&t->queries);
     wb_free(t);
@@ -49,9 +49,9 @@ static int no_memory(struct upp_err *err)
     return upp_fail(err, UPP_ENOMEM, "no memory for the tree of a session");
 }
 
-static int keep(struct weft_node *n, const struct wl_node *node, struct upp_err *err)
+static int attach(struct weft_node *n, const struct wl_node *node, struct upp_err *err)
 {
-    struct kept *k = wb_calloc(1, sizeof *k);
+    struct log_node *k = wb_calloc(1, sizeof *k);
     if (!k)
         return no_memory(err);
     k->node     = *node;
@@ -60,7 +60,7 @@ static int keep(struct weft_node *n, const struct wl_node *node, struct upp_err 
     return 0;
 }
 
-static int note_messages(struct kept *k, const struct wa_doc_node *from, struct upp_err *err)
+static int note_messages(struct log_node *k, const struct wa_doc_node *from, struct upp_err *err)
 {
     for (size_t i = 0; i < from->n_messages; i++)
         if (!wb_vec_push(&k->entry_of, from->entry_of[i], UINT32_MAX))
@@ -69,13 +69,13 @@ static int note_messages(struct kept *k, const struct wa_doc_node *from, struct 
     return 0;
 }
 
-/* ---- Out of the log -------------------------------------------------------------------------------------- */
+/* ---- Reading from the log -------------------------------------------------------------------------------- */
 
-/* Where the session stands: at the end of a node, or where a restore has put it. */
-static void place(struct weft_tree *t, struct weft_node *n, const struct wl_thread *thread)
+/* Sets the session's position: the end of a node, or a restored position. */
+static void set_position(struct weft_tree *t, struct weft_node *n, const struct wl_thread *thread)
 {
-    const struct kept *k      = n->data;
-    uint32_t           length = 0;
+    const struct log_node *k      = n->data;
+    uint32_t               length = 0;
     while (length < k->entry_of.n && k->entry_of.p[length] + 1 < thread->at)
         length++;
     weft__tree_position(t, n, thread->at ? length : WM_ALL_MESSAGES);
@@ -100,25 +100,25 @@ static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree
     memcpy(t->tree->family, thread.tree.b, sizeof t->tree->family);
     for (size_t i = 0; r >= 0 && i < doc.n; i++) {
         struct weft_node *n = t->tree->nodes.p[i];
-        r                   = keep(n, &nodes[i].node, err);
+        r                   = attach(n, &nodes[i].node, err);
         if (r >= 0)
             r = note_messages(n->data, &nodes[i], err);
         n->logged = nodes[i].n_messages;
     }
     if (r >= 0)
-        place(t->tree, t->tree->current, &thread);
+        set_position(t->tree, t->tree->current, &thread);
     return r;
 }
 
 static struct weft_node *find(struct weft_tree *t, uint64_t key)
 {
     for (struct weft_node *n = NULL; (n = weft_tree_next(t, n));)
-        if (n->data && ((const struct kept *)n->data)->node.key == key)
+        if (n->data && ((const struct log_node *)n->data)->node.key == key)
             return n;
     return NULL;
 }
 
-/* A branch that a run has made. */
+/* Adds a branch that a run created. */
 static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, uint64_t key, struct weft_node **ret,
                                   struct upp_err *err)
 {
@@ -131,19 +131,19 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
     struct weft_node *parent = find(t, node.parent);
     if (!parent)
         return upp_fail(err, UPP_ESTORE, "a node of session %.*s has no parent", UPP_FMT(s->id));
-    const struct kept *k      = parent->data;
-    size_t             length = 0;
+    const struct log_node *k      = parent->data;
+    size_t                 length = 0;
     while (length < k->entry_of.n && k->entry_of.p[length] < node.parent_length)
         length++;
     r = weft__tree_branch(t, parent, length, wb_uuid_text(node.id, id), (struct upp_str){0}, ret, err);
-    return r < 0 ? r : keep(*ret, &node, err);
+    return r < 0 ? r : attach(*ret, &node, err);
 }
 
-/* What its node says since it was last read. */
-static WEFT_SUSPENDS int read_on(struct weft_session *s, struct weft_node *n, struct upp_err *err)
+/* Reads the messages that the log has got since the last read. */
+static WEFT_SUSPENDS int read_new(struct weft_session *s, struct weft_node *n, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(4ull * WM_SESSION_BYTES);
-    struct kept                              *k    = n->data;
+    struct log_node                          *k    = n->data;
     struct wa_doc_node                        more = {.node = k->node, .length = k->length};
     size_t                                    had;
     (void)upp_thread_messages(n->thread, &had);
@@ -158,7 +158,7 @@ static WEFT_SUSPENDS int read_on(struct weft_session *s, struct weft_node *n, st
     return r;
 }
 
-/* A node's messages, of one that may not be in the tree yet. */
+/* Reads a node's new messages; adds the node if it is not in the tree yet. */
 static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct weft_node **ret, struct upp_err *err)
 {
     struct weft_tree *t = s->tree->tree;
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct 
     *ret                = find(t, key);
     if (!*ret)
         r = add_node(s, t, key, ret, err);
-    return r < 0 ? r : read_on(s, *ret, err);
+    return r < 0 ? r : read_new(s, *ret, err);
 }
 
 static WEFT_SUSPENDS int read_queries(struct weft_session *s, struct upp_err *err)
@@ -190,13 +190,14 @@ static WEFT_SUSPENDS int read_head(struct weft_session *s, struct upp_err *err)
     if (r >= 0)
         r = read_node(s, thread.head, &head, err);
     if (r >= 0)
-        place(s->tree->tree, head, &thread);
+        set_position(s->tree->tree, head, &thread);
     return r;
 }
 
-/* Queries may end meanwhile: they leave their nodes for whoever works on the tree. */
-static WEFT_SUSPENDS int alone(struct weft_session *s,
-                               WEFT_SUSPENDS int (*work)(struct weft_session *, struct upp_err *), struct upp_err *err)
+/* Queries may end during the work: they leave their nodes to whoever works on the tree. */
+static WEFT_SUSPENDS int with_tree(struct weft_session *s,
+                                   WEFT_SUSPENDS int (*work)(struct weft_session *, struct upp_err *),
+                                   struct upp_err *err)
 {
     s->tree->busy = true;
     int r         = read_queries(s, err);
@@ -210,10 +211,10 @@ static WEFT_SUSPENDS int alone(struct weft_session *s,
 
 int wa_session_tree_read(struct weft_session *s, struct upp_err *err)
 {
-    return alone(s, read_head, err);
+    return with_tree(s, read_head, err);
 }
 
-static WEFT_SUSPENDS int nothing(struct weft_session *s, struct upp_err *err)
+static WEFT_SUSPENDS int no_work(struct weft_session *s, struct upp_err *err)
 {
     (void)s, (void)err;
     return 0;
@@ -223,13 +224,13 @@ int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err 
 {
     if (!wb_vec_push(&s->tree->queries, node, WEFT_TREE_NODES))
         return no_memory(err);
-    return s->tree->busy ? 0 : alone(s, nothing, err);
+    return s->tree->busy ? 0 : with_tree(s, no_work, err);
 }
 
-/* ---- Into the log ----------------------------------------------------------------------------------------
+/* ---- Writing to the log ------------------------------------------------------------------------------------
  *
- * Branches that the log has not come first, and are seen with the last commit alone (log/staged.h). Nodes that it has
- * follow: where they take more than one commit, each is changed whole. The thread comes last.
+ * New branches come first, and become visible with the last commit (log/staged.h). Existing nodes follow: if they need
+ * more than one commit, each node is changed atomically. The thread's row comes last.
  */
 
 struct storing {
@@ -238,10 +239,10 @@ struct storing {
     struct wa_put        put;
     struct wl_thread     thread;
     struct wb_arena      memory;
-    struct wl_end       *ends;  /* by place of the node: after what is put */
-    bool                *ended; /* which of them are known */
-    size_t               known; /* nodes that the log has: the others were made later */
-    size_t               noted; /* of them, those that are as the log has them */
+    struct wl_end       *ends;        /* by node index: the end after the pending changes */
+    bool                *has_end;     /* which of them are set */
+    size_t               n_logged;    /* number of nodes in the log; the others are newer */
+    size_t               n_committed; /* of them, those whose changes are committed */
 };
 
 static void storing_done(struct storing *x)
@@ -257,22 +258,22 @@ static size_t added(const struct weft_node *n)
     return had - WB_MIN(had, n->logged);
 }
 
-/* Behind what the node has in memory, although the log may not have it yet. */
+/* The end of the node, including pending changes. */
 static WEFT_SUSPENDS int find_end(struct storing *x, const struct weft_node *n, struct upp_err *err)
 {
-    const struct kept *k = n->data;
-    if (x->ended[n->place])
+    const struct log_node *k = n->data;
+    if (x->has_end[n->index])
         return 0;
-    int r              = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->place], err) : 0;
-    x->ended[n->place] = r >= 0;
+    int r                = k ? wl_node_end(x->put.store, &wa_owner, k->node.key, &x->ends[n->index], err) : 0;
+    x->has_end[n->index] = r >= 0;
     return r;
 }
 
-/* In entries: all of the parent where the branch sees all its messages. */
+/* The branch point in entries: all of the parent if the branch sees all its messages. */
 static WEFT_SUSPENDS int branch_length(struct storing *x, const struct weft_node *n, uint32_t *ret, struct upp_err *err)
 {
-    const struct kept *k = n->parent->data;
-    size_t             had;
+    const struct log_node *k = n->parent->data;
+    size_t                 had;
     (void)upp_thread_messages(n->parent->thread, &had);
     *ret = 0;
     if (!n->branch)
@@ -284,9 +285,9 @@ static WEFT_SUSPENDS int branch_length(struct storing *x, const struct weft_node
     int r = find_end(x, n->parent, err);
     if (r < 0)
         return r;
-    uint32_t all = x->ends[n->parent->place].length;
-    if (n->parent->place < x->known)
-        all += (uint32_t)added(n->parent); /* they come after the branches */
+    uint32_t all = x->ends[n->parent->index].length;
+    if (n->parent->index < x->n_logged)
+        all += (uint32_t)added(n->parent); /* they are written after the branches */
     *ret = n->branch >= had ? all : all - (uint32_t)(had - n->branch);
     return 0;
 }
@@ -299,10 +300,10 @@ static int check_id(const struct weft_node *n, struct wb_uuid *ret, struct upp_e
 static WEFT_SUSPENDS int put_messages(struct storing *x, struct weft_node *n, const struct upp_message *list,
                                       size_t count, struct upp_err *err)
 {
-    struct kept   *k    = n->data;
-    struct wl_end *end  = &x->ends[n->place];
-    uint32_t       from = end->length;
-    int            r    = wa_put_messages(&x->put, k->node.key, end, list, count, err);
+    struct log_node *k    = n->data;
+    struct wl_end   *end  = &x->ends[n->index];
+    uint32_t         from = end->length;
+    int              r    = wa_put_messages(&x->put, k->node.key, end, list, count, err);
     for (; r >= 0 && from < end->length; from++)
         if (!wb_vec_push(&k->entry_of, from, UINT32_MAX))
             return no_memory(err);
@@ -313,7 +314,7 @@ static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, stru
 {
     struct wb_uuid            id;
     uint32_t                  length;
-    const struct kept        *parent = n->parent->data;
+    const struct log_node    *parent = n->parent->data;
     size_t                    had;
     const struct upp_message *list = upp_thread_messages(n->thread, &had);
     int64_t                   now  = wb_wall_ms();
@@ -332,45 +333,45 @@ static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, stru
                            .metadata      = n->metadata};
     r                   = wa_put_node(&x->put, &node, err);
     if (r >= 0)
-        r = keep(n, &node, err);
-    x->ended[n->place] = true;
+        r = attach(n, &node, err);
+    x->has_end[n->index] = true;
     return r < 0 ? r : put_messages(x, n, list, had, err);
 }
 
 static WEFT_SUSPENDS int put_branches(struct storing *x, struct upp_err *err)
 {
-    size_t    n    = x->tree->nodes.n - x->known;
+    size_t    n    = x->tree->nodes.n - x->n_logged;
     uint64_t *keys = wb_new_n(&x->memory, uint64_t, n);
     int       r    = wb_arena_check(&x->memory, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         struct wb_uuid id;
-        r = check_id(x->tree->nodes.p[x->known + i], &id, err);
+        r = check_id(x->tree->nodes.p[x->n_logged + i], &id, err);
         if (r >= 0)
             keys[i] = wm_key(id);
     }
-    x->put.half   = keys;
-    x->put.n_half = n;
+    x->put.staged   = keys;
+    x->put.n_staged = n;
     for (size_t i = 0; r >= 0 && i < n; i++)
-        r = put_branch(x, x->tree->nodes.p[x->known + i], err);
+        r = put_branch(x, x->tree->nodes.p[x->n_logged + i], err);
     return r;
 }
 
-/* What is put of these nodes is in the log: the tree knows it. */
-static void note(struct storing *x, size_t from, size_t upto)
+/* Marks what was written of these nodes as being in the log. */
+static void mark_logged(struct storing *x, size_t from, size_t upto)
 {
     for (size_t i = from; i < upto; i++) {
         struct weft_node *n = x->tree->nodes.p[i];
-        struct kept      *k = n->data;
+        struct log_node  *k = n->data;
         n->logged           = k->entry_of.n;
-        k->length           = x->ended[i] ? x->ends[i].length : k->length;
+        k->length           = x->has_end[i] ? x->ends[i].length : k->length;
         k->metadata         = k->next;
     }
 }
 
 static int put_metadata(struct storing *x, const struct weft_node *n, struct upp_err *err)
 {
-    struct kept    *k    = n->data;
-    struct wl_node *node = wb_new(&x->memory, struct wl_node);
+    struct log_node *k    = n->data;
+    struct wl_node  *node = wb_new(&x->memory, struct wl_node);
     if (!node)
         return wb_arena_check(&x->memory, err);
     k->next        = n->metadata_set;
@@ -380,26 +381,26 @@ static int put_metadata(struct storing *x, const struct weft_node *n, struct upp
     return wa_put_add(&x->put, (struct wl_change){.kind = WL_SET_NODE, .node = node}, err);
 }
 
-/* One that the log has. */
+/* Writes the changes of a node that is in the log. */
 static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct upp_err *err)
 {
     size_t                    had;
-    const struct upp_message *list = upp_thread_messages(n->thread, &had);
-    const struct kept        *k    = n->data;
-    bool                      said = k->metadata != n->metadata_set;
+    const struct upp_message *list             = upp_thread_messages(n->thread, &had);
+    const struct log_node    *k                = n->data;
+    bool                      metadata_changed = k->metadata != n->metadata_set;
     if (had < n->logged)
         return upp_fail(err, UPP_EINVALID, "messages of session %.*s were taken out of its log",
                         UPP_FMT(x->session->id));
-    if (!said && had == n->logged)
+    if (!metadata_changed && had == n->logged)
         return 0;
     size_t needs = 2 + wa_put_rows(had - n->logged);
     int    r     = wa_put_room(&x->put, needs, 0, err);
     if (r > 0) {
-        note(x, x->noted, n->place);
-        x->noted = n->place;
+        mark_logged(x, x->n_committed, n->index);
+        x->n_committed = n->index;
     }
     x->put.whole = needs <= WA_PUT_CHANGES;
-    if (r >= 0 && said)
+    if (r >= 0 && metadata_changed)
         r = put_metadata(x, n, err);
     if (r >= 0 && had > n->logged)
         r = find_end(x, n, err);
@@ -411,24 +412,24 @@ static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct
     return r;
 }
 
-/* Is the session elsewhere than the log says? */
+/* True if the session's position differs from the log's. */
 static bool moved(const struct weft_tree *t, const struct wl_thread *thread)
 {
-    const struct kept *k = t->current->data;
+    const struct log_node *k = t->current->data;
     return !k || k->node.key != thread->head || (thread->at && t->current_length == WM_ALL_MESSAGES);
 }
 
-/* What did not come into the log after all. */
-static void forget(struct storing *x)
+/* Forgets what was not committed. */
+static void roll_back(struct storing *x)
 {
-    for (size_t i = x->noted; i < x->known; i++) {
+    for (size_t i = x->n_committed; i < x->n_logged; i++) {
         const struct weft_node *n = x->tree->nodes.p[i];
-        struct kept            *k = n->data;
+        struct log_node        *k = n->data;
         k->entry_of.n             = n->logged;
         k->next                   = k->metadata;
     }
-    for (size_t i = x->known; i < x->tree->nodes.n; i++)
-        kept_free(WB_TAKE(x->tree->nodes.p[i]->data));
+    for (size_t i = x->n_logged; i < x->tree->nodes.n; i++)
+        log_node_free(WB_TAKE(x->tree->nodes.p[i]->data));
 }
 
 static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
@@ -437,7 +438,7 @@ static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
         const struct weft_node *n = t->nodes.p[i];
         size_t                  had;
         (void)upp_thread_messages(n->thread, &had);
-        if (!n->data || had != n->logged || ((const struct kept *)n->data)->metadata != n->metadata_set)
+        if (!n->data || had != n->logged || ((const struct log_node *)n->data)->metadata != n->metadata_set)
             return true;
     }
     return moved(t, thread);
@@ -446,22 +447,22 @@ static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
 static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
 {
     struct weft_tree *t = x->tree;
-    while (x->known < t->nodes.n && t->nodes.p[x->known]->data)
-        x->known++;
-    x->ends  = wb_new_n(&x->memory, struct wl_end, t->nodes.n);
-    x->ended = wb_new_n(&x->memory, bool, t->nodes.n);
-    int r    = wb_arena_check(&x->memory, err);
+    while (x->n_logged < t->nodes.n && t->nodes.p[x->n_logged]->data)
+        x->n_logged++;
+    x->ends    = wb_new_n(&x->memory, struct wl_end, t->nodes.n);
+    x->has_end = wb_new_n(&x->memory, bool, t->nodes.n);
+    int r      = wb_arena_check(&x->memory, err);
     if (r >= 0)
         r = wl_staged_clear(x->put.store, &wa_owner, &x->thread, err);
     if (r >= 0)
         r = put_branches(x, err);
-    for (size_t i = 0; r >= 0 && i < x->known; i++)
+    for (size_t i = 0; r >= 0 && i < x->n_logged; i++)
         r = put_node(x, t->nodes.p[i], err);
     if (r < 0)
         return r;
     if (moved(t, &x->thread)) {
         x->put.moved   = true;
-        x->thread.head = ((const struct kept *)t->current->data)->node.key;
+        x->thread.head = ((const struct log_node *)t->current->data)->node.key;
         x->thread.at   = 0;
     }
     return wa_put_commit(&x->put, err);
@@ -479,16 +480,16 @@ static WEFT_SUSPENDS int store(struct weft_session *s, struct upp_err *err)
     r            = put_all(&x, err);
     wa_session_stale(s);
     if (r < 0) {
-        forget(&x);
+        roll_back(&x);
         return r;
     }
-    note(&x, x.noted, t->nodes.n);
+    mark_logged(&x, x.n_committed, t->nodes.n);
     return 0;
 }
 
 int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
 {
-    return alone(s, store, err);
+    return with_tree(s, store, err);
 }
 
 /* ---- For programs ---------------------------------------------------------------------------------------- */
@@ -524,10 +525,10 @@ struct forking {
 
 static WEFT_SUSPENDS int fork_node(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    struct forking                           *f    = arg;
-    struct upp_str                            from = wb_arena_dup(&a, f->from); /* it may be of what is freed now */
-    int                                       r    = wb_arena_check(&a, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct forking                           *f = arg;
+    struct upp_str from                         = wb_arena_dup(&a, f->from); /* it may point into what is freed now */
+    int            r                            = wb_arena_check(&a, err);
     if (r >= 0)
         r = open_tree(s, NULL, err);
     if (r >= 0)

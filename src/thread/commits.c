@@ -1,8 +1,8 @@
-/* thread/commits.c — into the log: a document as a new thread, and what a program has added to a tree.
+/* thread/commits.c — writes to the log: a document as a new thread, and a program's changes to a tree.
  *
- * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it. What
- * a crash leaves of a new thread is swept as if it had been deleted, and what it leaves in one that was there is
- * dropped (log/staged.h).
+ * Changes that fit go in one commit. A larger write takes several, the thread's row last: until then nothing of it is
+ * visible. After a crash, the sweep removes the rest of a new thread like a deleted thread; the rest in an existing
+ * thread is dropped (log/staged.h).
  */
 #include "thread/commits.h"
 
@@ -14,12 +14,12 @@
 #include "log/change.h"
 
 enum {
-    ROW_MESSAGES = 256,
-    COMMIT_BYTES = 4 << 20,
-    COMING_MS    = 3600000, /* in which a new thread is there, or never will be */
+    ROW_MESSAGES  = 256,
+    COMMIT_BYTES  = 4 << 20,
+    NEW_THREAD_MS = 3600000, /* within which a new thread is complete, or never will be */
 };
 
-/* ---- A commit that grows --------------------------------------------------------------------------------- */
+/* ---- Building commits ------------------------------------------------------------------------------------ */
 
 void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o)
 {
@@ -54,8 +54,8 @@ static WEFT_SUSPENDS int commit(struct wa_put *p, struct upp_err *err)
     return r;
 }
 
-/* What says which nodes are not whole. */
-static int add_half(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
+/* Adds or drops the value that lists the staged nodes. */
+static int add_staged(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
 {
     char             name[WB_UUID_TEXT + 1];
     struct wl_value *v = wb_new(&p->memory, struct wl_value);
@@ -64,30 +64,32 @@ static int add_half(struct wa_put *p, enum wl_change_kind kind, struct upp_err *
     *v = (struct wl_value){.space                 = UPP_STR(WL_STAGED),
                                             .name = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
     if (kind == WL_PUT_VALUE)
-        v->bytes = wl_staged_text(&p->memory, p->half, p->n_half);
+        v->bytes = wl_staged_text(&p->memory, p->staged, p->n_staged);
     int r = wb_arena_check(&p->memory, err);
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
 }
 
-/* As long as it is not there a new thread is one that was deleted: the sweep takes what is left of it. */
+/* Adds or drops the deletion note: until it is complete, a new thread counts as deleted, so that the sweep removes its
+ * rest. */
 static int add_note(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
 {
     struct wl_value *v = wb_new(&p->memory, struct wl_value);
-    int              r = v ? wl_deleted_note(p->owner, p->coming, wb_wall_ms() + COMING_MS, &p->memory, v, err)
+    int              r = v ? wl_deleted_note(p->owner, p->new_thread, wb_wall_ms() + NEW_THREAD_MS, &p->memory, v, err)
                            : wb_arena_check(&p->memory, err);
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
 }
 
-/* What is left where the last commit does not come, and is nothing with it. */
+/* Marks an incomplete write with the first commit, and removes the mark with the last. */
 static int add_mark(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
 {
-    return p->thread ? add_half(p, kind, err) : p->coming ? add_note(p, kind, err) : 0;
+    return p->thread ? add_staged(p, kind, err) : p->new_thread ? add_note(p, kind, err) : 0;
 }
 
-/* One of several, but not the last one: the thread stays where it is. */
+/* Commits the pending changes of a larger write, without moving the thread. The first such commit drops the rest of an
+ * earlier, interrupted write. */
 static WEFT_SUSPENDS int commit_some(struct wa_put *p, struct upp_err *err)
 {
-    int r = p->begun || !p->thread ? 0 : wl_staged_clear(p->store, p->owner, p->thread, err); /* what it says is lost */
+    int r = p->begun || !p->thread ? 0 : wl_staged_clear(p->store, p->owner, p->thread, err);
     if (r >= 0 && !p->begun)
         r = add_mark(p, WL_PUT_VALUE, err);
     if (r >= 0 && p->thread)
@@ -157,15 +159,14 @@ int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_ROW, .row = stored}, err);
 }
 
-/* Room for the entries of a row. */
-static int entries_room(struct wa_put *p, struct upp_err *err)
+static int alloc_entries(struct wa_put *p, struct upp_err *err)
 {
     if (!p->entries && !(p->entries = wb_calloc(ROW_MESSAGES, sizeof *p->entries)))
         return upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
     return 0;
 }
 
-/* A row of the first n entries. Times are kept as they are. */
+/* Writes a row of the first n entries. Entries without a time get `now`. */
 static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, struct wl_end *end, size_t n, int64_t now,
                                  struct upp_err *err)
 {
@@ -180,7 +181,7 @@ int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const s
                     struct upp_err *err)
 {
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end->time_ms);
-    int     r = entries_room(p, err);
+    int     r = alloc_entries(p, err);
     for (size_t at = 0; r >= 0 && at < n;) {
         size_t some = WB_MIN(n - at, (size_t)ROW_MESSAGES);
         for (size_t i = 0; i < some; i++)
@@ -194,8 +195,8 @@ int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const s
     return r;
 }
 
-/* Entries that are gathered until they fill a row. */
-struct gathering {
+/* Collects entries until they fill a row. */
+struct collecting {
     struct wa_put  *put;
     uint64_t        node;
     struct wl_end  *end;
@@ -204,14 +205,14 @@ struct gathering {
     int64_t         now;
 };
 
-static WEFT_SUSPENDS int end_row(struct gathering *g, struct upp_err *err)
+static WEFT_SUSPENDS int end_row(struct collecting *g, struct upp_err *err)
 {
     int r = g->n ? add_row(g->put, g->node, g->end, g->n, g->now, err) : 0;
     g->n  = 0;
     return r;
 }
 
-static WEFT_SUSPENDS int gather(struct gathering *g, const struct wm_entry *list, size_t n, struct upp_err *err)
+static WEFT_SUSPENDS int collect(struct collecting *g, const struct wm_entry *list, size_t n, struct upp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -224,23 +225,23 @@ static WEFT_SUSPENDS int gather(struct gathering *g, const struct wm_entry *list
 int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
                  const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    int64_t                   wall  = wb_wall_ms();
-    const struct upp_message *asked = NULL;
-    struct gathering          g     = {
+    int64_t                   wall   = wb_wall_ms();
+    const struct upp_message *caller = NULL;
+    struct collecting         g      = {
                      .put = p, .node = node, .end = end, .a = WB_ARENA(1u << 30), .now = WB_MAX(wall, end->time_ms)};
-    int r = entries_room(p, err);
+    int r = alloc_entries(p, err);
     if (r >= 0 && before)
-        r = gather(&g, before->events, before->n, err);
+        r = collect(&g, before->events, before->n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         struct wa_known k;
         if (!g.n)
             wb_arena_reset(&g.a);
-        r = wa_known_take(&g.a, &list[i], asked, &k, err);
+        r = wa_known_take(&g.a, &list[i], caller, &k, err);
         if (r >= 0)
-            r = gather(&g, &k.message, 1, err);
+            r = collect(&g, &k.message, 1, err);
         if (r >= 0)
-            r = gather(&g, k.events, k.n, err);
-        asked = list[i].role == UPP_ROLE_ASSISTANT ? &list[i] : asked;
+            r = collect(&g, k.events, k.n, err);
+        caller = list[i].role == UPP_ROLE_ASSISTANT ? &list[i] : caller;
     }
     if (r >= 0)
         r = end_row(&g, err);
@@ -268,7 +269,7 @@ int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *er
 
 /* ---- A document ------------------------------------------------------------------------------------------ */
 
-/* What the log has no other place for. */
+/* The ids and times of the document, which the log has no other field for. */
 static int origin_of(const struct wm_session *doc, const struct wm_tree_node *node, struct wb_arena *a,
                      struct upp_str *ret, struct upp_err *err)
 {
@@ -294,11 +295,11 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
 
 struct import {
     const struct wm_session  *doc;
-    const struct upp_message *closing; /* behind the current node; NULL: none */
+    const struct upp_message *closing; /* after the current node; NULL: none */
     struct wl_new_thread      made;
-    struct wl_node           *nodes;    /* by place in the document */
+    struct wl_node           *nodes;    /* by index in the document */
     struct wa_known          *before;   /* the events before the first message of each */
-    uint32_t                **starts;   /* find_starts; NULL: not looked for yet */
+    uint32_t                **starts;   /* see find_starts; NULL: not computed yet */
     struct upp_str            metadata; /* of the thread */
     struct wb_arena          *memory;
     struct upp_str            rest; /* WA_IMPORTED */
@@ -306,7 +307,7 @@ struct import {
     char                      name[WB_UUID_TEXT + 1];
 };
 
-/* Where each message of a node stands among its entries, and behind the last where they end. Looked for once a node. */
+/* The index of each message among the entries of its node, then the number of entries. Computed once per node. */
 static int find_starts(struct import *x, uint32_t node, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 30);
@@ -329,7 +330,7 @@ static int find_starts(struct import *x, uint32_t node, struct upp_err *err)
     return 0;
 }
 
-/* How many entries of its parent a branch sees. */
+/* The number of entries of its parent that a branch sees. */
 static int seen_length(struct import *x, const struct wm_tree_node *branch, uint32_t *ret, struct upp_err *err)
 {
     size_t n = WB_MIN((size_t)branch->branch, x->doc->tree.nodes[branch->parent].thread.n);
@@ -342,7 +343,7 @@ static int seen_length(struct import *x, const struct wm_tree_node *branch, uint
     return 0;
 }
 
-/* Nodes keep the order of the document: each is a millisecond older than the next. */
+/* Nodes retain the order of the document: each is created a millisecond after the previous one. */
 static int make_nodes(struct import *x, const struct wa_known *first, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &x->doc->tree;
@@ -381,7 +382,7 @@ static int make_nodes(struct import *x, const struct wa_known *first, struct upp
 }
 
 /* Its checkpoints (session_doc.h, WA_IMPORTED). */
-static int keep_checkpoints(struct import *x, struct upp_err *err)
+static int store_checkpoints(struct import *x, struct upp_err *err)
 {
     struct wm_session                     doc = *x->doc;
     WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(64u << 20);
@@ -414,7 +415,8 @@ static int keep_checkpoints(struct import *x, struct upp_err *err)
     return wb_arena_check(x->memory, err);
 }
 
-/* What is open stays so until somebody answers, or goes on without an answer. */
+/* Appends the repair that closes the calls at the end; they count as open until a run answers them or continues without
+ * answers. */
 static WEFT_SUSPENDS int put_closing(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *m,
                                      struct upp_err *err)
 {
@@ -469,8 +471,8 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     if (r >= 0)
         r = make_nodes(&x, &first, err);
     if (r >= 0)
-        r = keep_checkpoints(&x, err);
-    p.coming = &x.made.thread;
+        r = store_checkpoints(&x, err);
+    p.new_thread = &x.made.thread;
     if (r >= 0)
         r = put_all(&x, &p, err);
     if (r == -UPP_EBUSY && p.conflict < p.changes.n && p.changes.p[p.conflict].kind == WL_ADD_ALIAS)

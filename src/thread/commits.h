@@ -1,6 +1,6 @@
-/* thread/commits.h — many changes of the log, in as few commits as they fit in. */
-#ifndef WA_SESSION_PUT_H
-#define WA_SESSION_PUT_H
+/* thread/commits.h — writes many changes to the log in as few commits as possible. */
+#ifndef WA_THREAD_COMMITS_H
+#define WA_THREAD_COMMITS_H
 
 #include "thread/session_doc.h"
 #include "base/vec.h"
@@ -9,22 +9,22 @@
 struct wa_put {
     struct wl_store       *store;
     const struct wl_owner *owner;
-    struct wb_arena        memory; /* of what waits to be committed */
+    struct wb_arena        memory; /* of the pending changes */
     struct wb_buf          body;
-    struct wm_entry       *entries; /* of the row that is written */
+    struct wm_entry       *entries; /* of the row being written */
     size_t                 bytes;
-    bool                   whole;    /* what comes now goes in one commit: -UPP_ELIMIT */
-    size_t                 conflict; /* after -UPP_EBUSY: which change; else SIZE_MAX */
+    bool                   whole;    /* the next changes must fit in one commit: otherwise -UPP_ELIMIT */
+    size_t                 conflict; /* after -UPP_EBUSY: index of the change in conflict; otherwise SIZE_MAX */
     WB_VEC(struct wl_change) changes;
 
-    const struct wl_thread *coming; /* a new one, which the last commit brings; NULL: none */
+    const struct wl_thread *new_thread; /* a new thread, created by the last commit; NULL: none */
 
-    /* Into a thread that is there (log/staged.h); NULL: into none. */
+    /* An existing thread to write to (log/staged.h); NULL: none. */
     struct wl_thread *thread;
-    bool              moved; /* it is to be set, too */
-    const uint64_t   *half;  /* keys of the nodes that nobody sees before the last commit, parents first */
-    size_t            n_half;
-    bool              begun; /* there are several commits, and the first one is made */
+    bool              moved;  /* the last commit also writes the thread's row */
+    const uint64_t   *staged; /* keys of the nodes that stay invisible until the last commit, parents first */
+    size_t            n_staged;
+    bool              begun; /* several commits are needed, and the first was made */
 };
 
 void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o);
@@ -32,30 +32,29 @@ void wa_put_done(struct wa_put *p);
 
 int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err) UPP_MUST_CHECK;
 
-/* That many changes go into the commit that is being made, or into the next one. 1: into the next one; what was there
- * is committed. */
+/* Ensures room for so many changes. 1: they did not fit, so the pending ones were committed. */
 WEFT_SUSPENDS int wa_put_room(struct wa_put *p, size_t changes, size_t bytes, struct upp_err *err) UPP_MUST_CHECK;
-size_t            wa_put_rows(size_t messages); /* changes that so many messages take */
-enum { WA_PUT_CHANGES = WL_CHANGES - 8 };       /* in one commit, beside those that are the thread's */
+size_t            wa_put_rows(size_t messages); /* changes needed for so many messages */
+enum { WA_PUT_CHANGES = WL_CHANGES - 8 };       /* per commit, without those of the thread itself */
 
-/* Copied. */
+/* Copies *node. */
 WEFT_SUSPENDS int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err) UPP_MUST_CHECK;
 
-/* At the end of the node, which moves. */
+/* Appends a row to the node and advances *end. */
 WEFT_SUSPENDS int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wm_row *row,
                              struct upp_err *err) UPP_MUST_CHECK;
 
-/* As entries that no run says, at the end of the node, which moves. */
+/* Appends messages to the node, as imported entries (of no run), and advances *end. */
 WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                   size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same with what is known beside them (thread/session_known.h) as entries of its own; `before`: events before the
- * first message, may be NULL. */
+/* The same, and stores metadata.weft of the messages (thread/session_known.h) as entries and authors; `before`: events
+ * before the first message, may be NULL. */
 struct wa_known;
 WEFT_SUSPENDS int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
                                const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The last one. */
+/* Makes the last commit. */
 WEFT_SUSPENDS int wa_put_commit(struct wa_put *p, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -9,18 +9,18 @@
 #include "model/doc_sidecar.h"
 #include "model/id.h"
 
-/* What the rows say of a line of the path beside what it is. */
+/* What the rows know about a line of the path besides its entry. */
 struct note {
-    struct beside              *first, *last; /* what came with it; NULL: nothing */
-    const struct wm_reply_info *said;         /* by the model that said it; NULL: nobody knows */
+    struct sidecar_item        *first, *last; /* its sidecars; NULL: none */
+    const struct wm_reply_info *reply;        /* about the model's reply; NULL: unknown */
 };
 
-struct beside {
-    struct beside    *next;
-    struct wm_sidecar b;
+struct sidecar_item {
+    struct sidecar_item *next;
+    struct wm_sidecar    b;
 };
 
-/* An agent of the document by the name that the log has for it. */
+/* An agent of the document, by its name in the log. */
 struct known {
     struct known  *next;
     struct upp_str name;
@@ -33,14 +33,14 @@ struct making {
     const struct wa_thread_doc_opts *opts;
     struct wb_arena                 *a;
     struct wm_doc                   *doc;
-    struct wb_uuid                   run;  /* of the turn that is open; all zero: none */
-    const struct beside             *turn; /* that the next line of a document begins; NULL: none */
+    struct wb_uuid                   run;  /* of the open turn; all zero: none */
+    const struct sidecar_item       *turn; /* the turn that begins with the next imported line; NULL: none */
     struct note                     *notes;
     size_t                           n_notes;
-    struct beside                   *all, *all_last; /* what is about all of the thread */
+    struct sidecar_item             *all, *all_last; /* sidecars of the whole thread */
     struct known                    *known;
     const struct wl_line            *lines;
-    size_t                           shared; /* lines that the thread it was forked from has too */
+    size_t                           shared; /* number of lines that the parent thread has too */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
@@ -61,13 +61,14 @@ static bool is_imported(const struct wm_entry *e)
     return e->origin == WM_ORIGIN_IMPORT;
 }
 
-/* What was mended of a document is not in it. */
+/* Repairs of imported documents are not exported. */
 static bool is_in_document(const struct wm_entry *e)
 {
     return wm_is_visible(e) && !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
 }
 
-/* Is it the user's? What a run was asked is, and what a client added; a run itself speaks for its agent. */
+/* True for the user's messages: inputs of runs, and messages that a client added. What a run itself adds is its
+ * agent's. */
 static bool is_users(const struct wl_line *line)
 {
     return line->entry.kind == WM_ENTRY_MESSAGE && line->entry.message.role == UPP_ROLE_USER &&
@@ -87,7 +88,7 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
         return wb_arena_check(m->a, err);
     *known = (struct known){.next = m->known, .name = agent.name, .agent = wm_doc_agent_find(m->doc, agent.name)};
     int r  = 0;
-    if (known->agent == WM_NO_AGENT) { /* none of a document that was imported */
+    if (known->agent == WM_NO_AGENT) { /* not an agent of the imported document */
         if (m->opts && m->opts->agent)
             m->opts->agent(m->opts->arg, &agent);
         if (!agent.id.p)
@@ -99,7 +100,7 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
     return r;
 }
 
-/* Has its run ended? */
+/* Marks the last turn as partial if its run has not ended. */
 WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
 {
     struct wm_run run;
@@ -108,14 +109,14 @@ WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     int                 r    = wl_get_run(m->store, m->owner, m->run, m->a, &run, err);
     if (r == -UPP_ENOTFOUND)
-        return 0; /* it was swept away */
+        return 0; /* the run was swept */
     if (r < 0)
         return r;
     turn->partial = !wm_status_ended(run.status);
     return 0;
 }
 
-/* The turn that the line belongs to; another run or agent begins another. */
+/* Opens the turn of a line, unless the line continues the last one: a turn has one run and one agent. */
 WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line, uint32_t agent, struct upp_err *err)
 {
     struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
@@ -135,8 +136,8 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     return 0;
 }
 
-/* Who says it. Results are nobody's: they belong to the agent whose turn it is. */
-static int speaker(struct making *m, const struct wl_line *line, uint32_t *ret, struct upp_err *err)
+/* The author of a line. Results have none: they belong to the agent whose turn it is. */
+static int author_of(struct making *m, const struct wl_line *line, uint32_t *ret, struct upp_err *err)
 {
     const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
     *ret                           = WM_NO_AGENT;
@@ -161,7 +162,7 @@ static bool is_own(const struct wm_sidecar *b, const char *slot)
     return wb_str_eq(b->dialect, UPP_STR(WM_SIDECAR_OWN)) && wb_str_eq(b->slot, wb_cstr(slot));
 }
 
-static int hang(struct making *m, struct wm_residue **to, const struct wm_sidecar *b, struct upp_err *err)
+static int add_residue(struct making *m, struct wm_residue **to, const struct wm_sidecar *b, struct upp_err *err)
 {
     struct wm_residue *x = wb_new(m->a, struct wm_residue);
     if (!x)
@@ -173,33 +174,33 @@ static int hang(struct making *m, struct wm_residue **to, const struct wm_sideca
     return 0;
 }
 
-/* Its agents come first, in their order: others refer to their places. A thread that only shares the document's
- * entries is none that was made of it. */
+/* Agents are added first and in their order: sidecars refer to them by index. A thread that only shares the imported
+ * entries (a fork) does not get the document's id, times and parent. */
 static int add_document(struct making *m, const struct wl_thread *t, struct upp_err *err)
 {
     int r = 0;
-    for (const struct beside *x = m->all; r >= 0 && x; x = x->next) {
-        struct wm_doc  said = *m->doc;
+    for (const struct sidecar_item *x = m->all; r >= 0 && x; x = x->next) {
+        struct wm_doc  imported = *m->doc;
         struct wb_uuid made;
         if (!is_own(&x->b, "thread")) {
-            r = hang(m, &m->doc->residue, &x->b, err);
+            r = add_residue(m, &m->doc->residue, &x->b, err);
             continue;
         }
-        r              = wm_sidecar_thread_read(m->a, x->b.text, &said, &made, err);
-        m->doc->agents = said.agents;
+        r              = wm_sidecar_thread_read(m->a, x->b.text, &imported, &made, err);
+        m->doc->agents = imported.agents;
         if (r < 0 || !wb_uuid_eq(made, t->id))
             continue;
-        bool same         = m->opts && m->opts->dialect.n && wb_str_eq(m->opts->dialect, said.dialect);
-        m->doc->id        = said.id.n || same ? said.id : m->doc->id;
-        m->doc->created   = said.created.p || same ? said.created : m->doc->created;
-        m->doc->updated   = said.updated.p || same ? said.updated : m->doc->updated;
-        m->doc->parent    = said.parent;
-        m->doc->parent_at = said.parent_at;
+        bool same         = m->opts && m->opts->dialect.n && wb_str_eq(m->opts->dialect, imported.dialect);
+        m->doc->id        = imported.id.n || same ? imported.id : m->doc->id;
+        m->doc->created   = imported.created.p || same ? imported.created : m->doc->created;
+        m->doc->updated   = imported.updated.p || same ? imported.updated : m->doc->updated;
+        m->doc->parent    = imported.parent;
+        m->doc->parent_at = imported.parent_at;
     }
     return r;
 }
 
-/* The turn of a document goes on until another begins, or somebody else says something. */
+/* An imported turn continues until the next one begins, or until a run's line. */
 static int open_document_turn(struct making *m, struct upp_err *err)
 {
     if (!m->turn)
@@ -213,15 +214,15 @@ static int open_document_turn(struct making *m, struct upp_err *err)
     return r;
 }
 
-/* What its own members say, and what only its dialect has a place for. */
-static int add_beside(struct making *m, const struct note *note, struct wm_doc_entry *e, struct upp_err *err)
+/* Adds the entry's own sidecar and the residue of its dialect. */
+static int add_sidecars(struct making *m, const struct note *note, struct wm_doc_entry *e, struct upp_err *err)
 {
     int r = 0;
-    for (const struct beside *x = note->first; r >= 0 && x; x = x->next) {
+    for (const struct sidecar_item *x = note->first; r >= 0 && x; x = x->next) {
         if (is_own(&x->b, "entry"))
             r = wm_sidecar_entry_read(m->a, x->b.text, e, err);
         else if (!wm_is_turn(&x->b))
-            r = hang(m, &e->residue, &x->b, err);
+            r = add_residue(m, &e->residue, &x->b, err);
     }
     if (e->agent >= m->doc->agents.n)
         e->agent = WM_NO_AGENT;
@@ -238,7 +239,7 @@ static int add_imported(struct making *m, const struct wl_line *line, const stru
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     e->agent                 = turn->agent;
     turn->n++;
-    return add_beside(m, note, e, err);
+    return add_sidecars(m, note, e, err);
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
@@ -252,7 +253,7 @@ static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
     sum->reasoning += u->reasoning;
 }
 
-/* In a document events speak of agents by their ids. */
+/* Events of a document refer to agents by id. */
 static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct upp_err *err)
 {
     struct making *m     = arg;
@@ -262,31 +263,32 @@ static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct 
     return r;
 }
 
-/* What is known of an answer's model: of its message, of what was thought in it, and of its agent. */
-static int tell_said(struct making *m, const struct wm_reply_info *said, struct wm_doc_entry *e, struct upp_err *err)
+/* Adds the reply's model to the entry, to its reasoning parts and to its agent. */
+static int add_reply_info(struct making *m, const struct wm_reply_info *reply, struct wm_doc_entry *e,
+                          struct upp_err *err)
 {
     struct wm_doc_agent *agent = e->agent == WM_NO_AGENT ? NULL : &m->doc->agents.p[e->agent];
-    e->said                    = *said;
-    if (!said->provider.n)
+    e->said                    = *reply;
+    if (!reply->provider.n)
         return 0;
     e->said.response = e->e.message.id;
     if (agent && !agent->model.p) {
-        agent->model    = said->model;
-        agent->provider = said->provider;
+        agent->model    = reply->model;
+        agent->provider = reply->provider;
     }
     int r = 0;
     for (size_t i = 0; r >= 0 && i < e->e.message.n_parts; i++) {
         struct upp_part *p = &e->e.message.parts[i];
         if (p->kind == UPP_PART_REASONING && !p->metadata.n)
-            r = wa_thought_by(m->a, said->provider, &p->metadata, err);
+            r = wa_reasoning_metadata(m->a, reply->provider, &p->metadata, err);
     }
     return r;
 }
 
-WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *line, struct upp_err *err)
+WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
     uint32_t agent;
-    int      r = speaker(m, line, &agent, err);
+    int      r = author_of(m, line, &agent, err);
     if (r >= 0)
         r = open_turn(m, line, agent, err);
     struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
@@ -307,23 +309,23 @@ WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *l
     return r;
 }
 
-/* A message of an import that came without a document's turns (a session's) is like any other. */
+/* An imported message without turns (of a session document) is handled like any other. */
 WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, const struct note *note,
                                   struct upp_err *err)
 {
-    for (const struct beside *x = note->first; x; x = x->next)
+    for (const struct sidecar_item *x = note->first; x; x = x->next)
         if (wm_is_turn(&x->b))
             m->turn = x;
-    bool shown = is_in_document(&line->entry);
-    bool doc   = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
-    int  r     = !shown ? 0 : doc ? add_imported(m, line, note, err) : add_said_line(m, line, err);
-    if (r < 0 || !note->said || !m->doc->turns.n)
+    bool visible = is_in_document(&line->entry);
+    bool doc     = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
+    int  r       = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
+    if (r < 0 || !note->reply || !m->doc->turns.n)
         return r;
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    turn->has_usage |= note->said->has_usage; /* also of an answer that nobody is shown */
-    add_usage(&turn->usage, &note->said->usage);
-    turn->reasoning += note->said->reasoning;
-    return shown ? tell_said(m, note->said, &m->doc->entries.p[m->doc->entries.n - 1], err) : 0;
+    turn->has_usage |= note->reply->has_usage; /* also of a reply that is not in the document */
+    add_usage(&turn->usage, &note->reply->usage);
+    turn->reasoning += note->reply->reasoning;
+    return visible ? add_reply_info(m, note->reply, &m->doc->entries.p[m->doc->entries.n - 1], err) : 0;
 }
 
 WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, struct upp_err *err)
@@ -339,30 +341,30 @@ WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
 
-static int note_said(struct making *m, size_t line, const struct wm_event *ev, struct upp_err *err)
+static int note_reply(struct making *m, size_t line, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wm_reply_info *said = line < m->n_notes ? wb_new(m->a, struct wm_reply_info) : NULL;
-    if (!said)
+    struct wm_reply_info *reply = line < m->n_notes ? wb_new(m->a, struct wm_reply_info) : NULL;
+    if (!reply)
         return line < m->n_notes ? wb_arena_check(m->a, err) : 0;
-    *said               = (struct wm_reply_info){.model     = wb_arena_dup(m->a, ev->name),
-                                                 .provider  = wb_arena_dup(m->a, ev->call),
-                                                 .stop      = ev->stop,
-                                                 .has_usage = ev->usage.input || ev->usage.output,
-                                                 .usage     = ev->usage,
-                                                 .reasoning = ev->usage.reasoning};
-    m->notes[line].said = said;
+    *reply               = (struct wm_reply_info){.model     = wb_arena_dup(m->a, ev->name),
+                                                  .provider  = wb_arena_dup(m->a, ev->call),
+                                                  .stop      = ev->stop,
+                                                  .has_usage = ev->usage.input || ev->usage.output,
+                                                  .usage     = ev->usage,
+                                                  .reasoning = ev->usage.reasoning};
+    m->notes[line].reply = reply;
     return wb_arena_check(m->a, err);
 }
 
-static int note_beside(struct making *m, size_t line, const struct wm_sidecar *b, struct upp_err *err)
+static int note_sidecar(struct making *m, size_t line, const struct wm_sidecar *b, struct upp_err *err)
 {
     if (!b->thread && line + b->entry >= m->n_notes)
-        return 0; /* behind what the thread has of the node */
-    struct note   *note = b->thread ? NULL : &m->notes[line + b->entry];
-    struct beside *x    = wb_new(m->a, struct beside);
+        return 0; /* after the part of the node that the thread sees */
+    struct note         *note = b->thread ? NULL : &m->notes[line + b->entry];
+    struct sidecar_item *x    = wb_new(m->a, struct sidecar_item);
     if (!x)
         return wb_arena_check(m->a, err);
-    struct beside **first = note ? &note->first : &m->all, **last = note ? &note->last : &m->all_last;
+    struct sidecar_item **first = note ? &note->first : &m->all, **last = note ? &note->last : &m->all_last;
     x->b         = *b;
     x->b.dialect = wb_arena_dup(m->a, b->dialect);
     x->b.slot    = wb_arena_dup(m->a, b->slot);
@@ -390,9 +392,9 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
             r    = wm_row_read(&page, stored->format, stored->body, stored->tape, &row, err);
             for (size_t k = 0; r >= 0 && k < row.n_records; k++)
                 if (row.records[k].kind == WM_MESSAGE && row.records[k].part < row.n_entries)
-                    r = note_said(m, line + row.records[k].part, &row.records[k], err);
+                    r = note_reply(m, line + row.records[k].part, &row.records[k], err);
             for (size_t k = 0; r >= 0 && k < row.n_beside; k++)
-                r = note_beside(m, line, &row.beside[k], err);
+                r = note_sidecar(m, line, &row.beside[k], err);
         }
         if (r < 0)
             return r;
@@ -406,7 +408,7 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
 {
     struct wm_doc_turn *turn  = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
     struct wm_entry     entry = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
-    struct wm_id        place = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
+    struct wm_id        id    = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
     int                 r     = 0;
     if (turn && turn->partial)
         r = wa_results_waiting(m->store, m->owner, last->node, last->length, m->a, &entry.message, err);
@@ -417,14 +419,14 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
         return failed(err);
     e->e     = entry;
     e->agent = turn->agent;
-    e->id    = uuid_text(m->a, wm_id_uuid(place));
+    e->id    = uuid_text(m->a, wm_id_uuid(id));
     turn->n++;
     return 0;
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
-/* The thread that it was forked from, or whose it is, and how much of that it has. */
+/* The thread from which it was forked, or whose sub-thread it is, and how many lines they share. */
 WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t, const struct wl_path *path,
                                      struct upp_err *err)
 {
@@ -436,10 +438,10 @@ WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t
     m->doc->parent = uuid_text(m->a, t->parent);
     int r          = wl_get_thread(m->store, m->owner, t->parent, m->a, &parent, err);
     if (r >= 0 && !wb_uuid_eq(parent.tree, t->tree))
-        return 0; /* a tree of its own: it has nothing of it */
+        return 0; /* another tree: no lines are shared */
     if (r >= 0)
         r = wl_thread_path(m->store, m->owner, &parent, m->a, &theirs, err);
-    if (r == -UPP_ENOTFOUND) { /* it was deleted: what came before the newest branch was its */
+    if (r == -UPP_ENOTFOUND) { /* deleted: what precedes the newest branch was its */
         m->shared = path->n ? path->spans[path->n - 1].before : 0;
         return 0;
     }

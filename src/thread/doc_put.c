@@ -1,7 +1,7 @@
 /* thread/doc_put.c — see doc_put.h.
  *
- * Rows end where no object of the document goes on: so that what lies beside an entry lies in the row that has the
- * entry, and goes with it.
+ * A row ends only where no object of the document continues, so that an entry and its sidecars are in one row and are
+ * deleted together.
  */
 #include "thread/doc_put.h"
 
@@ -13,9 +13,9 @@
 #include "base/defs.h"
 #include "model/doc_sidecar.h"
 
-enum { ROW_ENTRIES = 256 /* or as many more as one object has */ };
+enum { ROW_ENTRIES = 256 /* more if one object has more */ };
 
-struct putting {
+struct importing {
     const struct wm_doc *doc;
     struct wl_new_thread made;
     struct wa_put        put;
@@ -23,84 +23,84 @@ struct putting {
     struct wa_open       open;
     struct wl_end        end;
     int64_t              now;
-    size_t               turn; /* the first that does not begin before the row */
+    size_t               turn; /* index of the turn of the next entry */
     WB_VEC(struct wm_entry) entries;
-    WB_VEC(struct wm_sidecar) beside;
+    WB_VEC(struct wm_sidecar) sidecars;
 };
 
-static void putting_done(struct putting *p)
+static void importing_done(struct importing *p)
 {
     wa_put_done(&p->put);
     wb_arena_done(&p->a);
     wb_vec_done(&p->entries);
-    wb_vec_done(&p->beside);
+    wb_vec_done(&p->sidecars);
 }
 
-/* ---- What lies beside ------------------------------------------------------------------------------------ */
+/* ---- Sidecars -------------------------------------------------------------------------------------------- */
 
-static int lay(struct putting *p, struct wm_sidecar b, struct upp_err *err)
+static int add_sidecar(struct importing *p, struct wm_sidecar b, struct upp_err *err)
 {
     if (b.text.n > WA_SIDECAR_MAX)
         return upp_fail(err, UPP_EINVALID, "what one object ('%.*s') says beyond the model is longer than %d bytes",
                         UPP_FMT(b.slot), WA_SIDECAR_MAX);
-    return wb_vec_push(&p->beside, b, SIZE_MAX) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for what came beside");
+    return wb_vec_push(&p->sidecars, b, SIZE_MAX) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for what came beside");
 }
 
-static int lay_residue(struct putting *p, const struct wm_residue *list, bool thread, uint32_t entry,
+static int add_residue(struct importing *p, const struct wm_residue *list, bool thread, uint32_t entry,
                        struct upp_err *err)
 {
     int r = 0;
     for (const struct wm_residue *x = list; r >= 0 && x; x = x->next)
-        r = lay(p,
-                (struct wm_sidecar){.entry   = entry,
-                                    .entries = x->entries,
-                                    .thread  = thread,
-                                    .dialect = x->dialect,
-                                    .slot    = x->slot,
-                                    .text    = x->json},
-                err);
+        r = add_sidecar(p,
+                        (struct wm_sidecar){.entry   = entry,
+                                            .entries = x->entries,
+                                            .thread  = thread,
+                                            .dialect = x->dialect,
+                                            .slot    = x->slot,
+                                            .text    = x->json},
+                        err);
     return r;
 }
 
-static int lay_own(struct putting *p, const char *slot, struct wm_sidecar b, const struct wb_buf *text,
+static int add_own(struct importing *p, const char *slot, struct wm_sidecar b, const struct wb_buf *text,
                    struct upp_err *err)
 {
     b.dialect = UPP_STR(WM_SIDECAR_OWN);
     b.slot    = wb_cstr(slot);
     b.text    = wb_arena_dup(&p->a, wb_buf_str(text));
     int r     = wb_arena_check(&p->a, err);
-    return r < 0 || !b.text.n ? r : lay(p, b, err);
+    return r < 0 || !b.text.n ? r : add_sidecar(p, b, err);
 }
 
-static int lay_thread(struct putting *p, struct upp_err *err)
+static int add_thread_sidecars(struct importing *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
     int                                   r    = wm_sidecar_thread(p->doc, p->made.thread.id, &text, err);
     if (r >= 0)
-        r = lay_own(p, "thread", (struct wm_sidecar){.thread = true}, &text, err);
-    return r < 0 ? r : lay_residue(p, p->doc->residue, true, 0, err);
+        r = add_own(p, "thread", (struct wm_sidecar){.thread = true}, &text, err);
+    return r < 0 ? r : add_residue(p, p->doc->residue, true, 0, err);
 }
 
-static int lay_turn(struct putting *p, const struct wm_doc_turn *t, uint32_t entry, struct upp_err *err)
+static int add_turn_sidecar(struct importing *p, const struct wm_doc_turn *t, uint32_t entry, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
     int                                   r    = wm_sidecar_turn(t, &text, err);
-    return r < 0 ? r : lay_own(p, "turn", (struct wm_sidecar){.entry = entry, .entries = t->n}, &text, err);
+    return r < 0 ? r : add_own(p, "turn", (struct wm_sidecar){.entry = entry, .entries = t->n}, &text, err);
 }
 
-static int lay_entry(struct putting *p, const struct wm_doc_entry *e, const struct wm_doc_turn *t, uint32_t entry,
-                     struct upp_err *err)
+static int add_entry_sidecars(struct importing *p, const struct wm_doc_entry *e, const struct wm_doc_turn *t,
+                              uint32_t entry, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_SIDECAR_MAX);
     int                                   r    = wm_sidecar_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
     if (r >= 0)
-        r = lay_own(p, "entry", (struct wm_sidecar){.entry = entry, .entries = 1}, &text, err);
-    return r < 0 ? r : lay_residue(p, e->residue, false, entry, err);
+        r = add_own(p, "entry", (struct wm_sidecar){.entry = entry, .entries = 1}, &text, err);
+    return r < 0 ? r : add_residue(p, e->residue, false, entry, err);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------------ */
 
-static int add_entry(struct putting *p, const struct wm_entry *e, struct upp_err *err)
+static int add_entry(struct importing *p, const struct wm_entry *e, struct upp_err *err)
 {
     struct wm_entry entry = *e;
     entry.origin          = WM_ORIGIN_IMPORT;
@@ -111,48 +111,48 @@ static int add_entry(struct putting *p, const struct wm_entry *e, struct upp_err
                : upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
 }
 
-/* Where something else follows a call before its results: these. */
-static int mend(struct putting *p, struct upp_err *err)
+/* Closes open calls before the next message. */
+static int close_calls(struct importing *p, struct upp_err *err)
 {
     struct wm_entry e = {.kind = WM_ENTRY_REPAIR, .audience = WM_AUDIENCE_ALL};
     int             r = wa_open_close(&p->a, &p->open, &e.message, err);
     return r > 0 ? add_entry(p, &e, err) : r;
 }
 
-WEFT_SUSPENDS static int end_row(struct putting *p, struct upp_err *err)
+WEFT_SUSPENDS static int end_row(struct importing *p, struct upp_err *err)
 {
     struct wm_row row = {.time_ms   = p->now,
                          .entries   = p->entries.p,
                          .n_entries = p->entries.n,
-                         .beside    = p->beside.p,
-                         .n_beside  = p->beside.n};
+                         .beside    = p->sidecars.p,
+                         .n_beside  = p->sidecars.n};
     int           r   = wa_put_row(&p->put, p->made.root.key, &p->end, &row, err);
-    p->entries.n = p->beside.n = 0;
+    p->entries.n = p->sidecars.n = 0;
     wb_arena_reset(&p->a);
     return r;
 }
 
-static int add_one(struct putting *p, uint32_t i, struct upp_err *err)
+static int add_one(struct importing *p, uint32_t i, struct upp_err *err)
 {
-    const struct wm_doc_entry *e    = &p->doc->entries.p[i];
-    const struct wm_doc_turn  *turn = p->turn < p->doc->turns.n ? &p->doc->turns.p[p->turn] : NULL;
-    bool                       says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
-    int                        r    = says && e->e.message.role != UPP_ROLE_TOOL ? mend(p, err) : 0;
-    uint32_t                   at   = (uint32_t)p->entries.n;
+    const struct wm_doc_entry *e          = &p->doc->entries.p[i];
+    const struct wm_doc_turn  *turn       = p->turn < p->doc->turns.n ? &p->doc->turns.p[p->turn] : NULL;
+    bool                       is_message = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
+    int                        r          = is_message && e->e.message.role != UPP_ROLE_TOOL ? close_calls(p, err) : 0;
+    uint32_t                   at         = (uint32_t)p->entries.n;
     if (r >= 0)
         r = add_entry(p, &e->e, err);
     if (r >= 0 && turn && turn->first == i)
-        r = lay_turn(p, turn, at, err);
+        r = add_turn_sidecar(p, turn, at, err);
     if (r >= 0)
-        r = lay_entry(p, e, turn, at, err);
-    if (says)
+        r = add_entry_sidecars(p, e, turn, at, err);
+    if (is_message)
         wa_open_follow(&p->open, &e->e.message);
     if (turn && i + 1 >= turn->first + turn->n)
         p->turn++;
     return r;
 }
 
-/* How far the objects go that begin at the entry or before. */
+/* The end of the objects that begin at entry i or before it. */
 static uint32_t reach_of(const struct wm_doc *d, uint32_t i, uint32_t before)
 {
     for (const struct wm_residue *x = d->entries.p[i].residue; x; x = x->next)
@@ -160,10 +160,10 @@ static uint32_t reach_of(const struct wm_doc *d, uint32_t i, uint32_t before)
     return before;
 }
 
-WEFT_SUSPENDS static int put_entries(struct putting *p, struct upp_err *err)
+WEFT_SUSPENDS static int put_entries(struct importing *p, struct upp_err *err)
 {
     uint32_t n = (uint32_t)p->doc->entries.n, reach = 0;
-    int      r = lay_thread(p, err);
+    int      r = add_thread_sidecars(p, err);
     for (uint32_t i = 0; r >= 0 && i < n; i++) {
         reach = reach_of(p->doc, i, reach);
         r     = add_one(p, i, err);
@@ -171,13 +171,13 @@ WEFT_SUSPENDS static int put_entries(struct putting *p, struct upp_err *err)
             r = end_row(p, err);
     }
     if (r >= 0)
-        r = mend(p, err);
-    return r >= 0 && (p->entries.n || p->beside.n) ? end_row(p, err) : r;
+        r = close_calls(p, err);
+    return r >= 0 && (p->entries.n || p->sidecars.n) ? end_row(p, err) : r;
 }
 
 /* ---- The thread ------------------------------------------------------------------------------------------ */
 
-WEFT_SUSPENDS static int put_all(struct putting *p, struct upp_err *err)
+WEFT_SUSPENDS static int put_all(struct importing *p, struct upp_err *err)
 {
     struct wl_thread *t = &p->made.thread;
     int               r = wa_put_node(&p->put, &p->made.root, err);
@@ -193,27 +193,27 @@ WEFT_SUSPENDS static int put_all(struct putting *p, struct upp_err *err)
 int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy, struct wb_arena *a,
                struct wl_thread *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(16u << 20);
-    WB_CLEANUP(putting_done) struct putting   p      = {.doc = doc, .now = wb_wall_ms(), .a = WB_ARENA(1u << 30)};
+    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(16u << 20);
+    WB_CLEANUP(importing_done) struct importing p      = {.doc = doc, .now = wb_wall_ms(), .a = WB_ARENA(1u << 30)};
     wa_put_init(&p.put, s, o);
     bool named = doc->id.n > 0;
     int  taken = named ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
     if (taken > 0 && !copy)
-        return wa_taken(doc->id, err);
+        return wa_fail_taken(doc->id, err);
     if (taken < 0)
         return taken;
-    int r        = wl_thread_make(o,
-                                  UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata,
-                                           .alias = named && !taken ? doc->id : (struct upp_str){0}),
-                                  &p.made, err);
-    p.put.coming = &p.made.thread;
+    int r            = wl_thread_make(o,
+                                      UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata,
+                                               .alias = named && !taken ? doc->id : (struct upp_str){0}),
+                                      &p.made, err);
+    p.put.new_thread = &p.made.thread;
     wb_crashpoint("import.before");
     if (r >= 0)
         r = put_all(&p, err);
     if (r >= 0)
         wb_crashpoint("import.after");
-    if (r == -UPP_EBUSY && named && !copy && wa_is_taken(s, o, doc->id, &memory, NULL) > 0) /* just now */
-        return wa_taken(doc->id, err);
+    if (r == -UPP_EBUSY && named && !copy && wa_is_taken(s, o, doc->id, &memory, NULL) > 0) /* taken in the meantime */
+        return wa_fail_taken(doc->id, err);
     if (r < 0)
         return r;
     *ret          = p.made.thread;

@@ -1,9 +1,9 @@
-/* thread/doc_put.h — a document of any dialect as a thread of the log.
+/* thread/doc_put.h — imports a document of any dialect as a thread of the log.
  *
- * What comes from outside is a conversation and nothing more (import.h). Calls without a result get one that
- * says so, in repairs that are written into no document. What the document's dialect said beyond the model, and what
- * the log has no place for, lies beside the entries: it follows forks, comes back when the thread is written as a
- * document (doc.h), and goes with the entries it is about.
+ * An imported document is a conversation and nothing more (import.h). Calls without a result get one in repair entries,
+ * which no document shows. Residue of the document's dialect, and everything else that the log has no field for, is
+ * stored as sidecars of the entries: forks share it, exports (doc.h) write it again, and it is deleted with its
+ * entries.
  */
 #ifndef WA_DOC_PUT_H
 #define WA_DOC_PUT_H
@@ -12,11 +12,12 @@
 #include "model/doc.h"
 
 enum {
-    WA_SIDECAR_MAX = 1 << 20, /* bytes of what one object said beyond the model */
+    WA_SIDECAR_MAX = 1 << 20, /* bytes of residue of one object */
 };
 
-/* The entries are divided into turns. An alias leads from the document's id to the thread: -UPP_EBUSY where that is
- * taken, by its own name or as an alias; with `copy` it is put beside that one, and the id goes on leading there. */
+/* The entries are divided into turns. The document's id becomes an alias of the thread: -UPP_EBUSY if it is taken, as a
+ * thread's own id or as an alias; with `copy` the document is imported all the same, and the id still leads to the
+ * other thread. */
 WEFT_SUSPENDS int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy,
                              struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -10,8 +10,7 @@
 
 enum { EVENT_BYTES = 64 << 20 };
 
-/* One event on its way. */
-struct telling {
+struct rendering {
     const struct wa_event_doc *of;
     struct wb_arena           *a;
     struct wj_writer           w;
@@ -23,8 +22,8 @@ static bool is(struct upp_str text, const char *word)
     return wb_str_eq(text, wb_cstr(word));
 }
 
-/* The agent by its id; what is no text stays as it is. */
-static void put_agent(struct telling *t, yyjson_val *v)
+/* Writes the agent's id; a value that is not a string is written as it is. */
+static void put_agent(struct rendering *t, yyjson_val *v)
 {
     struct upp_str id;
     if (!yyjson_is_str(v)) {
@@ -38,8 +37,8 @@ static void put_agent(struct telling *t, yyjson_val *v)
         wj_write_str(&t->w, id);
 }
 
-/* The line that {"entry": ID} names; NULL: none, or none of this path. */
-static const struct wl_line *line_of(const struct telling *t, yyjson_val *v)
+/* The line that {"entry": ID} refers to; NULL: none on this path. */
+static const struct wl_line *line_of(const struct rendering *t, yyjson_val *v)
 {
     struct wb_uuid u;
     struct wm_id   id;
@@ -52,7 +51,7 @@ static const struct wl_line *line_of(const struct telling *t, yyjson_val *v)
     return NULL;
 }
 
-static void put_member(struct telling *t, struct upp_str name, yyjson_val *v)
+static void put_member(struct rendering *t, struct upp_str name, yyjson_val *v)
 {
     bool                  text  = t->enriched && (is(name, "original") || is(name, "enriched"));
     bool                  agent = t->handoff && (is(name, "from") || is(name, "to"));
@@ -63,12 +62,12 @@ static void put_member(struct telling *t, struct upp_str name, yyjson_val *v)
     else if (!line)
         wj_write_value(&t->w, v);
     else {
-        struct upp_str said = wm_message_text(t->a, &line->entry.message);
-        wj_write_str(&t->w, said.p ? said : UPP_STR(""));
+        struct upp_str content = wm_message_text(t->a, &line->entry.message);
+        wj_write_str(&t->w, content.p ? content : UPP_STR(""));
     }
 }
 
-static void put_data(struct telling *t, yyjson_val *v)
+static void put_data(struct rendering *t, yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
     yyjson_val     *name;
@@ -82,7 +81,7 @@ static void put_data(struct telling *t, yyjson_val *v)
     wj_write_close(&t->w, '}');
 }
 
-static void put_targets(struct telling *t, yyjson_val *v)
+static void put_targets(struct rendering *t, yyjson_val *v)
 {
     yyjson_val *one;
     size_t      i, n;
@@ -98,7 +97,7 @@ static void put_targets(struct telling *t, yyjson_val *v)
     wj_write_close(&t->w, ']');
 }
 
-static void put_event(struct telling *t, yyjson_val *v)
+static void put_event(struct rendering *t, yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
     yyjson_val     *name;
@@ -122,7 +121,7 @@ static void put_event(struct telling *t, yyjson_val *v)
 int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_str *data, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
-    struct telling                        t = {.of = of, .a = a};
+    struct rendering                      t = {.of = of, .a = a};
     yyjson_val                           *v = NULL;
     if (!data->n)
         return 0;
@@ -139,7 +138,7 @@ int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_s
     return wj_writer_text(&t.w, a, data);
 }
 
-int wa_thought_by(struct wb_arena *a, struct upp_str provider, struct upp_str *ret, struct upp_err *err)
+int wa_reasoning_metadata(struct wb_arena *a, struct upp_str provider, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
     struct wj_writer                      w;

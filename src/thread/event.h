@@ -1,7 +1,7 @@
-/* thread/event.h — a system event of the log as a document has it: whole, and with agents by their ids.
+/* thread/event.h — a system event of the log as a document has it: self-contained, and with agents by id.
  *
- * The log stores no text twice: prompt.enriched names the entries of both texts, and here they stand in it. An event
- * speaks of agents by the names of the configuration; a document by the ids of its list.
+ * The log stores no text twice: a prompt.enriched event refers to the entries with the two texts, and a document gets
+ * the texts themselves. The log names agents as the configuration does; a document uses the ids of its agent list.
  */
 #ifndef WA_THREAD_EVENT_H
 #define WA_THREAD_EVENT_H
@@ -15,11 +15,12 @@ struct wa_event_doc {
     void *arg;
 };
 
-/* {"type","data","source","targets"}: *data becomes the document's, in the arena. */
+/* Replaces *data, an object {"type","data","source","targets"}, with its form for documents, in the arena. */
 int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_str *data,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Metadata of a part that says whose thought it is, as ThreadProtocol and Pydantic AI want it said. */
-int wa_thought_by(struct wb_arena *a, struct upp_str provider, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* Metadata of a reasoning part that names its provider, as ThreadProtocol and Pydantic AI expect it. */
+int wa_reasoning_metadata(struct wb_arena *a, struct upp_str provider, struct upp_str *ret,
+                          struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/crash.h"
 #include "base/defs.h"
 
-/* What is too much for us is the document's fault: to be changed, not to be tried again. */
+/* A document that exceeds a limit is invalid: change it, do not retry. */
 static int read_document(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
 {
     int r = wm_session_read(a, json, ret, err);
@@ -24,7 +24,7 @@ int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id,
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
-int wa_taken(struct upp_str id, struct upp_err *err)
+int wa_fail_taken(struct upp_str id, struct upp_err *err)
 {
     return upp_fail(err, UPP_EBUSY, "there is a thread '%.*s' already: it can be imported beside that as a copy",
                     UPP_FMT(id));
@@ -41,7 +41,7 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     if (r >= 0)
         r = copy ? 0 : wa_is_taken(s, o, doc.id, &memory, err);
     if (r > 0)
-        return wa_taken(doc.id, err);
+        return wa_fail_taken(doc.id, err);
     if (r < 0)
         return r;
     r = wa_mend_session(&memory, &doc, &closing, err);
@@ -51,11 +51,11 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     r = wa_session_put(s, o, &doc, r > 0 ? &closing : NULL, copy, &memory, &t, err);
     if (r >= 0)
         wb_crashpoint("import.after");
-    if (r == -UPP_EBUSY && !copy && wa_is_taken(s, o, doc.id, &memory, NULL) > 0) /* just now */
-        return wa_taken(doc.id, err);
+    if (r == -UPP_EBUSY && !copy && wa_is_taken(s, o, doc.id, &memory, NULL) > 0) /* taken in the meantime */
+        return wa_fail_taken(doc.id, err);
     if (r < 0)
         return r;
-    t.title    = wb_arena_dup(a, t.title); /* they lay in the document */
+    t.title    = wb_arena_dup(a, t.title); /* they point into the document */
     t.metadata = wb_arena_dup(a, t.metadata);
     t.owner    = *o;
     *ret       = t;

@@ -17,7 +17,7 @@ struct looking {
     const struct wl_owner  *owner;
     const struct wl_thread *thread;
     struct wb_arena        *to;
-    struct wb_arena         scratch; /* of the node that is read */
+    struct wb_arena         scratch; /* of the node being read */
     struct wa_doc_node     *nodes;
     struct wa_look         *look;
     WB_VEC(struct wa_look_checkpoint) checkpoints;
@@ -31,7 +31,7 @@ static void looking_done(struct looking *x)
     wb_vec_done(&x->threads);
 }
 
-/* ---- What stands beside the nodes ------------------------------------------------------------------------ */
+/* ---- Threads and checkpoints ------------------------------------------------------------------------------ */
 
 static int by_head(const void *a, const void *b)
 {
@@ -39,7 +39,7 @@ static int by_head(const void *a, const void *b)
     return x->head != y->head ? (x->head < y->head ? -1 : 1) : wb_uuid_cmp(x->id, y->id);
 }
 
-/* Threads of others are nobody's business. Those of child runs have trees of their own: a sub thread is a query's. */
+/* Only threads of the same owner. Child runs have trees of their own: a sub-thread in this tree is a query's. */
 WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
 {
     struct wl_store  *s     = x->store;
@@ -77,7 +77,7 @@ static int add_checkpoint(struct looking *x, struct wa_look_checkpoint cp, struc
 
 /* ---- One node ---------------------------------------------------------------------------------------------- */
 
-static void begin_words(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
+static void copy_beginning(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
 {
     if (!from->n_messages)
         return;
@@ -86,8 +86,8 @@ static void begin_words(struct looking *x, const struct wa_doc_node *from, struc
     to->words           = wb_arena_dup(x->to, wb_str(text.p, wb_utf8_cut(text, WA_LOOK_WORDS)));
 }
 
-/* Its id in the document of which it was made. */
-static void find_foreign(struct looking *x, struct wa_look_node *n)
+/* Its id in the imported document. */
+static void find_imported_id(struct looking *x, struct wa_look_node *n)
 {
     yyjson_val *v, *id;
     if (n->node.origin.p && wj_read(&x->scratch, n->node.origin, NULL, &v, NULL) >= 0 &&
@@ -95,8 +95,8 @@ static void find_foreign(struct looking *x, struct wa_look_node *n)
         n->foreign = wb_arena_dup(x->to, wj_text(id));
 }
 
-/* Who stands here. */
-static void place_threads(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
+/* The threads that end in this node. */
+static void assign_threads(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
 {
     size_t low = 0, high = x->threads.n;
     while (low < high) {
@@ -171,9 +171,9 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
     if (r < 0)
         return r;
     to->messages = (uint32_t)from->n_messages;
-    begin_words(x, from, to);
-    find_foreign(x, to);
-    place_threads(x, from, to);
+    copy_beginning(x, from, to);
+    find_imported_id(x, to);
+    assign_threads(x, from, to);
     r = to->aside ? 0 : read_rows(x, at, err);
     if (r < 0)
         return r;
@@ -183,34 +183,34 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
     }
     if (at == x->look->current)
         x->look->messages = (uint32_t)wa_messages_before(from, wl_thread_length(x->thread, from->length));
-    from->messages = NULL; /* they lie in scratch */
+    from->messages = NULL; /* they point into scratch */
     from->entry_of = NULL;
     from->thoughts = NULL;
     wb_arena_reset(&x->scratch);
     return wb_arena_check(x->to, err);
 }
 
-/* ---- Checkpoints that came with a document ------------------------------------------------------------------ */
+/* ---- Imported checkpoints ---------------------------------------------------------------------------------- */
 
-/* Nodes of the document by their places here: both are nearly in the same order. UINT32_MAX: it is gone. */
-static int find_places(const struct looking *x, const struct wm_tree_doc *tree, struct wb_arena *a, uint32_t **ret,
-                       struct upp_err *err)
+/* The indices of the document's nodes here: both are in nearly the same order. UINT32_MAX: the node was deleted. */
+static int map_nodes(const struct looking *x, const struct wm_tree_doc *tree, struct wb_arena *a, uint32_t **ret,
+                     struct upp_err *err)
 {
     const struct wa_look *l     = x->look;
-    uint32_t             *place = wb_new_n(a, uint32_t, tree->n);
-    if (!place)
+    uint32_t             *index = wb_new_n(a, uint32_t, tree->n);
+    if (!index)
         return wb_arena_check(a, err);
     for (size_t i = 0, next = 0; i < tree->n; i++) {
         size_t tried = 0;
         for (; tried < l->n && !wb_str_eq(l->nodes[next].foreign, tree->nodes[i].id); tried++)
             next = next + 1 < l->n ? next + 1 : 0;
-        place[i] = tried < l->n ? (uint32_t)next : UINT32_MAX;
+        index[i] = tried < l->n ? (uint32_t)next : UINT32_MAX;
     }
-    *ret = place;
+    *ret = index;
     return 0;
 }
 
-/* How many messages of its node came before its run; the numbers of all stand in a line. */
+/* Takes the next number from the line (uap.threadLength of each checkpoint): messages of its node before its run. */
 static uint32_t take_length(struct upp_str *line, uint32_t most)
 {
     struct upp_str word;
@@ -224,26 +224,26 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
     char                                      name[WB_UUID_TEXT + 1];
     struct upp_str                            json, lengths;
     struct wm_session                         doc;
-    uint32_t                                 *place = NULL;
+    uint32_t                                 *index = NULL;
     int r = wl_get_value(x->store, x->owner, UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     (void)wb_str_split(&json, '\n', &lengths);
     r = wm_session_read(&a, json, &doc, err);
     if (r >= 0)
-        r = find_places(x, &doc.tree, &a, &place, err);
+        r = map_nodes(x, &doc.tree, &a, &index, err);
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
         const struct wm_checkpoint *cp = &doc.checkpoints[i];
         struct wb_time              time;
-        if (place[cp->node] == UINT32_MAX)
+        if (index[cp->node] == UINT32_MAX)
             continue;
-        uint32_t before = take_length(&lengths, x->look->nodes[place[cp->node]].messages);
+        uint32_t before = take_length(&lengths, x->look->nodes[index[cp->node]].messages);
         r               = add_checkpoint(x,
                                          (struct wa_look_checkpoint){
                                              .id       = wb_arena_dup(x->to, cp->id),
                                              .time_ms  = wb_time_parse(cp->time, &time, NULL) < 0 ? 0 : wb_time_ms(&time),
                                              .step     = cp->step,
-                                             .node     = place[cp->node],
+                                             .node     = index[cp->node],
                                              .messages = before + (uint32_t)cp->n_messages,
                                              .imported = true,
                            },
@@ -260,11 +260,11 @@ static int by_order(const void *a, const void *b)
         return x->imported ? -1 : 1;
     if (x->time_ms != y->time_ms && !x->imported)
         return x->time_ms < y->time_ms ? -1 : 1;
-    return x < y ? -1 : x > y; /* as they were read */
+    return x < y ? -1 : x > y; /* in reading order */
 }
 
-/* Each node gets its own, and all are put in order. */
-static int deal_checkpoints(struct looking *x, struct upp_err *err)
+/* Distributes the checkpoints to their nodes, and sorts the list of all. */
+static int assign_checkpoints(struct looking *x, struct upp_err *err)
 {
     struct wa_look *l              = x->look;
     l->n_checkpoints               = x->checkpoints.n;
@@ -289,10 +289,10 @@ static int deal_checkpoints(struct looking *x, struct upp_err *err)
     return 0;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------------------- */
+/* ---- The whole tree ------------------------------------------------------------------------------------------ */
 
-/* What each node is and where it stands. */
-static int lay_out(struct looking *x, struct upp_err *err)
+/* Fills in the nodes, their parents and their children. */
+static int link_nodes(struct looking *x, struct upp_err *err)
 {
     struct wa_look *l = x->look;
     l->nodes          = wb_new_n(x->to, struct wa_look_node, l->n);
@@ -329,7 +329,7 @@ int wa_thread_look(struct wl_store *s, const struct wl_owner *o, const struct wl
     struct looking x = {.store = s, .owner = o, .thread = t, .to = a, .scratch = WB_ARENA(1u << 30), .look = &l};
     int            r = wa_tree_nodes(s, o, t->tree, a, &x.nodes, &l.n, err);
     if (r >= 0)
-        r = lay_out(&x, err);
+        r = link_nodes(&x, err);
     if (r >= 0)
         r = list_threads(&x, err);
     for (size_t i = 0; r >= 0 && i < l.n; i++)
@@ -337,7 +337,7 @@ int wa_thread_look(struct wl_store *s, const struct wl_owner *o, const struct wl
     if (r >= 0)
         r = read_imported(&x, err);
     if (r >= 0)
-        r = deal_checkpoints(&x, err);
+        r = assign_checkpoints(&x, err);
     if (r >= 0)
         r = wb_arena_check(a, err);
     if (r >= 0)

@@ -1,8 +1,7 @@
-/* thread/look.h — the tree of a thread at a glance: its nodes, how they begin, how much they hold, the
- * checkpoints in them, and the threads that stand there.
+/* thread/look.h — a summary of a thread's tree: its nodes, how they begin, their sizes, their checkpoints, and the
+ * threads that end in them.
  *
- * Works on a store alone, as session_doc.h does; what it takes does not grow with what was said, but for the longest
- * node.
+ * Works on a store alone, like session_doc.h. Memory does not grow with the conversation, except with its longest node.
  */
 #ifndef WA_THREAD_LOOK_H
 #define WA_THREAD_LOOK_H
@@ -10,53 +9,52 @@
 #include "thread/session_doc.h"
 
 enum {
-    WA_LOOK_WORDS   = 120,     /* bytes of the words with which a node begins, at most */
-    WA_LOOK_THREADS = 1 << 16, /* of one tree: no more are looked for */
+    WA_LOOK_WORDS   = 120,     /* bytes of the text with which a node begins */
+    WA_LOOK_THREADS = 1 << 16, /* in one tree; further ones are ignored */
 };
 
 struct wa_look_checkpoint {
-    struct upp_str id; /* UUID; of an imported one what its document says */
+    struct upp_str id; /* UUID; of an imported checkpoint the document's id */
     int64_t        time_ms;
     uint32_t       step;
-    uint32_t       node;     /* its place in the list of nodes */
-    uint32_t       messages; /* of its node, up to there */
+    uint32_t       node;     /* index in the list of nodes */
+    uint32_t       messages; /* of its node, before the checkpoint */
     bool           imported; /* it came with a document */
 };
 
-/* A thread of the same owner whose head is this node. */
 struct wa_look_thread {
     struct wb_uuid id;
     uint64_t       head;
     uint32_t       at;       /* wl_thread.at */
-    uint32_t       messages; /* of the node that it has */
-    bool           below;    /* a sub thread */
+    uint32_t       messages; /* of the node that the thread sees */
+    bool           below;    /* a sub-thread */
 };
 
 struct wa_look_node {
     struct wl_node             node;
-    uint32_t                   parent;   /* its place in the list; UINT32_MAX: the root */
+    uint32_t                   parent;   /* index in the list; UINT32_MAX: this is the root */
     uint32_t                   branch;   /* messages of its parent that it sees */
-    uint32_t                   messages; /* of its own */
-    uint8_t                    role;     /* of the first one; 0: there is none */
-    struct upp_str             words;    /* with which that begins */
-    struct upp_str             foreign;  /* its id in the document with which it came; no text: it came with none */
-    uint32_t                  *children; /* places, in the order in which they were made */
+    uint32_t                   messages; /* its own messages */
+    uint8_t                    role;     /* of the first message; 0: there is none */
+    struct upp_str             words;    /* the beginning of that message */
+    struct upp_str             foreign;  /* its id in the imported document; empty: not imported */
+    uint32_t                  *children; /* indices, in order of creation */
     size_t                     n_children;
-    struct wa_look_checkpoint *checkpoints; /* in the order in which they were made */
+    struct wa_look_checkpoint *checkpoints; /* in order of creation */
     size_t                     n_checkpoints;
-    struct wa_look_thread     *threads; /* the thread itself among them */
+    struct wa_look_thread     *threads; /* that end in this node, with the thread itself */
     size_t                     n_threads;
-    bool                       aside; /* a query beside the conversation: its steps are no checkpoints of that */
+    bool                       aside; /* a query's node: its steps are not checkpoints of the conversation */
 };
 
 struct wa_look {
-    struct wa_look_node *nodes; /* in the order in which they were made: parents before their children */
+    struct wa_look_node *nodes; /* in order of creation: parents before their children */
     size_t               n;
     uint32_t             root, current;
-    uint32_t             messages; /* of the current node that the thread has */
-    bool                 put_back; /* that is where a restore has put it, or a fork: what comes next branches there */
+    uint32_t             messages; /* of the current node that the thread sees */
+    bool                 put_back; /* after a restore or a fork: the next message branches off there */
 
-    struct wa_look_checkpoint **checkpoints; /* of all nodes, in the order in which they were made */
+    struct wa_look_checkpoint **checkpoints; /* of all nodes, in order of creation */
     size_t                      n_checkpoints;
 };
 

@@ -6,7 +6,7 @@
 
 #define UNKNOWN "\"outcome unknown: this conversation was cut off, or taken over, before there was a result\""
 
-/* ---- What is open ------------------------------------------------------------------------------------------- */
+/* ---- Open calls ------------------------------------------------------------------------------------------------ */
 
 static bool has_result(const struct upp_message *m, struct upp_str call)
 {
@@ -80,9 +80,9 @@ void wa_open_follow(struct wa_open *o, const struct upp_message *m)
     *o = (struct wa_open){.of = m->role == UPP_ROLE_ASSISTANT ? m : NULL};
 }
 
-/* ---- Mending --------------------------------------------------------------------------------------------------- */
+/* ---- Repairing ------------------------------------------------------------------------------------------------- */
 
-/* The results that are missing, behind `n` others. */
+/* Sets to->parts to `others` and the missing results. */
 static int add_results(struct wb_arena *a, const struct wa_open *o, const struct upp_part *others, size_t n,
                        struct upp_message *to, struct upp_err *err)
 {
@@ -120,7 +120,7 @@ int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret
     return r < 0 ? r : 1;
 }
 
-/* Beside those that are there, where there are some; else in a message of their own. */
+/* Adds the missing results to the last message if it has results, otherwise as a new message. */
 static int close_open(struct wb_arena *a, struct wa_open *o, struct wa_mended *to, struct upp_err *err)
 {
     struct upp_message *last = to->n ? &to->list[to->n - 1] : NULL;
@@ -135,8 +135,8 @@ static int close_open(struct wb_arena *a, struct wa_open *o, struct wa_mended *t
     return r < 0 ? r : 0;
 }
 
-/* Is something missing? `open` is then as it is behind the last message. */
-static bool is_whole(const struct upp_message *list, size_t n, struct wa_open *open, bool close)
+/* True: no result is missing, and `open` is the state after the last message. */
+static bool is_complete(const struct upp_message *list, size_t n, struct wa_open *open, bool close)
 {
     for (size_t i = 0; i < n; i++) {
         if (list[i].role != UPP_ROLE_TOOL && count_open(open))
@@ -151,7 +151,7 @@ int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct 
 {
     struct wa_open before = *open;
     *ret                  = (struct wa_mended){.list = list, .n = n};
-    if (is_whole(list, n, open, close))
+    if (is_complete(list, n, open, close))
         return 0;
     *open = before;
     *ret  = (struct wa_mended){.list = wb_new_n(a, struct upp_message, 2 * n + 1), .map = wb_new_n(a, uint32_t, n + 1)};
@@ -176,9 +176,9 @@ int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct 
 struct mending {
     struct wb_arena     *a;
     struct wm_session   *doc;
-    struct wm_tree_node *nodes; /* as they were */
+    struct wm_tree_node *nodes; /* before the repair */
     struct wa_mended    *mended;
-    struct wa_open       end; /* what is open behind the current one */
+    struct wa_open       end; /* open calls after the current node */
 };
 
 static size_t branch_of(const struct mending *x, const struct wm_tree_node *n)
@@ -186,7 +186,7 @@ static size_t branch_of(const struct mending *x, const struct wm_tree_node *n)
     return WB_MIN((size_t)n->branch, x->nodes[n->parent].thread.n);
 }
 
-/* What is open where a node begins: looked for backwards in those above it. */
+/* The calls that are open where a node begins: searches its ancestors backwards. */
 static void open_before(const struct mending *x, uint32_t node, struct wa_open *ret)
 {
     const struct upp_message *tools[WB_LEN(ret->results)];
@@ -209,8 +209,8 @@ static void open_before(const struct mending *x, uint32_t node, struct wa_open *
     }
 }
 
-/* How many messages of a node there are now where there were so many. */
-static uint32_t now(const struct mending *x, uint32_t node, size_t n)
+/* The number of messages now that corresponds to the first `n` before the repair. */
+static uint32_t new_count(const struct mending *x, uint32_t node, size_t n)
 {
     n = WB_MIN(n, x->nodes[node].thread.n);
     return x->mended[node].map ? x->mended[node].map[n] : (uint32_t)n;
@@ -245,23 +245,23 @@ int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_messa
         r = mend_node(&x, i, err);
     for (uint32_t i = 0; r >= 0 && i < t->n; i++)
         if (x.nodes[i].parent != UINT32_MAX)
-            t->nodes[i].branch = now(&x, x.nodes[i].parent, x.nodes[i].branch);
-    /* One that says nothing stands at the end of its node, as that is now. */
+            t->nodes[i].branch = new_count(&x, x.nodes[i].parent, x.nodes[i].branch);
+    /* A checkpoint without a length is at the end of its node, as that is now. */
     for (size_t i = 0; r >= 0 && i < doc->n_checkpoints; i++)
-        doc->checkpoints[i].length = now(&x, doc->checkpoints[i].node, doc->checkpoints[i].length);
+        doc->checkpoints[i].length = new_count(&x, doc->checkpoints[i].node, doc->checkpoints[i].length);
     return r < 0 ? r : wa_open_close(a, &x.end, closing, err);
 }
 
 /* ---- The log ------------------------------------------------------------------------------------------------------
  */
 
-static bool is_said(const struct wm_entry *e)
+static bool is_visible_message(const struct wm_entry *e)
 {
     return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
            !wm_is_hidden(e);
 }
 
-enum { TAIL = 32 /* entries that are looked at: the results of a call stand right behind it */ };
+enum { TAIL = 32 /* entries that are searched: results come right after their call */ };
 
 int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length, struct wb_arena *a,
                struct wa_open *ret, struct upp_err *err)
@@ -274,7 +274,7 @@ int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
-        if (is_said(&lines[i].entry))
+        if (is_visible_message(&lines[i].entry))
             wa_open_follow(ret, &lines[i].entry.message);
     if (r >= 0 && !count_open(ret))
         *ret = (struct wa_open){0};
@@ -298,13 +298,13 @@ int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct 
         t->at || wm_is_hidden(&last->entry))
         return 0;
     for (size_t i = 0; i + 1 < n; i++)
-        if (is_said(&lines[i].entry))
+        if (is_visible_message(&lines[i].entry))
             wa_open_follow(ret, &lines[i].entry.message);
     *at = last->index + 1;
     return count_open(ret) > 0;
 }
 
-/* The results among the records of one row. */
+/* Appends the results among the records of one row. */
 static int take_results(struct wb_arena *a, const struct wm_row *row, struct upp_message *to, struct upp_err *err)
 {
     struct upp_part *parts = wb_new_n(a, struct upp_part, to->n_parts + row->n_records);

@@ -1,4 +1,4 @@
-/* thread/position.c — see place.h. */
+/* thread/position.c — see position.h. */
 #include "thread/position.h"
 
 #include "thread/mend.h"
@@ -7,7 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 
-enum { TRIES = 16, PAGE = 1024, BEHIND = 32 /* entries behind a message in which its results are looked for */ };
+enum { TRIES = 16, PAGE = 1024, RESULTS_WITHIN = 32 /* entries after a message that are searched for its results */ };
 
 /* ---- Checkpoints ------------------------------------------------------------------------------------------- */
 
@@ -16,35 +16,36 @@ static int no_checkpoint(struct upp_str id, struct upp_err *err)
     return upp_fail(err, UPP_ENOTFOUND, "there is no checkpoint '%.*s' in the thread's tree", UPP_FMT(id));
 }
 
-/* Does this row, which ends where the place is, say that a step ended there? */
-static int row_says(const struct wl_row *stored, struct wm_position place, struct wb_arena *a, struct upp_err *err)
+/* 1: this row, which ends at the position, records that a step ended there. */
+static int row_has_checkpoint(const struct wl_row *stored, struct wm_position pos, struct wb_arena *a,
+                              struct upp_err *err)
 {
     struct wm_row row;
     int           r = wm_row_read(a, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++)
-        if (row.records[i].kind == WM_CHECKPOINT && (uint16_t)row.records[i].step == place.step)
+        if (row.records[i].kind == WM_CHECKPOINT && (uint16_t)row.records[i].step == pos.step)
             return 1;
     return r;
 }
 
-/* 1: the log has a checkpoint at this place. 0: it has none. The rows that end there are the one that brought the last
- * entry before it, and those behind it that brought none. */
-WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, struct wm_position place,
+/* 1: the log has a checkpoint at this position. 0: it has none. The rows that end there are the one with the last entry
+ * before the position, and rows without entries after it. */
+WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, struct wm_position pos,
                                  struct upp_err *err)
 {
     struct wl_rows rows = {.more = true};
-    for (uint64_t to = wl_pos(place.length + 1, 0); rows.more;) {
+    for (uint64_t to = wl_pos(pos.length + 1, 0); rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-        struct wl_range range = {.node = place.node, .from = 0, .to = to, .backwards = true, .max_rows = 16};
+        struct wl_range range = {.node = pos.node, .from = 0, .to = to, .backwards = true, .max_rows = 16};
         int             r     = s->ops->rows(s, o, &range, &a, &rows, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < rows.n; i++) {
             uint64_t end = (uint64_t)wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries;
             to           = rows.p[i].pos;
-            if (end < place.length)
+            if (end < pos.length)
                 return 0;
-            r = end == place.length ? row_says(&rows.p[i], place, &a, err) : 0;
+            r = end == pos.length ? row_has_checkpoint(&rows.p[i], pos, &a, err) : 0;
             if (r)
                 return r;
         }
@@ -52,64 +53,64 @@ WEFT_SUSPENDS static int log_has(struct wl_store *s, const struct wl_owner *o, s
     return 0;
 }
 
-/* One whose id says where it is. 1: found. */
+/* A checkpoint whose id encodes its position. 1: found. */
 WEFT_SUSPENDS static int find_own(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                   struct upp_str id, struct wa_position *ret, struct upp_err *err)
 {
     struct wb_uuid     u;
-    struct wm_position place;
+    struct wm_position pos;
     struct wl_node     node;
-    if (!wb_uuid_parse(id, &u) || !wm_position_parse(u, &place) || place.length == UINT32_MAX)
+    if (!wb_uuid_parse(id, &u) || !wm_position_parse(u, &pos) || pos.length == UINT32_MAX)
         return 0;
-    int r = wl_get_node(s, o, place.node, &node, err);
+    int r = wl_get_node(s, o, pos.node, &node, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(node.tree, t->tree)))
         return 0;
     if (r >= 0)
-        r = log_has(s, o, place, err);
-    *ret = (struct wa_position){.node = place.node, .length = place.length};
+        r = log_has(s, o, pos, err);
+    *ret = (struct wa_position){.node = pos.node, .length = pos.length};
     return r;
 }
 
-/* A branch from a place, with messages. */
-WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
+/* Creates a branch from a position, with messages. *pos becomes the branch's end. */
+WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o, struct wa_position *pos,
                                     const struct upp_message *list, size_t n, struct wa_put *put, struct upp_err *err)
 {
     struct wl_node under, branch;
     struct wl_end  end = {0};
-    int            r   = wl_get_node(s, o, place->node, &under, err);
+    int            r   = wl_get_node(s, o, pos->node, &under, err);
     if (r >= 0)
-        r = wl_branch_make(&under, place->length, &branch, err);
+        r = wl_branch_make(&under, pos->length, &branch, err);
     if (r < 0)
         return r;
-    place->node = branch.key;
-    put->half   = &place->node; /* it may take several commits: nobody sees it before the last */
-    put->n_half = 1;
-    r           = wa_put_node(put, &branch, err);
+    pos->node     = branch.key;
+    put->staged   = &pos->node; /* it may take several commits: invisible before the last one */
+    put->n_staged = 1;
+    r             = wa_put_node(put, &branch, err);
     if (r >= 0)
         r = wa_put_known(put, branch.key, &end, NULL, list, n, err);
-    place->length = end.length;
+    pos->length = end.length;
     return r;
 }
 
-/* Where calls have no results there (a run is in the middle of them, or a document ended so) they get some, on a
+/* If calls at the position have no results (a run is executing them, or a document ended with them), closes them on a
  * branch. */
-WEFT_SUSPENDS static int close_place(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
+WEFT_SUSPENDS static int close_calls(struct wl_store *s, const struct wl_owner *o, struct wa_position *pos,
                                      struct wa_put *put, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wa_open                            open;
     struct wa_mended                          mended;
-    int                                       r = wa_open_at(s, o, place->node, place->length, &a, &open, err);
+    int                                       r = wa_open_at(s, o, pos->node, pos->length, &a, &open, err);
     if (r < 0 || !open.of)
         return r;
     r = wa_mend_list(&a, NULL, 0, &open, true, &mended, err);
-    return r < 0 ? r : branch_off(s, o, place, mended.list, mended.n, put, err);
+    return r < 0 ? r : branch_off(s, o, pos, mended.list, mended.n, put, err);
 }
 
-/* Where one is whose messages are known: in its node, or on a branch that is made for them. */
-WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
-                                        const struct wm_checkpoint *cp, struct wa_put *put, struct wb_arena *a,
-                                        struct wa_position *ret, struct upp_err *err)
+/* The position of a checkpoint whose messages are known: in its node, or on a branch created for them. */
+WEFT_SUSPENDS static int locate_messages(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
+                                         const struct wm_checkpoint *cp, struct wa_put *put, struct wb_arena *a,
+                                         struct wa_position *ret, struct upp_err *err)
 {
     struct wa_open   open;
     struct wa_mended mended;
@@ -123,17 +124,17 @@ WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owne
         k++;
     size_t upto = k == cp->n_messages ? from + k : from;
     *ret        = (struct wa_position){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
-    while (wa_events_between(node, ret->length, ret->length + 1)) /* what came with it belongs to it */
+    while (wa_events_between(node, ret->length, ret->length + 1)) /* events right after a message belong to it */
         ret->length++;
     if (k == cp->n_messages)
-        return close_place(s, o, ret, put, err);
+        return close_calls(s, o, ret, put, err);
     r = wa_open_at(s, o, ret->node, ret->length, a, &open, err);
     if (r >= 0)
         r = wa_mend_list(a, cp->messages, cp->n_messages, &open, true, &mended, err);
     return r < 0 ? r : branch_off(s, o, ret, mended.list, mended.n, put, err);
 }
 
-/* One that came with a document, or is of a time when ids said nothing: the session is read. */
+/* An imported checkpoint, or one made before ids encoded positions: needs the whole session. */
 WEFT_SUSPENDS static int find_other(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct upp_str id, struct wa_put *put, struct wa_position *ret, struct upp_err *err)
 {
@@ -147,7 +148,7 @@ WEFT_SUSPENDS static int find_other(struct wl_store *s, const struct wl_owner *o
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
         const struct wm_checkpoint *cp = &doc.checkpoints[i];
         if (wb_str_eq(cp->id, id) && cp->node < n)
-            return place_messages(s, o, &nodes[cp->node], cp, put, &a, ret, err);
+            return locate_messages(s, o, &nodes[cp->node], cp, put, &a, ret, err);
     }
     return r < 0 ? r : no_checkpoint(id, err);
 }
@@ -163,20 +164,20 @@ int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struc
 
 /* ---- Forks --------------------------------------------------------------------------------------------------- */
 
-/* The results of a message's calls belong to it. */
-WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_position *place,
+/* Moves the position past the results of the message's calls: they belong to it. */
+WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_position *pos,
                                       struct wb_arena *a, struct upp_err *err)
 {
     struct wl_end   end;
     struct wl_line *lines;
     size_t          n;
-    int             r = wl_node_end(s, o, place->node, &end, err);
+    int             r = wl_node_end(s, o, pos->node, &end, err);
     if (r < 0)
         return r;
-    uint32_t       upto = WB_MIN(end.length, place->length + BEHIND);
-    struct wl_span span = {.node = place->node, .length = end.length};
+    uint32_t       upto = WB_MIN(end.length, pos->length + RESULTS_WITHIN);
+    struct wl_span span = {.node = pos->node, .length = end.length};
     struct wl_path path = {.spans = &span, .n = 1, .length = end.length};
-    r                   = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, place->length), a, &lines, &n, err);
+    r                   = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, pos->length), a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
         if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || e->audience != WM_AUDIENCE_ALL ||
@@ -184,12 +185,12 @@ WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner 
             continue;
         if (e->message.role != UPP_ROLE_TOOL)
             break;
-        place->length = lines[i].index + 1;
+        pos->length = lines[i].index + 1;
     }
     return r;
 }
 
-/* 1: it names a message of the tree. 0: it names none. */
+/* 1: the text is the id of a message of the tree. 0: it is not. */
 WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                       struct upp_str text, struct wa_position *ret, struct upp_err *err)
 {
@@ -211,19 +212,20 @@ WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner 
     return r < 0 ? r : 1;
 }
 
-WEFT_SUSPENDS static int find_place(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                    struct upp_str at, struct wa_put *put, struct wa_position *ret, struct upp_err *err)
+WEFT_SUSPENDS static int find_position(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                       struct upp_str at, struct wa_put *put, struct wa_position *ret,
+                                       struct upp_err *err)
 {
     struct wl_end end;
     int           r;
     if (!at.p) {
         r    = wl_node_end(s, o, t->head, &end, err);
         *ret = (struct wa_position){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
-        return r < 0 ? r : close_place(s, o, ret, put, err);
+        return r < 0 ? r : close_calls(s, o, ret, put, err);
     }
     r = find_message(s, o, t, at, ret, err);
     if (r)
-        return r < 0 ? r : close_place(s, o, ret, put, err);
+        return r < 0 ? r : close_calls(s, o, ret, put, err);
     r = wa_checkpoint_find(s, o, t, at, put, ret, err);
     return r == -UPP_ENOTFOUND
                ? upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no message and no checkpoint '%.*s'", UPP_FMT(at))
@@ -235,24 +237,25 @@ int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
     struct wl_thread                      from = *t;
-    struct wa_position                    place;
+    struct wa_position                    pos;
     wa_put_init(&put, s, o);
     put.thread = &from;
-    int r      = find_place(s, o, t, at, &put, &place, err);
+    int r      = find_position(s, o, t, at, &put, &pos, err);
     if (r >= 0)
         r = wa_put_commit(&put, err);
     if (r < 0)
         return r;
     wb_crashpoint("fork.before");
-    r = wl_fork(s, t, place.node, place.length, a, ret, err);
+    r = wl_fork(s, t, pos.node, pos.length, a, ret, err);
     if (r >= 0)
         wb_crashpoint("fork.after");
     return r;
 }
 
-/* ---- Going somewhere else -------------------------------------------------------------------------------------- */
+/* ---- Moving a thread ------------------------------------------------------------------------------------------- */
 
-/* A start of a run sets the thread: whoever sees none and then sets it first has come before all. */
+/* Starting a run also writes the thread's row. So whoever finds no run and then wins the write to that row precedes
+ * every run. */
 WEFT_SUSPENDS static int check_idle(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct wb_arena *a, struct upp_err *err)
 {
@@ -267,10 +270,10 @@ WEFT_SUSPENDS static int check_idle(struct wl_store *s, const struct wl_owner *o
     return upp_fail(err, UPP_EBUSY, "run_%s on thread_%s has not ended: cancel it first", run, thread);
 }
 
-/* 1: somebody else was first. */
-WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
-                                const struct wa_position *place, bool branches, struct wa_put *put, struct wb_arena *a,
-                                struct upp_err *err)
+/* 1: lost the race for the thread's row. */
+WEFT_SUSPENDS static int try_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                  const struct wa_position *pos, bool branches, struct wa_put *put, struct wb_arena *a,
+                                  struct upp_err *err)
 {
     struct wl_thread now;
     const size_t     before = put->changes.n;
@@ -279,13 +282,13 @@ WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, st
         r = check_idle(s, o, &now, a, err);
     if (r < 0)
         return r;
-    if (put->begun && now.version != t->version) /* who put something there has dropped what is not whole */
+    if (put->begun && now.version != t->version) /* that writer has dropped our staged nodes */
         return upp_fail(err, UPP_EBUSY, "somebody else has changed the thread meanwhile");
     *t         = now;
-    t->head    = place->node;
-    t->at      = branches ? place->length + 1 : 0;
+    t->head    = pos->node;
+    t->at      = branches ? pos->length + 1 : 0;
     put->moved = true;
-    r          = wa_put_commit(put, err); /* sets the thread behind what is in it */
+    r          = wa_put_commit(put, err); /* appends the change of the thread's row to the commit */
     if (r == -UPP_EBUSY && put->conflict == before) {
         put->changes.n = before;
         return 1;
@@ -293,13 +296,13 @@ WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, st
     return r;
 }
 
-WEFT_SUSPENDS static int go(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
-                            const struct wa_position *place, bool branches, struct wa_put *put, struct wb_arena *a,
-                            struct upp_err *err)
+WEFT_SUSPENDS static int move_thread(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                     const struct wa_position *pos, bool branches, struct wa_put *put,
+                                     struct wb_arena *a, struct upp_err *err)
 {
     wb_crashpoint("restore.before");
     for (unsigned i = 0; i < TRIES; i++) {
-        int r = try_go(s, o, t, place, branches, put, a, err);
+        int r = try_move(s, o, t, pos, branches, put, a, err);
         if (r == 0)
             wb_crashpoint("restore.after");
         if (r <= 0)
@@ -312,16 +315,16 @@ int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_th
                       struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    place;
+    struct wa_position                    pos;
     wa_put_init(&put, s, o);
     put.thread = t;
     int r      = check_idle(s, o, t, a, err);
     if (r >= 0)
-        r = wa_checkpoint_find(s, o, t, checkpoint, &put, &place, err);
-    return r < 0 ? r : go(s, o, t, &place, true, &put, a, err);
+        r = wa_checkpoint_find(s, o, t, checkpoint, &put, &pos, err);
+    return r < 0 ? r : move_thread(s, o, t, &pos, true, &put, a, err);
 }
 
-static bool is_called(const struct wl_node *n, struct upp_str id, struct wb_arena *scratch)
+static bool has_id(const struct wl_node *n, struct upp_str id, struct wb_arena *scratch)
 {
     struct wb_uuid u;
     yyjson_val    *v, *given;
@@ -332,7 +335,7 @@ static bool is_called(const struct wl_node *n, struct upp_str id, struct wb_aren
            yyjson_is_str(given) && wb_str_eq(wj_text(given), id);
 }
 
-/* A node of the tree, by either of its ids. */
+/* Finds a node of the tree by its UUID or by its id in the imported document. */
 WEFT_SUSPENDS static int find_node(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct upp_str id, uint64_t *ret, struct upp_err *err)
 {
@@ -341,14 +344,14 @@ WEFT_SUSPENDS static int find_node(struct wl_store *s, const struct wl_owner *o,
     size_t                                    n;
     int                                       r = wa_tree_nodes(s, o, t->tree, &a, &nodes, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
-        if (is_called(&nodes[i].node, id, &scratch)) {
+        if (has_id(&nodes[i].node, id, &scratch)) {
             *ret = nodes[i].node.key;
             return 0;
         }
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no node '%.*s'", UPP_FMT(id));
 }
 
-/* 1: another thread ends there too, and would get what is said next. */
+/* 1: another thread ends at this node too, and would see what this one appends. */
 WEFT_SUSPENDS static int is_shared(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    uint64_t node, struct upp_err *err)
 {
@@ -372,22 +375,22 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
                        struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    place = {0};
-    struct wl_end                         end   = {0};
+    struct wa_position                    pos = {0};
+    struct wl_end                         end = {0};
     wa_put_init(&put, s, o);
     put.thread = t;
-    int r      = find_node(s, o, t, node, &place.node, err);
+    int r      = find_node(s, o, t, node, &pos.node, err);
     if (r >= 0)
-        r = wl_node_end(s, o, place.node, &end, err);
+        r = wl_node_end(s, o, pos.node, &end, err);
     if (r >= 0)
-        r = is_shared(s, o, t, place.node, err);
+        r = is_shared(s, o, t, pos.node, err);
     if (r < 0)
         return r;
     bool     shared = r > 0;
-    uint64_t there  = place.node;
-    place.length    = end.length;
-    r               = close_place(s, o, &place, &put, err);
-    return r < 0 ? r : go(s, o, t, &place, shared && place.node == there, &put, a, err);
+    uint64_t there  = pos.node;
+    pos.length      = end.length;
+    r               = close_calls(s, o, &pos, &put, err);
+    return r < 0 ? r : move_thread(s, o, t, &pos, shared && pos.node == there, &put, a, err);
 }
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
@@ -396,14 +399,14 @@ int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thr
                      const struct upp_message *list, size_t n, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
-    struct wa_position                    place = {.node = t->head, .length = at - 1};
+    struct wa_position                    pos = {.node = t->head, .length = at - 1};
     wa_put_init(&put, s, o);
     put.thread = t;
     put.moved  = true;
-    int r      = branch_off(s, o, &place, list, n, &put, err);
+    int r      = branch_off(s, o, &pos, list, n, &put, err);
     if (r < 0)
         return r;
-    t->head = place.node;
+    t->head = pos.node;
     t->at   = 0;
     return wa_put_commit(&put, err);
 }

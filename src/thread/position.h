@@ -1,43 +1,44 @@
-/* thread/position.h — places in the tree of a thread, by what names them, and threads that go there.
+/* thread/position.h — finds positions in a thread's tree by checkpoint, message or node id, and moves threads there.
  *
- * Works on a store alone, as session_doc.h does. Nothing is started, and nothing that was said is lost.
+ * Works on a store alone, like session_doc.h. Starts no run and removes nothing from the log.
  */
-#ifndef WA_THREAD_PLACE_H
-#define WA_THREAD_PLACE_H
+#ifndef WA_THREAD_POSITION_H
+#define WA_THREAD_POSITION_H
 
 #include "thread/session_doc.h"
 #include "thread/commits.h"
 
 struct wa_position {
     uint64_t node;
-    uint32_t length; /* entries of it that count */
+    uint32_t length; /* entries of the node before the position */
 };
 
-/* Where a checkpoint of this name is, in any branch of the thread's tree. One that came with a document has messages:
- * where its node has them too it is a place all the same; else they become a branch, which is then in *put.
- * -UPP_ENOTFOUND. */
+/* Finds the position of a checkpoint, in any branch of the thread's tree. An imported checkpoint may carry its own
+ * messages: if its node has them too, the position is in that node; otherwise they become a new branch, which is added
+ * to *put. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                      struct upp_str id, struct wa_put *put, struct wa_position *ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
 
-/* A new thread in the same tree, behind a message (msg_HEX, UUID) or a checkpoint of it; no text: where the thread
- * stands now. -UPP_ENOTFOUND: neither. */
+/* Creates a thread in the same tree, after a message (msg_HEX, UUID) or a checkpoint of it; NULL: at the thread's
+ * current position. -UPP_ENOTFOUND: there is neither. */
 WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  struct upp_str at, struct wb_arena *a, struct wl_thread *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread stands where the checkpoint is: what comes next branches there. It changes *t.
- * -UPP_EBUSY: a run of it has not ended, and err says which. -UPP_ENOTFOUND. */
+/* Moves the thread to a checkpoint: the next message branches off there. Changes *t. -UPP_EBUSY: a run of the thread
+ * has not ended, err names it. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                     struct upp_str checkpoint, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread stands at the end of this node (its UUID, or its id in the document with which it came): what comes next
- * goes there. Likewise. */
+/* Moves the thread to the end of a node (by its UUID, or its id in the imported document): the next message goes there.
+ * Changes *t and fails like wa_thread_restore. */
 WEFT_SUSPENDS int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                      struct upp_str node, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Messages in the place of what closed calls that came open with a document: `at` is wa_open_imported's. They stand on
- * a branch from there, which is the thread's head from now on. -UPP_EBUSY: somebody else has changed the thread. */
+/* Puts messages in place of the repair that closes calls left open by an imported document; `at` comes from
+ * wa_open_imported. They go on a branch from that point, which becomes the thread's head. -UPP_EBUSY: the thread was
+ * changed meanwhile. */
 WEFT_SUSPENDS int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, uint32_t at,
                                    const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,7 +1,7 @@
-/* thread/session_doc.c — a session out of the log, as a document.
+/* thread/session_doc.c — reads a session from the log as a document.
  *
- * What was read can be read on: of each node from the first row of a run that has not ended, else from behind its last
- * row. What stands before that does not change, unless somebody erases it: then all is read anew.
+ * A later read continues at each node from the first row of a run that has not ended, otherwise after its last row.
+ * What precedes that never changes, unless an entry is erased: then everything is read again.
  */
 #include "thread/session_reading.h"
 
@@ -37,9 +37,9 @@ struct upp_str wa_uuid_text(struct wb_arena *a, struct wb_uuid id)
     return wb_arena_dup(a, wb_uuid_text(id, text));
 }
 
-/* ---- What an import said of a node ----------------------------------------------------------------------- */
+/* ---- Imported ids and times ------------------------------------------------------------------------------- */
 
-/* A member of the node's origin, or no text. */
+/* A member of the node's origin; empty: absent. */
 static struct upp_str origin(struct wa_reading *x, const struct wl_node *node, const char *name)
 {
     yyjson_val *v;
@@ -49,7 +49,7 @@ static struct upp_str origin(struct wa_reading *x, const struct wl_node *node, c
     return yyjson_is_str(m) ? wb_arena_dup(x->to, wj_text(m)) : (struct upp_str){0};
 }
 
-static struct upp_str or_else(struct upp_str given, struct upp_str otherwise)
+static struct upp_str first_of(struct upp_str given, struct upp_str otherwise)
 {
     return given.p ? given : otherwise;
 }
@@ -80,7 +80,8 @@ static int add_children(struct wa_reading *x, struct wm_tree_doc *t, struct upp_
     return r;
 }
 
-/* Where it branches off. Events behind the last message that it sees are seen too, unless there are more of them. */
+/* Describes the branch point. By default a branch sees all events after the last message that it sees; branch_events is
+ * set only if it sees fewer. */
 static void describe_branch(const struct wa_doc_node *parent, uint32_t length, struct wm_tree_node *to)
 {
     size_t   n    = wa_messages_before(parent, length);
@@ -105,9 +106,9 @@ static void describe(struct wa_reading *x, const struct wa_doc_node *from, struc
         .branch   = WM_ALL_MESSAGES,
         .metadata = n->metadata,
         .untimed  = origin(x, n, "untimed").p != NULL,
-        .thread   = {.id       = or_else(origin(x, n, "thread"), wa_uuid_text(x->to, n->id)),
-                     .created  = or_else(origin(x, n, "created"), wa_time_text(x->to, n->created_ms)),
-                     .updated  = or_else(origin(x, n, "updated"), wa_time_text(x->to, updated)),
+        .thread   = {.id       = first_of(origin(x, n, "thread"), wa_uuid_text(x->to, n->id)),
+                     .created  = first_of(origin(x, n, "created"), wa_time_text(x->to, n->created_ms)),
+                     .updated  = first_of(origin(x, n, "updated"), wa_time_text(x->to, updated)),
                      .messages = from->messages,
                      .n        = from->n_messages},
     };
@@ -117,7 +118,7 @@ static void describe(struct wa_reading *x, const struct wa_doc_node *from, struc
     wb_arena_reset(&x->scratch);
 }
 
-/* Room for more in a list that lies in the arena. */
+/* Grows a list in the arena. */
 static bool make_room(struct wb_arena *a, void **list, size_t n, size_t item, size_t *room, size_t more)
 {
     if (n + more <= *room)
@@ -134,12 +135,12 @@ static bool make_room(struct wb_arena *a, void **list, size_t n, size_t item, si
 static int append(struct wa_reading *x, struct wa_doc_node *node, struct wa_progress *p, const struct wa_doc_node *more,
                   struct upp_err *err)
 {
-    size_t room = p->room;
-    if (!make_room(x->to, (void **)(void *)&node->messages, node->n_messages, sizeof *node->messages, &room,
+    size_t message_room = p->message_room;
+    if (!make_room(x->to, (void **)(void *)&node->messages, node->n_messages, sizeof *node->messages, &message_room,
                    more->n_messages) ||
-        !make_room(x->to, (void **)(void *)&node->entry_of, node->n_messages, sizeof *node->entry_of, &p->room,
+        !make_room(x->to, (void **)(void *)&node->entry_of, node->n_messages, sizeof *node->entry_of, &p->message_room,
                    more->n_messages) ||
-        !make_room(x->to, (void **)(void *)&node->thoughts, node->n_thoughts, sizeof *node->thoughts, &p->thinking,
+        !make_room(x->to, (void **)(void *)&node->thoughts, node->n_thoughts, sizeof *node->thoughts, &p->thought_room,
                    more->n_thoughts))
         return wb_arena_check(x->to, err);
     for (size_t i = 0; i < more->n_messages; i++) {
@@ -154,7 +155,7 @@ static int append(struct wa_reading *x, struct wa_doc_node *node, struct wa_prog
     return 0;
 }
 
-/* Its messages from there on are read again. */
+/* Drops the messages from there on: they are read again. */
 static void cut(struct wa_doc_node *node, uint32_t length)
 {
     if (length >= node->length)
@@ -173,21 +174,21 @@ static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_e
     struct wa_doc_node more = {.node = node->node, .length = node->length, .known = x->opts};
     for (size_t i = 0; i < node->n_messages; i++)
         if (node->messages[i].role == UPP_ROLE_ASSISTANT)
-            more.asked = &node->messages[i];
+            more.caller = &node->messages[i];
     int r = wa_node_read(x->store, x->owner, &more, x->to, err);
     if (r < 0)
         return r;
-    x->anew |= more.has_events && p->from; /* one of them may say that a message was erased */
+    x->stale |= more.has_events && p->from; /* one of them may erase a message */
     if (node->length)
         return append(x, node, p, &more, err);
-    more.parent = node->parent;
-    *node       = more; /* all of it, without a copy */
-    p->room     = more.n_messages;
-    p->thinking = more.n_thoughts;
+    more.parent     = node->parent;
+    *node           = more; /* the whole node, without a copy */
+    p->message_room = more.n_messages;
+    p->thought_room = more.n_thoughts;
     return 0;
 }
 
-/* Nodes stay in their order; new ones stand behind them. */
+/* Known nodes keep their order; new ones come after them. */
 static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
 {
     struct wa_doc_node *nodes;
@@ -197,7 +198,7 @@ static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
         return r;
     for (size_t i = 0; i < x->progress.n; i++) {
         if (i >= n || nodes[i].node.key != x->progress.p[i].key) {
-            x->anew = true;
+            x->stale = true;
             return 0;
         }
         struct wa_doc_node known = x->nodes[i];
@@ -210,7 +211,7 @@ static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
     for (size_t i = x->progress.n; i < n; i++)
         if (!wb_vec_push(&x->progress, ((struct wa_progress){.key = nodes[i].node.key}), WM_SESSION_NODES))
             return upp_fail(err, UPP_ENOMEM, "no memory to read a session");
-    for (size_t i = 0; r >= 0 && !x->anew && i < n; i++)
+    for (size_t i = 0; r >= 0 && !x->stale && i < n; i++)
         r = read_node(x, i, err);
     return r;
 }
@@ -218,7 +219,7 @@ static WEFT_SUSPENDS int read_nodes(struct wa_reading *x, struct upp_err *err)
 static WEFT_SUSPENDS int read_tree(struct wa_reading *x, struct wm_tree_doc *ret, struct upp_err *err)
 {
     int r = read_nodes(x, err);
-    if (r < 0 || x->anew)
+    if (r < 0 || x->stale)
         return r;
     *ret = (struct wm_tree_doc){.nodes = wb_new_n(x->to, struct wm_tree_node, x->n_nodes), .n = x->n_nodes};
     if (!ret->nodes)
@@ -250,7 +251,7 @@ int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_th
 
 /* ---- The session ----------------------------------------------------------------------------------------- */
 
-/* The agent that answered last, where nobody says. */
+/* The agent of the options or of the import, otherwise that of the last run. */
 static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, struct upp_err *err)
 {
     struct wm_run *runs;
@@ -271,8 +272,9 @@ static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, s
     return 0;
 }
 
-/* Of a run that waits, what it has already: behind the messages that are read, and not among them. */
-static WEFT_SUSPENDS int add_waiting(struct wa_reading *x, struct wm_tree_doc *tree, struct upp_err *err)
+/* Appends the results that a waiting run already has: they follow the messages that were read, but are not part of the
+ * cache. */
+static WEFT_SUSPENDS int add_waiting_results(struct wa_reading *x, struct wm_tree_doc *tree, struct upp_err *err)
 {
     const struct wa_doc_node *head = &x->nodes[tree->current];
     struct wm_thread_json    *t    = &tree->nodes[tree->current].thread;
@@ -301,14 +303,14 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
     const struct wl_thread *t   = x->thread;
     struct wm_session       doc = {.metadata = wb_arena_dup(x->to, t->metadata)};
     int                     r   = read_tree(x, &doc.tree, err);
-    if (r < 0 || x->anew)
+    if (r < 0 || x->stale)
         return r;
     if (!x->opts->no_checkpoints)
         r = wa_read_checkpoints(x, &doc, err);
     if (r >= 0)
         r = find_agent(x, &doc.agent_id, err);
     if (r >= 0)
-        r = add_waiting(x, &doc.tree, err);
+        r = add_waiting_results(x, &doc.tree, err);
     if (r < 0)
         return r;
     const struct wa_doc_node *first = &x->nodes[doc.tree.root];
@@ -316,37 +318,41 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
     r = wa_known_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
     if (r < 0)
         return r;
-    doc.id      = or_else(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
-    doc.created = or_else(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
+    doc.id      = first_of(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
+    doc.created = first_of(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
     struct upp_str was =
         t->version == 1 && t->created_ms == root->created_ms ? origin(x, root, "changed") : (struct upp_str){0};
-    doc.updated = or_else(was, wa_time_text(x->to, t->updated_ms)); /* nothing came since */
+    doc.updated = first_of(was, wa_time_text(x->to, t->updated_ms)); /* unchanged since the import */
     *ret        = doc;
     return wb_arena_check(x->to, err);
 }
 
-static const struct wa_doc_opts plain;
+static const struct wa_doc_opts default_opts;
 
 int wa_session_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                    const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret, struct upp_err *err)
 {
     WB_CLEANUP(reading_done)
-    struct wa_reading x = {
-        .store = s, .owner = o, .thread = t, .opts = opts ? opts : &plain, .to = a, .scratch = WB_ARENA(1u << 30)};
+    struct wa_reading x = {.store   = s,
+                           .owner   = o,
+                           .thread  = t,
+                           .opts    = opts ? opts : &default_opts,
+                           .to      = a,
+                           .scratch = WB_ARENA(1u << 30)};
     return read_session(&x, ret, err);
 }
 
-/* ---- Read, and read on ------------------------------------------------------------------------------------- */
+/* ---- Cached reading ---------------------------------------------------------------------------------------- */
 
-enum { WASTE = 64 << 10 }; /* lists that were grown, texts that were read again */
+enum { WASTE = 64 << 10 }; /* bytes of garbage (grown lists, texts read again) that are tolerated */
 
 struct wa_doc {
     struct wa_reading reading;
     struct wb_arena   memory;
-    size_t            used; /* of it, when all was read anew */
+    size_t            used; /* bytes of it after the last full read */
 };
 
-static void forget(struct wa_doc *d)
+static void reset(struct wa_doc *d)
 {
     reading_done(&d->reading);
     wb_arena_done(&d->memory);
@@ -359,7 +365,7 @@ struct wa_doc *wa_doc_new(void)
     struct wa_doc *d = wb_calloc(1, sizeof *d);
     if (d) {
         d->memory = (struct wb_arena)WB_ARENA(4ull * WM_SESSION_BYTES);
-        forget(d);
+        reset(d);
     }
     return d;
 }
@@ -368,7 +374,7 @@ void wa_doc_free(struct wa_doc *d)
 {
     if (!d)
         return;
-    forget(d);
+    reset(d);
     wb_free(d);
 }
 
@@ -380,11 +386,11 @@ static WEFT_SUSPENDS int read_once(struct wa_doc *d, struct wl_store *s, const s
     x->store             = s;
     x->owner             = o;
     x->thread            = t;
-    x->opts              = opts ? opts : &plain;
+    x->opts              = opts ? opts : &default_opts;
     int r                = read_session(x, ret, err);
     wb_arena_done(&x->scratch);
     if (r < 0)
-        forget(d);
+        reset(d);
     else if (!d->used)
         d->used = d->memory.used;
     return r;
@@ -394,10 +400,10 @@ int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct wl_owner *o, 
                 const struct wa_doc_opts *opts, struct wm_session *ret, struct upp_err *err)
 {
     if (d->used && d->memory.used > 2 * d->used + WASTE)
-        forget(d);
+        reset(d);
     int r = read_once(d, s, o, t, opts, ret, err);
-    if (r < 0 || !d->reading.anew)
+    if (r < 0 || !d->reading.stale)
         return r;
-    forget(d);
+    reset(d);
     return read_once(d, s, o, t, opts, ret, err);
 }

@@ -1,6 +1,6 @@
-/* thread/session_doc.h — a session out of the log, as a document; and a document into the log.
+/* thread/session_doc.h — reads a session from the log as a document, and writes a document to the log.
  *
- * Works on a store alone: for sessions of programs, and for whoever exports and imports threads. */
+ * Works on a store alone: for sessions of programs, and for exporting and importing threads. */
 #ifndef WA_SESSION_DOC_H
 #define WA_SESSION_DOC_H
 
@@ -8,7 +8,7 @@
 #include "model/id.h"
 #include "model/session.h"
 
-/* What a run thought before an entry of its node (UAP: state.reasoning). */
+/* A run's reasoning before an entry of its node (UAP: state.reasoning). */
 struct wa_thought {
     uint32_t       index;
     struct wb_uuid run;
@@ -17,80 +17,80 @@ struct wa_thought {
 
 struct wa_doc_opts;
 
-/* One node of a thread's tree, with what of it is messages. */
+/* One node of a thread's tree, with its messages. */
 struct wa_doc_node {
     struct wl_node      node;
-    uint32_t            parent; /* its place in the list; UINT32_MAX: the root */
+    uint32_t            parent; /* index in the list; UINT32_MAX: this is the root */
     uint32_t            length; /* entries that were read, without a repair at the end that is not shown yet */
     struct upp_message *messages;
-    uint32_t           *entry_of; /* by message: its index in the node */
+    uint32_t           *entry_of; /* by message: the index of its entry in the node */
     size_t              n_messages;
     struct wa_thought  *thoughts;
     size_t              n_thoughts;
-    uint32_t           *event_of; /* indices of the system events that everybody sees */
+    uint32_t           *event_of; /* indices of the visible system events */
     size_t              n_events;
-    bool                has_events; /* among what was read last */
+    bool                has_events; /* among the entries of the last read */
 
-    /* What the log knows beside is said in the messages' metadata (thread/session_known.h); NULL: it is not. */
+    /* Options for metadata.weft of the messages (thread/session_known.h); NULL: do not add it. */
     const struct wa_doc_opts *known;
-    const struct upp_message *asked;  /* known: the assistant's last before what is read; NULL: none */
-    struct wl_line           *before; /* known: the entries before the first message */
+    const struct upp_message *caller; /* with `known`: the last assistant message before; NULL: none */
+    struct wl_line           *before; /* with `known`: the entries before the first message */
     size_t                    n_before;
 };
 
-/* How many of its messages stand among its first `length` entries. */
+/* The number of its messages among its first `length` entries. */
 size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length);
 
-/* How many of its events stand from an index on, before another. */
+/* The number of its visible events with from <= index < to. */
 size_t wa_events_between(const struct wa_doc_node *node, uint32_t from, uint32_t to);
 
-/* How much of it is wanted. */
+/* What to read. */
 struct wa_doc_opts {
     bool           no_checkpoints;
-    bool           every_turn;  /* of each turn the last checkpoint alone */
-    bool           latest_only; /* the last checkpoint alone: for what is nested */
-    unsigned       nested;      /* how deep it stands in another */
-    struct upp_str agent_id;    /* no text: as the log has it */
-    /* The id of an agent, by name; NULL or no text: unknown. */
+    bool           every_turn;  /* only the last checkpoint of each turn */
+    bool           latest_only; /* only the last checkpoint, for nested sessions */
+    unsigned       nested;      /* depth of nesting in other sessions */
+    struct upp_str agent_id;    /* NULL: as in the log */
+    /* The id of an agent, by name. NULL, or returns an empty string: unknown. */
     struct upp_str (*id_of)(void *arg, struct upp_str agent);
     void *arg;
 };
 
-/* The nodes of a tree in the order in which they were made, without their messages. */
+/* Lists the nodes of a tree in order of creation, without their messages. */
 WEFT_SUSPENDS int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree, struct wb_arena *a,
                                 struct wa_doc_node **ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Its messages that everybody sees, from the entry node->length on, in place of those it had. */
+/* Reads the node's visible messages from entry node->length on; they replace those in *node. */
 WEFT_SUSPENDS int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
                                struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ThreadTreeJSON as data, and its nodes with their messages. */
+/* Reads ThreadTreeJSON as data, and its nodes with their messages. */
 WEFT_SUSPENDS int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                               struct wb_arena *a, struct wm_tree_doc *ret, struct wa_doc_node **nodes,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* SessionJSON as data. */
+/* Reads SessionJSON as data. */
 WEFT_SUSPENDS int wa_session_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same, kept in memory and read on: what was read once is not read again. *ret is good until the next call. The
- * options are the same every time. */
+/* The same, cached: each call reads only what is new. *ret is valid until the next call. The options must not change
+ * between calls. */
 struct wa_doc;
-struct wa_doc    *wa_doc_new(void); /* NULL: no memory */
+struct wa_doc    *wa_doc_new(void); /* NULL: out of memory */
 void              wa_doc_free(struct wa_doc *d);
 WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                               const struct wa_doc_opts *opts, struct wm_session *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* Where the checkpoints are that came with a document: a value of this space under the thread's id. A line of numbers
- * (uap.threadLength of each), then SessionJSON without the messages of its nodes. */
+/* The space of values for imported checkpoints, by thread id. A value is a line of numbers (uap.threadLength of each),
+ * then SessionJSON without the messages of its nodes. */
 #define WA_IMPORTED WL_IMPORTED
 
-/* A document as a new thread: ids are minted, those of the document are kept beside them; an alias leads from the
- * document's id to it (where that is taken: -UPP_EBUSY, or with `anyway` none does). Nothing runs, nothing waits.
- * `closing`: results for the calls that are open behind the current node; NULL: none. No document shows them as long as
- * nothing follows them, and whoever answers the calls does so in their place (wa_open_imported). */
+/* Writes a document as a new thread. It gets new ids; those of the document are stored with the nodes, and its id
+ * becomes an alias (if that is taken: -UPP_EBUSY, or no alias with `anyway`). No run is created. `closing`: results for
+ * the calls that are open at the end of the current node; NULL: none. No document shows them while nothing follows
+ * them, and answers to the calls replace them (wa_open_imported). */
 WEFT_SUSPENDS int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
                                  const struct upp_message *closing, bool anyway, struct wb_arena *a,
                                  struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -10,8 +10,8 @@
 #include "model/upp_weft.h"
 
 enum {
-    AROUND  = 5, /* levels between a message and what an event says */
-    MAP_MAX = 128 << 20,
+    EVENT_DEPTH = 5, /* levels of nesting between a message and an event's data */
+    MAP_MAX     = 128 << 20,
 };
 
 enum { AGENT, NAME, PARTS, EVENTS, N };
@@ -23,16 +23,16 @@ static yyjson_val *text_at(yyjson_val *obj, const char *name)
     return yyjson_is_str(v) ? v : NULL;
 }
 
-/* The last assistant's call of that id names the tool. */
-static struct upp_str tool_of(const struct upp_message *asked, struct upp_str id)
+/* The name of the tool that the call with this id names. */
+static struct upp_str tool_of(const struct upp_message *caller, struct upp_str id)
 {
-    for (const struct upp_part *p = NULL; asked && (p = upp_part_next(asked, p, UPP_PARTS_CALLS));)
+    for (const struct upp_part *p = NULL; caller && (p = upp_part_next(caller, p, UPP_PARTS_CALLS));)
         if (wb_str_eq(p->id, id))
             return p->name;
     return (struct upp_str){0};
 }
 
-/* A map as a value; NULL: it has no member of ours, or is none. */
+/* Parses a map; NULL: it has no member `weft`, or is empty. */
 static int read_map(struct wb_arena *a, struct upp_str map, yyjson_val **ret, struct upp_err *err)
 {
     *ret = NULL;
@@ -42,8 +42,8 @@ static int read_map(struct wb_arena *a, struct upp_str map, yyjson_val **ret, st
     return r < 0 ? r : 0;
 }
 
-/* The members of a map but ours, which is left open for what comes; `gone`: those of ours that are not written. */
-static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, const bool gone[N])
+/* Writes the map without `weft`, then `weft` without the taken members, and leaves both open. */
+static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, const bool taken_members[N])
 {
     yyjson_val *weft = yyjson_is_obj(v) ? wm_weft_find(v) : NULL, *key, *value;
     size_t      i, n;
@@ -61,23 +61,23 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
     {
         bool ours = false;
         for (size_t k = 0; k < N; k++)
-            ours |= gone[k] && wj_named(key, wb_cstr(names[k]));
+            ours |= taken_members[k] && wj_named(key, wb_cstr(names[k]));
         if (ours)
             continue;
         wj_put_member(w, key);
     }
 }
 
-/* ---- Out of the log ---------------------------------------------------------------------------------------- */
+/* ---- Reading from the log ---------------------------------------------------------------------------------- */
 
-struct saying {
+struct writing {
     struct wb_arena          *a;
     const struct wa_doc_opts *opts;
     struct wj_writer          w;
 };
 
-/* The id that came with it, or the one that the runtime knows; else the name is all there is. */
-static void say_who(struct saying *s, struct upp_str who, struct upp_str id)
+/* Writes the imported id, or the one that the runtime knows; otherwise the name is all there is. */
+static void write_author(struct writing *s, struct upp_str who, struct upp_str id)
 {
     if (!who.n)
         return;
@@ -88,18 +88,18 @@ static void say_who(struct saying *s, struct upp_str who, struct upp_str id)
         wj_put_text(&s->w, names[NAME], who);
 }
 
-/* JSON as it is, or as a text where it is no object or too deep to stand in a message. */
-static void say_json(struct saying *s, const char *name, struct upp_str json)
+/* Writes an object as it is. Other values, and those too deep for a message, are written as a string. */
+static void write_json(struct writing *s, const char *name, struct upp_str json)
 {
     struct wj_syntax seen;
     wj_write_name(&s->w, wb_cstr(name));
-    if (json.n && json.p[0] == '{' && wj_syntax(json, WJ_MAX_DEPTH - AROUND, &seen, NULL) == 0)
+    if (json.n && json.p[0] == '{' && wj_syntax(json, WJ_MAX_DEPTH - EVENT_DEPTH, &seen, NULL) == 0)
         wj_write_raw(&s->w, json.p, json.n);
     else
         wj_write_str(&s->w, json.p ? json : UPP_STR(""));
 }
 
-static int kept_id(struct saying *s, struct upp_str metadata, struct upp_str *ret, struct upp_err *err)
+static int imported_id(struct writing *s, struct upp_str metadata, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v;
     int         r = read_map(s->a, metadata, &v, err);
@@ -107,18 +107,18 @@ static int kept_id(struct saying *s, struct upp_str metadata, struct upp_str *re
     return r;
 }
 
-static int say_event(struct saying *s, const struct wl_line *line, struct upp_err *err)
+static int write_event(struct writing *s, const struct wl_line *line, struct upp_err *err)
 {
     const struct upp_message *m = &line->entry.message;
     char                      id[WB_UUID_TEXT + 1], time[WB_TIME_TEXT];
     struct wb_time            t = wb_time_from_ms(m->time_ms);
     struct upp_str            agent;
-    int                       r = kept_id(s, m->metadata, &agent, err);
+    int                       r = imported_id(s, m->metadata, &agent, err);
     wj_write_open(&s->w, '{');
     wj_put_text(&s->w, "id", m->id.n ? m->id : wb_uuid_text(line->id, id));
-    say_who(s, line->entry.who, agent);
+    write_author(s, line->entry.who, agent);
     wj_put_text(&s->w, "timestamp", m->time_text.p ? m->time_text : wb_time_upp(&t, time));
-    say_json(s, "said", line->entry.data);
+    write_json(s, "said", line->entry.data);
     wj_write_close(&s->w, '}');
     return r;
 }
@@ -136,50 +136,50 @@ static size_t count_events(const struct wl_line *lines, size_t n)
     return found;
 }
 
-static int say_events(struct saying *s, const struct wl_line *lines, size_t n, struct upp_err *err)
+static int write_events(struct writing *s, const struct wl_line *lines, size_t n, struct upp_err *err)
 {
     int r = 0;
     if (!count_events(lines, n))
         return 0;
     wj_put_open(&s->w, names[EVENTS], '[');
     for (size_t i = 0; r >= 0 && i < n; i++)
-        r = is_event(&lines[i]) ? say_event(s, &lines[i], err) : 0;
+        r = is_event(&lines[i]) ? write_event(s, &lines[i], err) : 0;
     wj_write_close(&s->w, ']');
     return r;
 }
 
-/* What of a part UPP's block, call or result does not say. */
-struct unsaid {
+/* What UPP's JSON of a part has no member for. */
+struct extras {
     bool name, title, metadata;
 };
 
-static struct unsaid unsaid(const struct upp_part *p, const struct upp_message *asked)
+static struct extras extras(const struct upp_part *p, const struct upp_message *caller)
 {
-    return (struct unsaid){
-        .name     = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, tool_of(asked, p->id)),
+    return (struct extras){
+        .name     = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, tool_of(caller, p->id)),
         .title    = p->media && p->media->title.p && p->kind != UPP_PART_DOCUMENT,
         .metadata = p->metadata.n && p->kind != UPP_PART_BINARY,
     };
 }
 
-static bool any_unsaid(const struct upp_message *m, const struct upp_message *asked)
+static bool has_extras(const struct upp_message *m, const struct upp_message *caller)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
-        struct unsaid u = unsaid(&m->parts[i], asked);
+        struct extras u = extras(&m->parts[i], caller);
         if (u.name || u.title || u.metadata)
             return true;
     }
     return false;
 }
 
-static void say_parts(struct saying *s, const struct upp_message *m, const struct upp_message *asked)
+static void write_parts(struct writing *s, const struct upp_message *m, const struct upp_message *caller)
 {
-    if (!any_unsaid(m, asked))
+    if (!has_extras(m, caller))
         return;
     wj_put_open(&s->w, names[PARTS], '{');
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        struct unsaid          u = unsaid(p, asked);
+        struct extras          u = extras(p, caller);
         if (!u.name && !u.title && !u.metadata)
             continue;
         wj_write_name(&s->w, wb_arena_numbered(s->a, UPP_STR(""), i));
@@ -189,13 +189,13 @@ static void say_parts(struct saying *s, const struct upp_message *m, const struc
         if (u.title)
             wj_put_text(&s->w, "title", p->media->title);
         if (u.metadata)
-            say_json(s, "metadata", p->metadata);
+            write_json(s, "metadata", p->metadata);
         wj_write_close(&s->w, '}');
     }
     wj_write_close(&s->w, '}');
 }
 
-static int end_map(struct saying *s, struct upp_str *ret)
+static int end_map(struct writing *s, struct upp_str *ret)
 {
     wj_write_close(&s->w, '}');
     wj_write_close(&s->w, '}');
@@ -203,23 +203,23 @@ static int end_map(struct saying *s, struct upp_str *ret)
 }
 
 int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                     const struct upp_message *asked, struct upp_message *m, struct upp_err *err)
+                     const struct upp_message *caller, struct upp_message *m, struct upp_err *err)
 {
     static const bool                     all[N] = {true, true, true, true};
     WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(MAP_MAX);
-    struct saying                         s      = {.a = a, .opts = opts};
+    struct writing                        s      = {.a = a, .opts = opts};
     struct upp_str                        who    = lines->entry.who;
     yyjson_val                           *v;
-    if (!who.n && !any_unsaid(m, asked) && !count_events(lines, n))
+    if (!who.n && !has_extras(m, caller) && !count_events(lines, n))
         return 0;
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
         return r;
     wj_writer_init(&s.w, &b, err);
     open_map(&s.w, m->metadata, v, all);
-    say_who(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
-    say_parts(&s, m, asked);
-    r = say_events(&s, lines, n, err);
+    write_author(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
+    write_parts(&s, m, caller);
+    r = write_events(&s, lines, n, err);
     return r < 0 ? r : end_map(&s, &m->metadata);
 }
 
@@ -228,7 +228,7 @@ int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const st
 {
     static const bool                     events[N] = {[EVENTS] = true};
     WB_CLEANUP(wb_buf_done) struct wb_buf b         = WB_BUF(MAP_MAX);
-    struct saying                         s         = {.a = a, .opts = opts};
+    struct writing                        s         = {.a = a, .opts = opts};
     yyjson_val                           *v;
     if (!count_events(lines, n))
         return 0;
@@ -237,22 +237,22 @@ int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const st
         return r;
     wj_writer_init(&s.w, &b, err);
     open_map(&s.w, *map, v, events);
-    r = say_events(&s, lines, n, err);
+    r = write_events(&s, lines, n, err);
     return r < 0 ? r : end_map(&s, map);
 }
 
-/* ---- Into the log ------------------------------------------------------------------------------------------- */
+/* ---- Writing to the log ------------------------------------------------------------------------------------- */
 
-/* Whose it is. The id of one who has a name besides stays where it was: the log has names alone. */
-static struct upp_str who_of(yyjson_val *obj, bool gone[N])
+/* The author. The log stores only names: an id that comes with a name stays in the metadata. */
+static struct upp_str who_of(yyjson_val *obj, bool taken_members[N])
 {
     yyjson_val *id = text_at(obj, names[AGENT]), *name = text_at(obj, names[NAME]);
-    gone[NAME]  = name;
-    gone[AGENT] = id && !name;
+    taken_members[NAME]  = name;
+    taken_members[AGENT] = id && !name;
     return wj_text_of(name ? name : id);
 }
 
-/* What say_json wrote; no text: it is none. */
+/* The inverse of write_json; empty: not such a value. */
 static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
     struct wj_syntax seen;
@@ -267,10 +267,10 @@ static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struc
     return wj_value_text(a, v, ret, err);
 }
 
-/* 1: it is an event. 0: it is none that we know. */
+/* 1: it is an event. 0: its form is unknown. */
 static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, struct upp_err *err)
 {
-    bool           gone[N];
+    bool           taken_members[N];
     struct wb_time t;
     struct upp_str time = wj_text_at(v, "timestamp");
     *e    = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
@@ -279,23 +279,23 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
         return r;
     e->message.id      = wj_text_at(v, "id");
     e->message.time_ms = wb_time_ms(&t);
-    if (!wb_time_parse_upp(time, &e->message.time_ms)) /* not as it would be written: its spelling is kept */
+    if (!wb_time_parse_upp(time, &e->message.time_ms)) /* not the canonical spelling: store the text too */
         e->message.time_text = time;
-    e->who            = who_of(v, gone);
+    e->who            = who_of(v, taken_members);
     struct upp_str id = wj_text_at(v, names[AGENT]);
-    if (gone[NAME] && id.n) {
+    if (taken_members[NAME] && id.n) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
         struct wj_writer                      w;
         wj_writer_init(&w, &b, err);
-        open_map(&w, (struct upp_str){0}, NULL, gone);
+        open_map(&w, (struct upp_str){0}, NULL, taken_members);
         wj_put_text(&w, names[AGENT], id);
-        struct saying s = {.a = a, .w = w};
-        r               = end_map(&s, &e->message.metadata);
+        struct writing s = {.a = a, .w = w};
+        r                = end_map(&s, &e->message.metadata);
     }
     return r < 0 ? r : 1;
 }
 
-/* All of them, or none. */
+/* Takes all events or none. */
 static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_known *ret, struct upp_err *err)
 {
     size_t           n = yyjson_is_arr(list) ? yyjson_arr_size(list) : 0, i, max;
@@ -335,8 +335,8 @@ static int take_part(struct wb_arena *a, yyjson_val *v, struct upp_part *p, stru
     return 0;
 }
 
-/* Names of results, and what is said beside the parts. */
-static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_message *asked, struct upp_message *m,
+/* Tool names of results, and the data of `parts`. */
+static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_message *caller, struct upp_message *m,
                       struct upp_err *err)
 {
     yyjson_val *key, *value;
@@ -350,7 +350,7 @@ static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_mess
     memcpy(parts, m->parts, m->n_parts * sizeof *parts);
     for (size_t k = 0; k < m->n_parts; k++)
         if (parts[k].kind == UPP_PART_RESULT && !parts[k].name.p)
-            parts[k].name = tool_of(asked, parts[k].id);
+            parts[k].name = tool_of(caller, parts[k].id);
     yyjson_obj_foreach(map, i, n, key, value)
     {
         uint64_t at;
@@ -361,15 +361,16 @@ static int take_parts(struct wb_arena *a, yyjson_val *map, const struct upp_mess
     return r;
 }
 
-/* The map without what was taken; no text where nothing is left. */
-static int rest_of(struct wb_arena *a, yyjson_val *v, const bool gone[N], struct upp_str *ret, struct upp_err *err)
+/* The map without the members that were taken; empty if nothing is left. */
+static int rest_of(struct wb_arena *a, yyjson_val *v, const bool taken_members[N], struct upp_str *ret,
+                   struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(MAP_MAX);
     yyjson_val                           *weft = wm_weft_find(v), *key, *value;
     struct wj_writer                      w;
     size_t                                i, n, taken = 0;
     for (size_t k = 0; k < N; k++)
-        taken += gone[k];
+        taken += taken_members[k];
     bool empty = unsafe_yyjson_get_len(weft) == taken;
     *ret       = (struct upp_str){0};
     if (empty && unsafe_yyjson_get_len(v) == 1)
@@ -384,17 +385,17 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool gone[N], struct
         }
         wj_write_close(&w, '}');
     } else {
-        open_map(&w, (struct upp_str){0}, v, gone);
+        open_map(&w, (struct upp_str){0}, v, taken_members);
         wj_write_close(&w, '}');
         wj_write_close(&w, '}');
     }
     return wj_writer_text(&w, a, ret);
 }
 
-int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *asked,
+int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
                   struct wa_known *ret, struct upp_err *err)
 {
-    bool        gone[N] = {false};
+    bool        taken_members[N] = {false};
     yyjson_val *v;
     *ret = (struct wa_known){
         .message = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = *m}};
@@ -404,24 +405,24 @@ int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct 
     yyjson_val *weft  = yyjson_is_obj(v) ? wm_weft_find(v) : NULL;
     yyjson_val *parts = weft ? yyjson_obj_get(weft, "parts") : NULL;
     parts             = yyjson_is_obj(parts) ? parts : NULL;
-    r                 = take_parts(a, parts, asked, &ret->message.message, err);
+    r                 = take_parts(a, parts, caller, &ret->message.message, err);
     if (r < 0 || !weft)
         return r;
-    ret->message.who = who_of(weft, gone);
-    r                = take_events(a, yyjson_obj_get(weft, "events"), ret, err);
-    gone[PARTS]      = parts;
-    gone[EVENTS]     = r > 0;
-    return r < 0 ? r : rest_of(a, v, gone, &ret->message.message.metadata, err);
+    ret->message.who      = who_of(weft, taken_members);
+    r                     = take_events(a, yyjson_obj_get(weft, "events"), ret, err);
+    taken_members[PARTS]  = parts;
+    taken_members[EVENTS] = r > 0;
+    return r < 0 ? r : rest_of(a, v, taken_members, &ret->message.message.metadata, err);
 }
 
 int wa_known_take_events(struct wb_arena *a, struct upp_str *map, struct wa_known *ret, struct upp_err *err)
 {
-    static const bool gone[N] = {[EVENTS] = true};
+    static const bool taken_members[N] = {[EVENTS] = true};
     yyjson_val       *v;
     *ret  = (struct wa_known){0};
     int r = read_map(a, *map, &v, err);
     if (r < 0 || !yyjson_is_obj(v) || !wm_weft_find(v))
         return r;
     r = take_events(a, yyjson_obj_get(wm_weft_find(v), "events"), ret, err);
-    return r <= 0 ? r : rest_of(a, v, gone, map, err);
+    return r <= 0 ? r : rest_of(a, v, taken_members, map, err);
 }

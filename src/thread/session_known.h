@@ -1,33 +1,33 @@
-/* thread/session_known.h — what the log knows of a node's messages and UPP's JSON has no member for.
+/* thread/session_known.h — data of a node's messages that the log has and UPP's JSON has no member for.
  *
- * Who spoke, names of results, metadata and titles of parts, and the system events behind a message stand in
- * metadata.weft of that message, in the words of docs/dialects/upp.md: agent, name, parts, events. Events before the
- * first message of a node stand in the map that the caller names.
+ * Authors, tool names of results, metadata and titles of parts, and the system events after a message are in
+ * metadata.weft of that message, in the format of docs/dialects/upp.md: agent, name, parts, events. Events before the
+ * first message of a node are in a map that the caller chooses.
  */
 #ifndef WA_SESSION_KNOWN_H
 #define WA_SESSION_KNOWN_H
 
 #include "thread/session_doc.h"
 
-/* The message of lines[0], with the events among the entries behind it (n with the first). `asked`: the message of the
- * assistant before it on its node, whose calls name results; NULL: none. */
+/* Adds metadata.weft to the message of lines[0], with the events among the n - 1 entries after it. `caller`: the last
+ * assistant message before it on its node, whose calls name the tools of results; NULL: none. */
 int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                     const struct upp_message *asked, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+                     const struct upp_message *caller, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A map with the events of the lines in its weft; as it is where there are none. */
+/* Adds the events of the lines to the map's `weft`; without events the map is unchanged. */
 int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
                     struct upp_str *map, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The way back. What is not understood stays in the metadata. */
+/* The inverse. Members of unknown form stay in the metadata. */
 struct wa_known {
     struct wm_entry  message;
     struct wm_entry *events;
     size_t           n;
 };
-int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *asked,
+int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
                   struct wa_known *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The events of a map, which is then without them. */
+/* Moves the events out of a map. */
 int wa_known_take_events(struct wb_arena *a, struct upp_str *map, struct wa_known *ret,
                          struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* thread/session_nodes.c — the nodes of a tree and their messages, out of the log. */
+/* thread/session_nodes.c — reads the nodes of a tree and their messages from the log. */
 #include "thread/session_known.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void listing_done(struct listing *l)
     wb_vec_done(&l->nodes);
 }
 
-/* A family also holds the trees of the threads below. */
+/* A family also contains the trees of sub-threads. */
 static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree, struct wb_arena *a,
                               struct listing *l, struct upp_err *err)
 {
@@ -50,23 +50,23 @@ static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, stru
     return 0;
 }
 
-/* Without those that are not whole: neither before it was looked, nor after. */
-static WEFT_SUSPENDS int list_whole(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree,
-                                    struct wb_arena *a, struct listing *l, struct upp_err *err)
+/* Omits staged nodes: those that were staged before the nodes were listed, and those staged afterwards. */
+static WEFT_SUSPENDS int list_committed(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree,
+                                        struct wb_arena *a, struct listing *l, struct upp_err *err)
 {
-    struct wl_staged half = {0};
-    int              r    = wl_staged_read(s, o, wl_family(tree), a, &half, err);
+    struct wl_staged staged = {0};
+    int              r      = wl_staged_read(s, o, wl_family(tree), a, &staged, err);
     if (r >= 0)
         r = list(s, o, tree, a, l, err);
     if (r >= 0)
-        r = wl_staged_read(s, o, wl_family(tree), a, &half, err);
-    if (r < 0 || !half.n)
+        r = wl_staged_read(s, o, wl_family(tree), a, &staged, err);
+    if (r < 0 || !staged.n)
         return r;
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < l->nodes.n; i++)
-        if (!wl_staged_has(&half, l->nodes.p[i].node.key))
-            l->nodes.p[kept++] = l->nodes.p[i];
-    l->nodes.n = kept;
+        if (!wl_staged_has(&staged, l->nodes.p[i].node.key))
+            l->nodes.p[n++] = l->nodes.p[i];
+    l->nodes.n = n;
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int by_key(const void *x, const void *y)
     return a->node.key < b->node.key ? -1 : a->node.key > b->node.key;
 }
 
-/* Parents are no younger than their children; of one age the higher one comes first. */
+/* Parents are not younger than their children; at the same age the node nearer to the root comes first. */
 static int by_age(const void *x, const void *y)
 {
     const struct ordered *a = x, *b = y;
@@ -93,8 +93,8 @@ static struct ordered *find(const struct listing *l, uint64_t key)
     return bsearch(&wanted, l->nodes.p, l->nodes.n, sizeof wanted, by_key);
 }
 
-/* Sorted by key. */
-static int measure(struct listing *l, struct upp_err *err)
+/* Computes the depths; the list is sorted by key. */
+static int set_depths(struct listing *l, struct upp_err *err)
 {
     for (size_t i = 0; i < l->nodes.n; i++) {
         const struct ordered *n     = &l->nodes.p[i];
@@ -114,23 +114,23 @@ static int measure(struct listing *l, struct upp_err *err)
     return 0;
 }
 
-/* By age, each with the place of its parent among them. */
-static int arrange(struct listing *l, struct wb_arena *a, struct wa_doc_node **ret, struct upp_err *err)
+/* Sorts by age, and sets the index of each parent. */
+static int sort_nodes(struct listing *l, struct wb_arena *a, struct wa_doc_node **ret, struct upp_err *err)
 {
     size_t              n     = l->nodes.n;
     struct wa_doc_node *nodes = wb_new_n(a, struct wa_doc_node, n);
-    uint32_t           *place = wb_new_n(a, uint32_t, n); /* by key */
-    if (!nodes || !place)
+    uint32_t           *index = wb_new_n(a, uint32_t, n); /* by index in the list sorted by key */
+    if (!nodes || !index)
         return wb_arena_check(a, err);
     qsort(l->nodes.p, n, sizeof *l->nodes.p, by_age);
     for (size_t i = 0; i < n; i++)
         nodes[i] = (struct wa_doc_node){.node = l->nodes.p[i].node, .parent = UINT32_MAX};
     qsort(l->nodes.p, n, sizeof *l->nodes.p, by_key);
     for (size_t i = 0; i < n; i++)
-        place[find(l, nodes[i].node.key) - l->nodes.p] = (uint32_t)i;
+        index[find(l, nodes[i].node.key) - l->nodes.p] = (uint32_t)i;
     for (size_t i = 0; i < n; i++)
         if (nodes[i].node.parent)
-            nodes[i].parent = place[find(l, nodes[i].node.parent) - l->nodes.p];
+            nodes[i].parent = index[find(l, nodes[i].node.parent) - l->nodes.p];
     *ret = nodes;
     return 0;
 }
@@ -139,15 +139,15 @@ int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid t
                   struct wa_doc_node **ret, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(listing_done) struct listing l = {0};
-    int                                     r = list_whole(s, o, tree, a, &l, err);
+    int                                     r = list_committed(s, o, tree, a, &l, err);
     if (r >= 0 && !l.nodes.n)
         r = upp_fail(err, UPP_ESTORE, "the tree has no nodes");
     if (r < 0)
         return r;
     qsort(l.nodes.p, l.nodes.n, sizeof *l.nodes.p, by_key);
-    r = measure(&l, err);
+    r = set_depths(&l, err);
     if (r >= 0)
-        r = arrange(&l, a, ret, err);
+        r = sort_nodes(&l, a, ret, err);
     *n = l.nodes.n;
     return r;
 }
@@ -187,7 +187,7 @@ static bool is_thought(const struct wm_entry *e)
            wb_str_eq(e->phase, UPP_STR("reason"));
 }
 
-/* One that has no id of a vendor's or client's goes by its entry's, as in every stream and route. */
+/* A message without an id of a provider or client is identified by its entry's id, as in every stream and route. */
 static struct upp_message message_of(struct wb_arena *a, const struct wl_line *line)
 {
     struct upp_message m = line->entry.message;
@@ -197,10 +197,10 @@ static struct upp_message message_of(struct wb_arena *a, const struct wl_line *l
     return m;
 }
 
-/* Each message with what the log knows beside it: up to the next one. */
+/* Adds metadata.weft to each message, from its entry and those up to the next message. */
 static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, struct wb_arena *a, struct upp_err *err)
 {
-    const struct upp_message *asked = node->asked;
+    const struct upp_message *caller = node->caller;
     size_t                    at = 0, next = 0;
     int                       r = 0;
     while (at < n && !is_message(&lines[at].entry))
@@ -211,14 +211,14 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, 
         struct upp_message *m = &node->messages[i];
         for (next = at + 1; next < n && !is_message(&lines[next].entry);)
             next++;
-        r     = wa_known_message(a, node->known, &lines[at], next - at, asked, m, err);
-        asked = m->role == UPP_ROLE_ASSISTANT ? m : asked;
+        r      = wa_known_message(a, node->known, &lines[at], next - at, caller, m, err);
+        caller = m->role == UPP_ROLE_ASSISTANT ? m : caller;
     }
     return r;
 }
 
-/* What closes open calls of a document at the end of a node stands there until they are answered, on a branch beside
- * it; it is a message as soon as something follows. */
+/* A repair that closes open calls of an imported document stays at the end of its node until the calls are answered, on
+ * a sibling branch. It counts as a message as soon as another entry follows. */
 static size_t without_closing(const struct wl_line *lines, size_t n)
 {
     const struct wm_entry *e = n ? &lines[n - 1].entry : NULL;
@@ -239,9 +239,9 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
     if (r < 0)
         return r;
-    size_t shown = without_closing(lines, n);
-    end.length -= (uint32_t)(n - shown);
-    n                = shown;
+    size_t visible = without_closing(lines, n);
+    end.length -= (uint32_t)(n - visible);
+    n                = visible;
     node->n_messages = node->n_thoughts = node->n_events = 0;
     node->has_events                                     = false;
     node->messages                                       = wb_new_n(a, struct upp_message, n);

@@ -1,9 +1,9 @@
-/* thread/session_points.c — the checkpoints of a session out of the log.
+/* thread/session_points.c — reads the checkpoints of a session from the log.
  *
- * A checkpoint is a place in the log. Its messages are those of its run on its node, so that the lists of all
- * checkpoints are pieces of the node's one list; its state stands in the row with which its step ended.
+ * A checkpoint is a position in the log. Its messages are those of its run on its node, so the message lists of all
+ * checkpoints are slices of the node's list. Its state is in the row that ended its step.
  *
- * Checkpoints that came with a document are kept as they came, under the thread's id (commits.c).
+ * Imported checkpoints are stored unchanged, under the thread's id (commits.c).
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 enum { SUBS = 4096 };
 
-/* Of a turn that has ended the last one alone, where that is wanted. */
+/* With `every_turn`, retains only the last checkpoint of a completed turn. */
 static void leave_run(struct wa_reading *x, struct wa_progress *p)
 {
     if (x->opts->every_turn && p->checkpoints.n > x->first) {
@@ -30,15 +30,15 @@ static void leave_run(struct wa_reading *x, struct wa_progress *p)
     x->run                  = (struct wm_run){0};
 }
 
-/* Agents that are asked by others have trees of their own: a sub thread of this one is a query's. */
-static WEFT_SUSPENDS int find_aside(struct wa_reading *x, struct upp_err *err)
+/* Sub-agents have trees of their own, so a sub-thread in this tree belongs to a query. */
+static WEFT_SUSPENDS int detect_query(struct wa_reading *x, struct upp_err *err)
 {
     struct wl_thread t = {0};
-    x->aside           = false;
+    x->is_query        = false;
     if (wb_uuid_eq(x->run.thread, x->thread->id))
         return 0;
-    int r    = wl_get_thread(x->store, x->owner, x->run.thread, x->to, &t, err);
-    x->aside = t.kind == WL_SUB && x->thread->kind != WL_SUB;
+    int r       = wl_get_thread(x->store, x->owner, x->run.thread, x->to, &t, err);
+    x->is_query = t.kind == WL_SUB && x->thread->kind != WL_SUB;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
@@ -52,15 +52,15 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
     if (wb_uuid_eq(row->run, (struct wb_uuid){{0}}))
         return 0;
     int r = wl_get_run(x->store, x->owner, row->run, x->to, &x->run, err);
-    if (r == -UPP_ENOTFOUND) { /* it is gone: its thread was deleted, and others share what it said */
-        x->run   = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
-        x->aside = false;
+    if (r == -UPP_ENOTFOUND) { /* its thread was deleted, and other threads share its entries */
+        x->run      = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
+        x->is_query = false;
         return 0;
     }
-    return r < 0 ? r : find_aside(x, err);
+    return r < 0 ? r : detect_query(x, err);
 }
 
-/* The session of an agent that was asked by a call: its own thread, with where it stands. */
+/* Adds the session of a sub-agent: its own thread, with its latest checkpoint. */
 static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev, struct upp_err *err)
 {
     struct wm_run      run;
@@ -75,7 +75,7 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
         return 0;
     int r = wl_get_run(s, x->owner, ev->child, x->to, &run, err);
     if (r == -UPP_ENOTFOUND)
-        return 0; /* announced, and not made yet */
+        return 0; /* announced, but not created yet */
     if (r >= 0)
         r = wl_get_thread(s, x->owner, run.thread, x->to, &thread, err);
     struct wm_session *sub = wb_new(x->to, struct wm_session);
@@ -90,7 +90,7 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
                                              : upp_fail(err, UPP_ELIMIT, "more than %d agents below a run", SUBS);
 }
 
-/* A JSON value as it stands in the state of a run; no text: absent. */
+/* A JSON value of the run's state; empty: absent. */
 static int value_of(struct wa_reading *x, yyjson_val *state, const char *name, struct upp_str *ret, struct upp_err *err)
 {
     *ret = (struct upp_str){0};
@@ -104,7 +104,7 @@ static uint64_t number_at(yyjson_val *list, size_t i)
     return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? n : 0;
 }
 
-/* The metadata, with the tokens that the run had used: a row has them once, as its usage. */
+/* The metadata with totalTokens: a row stores the tokens only once, as its usage. */
 static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *ret, struct upp_err *err)
 {
     static const struct upp_str           total = UPP_STR_INIT("totalTokens");
@@ -138,7 +138,7 @@ static int read_state(struct wa_reading *x, struct upp_str json, struct wm_check
     return r < 0 ? r : value_of(x, state, "own", &ret->own, err);
 }
 
-/* What its run thought before this place. */
+/* The reasoning of the run before this position. */
 static int read_reasoning(struct wa_reading *x, const struct wa_doc_node *node, uint32_t length,
                           struct wm_checkpoint *ret, struct upp_err *err)
 {
@@ -174,7 +174,7 @@ static int add_checkpoint(struct wa_reading *x, size_t at, const struct wl_row *
         .node       = (uint32_t)at,
         .length     = (uint32_t)from,
         .state_step = ev->step,
-        .n_messages = to - WB_MIN(from, to), /* they are from ->length on */
+        .n_messages = to - WB_MIN(from, to), /* they begin at .length */
         .subs       = wb_new_n(x->to, struct wm_sub_session, x->subs.n),
         .n_subs     = x->subs.n,
     };
@@ -200,7 +200,7 @@ static WEFT_SUSPENDS int read_row(struct wa_reading *x, size_t at, const struct 
         r = enter_run(x, &x->progress.p[at], stored, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
-        if (x->aside)
+        if (x->is_query)
             x->ended |= ev->kind == WM_RUN && wm_status_ended(ev->status);
         else if (ev->kind == WM_TOOL_STARTED && ev->child_node && !wm_is_branch(ev))
             r = add_sub(x, ev, err);
@@ -214,7 +214,7 @@ static WEFT_SUSPENDS int read_row(struct wa_reading *x, size_t at, const struct 
     return r;
 }
 
-/* What came after its messages were read is left for the next time. */
+/* True for a row that is newer than the node's messages: it is left for the next read. */
 static bool is_later(const struct wa_doc_node *node, const struct wl_row *row)
 {
     return wl_pos_index(row->pos) + row->n_entries > node->length;
@@ -225,8 +225,8 @@ static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_e
     struct wa_progress *p    = &x->progress.p[at];
     struct wl_rows      rows = {.more = true};
     uint64_t            from = p->from;
-    p->checkpoints.n         = p->settled;
-    x->first                 = p->settled;
+    p->checkpoints.n         = p->n_final;
+    x->first                 = p->n_final;
     while (rows.more) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
         struct wl_range range = {.node = x->nodes[at].node.key, .from = from, .to = UINT64_MAX >> 1};
@@ -243,11 +243,11 @@ static WEFT_SUSPENDS int read_rows(struct wa_reading *x, size_t at, struct upp_e
         if (r < 0)
             return r;
     }
-    bool   works = !wb_uuid_eq(x->run.id, (struct wb_uuid){{0}}) && !x->ended;
-    size_t first = x->first;
-    p->from      = works ? x->run_from : from;
+    bool   active = !wb_uuid_eq(x->run.id, (struct wb_uuid){{0}}) && !x->ended;
+    size_t first  = x->first;
+    p->from       = active ? x->run_from : from;
     leave_run(x, p);
-    p->settled = works ? first : p->checkpoints.n;
+    p->n_final = active ? first : p->checkpoints.n;
     return 0;
 }
 
@@ -262,7 +262,7 @@ static int take_length(struct upp_str *line, uint32_t *ret, struct upp_err *err)
     return 0;
 }
 
-/* Those that came with the document of which the thread was made. */
+/* Reads the checkpoints of the document from which the thread was imported. */
 static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tree_doc *tree, struct upp_err *err)
 {
     char              name[WB_UUID_TEXT + 1];
@@ -292,8 +292,7 @@ static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tre
     return r;
 }
 
-/* In the order in which they were made; the times of ours are of one spelling. Of one time: by their place in the log.
- */
+/* By creation time; the times that Weft writes have one format. Of equal times: by position in the log. */
 static int by_time(const void *a, const void *b)
 {
     const struct wm_checkpoint *x = a, *y = b;
@@ -307,7 +306,7 @@ static int by_time(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* Imported ones come first. */
+/* Collects all checkpoints, the imported ones first. */
 static int gather(struct wa_reading *x, struct wm_session *ret, struct upp_err *err)
 {
     size_t n = x->n_imported;

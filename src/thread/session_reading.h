@@ -1,4 +1,4 @@
-/* thread/session_reading.h — a session while it is read: session_doc.c and session_points.c. */
+/* thread/session_reading.h — the state of reading a session, for session_doc.c and session_points.c. */
 #ifndef WA_SESSION_READING_H
 #define WA_SESSION_READING_H
 
@@ -8,9 +8,9 @@
 /* How far a node was read. */
 struct wa_progress {
     uint64_t key;
-    uint64_t from;           /* position of the row to read next */
-    size_t   settled;        /* of its checkpoints, those of rows before that */
-    size_t   room, thinking; /* for messages and thoughts, in the lists of its node */
+    uint64_t from;                       /* position of the row to read next */
+    size_t   n_final;                    /* number of its checkpoints from rows before `from`: final */
+    size_t   message_room, thought_room; /* capacity of its node's lists of messages and thoughts */
     WB_VEC(struct wm_checkpoint) checkpoints;
 };
 
@@ -24,18 +24,18 @@ struct wa_reading {
     struct wa_doc_node       *nodes;
     size_t                    n_nodes;
     WB_VEC(struct wa_progress) progress; /* by node */
-    WB_VEC(struct wm_sub_session) subs;  /* of the run that is read */
-    struct wm_run         run;           /* whose rows are read; its id is all zero: of none */
+    WB_VEC(struct wm_sub_session) subs;  /* sub-agents of the run that is being read */
+    struct wm_run         run;           /* whose rows are being read; id all zero: none */
     uint64_t              run_from;      /* position of its first row */
     bool                  ended, completed;
-    size_t                first;    /* of its checkpoints, among those of the node */
-    struct wm_checkpoint *imported; /* that came with a document; NULL: not looked for yet */
+    size_t                first;    /* index of the run's first checkpoint among those of the node */
+    struct wm_checkpoint *imported; /* checkpoints of the imported document; NULL: not read yet */
     size_t                n_imported;
-    bool                  aside; /* it is a query's: its checkpoints are not the session's */
-    bool                  anew;  /* something that was read is not as it was */
+    bool                  is_query; /* the run is a query's: its checkpoints are not the session's */
+    bool                  stale;    /* something that was read has changed: read everything again */
 };
 
-/* Into ret, whose tree is there already. */
+/* Adds the checkpoints to ret, whose tree is complete. */
 WEFT_SUSPENDS int wa_read_checkpoints(struct wa_reading *x, struct wm_session *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 struct upp_str wa_time_text(struct wb_arena *a, int64_t ms);

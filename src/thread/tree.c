@@ -1,4 +1,4 @@
-/* thread/tree.c — thread trees: conversations that branch, in plain memory. */
+/* thread/tree.c — thread trees: branching conversations, in memory only. */
 #include "thread/tree.h"
 
 #include "base/err.h"
@@ -11,7 +11,7 @@
 _Static_assert((int)WEFT_TREE_NODES == (int)WM_SESSION_NODES && (int)WEFT_TREE_DEPTH == (int)WM_SESSION_DEPTH,
                "what can be made can be written and read");
 
-/* ---- Making and freeing --------------------------------------------------------------------------- */
+/* ---- Creating and freeing ------------------------------------------------------------------------- */
 
 static void node_done(struct weft_node *n)
 {
@@ -38,8 +38,8 @@ void weft_tree_freep(struct weft_tree **t)
     weft_tree_free(*t);
 }
 
-/* A fresh id, that begins as the others of the tree do. */
-static int mint(struct weft_tree *t, struct upp_str *ret, struct upp_err *err)
+/* A new id with the tree's common prefix. */
+static int new_id(struct weft_tree *t, struct upp_str *ret, struct upp_err *err)
 {
     struct wb_uuid u;
     char           text[WB_UUID_TEXT + 1];
@@ -54,7 +54,7 @@ static int mint(struct weft_tree *t, struct upp_str *ret, struct upp_err *err)
     return wb_arena_check(&t->arena, err);
 }
 
-/* Takes its place among the nodes and its parent's children, or does nothing. */
+/* Adds the node to the tree and to its parent's children, or changes nothing. */
 static int add_node(struct weft_tree *t, struct weft_node *n, struct upp_err *err)
 {
     char quoted[WJ_QUOTED];
@@ -62,7 +62,7 @@ static int add_node(struct weft_tree *t, struct weft_node *n, struct upp_err *er
         return upp_fail(err, UPP_ENOMEM, "no memory for a node");
     if (!wb_vec_room(&t->nodes, WEFT_TREE_NODES))
         return upp_fail(err, UPP_ENOMEM, "no memory for a node");
-    int r = wm_names_add(&t->ids, n->id, &n->place, err);
+    int r = wm_names_add(&t->ids, n->id, &n->index, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "there is a node %s already", wj_quote(n->id, quoted, sizeof quoted));
     if (r < 0)
@@ -81,7 +81,7 @@ static struct weft_node *new_node(struct weft_tree *t, struct weft_node *parent)
     return n;
 }
 
-/* An empty thread costs little: its id is the tree's to keep. */
+/* The thread borrows its id from the tree's arena, so that an empty thread costs little. */
 static int make_node(struct weft_tree *t, struct weft_node *parent, struct upp_str id, struct upp_str name,
                      struct weft_node **ret, struct upp_err *err)
 {
@@ -93,7 +93,7 @@ static int make_node(struct weft_tree *t, struct weft_node *parent, struct upp_s
         return wb_arena_check(&t->arena, err);
     n->name = wb_arena_dup(&t->arena, name);
     n->id   = wb_arena_dup(&t->arena, id);
-    int r   = id.p ? 0 : mint(t, &n->id, err);
+    int r   = id.p ? 0 : new_id(t, &n->id, err);
     if (r >= 0)
         r = wb_uuid_new(&thread, err);
     if (r < 0)
@@ -138,9 +138,9 @@ int weft_tree_new(struct weft_tree **ret, struct upp_err *err)
     return 0;
 }
 
-/* ---- From what was read --------------------------------------------------------------------------- */
+/* ---- From a document ------------------------------------------------------------------------------ */
 
-/* Nodes may stand before their parents: all are made, then each is given its own. */
+/* Nodes may come before their parents: first all are created, then linked. */
 static int read_nodes(struct weft_tree *t, const struct wm_tree_doc *doc, struct upp_err *err)
 {
     for (size_t i = 0; i < doc->n; i++) {
@@ -167,18 +167,18 @@ static int read_children(struct weft_tree *t, const struct wm_tree_doc *doc, siz
     const struct wm_tree_node *from   = &doc->nodes[i];
     struct weft_node          *parent = t->nodes.p[i];
     for (size_t k = 0; k < from->n_children; k++) {
-        uint32_t          place = from->children[k];
-        struct weft_node *child = t->nodes.p[place];
+        uint32_t          index = from->children[k];
+        struct weft_node *child = t->nodes.p[index];
         child->parent           = parent;
-        child->whole            = doc->nodes[place].branch == WM_ALL_MESSAGES;
-        child->branch           = child->whole ? (uint32_t)from->thread.n : doc->nodes[place].branch;
+        child->whole            = doc->nodes[index].branch == WM_ALL_MESSAGES;
+        child->branch           = child->whole ? (uint32_t)from->thread.n : doc->nodes[index].branch;
         if (!wb_vec_push(&parent->children, child, WEFT_TREE_NODES))
             return upp_fail(err, UPP_ENOMEM, "no memory for a node");
     }
     return 0;
 }
 
-/* The reader has seen that no path is too long: a node that is set down puts its children onto the list. */
+/* Sets the depths, breadth first. The reader has checked the limit. */
 static int set_depths(struct weft_tree *t, struct upp_err *err)
 {
     struct weft_node **list = wb_calloc(t->nodes.n, sizeof(struct weft_node *));
@@ -200,7 +200,7 @@ static int set_family(struct weft_tree *t, struct upp_err *err)
 {
     struct wb_uuid u;
     if (!wb_uuid_parse(t->root->id, &u)) {
-        int r = wb_uuid_new(&u, err); /* the root's is another's */
+        int r = wb_uuid_new(&u, err); /* the root's id is another implementation's */
         if (r < 0)
             return r;
     }
@@ -232,7 +232,7 @@ int weft__tree_from(struct wb_arena *a, const struct wm_tree_doc *doc, struct we
     return 0;
 }
 
-/* ---- Looking at it -------------------------------------------------------------------------------- */
+/* ---- Accessors ------------------------------------------------------------------------------------ */
 
 struct weft_node *weft_tree_root(struct weft_tree *t)
 {
@@ -252,7 +252,7 @@ struct weft_node *weft_tree_node(struct weft_tree *t, struct upp_str id)
 
 struct weft_node *weft_tree_next(struct weft_tree *t, const struct weft_node *prev)
 {
-    size_t at = prev ? (size_t)prev->place + 1 : 0;
+    size_t at = prev ? (size_t)prev->index + 1 : 0;
     return at < t->nodes.n ? t->nodes.p[at] : NULL;
 }
 
@@ -286,7 +286,7 @@ struct upp_str weft_node_metadata(const struct weft_node *n)
     return n->metadata.p ? n->metadata : UPP_STR("{}");
 }
 
-/* A program may have taken messages away since. */
+/* The program may have removed messages since. */
 size_t weft_node_branch_point(const struct weft_node *n)
 {
     size_t all = 0;
@@ -300,7 +300,7 @@ struct weft_node *weft_node_child(const struct weft_node *n, size_t i)
     return i < n->children.n ? n->children.p[i] : NULL;
 }
 
-/* ---- Changing it ---------------------------------------------------------------------------------- */
+/* ---- Changing ------------------------------------------------------------------------------------- */
 
 static struct weft_node *need_node(struct weft_tree *t, struct upp_str id, struct upp_err *err)
 {
@@ -322,12 +322,12 @@ int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length
     int r = make_node(t, from, id, name, &n, err);
     if (r < 0)
         return r;
-    n->branch = (uint32_t)length; /* a thread has fewer by far */
+    n->branch = (uint32_t)length; /* fits: a thread has far fewer messages */
     *ret      = n;
     return 0;
 }
 
-/* How many messages of a node count: a restored one ends where it was restored to. */
+/* The number of visible messages of a node: a restored node ends at the restored position. */
 static size_t length_of(const struct weft_tree *t, const struct weft_node *n)
 {
     size_t all;
@@ -389,8 +389,9 @@ int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_
 
 /* ---- Paths ---------------------------------------------------------------------------------------- */
 
-/* The messages on the way from the root to a node, of which `length` count: of each above it those before the branch.
- * Up twice: to count, and to fill the list from its end. Where one node has all of them, the list is that node's. */
+/* The messages from the root to a node, of which the first `length` count; of each ancestor those before the branch.
+ * Walks up twice: to count, and to fill the list from its end. If one node has all of them, returns that node's own
+ * list. */
 static int path_of(struct weft_tree *t, const struct weft_node *to, size_t length, const struct upp_message **ret,
                    size_t *n, struct upp_err *err)
 {
@@ -433,9 +434,9 @@ int weft_tree_history(struct weft_tree *t, const struct upp_message **ret, size_
 
 /* ---- Merging -------------------------------------------------------------------------------------- */
 
-static bool is_above(const struct weft_node *above, const struct weft_node *n)
+static bool is_ancestor(const struct weft_node *ancestor, const struct weft_node *n)
 {
-    while (n && n != above)
+    while (n && n != ancestor)
         n = n->parent;
     return n;
 }
@@ -450,19 +451,19 @@ static int add_ids(struct wm_names *ids, const struct upp_message *list, size_t 
     return r;
 }
 
-/* Those of the list that are not there yet, at its beginning. One without an id is never the same as another. */
-static int keep_new(struct wm_names *ids, struct upp_message *list, size_t *n, struct upp_err *err)
+/* Moves the new messages to the beginning of the list. A message without an id never equals another. */
+static int drop_known(struct wm_names *ids, struct upp_message *list, size_t *n, struct upp_err *err)
 {
-    size_t   kept = 0;
+    size_t   n_new = 0;
     uint32_t at;
     for (size_t i = 0; i < *n; i++) {
         int r = list[i].id.n ? wm_names_add(ids, list[i].id, &at, err) : 1;
         if (r < 0)
             return r;
         if (r > 0)
-            list[kept++] = list[i];
+            list[n_new++] = list[i];
     }
-    *n = kept;
+    *n = n_new;
     return 0;
 }
 
@@ -484,7 +485,7 @@ static int merge(struct weft_tree *t, struct weft_node *source, struct weft_node
     if (!list)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", n);
     memcpy(list, path, n * sizeof *list);
-    r = keep_new(ids, list, &n, err);
+    r = drop_known(ids, list, &n, err);
     if (r >= 0 && n)
         r = upp_thread_push(target->thread, list, n, err);
     wb_free(list);
@@ -497,7 +498,7 @@ int weft_tree_merge(struct weft_tree *t, struct upp_str source, struct upp_str t
     struct wm_names   ids = {0};
     if (!to)
         return -UPP_ENOTFOUND;
-    if (is_above(from, to))
+    if (is_ancestor(from, to))
         return 0;
     int r = merge(t, from, to, &ids, err);
     wm_names_done(&ids);

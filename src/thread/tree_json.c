@@ -8,8 +8,8 @@ int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc 
 {
     struct wm_tree_node *nodes = wb_new_n(a, struct wm_tree_node, t->nodes.n);
     struct upp__times   *times = wb_new_n(a, struct upp__times, t->nodes.n);
-    uint32_t            *place = wb_new_n(a, uint32_t, t->nodes.n);
-    if (!nodes || !times || !place)
+    uint32_t            *index = wb_new_n(a, uint32_t, t->nodes.n);
+    if (!nodes || !times || !index)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < t->nodes.n; i++) {
         const struct weft_node *n    = t->nodes.p[i];
@@ -21,17 +21,17 @@ int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc 
                                       .branch_events = WM_ALL_MESSAGES,
                                       .name          = n->name,
                                       .metadata      = n->metadata,
-                                      .parent        = n->parent ? n->parent->place : UINT32_MAX,
+                                      .parent        = n->parent ? n->parent->index : UINT32_MAX,
                                       .branch        = WM_ALL_MESSAGES,
-                                      .children      = place};
-        /* One that was read without it stays so as long as it means the same. */
+                                      .children      = index};
+        /* A node that was read without a branch point is written without one while that means the same. */
         if (n->parent && (!n->whole || branch != all))
             node->branch = (uint32_t)branch;
         for (; node->n_children < n->children.n; node->n_children++)
-            *place++ = n->children.p[node->n_children]->place;
+            *index++ = n->children.p[node->n_children]->index;
         upp__thread_view(n->thread, &times[i], &node->thread);
     }
-    *ret = (struct wm_tree_doc){nodes, t->nodes.n, t->root->place, t->current->place};
+    *ret = (struct wm_tree_doc){nodes, t->nodes.n, t->root->index, t->current->index};
     return 0;
 }
 

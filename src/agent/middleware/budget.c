@@ -1,4 +1,4 @@
-/* agent/middleware/budget.c — UAP-10.4: limits as middleware. What counts and what ends a run is run/budget.c. */
+/* agent/middleware/budget.c — UAP-10.4: limits as middleware. run/budget.c counts, and ends runs. */
 #include "agent/middleware/middleware.h"
 #include "base/hooks.h"
 

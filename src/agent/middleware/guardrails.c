@@ -1,10 +1,9 @@
-/* agent/middleware/guardrails.c — UAP-10.4: rules for what goes in and what comes out.
+/* agent/middleware/guardrails.c — UAP-10.4: rules for input, output and tool calls.
  *
- * Rules apply one after the other to each text of the input, before the model sees it, and to each text and each
- * thought of what the model says, before anybody hears it. A rule that cannot decide (a callback fails, an agent cannot
- * be asked, a pattern takes too long) fails the run: what was not checked does not pass. Rules for tools apply to the
- * arguments of a call before the tool runs; what is rejected there, or cannot be decided, is an error that the model is
- * told.
+ * Rules apply one after the other to each text of the input before the model receives it, and to each text and
+ * reasoning part of the output before it is delivered. If a rule cannot decide (its callback or agent fails, its
+ * pattern takes too long), the run fails: nothing passes unchecked. Rules for tools apply to the arguments of a call
+ * before the tool runs; a call that is rejected, or cannot be decided, becomes an error result for the model.
  */
 #include "agent/middleware/middleware.h"
 #include "base/hooks.h"
@@ -33,7 +32,7 @@ static const char *name_of(const struct weft_guard_rule *rule)
     return rule->name ? rule->name : rule->pattern ? "a pattern" : "a rule";
 }
 
-/* The text with something else wherever the pattern matches. */
+/* Replaces every match of the pattern. */
 static int replace(const struct rule *rule, struct upp_str text, struct wj_regex_room *room, uint64_t *work,
                    struct wb_buf *out)
 {
@@ -99,14 +98,14 @@ static WEFT_SUSPENDS int by_callback(const struct rule *rule, struct wb_arena *a
     return r < 0 ? r : 1;
 }
 
-/* ---- What it leads to ---------------------------------------------------------------------------------------------
+/* ---- Actions ------------------------------------------------------------------------------------------------------
  */
 
 static int write_flag(struct wb_buf *out, const char *name, const char *on, struct upp_str had, struct upp_err *err)
 {
     struct wj_writer w;
     wj_writer_init(&w, out, err);
-    if (!on) { /* a list of names, one longer */
+    if (!on) { /* the list of names, with this one appended */
         wj_write_open(&w, '[');
         if (had.n > 2) {
             wj_write_raw(&w, had.p + 1, had.n - 2);
@@ -123,7 +122,7 @@ static int write_flag(struct wb_buf *out, const char *name, const char *on, stru
     return wj_writer_check(&w);
 }
 
-/* In the log, and in the metadata of the request: {"flagged": [names]}. */
+/* Adds a system event, and the name to {"flagged": [names]} in the metadata of the request. */
 static int flag(struct weft_context *c, const char *name, const char *on, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf data = WB_BUF(65536), list = WB_BUF(65536);
@@ -137,7 +136,7 @@ static int flag(struct weft_context *c, const char *name, const char *on, struct
     return r < 0 ? r : weft_run_event(c->run, &ev, err);
 }
 
-/* All rules on one text: it may be another one afterwards. */
+/* Applies all rules to one text, which they may replace. */
 static WEFT_SUSPENDS int check(const struct rule *rules, size_t n, struct weft_context *c, const char *on,
                                struct upp_str *text, struct upp_err *err)
 {
@@ -181,13 +180,13 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
     return r;
 }
 
-static WEFT_SUSPENDS int screen(void *own, struct weft_context *c, struct upp_message *said, struct upp_err *err)
+static WEFT_SUSPENDS int screen(void *own, struct weft_context *c, struct upp_message *message, struct upp_err *err)
 {
     struct guardrails *g = own;
     int                r = 0;
-    for (size_t i = 0; r >= 0 && i < said->n_parts; i++)
-        if (said->parts[i].kind == UPP_PART_TEXT || said->parts[i].kind == UPP_PART_REASONING)
-            r = check(g->out, g->n_out, c, "output", &said->parts[i].text, err);
+    for (size_t i = 0; r >= 0 && i < message->n_parts; i++)
+        if (message->parts[i].kind == UPP_PART_TEXT || message->parts[i].kind == UPP_PART_REASONING)
+            r = check(g->out, g->n_out, c, "output", &message->parts[i].text, err);
     return r;
 }
 
@@ -196,10 +195,10 @@ static bool screens(const void *own)
     return ((const struct guardrails *)own)->n_out > 0;
 }
 
-static WEFT_SUSPENDS int call(void *own, struct weft_context *c, struct upp_call *asked, struct upp_err *err)
+static WEFT_SUSPENDS int call(void *own, struct weft_context *c, struct upp_call *requested, struct upp_err *err)
 {
     struct guardrails *g = own;
-    return check(g->tools, g->n_tools, c, "call", &asked->arguments, err);
+    return check(g->tools, g->n_tools, c, "call", &requested->arguments, err);
 }
 
 static bool calls(const void *own)

@@ -1,8 +1,8 @@
-/* agent/middleware/logging.c — UAP-10.3: what an agent does, as lines.
+/* agent/middleware/logging.c — UAP-10.3: logs what an agent does.
  *
- * At info and above a line has names, ids, counts and times, never what was said. At debug there is what was said, cut
- * to 200 characters unless include_messages is set, and with what looks like a key taken out. Texts stand between
- * quotes with JSON's escapes, so that nothing that was said can pass for a line.
+ * At info and above a line has names, ids, counts and times, never content. At debug it has content, cut to 200
+ * characters unless include_messages is set, and with masked keys. Content is quoted with JSON's escapes, so that it
+ * cannot imitate a line of the log.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,28 +31,30 @@ struct logging {
     uint8_t                  level;
 };
 
-static bool on(const struct logging *l, enum level level)
+static bool enabled(const struct logging *l, enum level level)
 {
     return (unsigned)level >= l->level;
 }
 
-static void write_json(struct wj_writer *w, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
+static void write_json(struct wj_writer *w, enum level level, struct upp_str msg, const struct upp_str *content,
+                       bool cut)
 {
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("time"));
     wm_time_write(w, wb_wall_ms());
     wj_put_str(w, "level", wb_cstr(level_names[level]));
     wj_put_str(w, "msg", msg);
-    if (said)
-        wj_put_str(w, "text", *said);
+    if (content)
+        wj_put_str(w, "text", *content);
     if (cut)
         wj_put_bool(w, "cut", true);
     wj_write_close(w, '}');
 }
 
-/* To the caller's function, or to the program's log in its format. A line that does not fit into memory is not told:
- * logging never fails a run. */
-static void give(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
+/* Writes a line to the caller's function, or to the program's logger in its format. A line that does not fit into
+ * memory is dropped: logging never fails a run. */
+static void write_line(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *content,
+                       bool cut)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
     bool                                  own = l->opts.logger, json = !own && wb_log_format_of() == WB_LOG_JSON;
@@ -60,12 +62,12 @@ static void give(const struct logging *l, enum level level, struct upp_str msg, 
     wb_buf_addc(&line, '\n');
     wj_writer_init(&w, &line, NULL);
     if (json)
-        write_json(&w, level, msg, said, cut);
+        write_json(&w, level, msg, content, cut);
     else {
         wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
-        if (said) {
+        if (content) {
             wb_buf_add(&line, UPP_STR(": "));
-            wj_write_str(&w, *said);
+            wj_write_str(&w, *content);
             wb_buf_add(&line, cut ? UPP_STR("...") : UPP_STR(""));
         }
     }
@@ -79,23 +81,23 @@ static void give(const struct logging *l, enum level level, struct upp_str msg, 
         wb_log_put(levels[level], wb_buf_str(&line));
 }
 
-UPP_PRINTF(3, 4) static void say(const struct logging *l, enum level level, const char *fmt, ...)
+UPP_PRINTF(3, 4) static void log_line(const struct logging *l, enum level level, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf msg = WB_BUF(LINE_BYTES);
     va_list                               args;
-    if (!on(l, level))
+    if (!enabled(l, level))
         return;
     va_start(args, fmt);
     wb_buf_vaddf(&msg, fmt, args);
     va_end(args);
     if (!msg.failed)
-        give(l, level, wb_buf_str(&msg), NULL, false);
+        write_line(l, level, wb_buf_str(&msg), NULL, false);
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------------
  */
 
-/* How keys and tokens of services begin. */
+/* Prefixes of API keys and tokens. */
 static const char *const key_heads[] = {"sk-",  "sk_",   "pk_",   "rk_",   "AIza",        "AKIA",   "ASIA",  "ghp_",
                                         "gho_", "ghs_",  "ghu_",  "ghr_",  "github_pat_", "glpat-", "gsk_",  "xai-",
                                         "hf_",  "xoxb-", "xoxp-", "xapp-", "ya29.",       "eyJ",    "pplx-", "r8_"};
@@ -106,7 +108,7 @@ static bool in_key(char c)
            c == '.' || c == '+' || c == '/';
 }
 
-/* Also behind a '/' or '.' in it, as in an address. */
+/* True for a word with a key's prefix, also after a '/', '.' or '+' in it, as in a URL. */
 static bool key_head(struct upp_str word)
 {
     for (size_t at = 0; at + KEY_LENGTH <= word.n; at++) {
@@ -119,7 +121,7 @@ static bool key_head(struct upp_str word)
     return false;
 }
 
-/* A word after "Bearer", or after a name that says what it is. */
+/* True after "Bearer", or after a name such as "password". */
 static bool key_named(struct upp_str before)
 {
     static const char *const names[] = {"bearer", "api_key", "apikey", "api-key", "password", "secret", "token"};
@@ -136,7 +138,7 @@ static bool key_named(struct upp_str before)
     return false;
 }
 
-/* The text without what looks like a key. */
+/* Adds the text with keys masked. */
 static void add_masked(struct wb_buf *out, struct upp_str text)
 {
     for (size_t at = 0; at < text.n;) {
@@ -165,35 +167,34 @@ static size_t first_characters(struct upp_str s, size_t max)
     return at;
 }
 
-/* What was said: at debug alone. */
-static void quote(const struct logging *l, const char *what, struct upp_str text)
+/* Logs content: only at debug. */
+static void log_content(const struct logging *l, const char *what, struct upp_str text)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf masked = WB_BUF(LINE_BYTES), clean = WB_BUF(LINE_BYTES);
-    if (!on(l, DEBUG))
+    if (!enabled(l, DEBUG))
         return;
     add_masked(&masked, text);
     struct upp_str all = wb_buf_str(&masked);
     size_t         cut = l->opts.include_messages ? all.n : first_characters(all, CUT);
     wb_utf8_add_clean(&clean, wb_str_sub(all, 0, cut));
-    struct upp_str said = wb_buf_str(&clean);
+    struct upp_str content = wb_buf_str(&clean);
     if (!masked.failed && !clean.failed)
-        give(l, DEBUG, wb_cstr(what), &said, cut < all.n);
+        write_line(l, DEBUG, wb_cstr(what), &content, cut < all.n);
 }
 
-static void quote_message(const struct logging *l, struct weft_context *c, const char *what,
-                          const struct upp_message *m)
+static void log_message(const struct logging *l, struct weft_context *c, const char *what, const struct upp_message *m)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(LINE_BYTES);
     (void)c;
-    if (on(l, DEBUG) && m)
-        quote(l, what, wm_message_text(&a, m));
+    if (enabled(l, DEBUG) && m)
+        log_content(l, what, wm_message_text(&a, m));
 }
 
 /* ---- The run ------------------------------------------------------------------------------------------------------
  */
 
-/* " in 1.2s"; "" where nobody wants to know. */
-static const char *took(const struct logging *l, struct weft_context *c, const char *word, char text[40])
+/* " in 1.2s"; "" with no_timing. */
+static const char *duration(const struct logging *l, struct weft_context *c, const char *word, char text[40])
 {
     uint64_t ms = l->opts.no_timing ? 0 : wr_run_age_ms(c->run);
     text[0]     = 0;
@@ -206,8 +207,8 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
 {
     const struct logging *l = own;
     (void)err;
-    say(l, INFO, "Agent %.*s starting execution", UPP_FMT(weft_run_agent_id(c->run)));
-    quote_message(l, c, "Input", c->input);
+    log_line(l, INFO, "Agent %.*s starting execution", UPP_FMT(weft_run_agent_id(c->run)));
+    log_message(l, c, "Input", c->input);
     return 0;
 }
 
@@ -217,27 +218,27 @@ static WEFT_SUSPENDS int after(void *own, struct weft_context *c, struct upp_tur
     const struct upp_usage *u = &(*turn)->usage;
     char                    text[40];
     (void)err;
-    quote_message(l, c, "Output", (*turn)->response);
-    say(l, INFO, "Agent %.*s completed%s (%" PRIu64 " tokens)", UPP_FMT(weft_run_agent_id(c->run)),
-        took(l, c, "in", text), u->input + u->output);
+    log_message(l, c, "Output", (*turn)->response);
+    log_line(l, INFO, "Agent %.*s completed%s (%" PRIu64 " tokens)", UPP_FMT(weft_run_agent_id(c->run)),
+             duration(l, c, "in", text), u->input + u->output);
     return 0;
 }
 
-/* "while planning: model: connection refused" is what happened, and where, from the outside in. */
+/* Splits "while planning: model: connection refused" into its parts, the outermost first. */
 static void causes(const struct logging *l, const struct upp_err *why)
 {
     struct upp_str rest = wb_cstr(why->msg);
-    for (int i = 0; i < 16 && on(l, DEBUG); i++) {
+    for (int i = 0; i < 16 && enabled(l, DEBUG); i++) {
         size_t colon = i == 15 ? SIZE_MAX : wb_str_find(rest, UPP_STR(": "), 0);
-        quote(l, i ? "Caused by" : "Error", wb_str_sub(rest, 0, colon));
+        log_content(l, i ? "Caused by" : "Error", wb_str_sub(rest, 0, colon));
         if (colon == SIZE_MAX)
             break;
         rest = wb_str_sub(rest, colon + 2, SIZE_MAX);
     }
     if (why->cause[0])
-        quote(l, "Caused by", wb_cstr(why->cause));
+        log_content(l, "Caused by", wb_cstr(why->cause));
     if (why->where[0])
-        quote(l, "At", wb_cstr(why->where));
+        log_content(l, "At", wb_cstr(why->where));
 }
 
 static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struct upp_err *why, struct upp_turn **ret,
@@ -249,8 +250,9 @@ static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struc
     (void)err;
     if (why->http)
         (void)snprintf(status, sizeof status, ", status %d", why->http);
-    say(l, ERROR, "Agent %.*s failed%s: %s (%s%s%s%s)", UPP_FMT(weft_run_agent_id(c->run)), took(l, c, "after", text),
-        upp_code_text(why->code), upp_code_name(why->code), why->provider[0] ? ", " : "", why->provider, status);
+    log_line(l, ERROR, "Agent %.*s failed%s: %s (%s%s%s%s)", UPP_FMT(weft_run_agent_id(c->run)),
+             duration(l, c, "after", text), upp_code_text(why->code), upp_code_name(why->code),
+             why->provider[0] ? ", " : "", why->provider, status);
     causes(l, why);
     return 0;
 }
@@ -258,19 +260,19 @@ static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struc
 /* ---- Steps and calls ----------------------------------------------------------------------------------------------
  */
 
-/* A run of one step without tools has no lines of steps: the first one's wait until there is more to tell. */
-enum { STARTED = 1, ENDED = 2, TOLD = 4 };
+/* A run of one step without tools has no step lines: those of step 1 are delayed until there is more. */
+enum { STARTED = 1, ENDED = 2, LOGGED = 4 };
 
-static void first_step(const struct logging *l, struct weft_context *c, uint64_t *word)
+static void flush_first_step(const struct logging *l, struct weft_context *c, uint64_t *word)
 {
-    if (*word & TOLD)
+    if (*word & LOGGED)
         return;
     struct upp_str id = weft_run_agent_id(c->run);
     if (*word & STARTED)
-        say(l, INFO, "Agent %.*s step 1 started", UPP_FMT(id));
+        log_line(l, INFO, "Agent %.*s step 1 started", UPP_FMT(id));
     if (*word & ENDED)
-        say(l, INFO, "Agent %.*s step 1 ended (%" PRIu64 " tokens)", UPP_FMT(id), *word >> 8);
-    *word |= TOLD;
+        log_line(l, INFO, "Agent %.*s step 1 ended (%" PRIu64 " tokens)", UPP_FMT(id), *word >> 8);
+    *word |= LOGGED;
 }
 
 static void step(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
@@ -279,36 +281,36 @@ static void step(const struct logging *l, struct weft_context *c, const struct w
     uint64_t       tokens = ev->usage.input + ev->usage.output;
     bool           begins = ev->kind == WM_STEP_START;
     struct upp_str id     = weft_run_agent_id(c->run);
-    if (ev->step == 1 && !(*word & TOLD)) {
+    if (ev->step == 1 && !(*word & LOGGED)) {
         *word |= begins ? STARTED : ENDED | tokens << 8;
         return;
     }
-    first_step(l, c, word);
+    flush_first_step(l, c, word);
     if (begins)
-        say(l, INFO, "Agent %.*s step %" PRIu32 " started", UPP_FMT(id), ev->step);
+        log_line(l, INFO, "Agent %.*s step %" PRIu32 " started", UPP_FMT(id), ev->step);
     else
-        say(l, INFO, "Agent %.*s step %" PRIu32 " ended (%" PRIu64 " tokens)", UPP_FMT(id), ev->step, tokens);
+        log_line(l, INFO, "Agent %.*s step %" PRIu32 " ended (%" PRIu64 " tokens)", UPP_FMT(id), ev->step, tokens);
 }
 
-/* A tool's name comes from the model: it is shown as a word, whatever it is. */
+/* The model chose the tool's name: it is quoted, whatever it contains. */
 static void call(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
 {
     static const char *const outcomes[] = {
         "?", "ended", "failed", "has an unknown outcome", "was denied", "was stopped", "has arguments that do not fit"};
     struct upp_str id = weft_run_agent_id(c->run);
     char           name[WJ_QUOTED], ms[32] = "";
-    first_step(l, c, wa_context_word(c));
+    flush_first_step(l, c, wa_context_word(c));
     wj_quote(ev->name, name, sizeof name);
     if (ev->kind == WM_TOOL_STARTED) {
-        say(l, INFO, "Agent %.*s calls tool %s", UPP_FMT(id), name);
-        quote(l, "Arguments", ev->text);
+        log_line(l, INFO, "Agent %.*s calls tool %s", UPP_FMT(id), name);
+        log_content(l, "Arguments", ev->text);
         return;
     }
     if (!l->opts.no_timing && ev->outcome <= WM_ERROR)
         (void)snprintf(ms, sizeof ms, " in %" PRIu64 "ms", ev->ms);
-    say(l, ev->outcome == WM_DONE ? INFO : WARN, "Agent %.*s tool %s %s%s", UPP_FMT(id), name,
-        outcomes[ev->outcome < WB_LEN(outcomes) ? ev->outcome : 0], ms);
-    quote(l, "Result", ev->text);
+    log_line(l, ev->outcome == WM_DONE ? INFO : WARN, "Agent %.*s tool %s %s%s", UPP_FMT(id), name,
+             outcomes[ev->outcome < WB_LEN(outcomes) ? ev->outcome : 0], ms);
+    log_content(l, "Result", ev->text);
 }
 
 static void observe(void *own, struct weft_context *c, const struct wm_event *ev)

@@ -1,8 +1,8 @@
-/* agent/middleware/memory.c — UAP-10.4: what of a long conversation the model is told.
+/* agent/middleware/memory.c — UAP-10.4: shortens what the model receives of a long conversation.
  *
- * The log stays as it is. Tokens are estimated: four bytes of text are one, a message costs four more, a medium a
- * thousand (ESTIMATE in docs/middleware.md). A list that is told begins with something the user said; a call and its
- * result are told both or not at all, and what this run was asked is always told.
+ * The log does not change. Tokens are estimated: a quarter of the bytes, 4 more per message, 1000 per media part
+ * (docs/middleware.md). The remaining list begins with a user message; a call and its result are omitted together, and
+ * the input of this run always stays.
  */
 #include "agent/middleware/middleware.h"
 #include "base/hooks.h"
@@ -15,8 +15,7 @@ struct memory {
     struct weft_memory_opts opts;
 };
 
-/* ---- How much it is -----------------------------------------------------------------------------------------------
- */
+/* ---- Estimating tokens ------------------------------------------------------------------------------------------ */
 
 static uint64_t message_tokens(const struct upp_message *m)
 {
@@ -46,17 +45,16 @@ static uint64_t tokens_from(const struct upp_request *q, size_t from)
     return n;
 }
 
-/* ---- Leaving out --------------------------------------------------------------------------------------------------
- */
+/* ---- Truncating ----------------------------------------------------------------------------------------------- */
 
-/* What is always told: the input and what was remembered for it, messages first to last. */
-struct asked {
+/* What always stays: the input and the text retrieved for it, from the first to the last message. */
+struct input_span {
     size_t first, last; /* SIZE_MAX: there is no input */
 };
 
-static struct asked asked_of(struct weft_run *run)
+static struct input_span input_span_of(struct weft_run *run)
 {
-    struct asked q = {SIZE_MAX, SIZE_MAX};
+    struct input_span q = {SIZE_MAX, SIZE_MAX};
     if (wr_run_enriched(run)) {
         (void)weft_run_history(run, &q.first);
         q.last = wr_run_enriched_at(run);
@@ -64,26 +62,26 @@ static struct asked asked_of(struct weft_run *run)
     return q;
 }
 
-/* May the list begin here? Before the input with what a user said; behind it, where the input is put before it, with
- * what the model said. So no result stands without its call. */
-static bool may_begin(const struct upp_request *q, size_t at, struct asked asked)
+/* True if the list may begin here: before the input with a user message; after it, where the input is put in front,
+ * with a message of the model. So no result is without its call. */
+static bool may_begin(const struct upp_request *q, size_t at, struct input_span input_span)
 {
-    if (at <= asked.first)
+    if (at <= input_span.first)
         return q->messages[at]->role == UPP_ROLE_USER;
-    return at > asked.last && q->messages[at]->role == UPP_ROLE_ASSISTANT;
+    return at > input_span.last && q->messages[at]->role == UPP_ROLE_ASSISTANT;
 }
 
-/* Where the list begins: as early as fits, and never so late that the last ones are missing. */
-static size_t begin_at(const struct upp_request *q, struct asked asked, uint64_t room, size_t keep)
+/* The index where the list begins: as early as the tokens fit, but not later than the last `keep` messages. */
+static size_t begin_at(const struct upp_request *q, struct input_span input_span, uint64_t room, size_t keep)
 {
     size_t   last = q->n_messages > keep ? q->n_messages - keep : 0, best = 0;
     uint64_t left = tokens_from(q, 0), always = 0;
-    for (size_t i = asked.first; i <= asked.last && i < q->n_messages; i++)
+    for (size_t i = input_span.first; i <= input_span.last && i < q->n_messages; i++)
         always += message_tokens(q->messages[i]);
     for (size_t at = 0; at <= last && at < q->n_messages; at++) {
-        if (at == 0 || may_begin(q, at, asked)) {
+        if (at == 0 || may_begin(q, at, input_span)) {
             best = at;
-            if (left + (at > asked.last ? always : 0) <= room)
+            if (left + (at > input_span.last ? always : 0) <= room)
                 break;
         }
         left -= message_tokens(q->messages[at]);
@@ -91,19 +89,19 @@ static size_t begin_at(const struct upp_request *q, struct asked asked, uint64_t
     return best;
 }
 
-static int leave_out(const struct memory *m, struct weft_context *c, struct upp_request *q, struct upp_err *err)
+static int truncate_list(const struct memory *m, struct weft_context *c, struct upp_request *q, struct upp_err *err)
 {
-    struct asked asked = asked_of(c->run);
-    uint64_t     frame = frame_tokens(q);
-    uint64_t     room  = frame < m->opts.max_tokens ? m->opts.max_tokens - frame : 0;
-    size_t       from  = begin_at(q, asked, room, m->opts.keep_last);
+    struct input_span input_span = input_span_of(c->run);
+    uint64_t          frame      = frame_tokens(q);
+    uint64_t          room       = frame < m->opts.max_tokens ? m->opts.max_tokens - frame : 0;
+    size_t            from       = begin_at(q, input_span, room, m->opts.keep_last);
     if (!from)
         return 0;
     const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
     if (!list)
         return wb_arena_check(wa_context_memory(c), err);
     size_t n = 0;
-    for (size_t i = asked.first; from > asked.last && i <= asked.last; i++)
+    for (size_t i = input_span.first; from > input_span.last && i <= input_span.last; i++)
         list[n++] = q->messages[i];
     for (size_t i = from; i < q->n_messages; i++)
         list[n++] = q->messages[i];
@@ -131,7 +129,7 @@ static void add_text(struct wb_buf *out, const struct upp_message *m)
     }
 }
 
-/* What the model says to one message, as text. */
+/* The model's reply to one message, as text. */
 static WEFT_SUSPENDS int ask(const struct upp_model *model, struct weft_context *c, struct upp_str text,
                              struct wb_buf *ret, struct upp_usage *usage, struct upp_err *err)
 {
@@ -156,33 +154,33 @@ static WEFT_SUSPENDS int ask(const struct upp_model *model, struct weft_context 
 
 static WEFT_SUSPENDS int summarise(const struct memory *m, struct weft_context *c, size_t covers, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf talk = WB_BUF(64u << 20), said = WB_BUF(SUMMARY_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf transcript = WB_BUF(64u << 20), summary = WB_BUF(SUMMARY_BYTES);
     const struct upp_model               *model = m->opts.model ? m->opts.model : wr_run_model(c->run);
     struct upp_usage                      usage = {0};
     size_t                                n;
     const struct upp_message *const      *history = weft_run_history(c->run, &n);
     for (size_t i = 0; i < covers && i < n; i++)
-        add_text(&talk, history[i]);
-    wb_buf_add(&said, UPP_STR("Summary of the conversation so far: "));
-    size_t front = said.n;
-    int    r     = wb_buf_check(&talk, err);
+        add_text(&transcript, history[i]);
+    wb_buf_add(&summary, UPP_STR("Summary of the conversation so far: "));
+    size_t front = summary.n;
+    int    r     = wb_buf_check(&transcript, err);
     if (r >= 0)
-        r = ask(model, c, wb_buf_str(&talk), &said, &usage, err);
-    if (r >= 0 && said.n == front)
+        r = ask(model, c, wb_buf_str(&transcript), &summary, &usage, err);
+    if (r >= 0 && summary.n == front)
         r = upp_fail(err, UPP_EPROVIDER, "the model said nothing");
     if (r < 0)
         return upp_wrap(err, r, "summary of the conversation");
-    return wr_run_summarise(c->run, covers, wb_buf_str(&said), &usage, err);
+    return wr_run_summarise(c->run, covers, wb_buf_str(&summary), &usage, err);
 }
 
-/* How much of the history a summary would stand for: up to the last place where a list may begin, the last ones kept.
- * 0: nothing, or no more than the summary that is there. */
-static size_t worth_summing(const struct memory *m, struct weft_context *c, const struct upp_request *q)
+/* The number of messages of the history to summarise: up to the last index where a list may begin, without the last
+ * `keep_last`. 0: none, or nothing beyond the present summary. */
+static size_t messages_to_summarise(const struct memory *m, struct weft_context *c, const struct upp_request *q)
 {
     size_t                           n;
     const struct upp_message *const *history = weft_run_history(c->run, &n);
     if (!n || n > q->n_messages || q->messages[0] != history[0])
-        return 0; /* somebody has left something out already */
+        return 0; /* the list was truncated already */
     size_t last = q->n_messages > m->opts.keep_last ? q->n_messages - m->opts.keep_last : 0;
     for (size_t at = WB_MIN(last, n); at > 1; at--)
         if (at == n || q->messages[at]->role == UPP_ROLE_USER)
@@ -195,9 +193,9 @@ static WEFT_SUSPENDS int view(void *own, struct weft_context *c, struct upp_requ
     const struct memory *m = own;
     if (frame_tokens(q) + tokens_from(q, 0) <= m->opts.max_tokens)
         return 0;
-    size_t covers = m->opts.mode == WEFT_SUMMARISE ? worth_summing(m, c, q) : 0;
+    size_t covers = m->opts.mode == WEFT_SUMMARISE ? messages_to_summarise(m, c, q) : 0;
     if (covers) {
-        /* The request has the run's own list, which is about to change. */
+        /* A copy: the request has the run's own list, which is about to change. */
         const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
         size_t                     n    = q->n_messages - covers + 1;
         if (!list)
@@ -211,10 +209,10 @@ static WEFT_SUSPENDS int view(void *own, struct weft_context *c, struct upp_requ
         q->messages   = list;
         q->n_messages = n;
     }
-    return leave_out(m, c, q, err);
+    return truncate_list(m, c, q, err);
 }
 
-/* ---- Remembering --------------------------------------------------------------------------------------------------
+/* ---- Retrieving ---------------------------------------------------------------------------------------------------
  */
 
 static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_err *err)
@@ -229,11 +227,11 @@ static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_er
     if (r >= 0)
         r = m->opts.retriever(m->opts.arg, input, &value, err);
     if (r >= 0 && value.set) {
-        /* A result is told as results are: a string as it is, all else as JSON. */
-        struct upp_part    part = {.kind = UPP_PART_RESULT, .text = upp_value_get(&value)};
-        struct upp_message told = {.role = UPP_ROLE_TOOL, .parts = &part, .n_parts = 1};
-        struct upp_str     text = wm_message_text(&a, &told);
-        r                       = wb_arena_check(&a, err);
+        /* Formatted like a tool result: a string verbatim, other values as JSON. */
+        struct upp_part    part   = {.kind = UPP_PART_RESULT, .text = upp_value_get(&value)};
+        struct upp_message result = {.role = UPP_ROLE_TOOL, .parts = &part, .n_parts = 1};
+        struct upp_str     text   = wm_message_text(&a, &result);
+        r                         = wb_arena_check(&a, err);
         if (r >= 0 && text.n)
             r = wr_run_remember(c->run, text, err);
     }

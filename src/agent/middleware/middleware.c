@@ -1,8 +1,8 @@
-/* agent/middleware/middleware.c — the onion: before in order, after and on_error in reverse order, one context for a
- * run.
+/* agent/middleware/middleware.c — the chain: `before` in order, `after` and `on_error` in reverse order, with one
+ * context per run.
  *
- * The context lives in the run's memory. What `before` changed is handed to the engine when all of them are done, which
- * stores it with the run; a run that is taken up has a new context with the same content.
+ * The context is in the run's memory. When all `before` functions are done, the engine gets their changes and stores
+ * them with the run; a recovered run has a new context with the same content.
  */
 #include "agent/middleware/middleware.h"
 
@@ -36,11 +36,11 @@ struct chain {
 
 struct context {
     struct weft_context pub;   /* first */
-    const struct chain *chain; /* whose it is: the run may pass to another agent */
+    const struct chain *chain; /* its chain: the run may be handed over to another agent */
     struct wb_arena    *memory;
-    unsigned            order;   /* calls so far */
-    size_t              current; /* whose turn it is */
-    uint64_t            words[]; /* one of each */
+    unsigned            order;   /* number of calls so far */
+    size_t              current; /* index of the middleware being called */
+    uint64_t            words[]; /* one per middleware */
 };
 
 static struct context *context_of(struct weft_context *c)
@@ -134,10 +134,10 @@ static struct context *context(struct chain *ch, struct weft_run *run, struct up
     x->chain                = ch;
     x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_enriched(run), .metadata = metadata};
     const struct wr_watch *watch = wr_run_watch(run);
-    x->pub.session               = watch ? watch->arg : NULL; /* sessions are all that watches */
+    x->pub.session               = watch ? watch->arg : NULL; /* only sessions watch runs */
     if (!metadata.p)
         x->pub.metadata = UPP_STR("{}");
-    /* The run's own list moves when the run says more. */
+    /* A copy: the run's own list is reallocated as it grows. */
     const struct upp_message *const *path = weft_run_history(run, &x->pub.n_history);
     const struct upp_message       **list = wb_new_n(a, const struct upp_message *, x->pub.n_history + 1);
     if (!list)
@@ -149,7 +149,7 @@ static struct context *context(struct chain *ch, struct weft_run *run, struct up
     return x;
 }
 
-/* What a function set is copied when it returns. */
+/* Copies an input that a function has set. */
 static int copy_input(struct context *x, const struct upp_message *was, struct upp_err *err)
 {
     if (x->pub.input == was || !x->pub.input)
@@ -161,7 +161,7 @@ static int copy_input(struct context *x, const struct upp_message *was, struct u
     return r;
 }
 
-/* Most lists are a part of what was, in its order: looks on from the last one that was found. */
+/* Most new lists are a subsequence of the old one: continues after the last match. */
 static bool holds(const struct weft_context *c, const struct upp_message *m, size_t *from)
 {
     for (size_t i = 0; i < c->n_history; i++) {
@@ -210,9 +210,9 @@ static int copy_changes(struct context *x, const struct weft_context *was, struc
     return r;
 }
 
-/* Also of a function that failed: others hear of it with what it set, or with what was. Before anything is freed that
- * it may point into. */
-static int keep_changes(struct context *x, const struct weft_context *was, int result, struct upp_err *err)
+/* Copies the changes, also of a function that failed, before anything that they may point into is freed. If that fails,
+ * restores the old values. */
+static int copy_or_restore(struct context *x, const struct weft_context *was, int result, struct upp_err *err)
 {
     int r = copy_changes(x, was, result < 0 ? NULL : err);
     if (r < 0)
@@ -222,7 +222,7 @@ static int keep_changes(struct context *x, const struct weft_context *was, int r
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
 
-static void tell(const struct chain *ch, struct context *x, const char *which, uint64_t began, int result)
+static void trace_call(const struct chain *ch, struct context *x, const char *which, uint64_t began, int result)
 {
     const struct item *it = &ch->items[x->current];
     struct wa_trace    t  = {
@@ -233,8 +233,8 @@ static void tell(const struct chain *ch, struct context *x, const char *which, u
         ch->trace(ch->trace_arg, &t);
 }
 
-/* Those that are built in say themselves who they are. To wait for days is for strategies and tools alone. */
-static int named(const struct item *it, const char *which, int r, struct upp_err *err)
+/* Built-in middleware names itself in its errors. Only strategies and tools may wait for answers from outside. */
+static int wrap_error(const struct item *it, const char *which, int r, struct upp_err *err)
 {
     if (r == -UPP_EWAIT)
         r = upp_fail(err, UPP_EREFUSED, "it cannot wait for an answer from outside");
@@ -249,10 +249,10 @@ static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct 
     struct weft_context was   = x->pub;
     uint64_t            began = wb_mono_ns();
     int                 r = it->kind ? it->kind->before(it->own, &x->pub, err) : it->m.before(it->m.arg, &x->pub, err);
-    tell(ch, x, "before", began, r);
+    trace_call(ch, x, "before", began, r);
     if (r < 0)
-        r = named(it, "before", r, err);
-    return keep_changes(x, &was, r, err);
+        r = wrap_error(it, "before", r, err);
+    return copy_or_restore(x, &was, r, err);
 }
 
 static WEFT_SUSPENDS int before(void *arg, struct weft_run *run, struct upp_err *err)
@@ -273,7 +273,7 @@ static WEFT_SUSPENDS int before(void *arg, struct weft_run *run, struct upp_err 
     return r < 0 ? r : wr_run_set_request(run, c->metadata, err);
 }
 
-/* The turn that is in force afterwards is the chain's, whatever the function did. */
+/* *turn is owned by the chain afterwards, whatever the function did. */
 static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct upp_turn **turn, struct upp_err *err)
 {
     const struct item *it = &ch->items[x->current];
@@ -283,12 +283,12 @@ static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct u
     struct weft_context was   = x->pub;
     uint64_t            began = wb_mono_ns();
     int r = it->kind ? it->kind->after(it->own, &x->pub, &now, err) : it->m.after(it->m.arg, &x->pub, &now, err);
-    tell(ch, x, "after", began, r);
+    trace_call(ch, x, "after", began, r);
     if (r >= 0 && !now)
         r = upp_fail(err, UPP_EINVALID, "it gave back no turn");
     if (r < 0)
-        r = named(it, "after", r, err);
-    r = keep_changes(x, &was, r, err);
+        r = wrap_error(it, "after", r, err);
+    r = copy_or_restore(x, &was, r, err);
     if (now && now != *turn) {
         upp_turn_free(*turn);
         *turn = now;
@@ -308,7 +308,7 @@ static WEFT_SUSPENDS int after(void *arg, struct weft_run *run, struct upp_turn 
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }
 
-/* 1: it has a turn. The error that goes on is in *why. */
+/* 1: it returned a turn. 0: *why is the error that the next one gets. */
 static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct upp_err *why, struct upp_turn **ret)
 {
     const struct item *it = &ch->items[x->current];
@@ -320,23 +320,23 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
     uint64_t            began = wb_mono_ns();
     int                 r     = it->kind ? it->kind->on_error(it->own, &x->pub, why, &turn, &own)
                                          : it->m.on_error(it->m.arg, &x->pub, why, &turn, &own);
-    tell(ch, x, "on_error", began, r);
+    trace_call(ch, x, "on_error", began, r);
     if (r > 0 && !turn)
         r = upp_fail(&own, UPP_EINVALID, "it gave back no turn");
-    int kept = keep_changes(x, &was, r, &own);
+    int copied = copy_or_restore(x, &was, r, &own);
     if (r > 0)
         return *ret = turn, 1;
     upp_turn_free(turn);
-    r = kept;
+    r = copied;
     if (r < 0) {
-        r         = named(it, "on_error", r, &own);
+        r         = wrap_error(it, "on_error", r, &own);
         *why      = own;
         why->code = -r;
     }
     return 0;
 }
 
-/* All of them, also those whose before was not called: the first that has a turn ends it. */
+/* Calls all of them, also those whose `before` was not called, until one returns a turn. */
 static WEFT_SUSPENDS int failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
                                 struct upp_err *err)
 {
@@ -344,7 +344,7 @@ static WEFT_SUSPENDS int failed(void *arg, struct weft_run *run, const struct up
     struct context *x   = context(ch, run, err);
     struct upp_err  now = *why;
     if (!x)
-        return 0; /* what failed it counts */
+        return 0; /* the original error counts */
     for (size_t i = ch->n; i-- > 0;) {
         x->current = i;
         if (one_failed(ch, x, &now, ret) > 0)
@@ -365,13 +365,14 @@ static WEFT_SUSPENDS int view(void *arg, struct weft_run *run, struct upp_reques
     for (size_t i = 0; r >= 0 && i < ch->n; i++)
         if (ch->items[i].kind && ch->items[i].kind->view) {
             x->current = i;
-            r = named(&ch->items[i], "view", ch->items[i].kind->view(ch->items[i].own, &x->pub, request, err), err);
+            r = wrap_error(&ch->items[i], "view", ch->items[i].kind->view(ch->items[i].own, &x->pub, request, err),
+                           err);
         }
     return r;
 }
 
-/* Innermost first, as after. */
-static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_message *said, struct upp_err *err)
+/* Innermost first, like `after`. */
+static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_message *message, struct upp_err *err)
 {
     struct chain   *ch = arg;
     struct context *x  = context(ch, run, err);
@@ -379,12 +380,13 @@ static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_mess
     for (size_t i = ch->n; r >= 0 && i-- > 0;)
         if (ch->items[i].kind && ch->items[i].kind->screen) {
             x->current = i;
-            r = named(&ch->items[i], "screen", ch->items[i].kind->screen(ch->items[i].own, &x->pub, said, err), err);
+            r = wrap_error(&ch->items[i], "screen", ch->items[i].kind->screen(ch->items[i].own, &x->pub, message, err),
+                           err);
         }
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }
 
-/* As screen: it is something that the model says, and the outermost has the last word. */
+/* Innermost first, like screen: it is output of the model, and the outermost decides last. */
 static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *c, struct upp_err *err)
 {
     struct chain   *ch = arg;
@@ -395,8 +397,8 @@ static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *
             x->current = i;
             r          = ch->items[i].kind->call(ch->items[i].own, &x->pub, c, err);
         }
-    int kept = x ? wr_run_set_request(run, x->pub.metadata, r < 0 ? NULL : err) : 0;
-    return r < 0 ? r : kept;
+    int set = x ? wr_run_set_request(run, x->pub.metadata, r < 0 ? NULL : err) : 0;
+    return r < 0 ? r : set;
 }
 
 static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
@@ -410,7 +412,7 @@ static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
         }
 }
 
-/* ---- Putting it together ---------------------------------------------------------------------------------------- */
+/* ---- Building the chain ----------------------------------------------------------------------------------------- */
 
 int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
 {
@@ -422,7 +424,7 @@ int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
     return 0;
 }
 
-/* Whatever sees what a user said before guardrails has: that may be meant, and is said once. */
+/* Warns once about middleware that sees the input before guardrails does: that may be intended. */
 static void warn_order(const struct chain *ch)
 {
     const char *first = NULL;

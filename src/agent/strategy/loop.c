@@ -1,4 +1,4 @@
-/* agent/strategy/loop.c — UAP-5.2: ask, run tools, until there are no more calls. */
+/* agent/strategy/loop.c — UAP-5.2: calls the model and its tools until there are no more calls. */
 #include <weft/execution.h>
 
 #include "run/strategy.h"
@@ -9,8 +9,7 @@ static int rounds(struct weft_run *run)
     return wr_rounds(run, opts ? opts->max_iterations : 0);
 }
 
-/* A step is one answer of the model and the tools it asks for. What it ends with, and where it fails, is as in
- * libupp's generate. */
+/* A step is one response of the model and the tools it calls. It ends and fails like libupp's generate. */
 static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
     int max = rounds(run);
@@ -28,7 +27,7 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
             return r;
         r = weft_run_step_end(run, err);
         if (r != 0)
-            return r < 0 ? r : 0; /* 1: a hook says that it is enough */
+            return r < 0 ? r : 0; /* 1: a hook ends the run */
     }
 }
 

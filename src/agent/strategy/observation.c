@@ -1,4 +1,4 @@
-/* agent/strategy/observation.c — results of tools as markdown, JSON or plain text. */
+/* agent/strategy/observation.c — formats tool results as markdown, JSON or text. */
 #include "agent/strategy/observation.h"
 
 #include <string.h>

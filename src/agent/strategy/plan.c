@@ -1,8 +1,7 @@
-/* agent/strategy/plan.c — UAP-5.4: a plan first, then its steps.
+/* agent/strategy/plan.c — UAP-5.4: makes a plan, then executes its steps.
  *
- * Making a plan is a step of the run, and so is each step of the plan. Between them all there is to know is in the
- * state: the plan with what became of its steps, and in the private value how often a new plan was asked for, and why
- * one is needed now.
+ * Planning is a step of the run, and so is each step of the plan. Between steps everything is in the state: the plan
+ * with the statuses of its steps, and in the private state the number of replans and the reason why one is needed now.
  */
 #include <stdio.h>
 
@@ -14,7 +13,7 @@
 
 enum { PLAN_STEPS = 10, REPLANS = 3, PARALLEL = 4, PROMPT_BYTES = 4 << 20 };
 
-/* ---- The private value ----------------------------------------------------------------------------------------- */
+/* ---- The private state ----------------------------------------------------------------------------------------- */
 
 static int load_wave(struct weft_run *run, yyjson_val *list, struct wa_own *ret, struct upp_err *err)
 {
@@ -49,7 +48,7 @@ int wa_own_load(struct weft_run *run, struct wa_own *ret, struct upp_err *err)
     return load_wave(run, yyjson_obj_get(v, "wave"), ret, err);
 }
 
-int wa_own_keep(struct weft_run *run, const struct wa_own *own, struct upp_err *err)
+int wa_own_store(struct weft_run *run, const struct wa_own *own, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64 << 10);
     struct wj_writer                      w;
@@ -72,11 +71,11 @@ int wa_own_keep(struct weft_run *run, const struct wa_own *own, struct upp_err *
     return r < 0 ? r : weft_run_set_own(run, wb_buf_str(&b), err);
 }
 
-/* A new plan is needed, or the run fails with this. */
+/* Records that a new plan is needed; if none is allowed, the run fails with this error. */
 static int needs_plan(struct weft_run *run, const struct wa_own *own, const struct upp_err *why, struct upp_err *err)
 {
     struct wa_own now = {.replans = own->replans, .code = (uint64_t)why->code, .why = wb_cstr(why->msg)};
-    return wa_own_keep(run, &now, err);
+    return wa_own_store(run, &now, err);
 }
 
 int wa_plan_at(struct weft_run *run, struct upp_str id, struct upp_err *err)
@@ -151,7 +150,7 @@ static WEFT_SUSPENDS int ask_plan(struct weft_run *run, const struct wa_planning
     return wb_arena_check(wr_memory(run), err);
 }
 
-/* Planning is a step. A plan that makes no sense is one that failed. */
+/* Planning is a step of the run. An invalid plan counts as a failed one. */
 static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,
                                    const struct wa_plan *old, struct upp_err *err)
 {
@@ -171,9 +170,9 @@ static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_plannin
     if (r == -UPP_EPROTO)
         r = needs_plan(run, own, &why, err);
     else if (r >= 0) {
-        r = wa_own_keep(run, &(struct wa_own){.replans = own->replans}, err);
+        r = wa_own_store(run, &(struct wa_own){.replans = own->replans}, err);
         if (r >= 0)
-            r = wa_plan_keep(run, &plan, err);
+            r = wa_plan_store(run, &plan, err);
         if (r >= 0 && cut)
             r = weft_run_set_metadata(run, UPP_STR("planTruncated"), UPP_STR("true"), err);
     } else if (err)
@@ -187,7 +186,7 @@ static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_plannin
 static int mark(struct weft_run *run, struct wa_plan *plan, struct wa_step *step, uint8_t status, struct upp_err *err)
 {
     step->status = status;
-    return wa_plan_keep(run, plan, err);
+    return wa_plan_store(run, plan, err);
 }
 
 static bool is_open(const struct wa_step *s)
@@ -195,7 +194,7 @@ static bool is_open(const struct wa_step *s)
     return s->status == WA_PENDING || s->status == WA_IN_PROGRESS;
 }
 
-/* The first one: the plan is in topological order. NULL: all are done. */
+/* The first open step: the plan is in topological order. NULL: all have ended. */
 static struct wa_step *next_step(struct wa_plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++)
@@ -228,13 +227,13 @@ bool wa_plan_last(const struct wa_plan *plan, const struct wa_step *step)
     return true;
 }
 
-/* A step that failed is over too: what it said is there, and the next thing is a new plan. */
+/* A failed step ends too: its output stays, and a new plan follows. */
 static WEFT_SUSPENDS int step_failed(struct weft_run *run, const struct wa_own *own, const struct wa_step *step,
                                      struct upp_err *why, struct upp_err *err)
 {
     (void)upp_wrap(why, -why->code, "step '%.*s' of the plan", UPP_FMT(step->id));
     int r = needs_plan(run, own, why, err);
-    if (r < 0 || !wr_step_begun(run)) /* there was no budget for it: nobody has heard of it */
+    if (r < 0 || !wr_step_begun(run)) /* the budget ended before it began: it has no events */
         return r;
     return weft_run_step_end(run, err);
 }
@@ -264,8 +263,7 @@ static WEFT_SUSPENDS int do_step(struct weft_run *run, const struct wa_planning 
     return done == WA_HANDED_BACK ? done : weft_run_step_end(run, err);
 }
 
-/* ---- The strategy
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- The strategy ------------------------------------------------------------------------------------------ */
 
 static struct wa_planning options(const struct weft_run *run)
 {
@@ -287,10 +285,9 @@ static bool is_ready(const struct wa_plan *plan, const struct wa_step *step)
     return ready;
 }
 
-/* All that can be done now, at the same time. It is less than two where one step is all, and that is done in the run
- * itself. */
-static WEFT_SUSPENDS int gather(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,
-                                struct wa_plan *plan, struct upp_err *err)
+/* Forms a wave of all steps that are ready. With fewer than two there is none: a single step runs in the run itself. */
+static WEFT_SUSPENDS int form_wave(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,
+                                   struct wa_plan *plan, struct upp_err *err)
 {
     size_t max = wr_rounds(run, how->max_iterations) == UPP_HAND_BACK ? 1 : WB_MIN(how->max_parallel, WR_BRANCHES);
     int    r   = 0;
@@ -309,12 +306,12 @@ static WEFT_SUSPENDS int gather(struct weft_run *run, const struct wa_planning *
         return own->n_wave = 0, r;
     for (size_t i = 0; i < own->n_wave; i++)
         wa_plan_step(plan, own->wave[i].step)->status = WA_IN_PROGRESS;
-    r = wa_own_keep(run, own, err);
-    return r < 0 ? r : wa_plan_keep(run, plan, err);
+    r = wa_own_store(run, own, err);
+    return r < 0 ? r : wa_plan_store(run, plan, err);
 }
 
-/* One step of the run, or several at the same time. 0: go on. More: it is over. */
-static WEFT_SUSPENDS int go_on(struct weft_run *run, const struct wa_planning *how, struct upp_err *err)
+/* One step of the run, or one wave. 0: continue. Positive: the run ends. */
+static WEFT_SUSPENDS int advance(struct weft_run *run, const struct wa_planning *how, struct upp_err *err)
 {
     struct wa_own  own;
     struct wa_plan plan;
@@ -333,7 +330,7 @@ static WEFT_SUSPENDS int go_on(struct weft_run *run, const struct wa_planning *h
     if (!step)
         return 1;
     if (step->status == WA_PENDING && how->max_parallel > 1)
-        r = gather(run, how, &own, &plan, err);
+        r = form_wave(run, how, &own, &plan, err);
     if (r < 0)
         return r;
     return own.n_wave ? wa_plan_wave(run, how, &own, &plan, err) : do_step(run, how, &own, &plan, step, err);
@@ -343,7 +340,7 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
     struct wa_planning how = options(run);
     for (;;) {
-        int r = go_on(run, &how, err);
+        int r = advance(run, &how, err);
         if (r != 0)
             return r < 0 ? r : 0;
     }

@@ -1,5 +1,4 @@
-/* agent/strategy/plan_read.c — from what a model says to a plan that can be carried out, and plans in the state of a
- * run. */
+/* agent/strategy/plan_read.c — parses a model's plan, and reads and writes plans in the state of a run. */
 #include <string.h>
 
 #include "agent/strategy/plan.h"
@@ -8,7 +7,7 @@
 #include "json/value.h"
 #include "json/write.h"
 
-/* Every member is required and none is null: that is what all vendors' strict schemas can say. */
+/* All members are required and none is null: the common subset of the providers' strict schemas. */
 const struct upp_str wa_plan_schema = UPP_STR_INIT(
     "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
     "\"id\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
@@ -35,14 +34,14 @@ struct upp_str wa_plan_find(struct upp_str text)
 struct reading {
     struct wb_arena              *a;
     const struct wa_plan_reading *how;
-    struct wa_step               *steps; /* the completed ones, then the new ones as the model wrote them */
-    yyjson_val                  **deps;  /* of each new one */
+    struct wa_step               *steps; /* the completed ones, then the new ones in the model's order */
+    yyjson_val                  **deps;  /* `dependsOn` of each new step */
     size_t                        n, n_done;
     struct upp_err               *err;
 };
 
-static int bad(struct reading *r, const char *fmt, ...) UPP_PRINTF(2, 3);
-static int bad(struct reading *r, const char *fmt, ...)
+static int invalid(struct reading *r, const char *fmt, ...) UPP_PRINTF(2, 3);
+static int invalid(struct reading *r, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -67,27 +66,27 @@ static bool known_tool(const struct wa_plan_reading *how, struct upp_str name)
     return false;
 }
 
-static int read_step(struct reading *r, yyjson_val *v, size_t place)
+static int read_step(struct reading *r, yyjson_val *v, size_t index)
 {
     struct wa_step step = {.id = wj_text_of(yyjson_obj_get(v, "id"))};
     yyjson_val    *tool = yyjson_obj_get(v, "tool"), *deps = yyjson_obj_get(v, "dependsOn");
     step.description = wj_text_of(yyjson_obj_get(v, "description"));
     step.tool        = wj_text_of(tool);
     if (!step.id.n || step.id.n > WA_ID_BYTES || memchr(step.id.p, 0, step.id.n))
-        return bad(r, "step %zu has no id, or one that is no short text", place + 1);
+        return invalid(r, "step %zu has no id, or one that is no short text", index + 1);
     if (!step.description.p)
-        return bad(r, "step '%.*s' has no description", UPP_FMT(step.id));
+        return invalid(r, "step '%.*s' has no description", UPP_FMT(step.id));
     if (tool && !yyjson_is_str(tool) && !yyjson_is_null(tool))
-        return bad(r, "the tool of step '%.*s' is no text", UPP_FMT(step.id));
+        return invalid(r, "the tool of step '%.*s' is no text", UPP_FMT(step.id));
     if (deps && !yyjson_is_arr(deps) && !yyjson_is_null(deps))
-        return bad(r, "dependsOn of step '%.*s' is no list", UPP_FMT(step.id));
+        return invalid(r, "dependsOn of step '%.*s' is no list", UPP_FMT(step.id));
     if (step.tool.n && !known_tool(r->how, step.tool))
-        return bad(r, "step '%.*s' uses the tool '%.*s', which there is not", UPP_FMT(step.id), UPP_FMT(step.tool));
+        return invalid(r, "step '%.*s' uses the tool '%.*s', which there is not", UPP_FMT(step.id), UPP_FMT(step.tool));
     size_t same = find(r, step.id);
     if (same < r->n_done)
-        return 0; /* it was done before, and is not done again */
+        return 0; /* completed already: not repeated */
     if (same != SIZE_MAX)
-        return bad(r, "two steps have the id '%.*s'", UPP_FMT(step.id));
+        return invalid(r, "two steps have the id '%.*s'", UPP_FMT(step.id));
     r->deps[r->n]    = yyjson_is_arr(deps) ? deps : NULL;
     r->steps[r->n++] = step;
     return 0;
@@ -104,78 +103,78 @@ static int read_deps(struct reading *r, size_t i)
         struct upp_str id = wj_text_of(yyjson_arr_get(r->deps[i], k));
         size_t         on = id.p ? find(r, id) : SIZE_MAX;
         if (on == SIZE_MAX)
-            return bad(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
+            return invalid(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
         step->after[step->n_after++] = (uint32_t)on;
     }
     return 0;
 }
 
-/* The first one of those left that depends on nothing that is left. */
-static size_t next_of(const struct reading *r, const uint32_t *place)
+/* The first unsorted step that depends on no unsorted one. */
+static size_t next_of(const struct reading *r, const uint32_t *index)
 {
     for (size_t i = 0; i < r->n; i++) {
-        bool ready = place[i] == UINT32_MAX;
+        bool ready = index[i] == UINT32_MAX;
         for (uint32_t k = 0; ready && k < r->steps[i].n_after; k++)
-            ready = place[r->steps[i].after[k]] != UINT32_MAX;
+            ready = index[r->steps[i].after[k]] != UINT32_MAX;
         if (ready)
             return i;
     }
     return SIZE_MAX;
 }
 
-/* What a step that is left depends on, and is left too: where nothing can be next, each has one. */
-static size_t waits_for(const struct reading *r, const uint32_t *place, size_t i)
+/* An unsorted step that this one depends on: in a cycle each has one. */
+static size_t waits_for(const struct reading *r, const uint32_t *index, size_t i)
 {
     for (uint32_t k = 0; k < r->steps[i].n_after; k++)
-        if (place[r->steps[i].after[k]] == UINT32_MAX)
+        if (index[r->steps[i].after[k]] == UINT32_MAX)
             return r->steps[i].after[k];
     return i;
 }
 
-/* Says which steps wait for each other: whoever goes on long enough from any that is left goes round. */
-static int circle(struct reading *r, const uint32_t *place)
+/* Reports a cycle: following dependencies long enough from any unsorted step leads into one. */
+static int report_cycle(struct reading *r, const uint32_t *index)
 {
     struct wj_list list  = {0};
     size_t         first = 0;
-    while (place[first] != UINT32_MAX)
+    while (index[first] != UINT32_MAX)
         first++;
     for (size_t n = 0; n < r->n; n++)
-        first = waits_for(r, place, first);
+        first = waits_for(r, index, first);
     size_t i = first;
     do {
         wj_list_add(&list, " -> ", "'", r->steps[i].id);
-        i = waits_for(r, place, i);
+        i = waits_for(r, index, i);
     } while (i != first);
     wj_list_add(&list, " -> ", "'", r->steps[first].id);
-    return bad(r, "its steps depend on each other in a circle: %s", list.p);
+    return invalid(r, "its steps depend on each other in a circle: %s", list.p);
 }
 
-/* Into topological order, where the order of the model is kept as far as it can be. */
+/* Sorts topologically, in the model's order where possible. */
 static int sort(struct reading *r, struct wa_plan *ret)
 {
-    uint32_t *place = wb_new_n(r->a, uint32_t, r->n + 1);
+    uint32_t *index = wb_new_n(r->a, uint32_t, r->n + 1);
     ret->steps      = wb_new_n(r->a, struct wa_step, r->n + 1);
     ret->n          = 0;
-    if (!place || !ret->steps)
+    if (!index || !ret->steps)
         return wb_arena_check(r->a, r->err);
     for (size_t i = 0; i < r->n; i++)
-        place[i] = i < r->n_done ? (uint32_t)i : UINT32_MAX;
+        index[i] = i < r->n_done ? (uint32_t)i : UINT32_MAX;
     for (; ret->n < r->n_done; ret->n++)
         ret->steps[ret->n] = r->steps[ret->n];
     while (ret->n < r->n) {
-        size_t i = next_of(r, place);
+        size_t i = next_of(r, index);
         if (i == SIZE_MAX)
-            return circle(r, place);
+            return report_cycle(r, index);
         ret->steps[ret->n] = r->steps[i];
         for (uint32_t k = 0; k < ret->steps[ret->n].n_after; k++)
-            ret->steps[ret->n].after[k] = place[ret->steps[ret->n].after[k]];
-        place[i] = (uint32_t)ret->n++;
+            ret->steps[ret->n].after[k] = index[ret->steps[ret->n].after[k]];
+        index[i] = (uint32_t)ret->n++;
     }
     return 0;
 }
 
-/* What is completed stands first, and depends on nothing that matters any more. */
-static int keep_done(struct reading *r, size_t n_new)
+/* Completed steps come first, and their dependencies no longer matter. */
+static int copy_completed(struct reading *r, size_t n_new)
 {
     const struct wa_plan *done = r->how->done;
     size_t                n    = (done ? done->n : 0) + n_new + 1;
@@ -199,16 +198,16 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
     yyjson_val    *v = NULL, *list;
     *ret             = (struct wa_plan){0};
     *cut             = false;
-    int bad_json     = json.n ? wj_read(a, json, NULL, &v, err) : -UPP_EINVALID;
-    if (bad_json == -UPP_ENOMEM)
-        return bad_json;
-    list = bad_json < 0 ? NULL : yyjson_obj_get(v, "steps");
+    int read_result  = json.n ? wj_read(a, json, NULL, &v, err) : -UPP_EINVALID;
+    if (read_result == -UPP_ENOMEM)
+        return read_result;
+    list = read_result < 0 ? NULL : yyjson_obj_get(v, "steps");
     if (!yyjson_is_arr(list))
-        return bad(&r, "it has no list 'steps'");
+        return invalid(&r, "it has no list 'steps'");
     size_t n = yyjson_arr_size(list);
     if (n > WA_PLAN_STEPS)
-        return bad(&r, "it has %zu steps, more than %d", n, WA_PLAN_STEPS);
-    int         x = keep_done(&r, n);
+        return invalid(&r, "it has %zu steps, more than %d", n, WA_PLAN_STEPS);
+    int         x = copy_completed(&r, n);
     size_t      i, max;
     yyjson_val *item;
     yyjson_arr_foreach(list, i, max, item)
@@ -218,7 +217,7 @@ int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_r
     }
     for (i = r.n_done; x >= 0 && i < r.n; i++)
         x = read_deps(&r, i);
-    if (x >= 0 && r.n == 0) /* nothing to be done first: the answer itself is the step */
+    if (x >= 0 && r.n == 0) /* an empty plan: the response itself is the step */
         r.steps[r.n++] = (struct wa_step){.id = UPP_STR("answer"), .description = UPP_STR("Give the final answer.")};
     if (x >= 0)
         x = sort(&r, ret);
@@ -303,7 +302,7 @@ int wa_plan_load(struct wb_arena *a, struct upp_str json, struct wa_plan *ret, s
 
 enum { PLAN_BYTES = 16 << 20 };
 
-int wa_plan_keep(struct weft_run *run, const struct wa_plan *p, struct upp_err *err)
+int wa_plan_store(struct weft_run *run, const struct wa_plan *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(PLAN_BYTES);
     int                                   r = wa_plan_write(p, &b, err);

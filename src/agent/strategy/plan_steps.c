@@ -5,8 +5,7 @@
 
 enum { PROMPT_BYTES = 1 << 20 };
 
-/* Within a step of the run, cycles are told apart by their place: whoever enters the step again goes through the same
- * ones. */
+/* Cycles of a step are identified by number: a step that is entered again goes through the same ones. */
 const char *wa_step_phase(struct weft_run *run, struct upp_str id, unsigned cycle)
 {
     const char *name = wb_arena_printf(wr_memory(run), "step:%.*s", UPP_FMT(id)).p;
@@ -39,16 +38,16 @@ static WEFT_SUSPENDS int ask(struct weft_run *run, const struct wa_step *step, u
 static const struct upp_part *result_of(struct weft_run *run, struct upp_str call)
 {
     size_t                           n;
-    const struct upp_message *const *said = weft_run_messages(run, &n);
+    const struct upp_message *const *messages = weft_run_messages(run, &n);
     while (n--)
-        for (const struct upp_part *p = NULL; (p = upp_part_next(said[n], p, UPP_PARTS_RESULTS));)
+        for (const struct upp_part *p = NULL; (p = upp_part_next(messages[n], p, UPP_PARTS_RESULTS));)
             if (wb_str_eq(p->id, call))
                 return p;
     return NULL;
 }
 
-/* A tool that says that it failed fails the step. */
-static int judge(struct weft_run *run, const struct weft_reply *reply, struct upp_err *err)
+/* An error result of a tool fails the step. */
+static int check_results(struct weft_run *run, const struct weft_reply *reply, struct upp_err *err)
 {
     for (const struct upp_part *c = NULL; (c = upp_part_next(reply->message, c, UPP_PARTS_CALLS));) {
         const struct upp_part *p = c->cut ? NULL : result_of(run, c->id);
@@ -75,7 +74,7 @@ int wa_step_cycles(struct weft_run *run, const struct wa_step *step, uint32_t ma
             return wr_too_many_rounds(run, max, err);
         r = weft_run_tools(run, "act", reply, NULL, err);
         if (r >= 0)
-            r = judge(run, reply, err);
+            r = check_results(run, reply, err);
         if (r < 0)
             return r;
     }

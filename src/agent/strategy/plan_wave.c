@@ -1,24 +1,23 @@
-/* agent/strategy/plan_wave.c — steps that do not depend on each other, at the same time.
+/* agent/strategy/plan_wave.c — executes independent steps concurrently.
  *
- * Each step of a wave works in a branch of the run (run/strategy.h) whose id is in the private state before it begins.
- * When all have ended they are adopted in the order of the plan, each as one step of the run. Hooks hear of them one at
- * a time: on_step_start when the wave begins, on_act and on_observe as it happens, on_step_end when a step is adopted.
+ * Each step of a wave works in a branch of the run (run/strategy.h), whose id is in the private state before it begins.
+ * When all have ended, the run adopts them in plan order, each as one step. Hooks are called one at a time:
+ * on_step_start when the wave begins, on_act and on_observe as they happen, on_step_end when a step is adopted.
  */
 #include "agent/strategy/plan.h"
 
-/* Who may call a hook. */
-struct turns {
-    bool             taken;
-    struct weft_cond given;
+/* Serialises the calls of hooks. */
+struct hook_lock {
+    bool             locked;
+    struct weft_cond unlocked;
 };
 
-/* One step of a wave. */
-struct doing {
-    struct weft_run     *run; /* whose plan it is */
+struct wave_step {
+    struct weft_run     *run; /* the run with the plan */
     struct wa_step      *step;
-    struct turns        *turns;
+    struct hook_lock    *hook_lock;
     uint32_t             max_iterations;
-    uint32_t             ordinal; /* of the step of the run that it will be */
+    uint32_t             ordinal; /* number of the run's step that it will become */
     bool                 last;
     struct weft_strategy strategy;
     struct weft_hooks    hooks;
@@ -26,63 +25,63 @@ struct doing {
 
 static WEFT_SUSPENDS int in_branch(struct weft_run *branch, struct upp_err *err)
 {
-    const struct doing *d = branch->opts;
+    const struct wave_step *d = branch->opts;
     return wa_step_cycles(branch, d->step, d->max_iterations, d->last, err);
 }
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int take_turn(struct doing *d, struct weft_run *branch, struct upp_err *err)
+static WEFT_SUSPENDS int lock_hooks(struct wave_step *d, struct weft_run *branch, struct upp_err *err)
 {
-    while (d->turns->taken) {
-        int r = weft_cond_wait(&d->turns->given, err);
+    while (d->hook_lock->locked) {
+        int r = weft_cond_wait(&d->hook_lock->unlocked, err);
         if (r < 0)
             return r;
     }
-    int r           = wa_plan_at(d->run, d->step->id, err);
-    d->turns->taken = r >= 0;
+    int r                = wa_plan_at(d->run, d->step->id, err);
+    d->hook_lock->locked = r >= 0;
     if (r >= 0)
         wr_branch_speaks(d->run, branch);
     return r;
 }
 
-static void give_turn(struct doing *d)
+static void unlock_hooks(struct wave_step *d)
 {
-    d->turns->taken = false;
+    d->hook_lock->locked = false;
     wr_branch_speaks(d->run, NULL);
-    weft_cond_signal(&d->turns->given);
+    weft_cond_signal(&d->hook_lock->unlocked);
 }
 
 static WEFT_SUSPENDS int on_act(void *arg, struct weft_run *branch, uint32_t step, const struct upp_message *calls,
                                 struct upp_err *err)
 {
-    struct doing            *d = arg;
+    struct wave_step        *d = arg;
     const struct weft_hooks *h = d->run->hooks;
     (void)step;
-    int r = take_turn(d, branch, err);
+    int r = lock_hooks(d, branch, err);
     if (r < 0)
         return r;
     r = h->on_act(h->arg, d->run, d->ordinal, calls, err);
-    give_turn(d);
+    unlock_hooks(d);
     return r;
 }
 
 static WEFT_SUSPENDS int on_observe(void *arg, struct weft_run *branch, uint32_t step,
                                     const struct upp_message *results, struct upp_err *err)
 {
-    struct doing            *d = arg;
+    struct wave_step        *d = arg;
     const struct weft_hooks *h = d->run->hooks;
     (void)step;
-    int r = take_turn(d, branch, err);
+    int r = lock_hooks(d, branch, err);
     if (r < 0)
         return r;
     r = h->on_observe(h->arg, d->run, d->ordinal, results, err);
-    give_turn(d);
+    unlock_hooks(d);
     return r;
 }
 
-/* Once for each step: whoever enters a wave again has told of those that were announced. */
-static WEFT_SUSPENDS int on_start(struct doing *d, const struct wr_branch *b, struct upp_err *err)
+/* Called once per step: if the wave is entered again, steps that were announced have had it. */
+static WEFT_SUSPENDS int on_start(struct wave_step *d, const struct wr_branch *b, struct upp_err *err)
 {
     const struct weft_hooks *h = d->run->hooks;
     int                      r = wr_branch_known(d->run, b, err);
@@ -100,8 +99,8 @@ struct wave {
     const struct wa_planning *how;
     struct wa_own            *own;
     struct wa_plan           *plan;
-    struct turns              turns;
-    struct doing             *doing;
+    struct hook_lock          hook_lock;
+    struct wave_step         *steps;
     struct wr_branch         *branches;
     size_t                    n;
 };
@@ -114,17 +113,17 @@ static void wave_done(struct wave *w)
 
 static int prepare(struct wave *w, size_t i, struct upp_err *err)
 {
-    struct doing            *d = &w->doing[i];
+    struct wave_step        *d = &w->steps[i];
     const struct weft_hooks *h = w->run->hooks;
     struct wa_step          *s = wa_plan_step(w->plan, w->own->wave[i].step);
     if (!s)
         return upp_fail(err, UPP_ESTORE, "the plan has no step '%.*s' any more", UPP_FMT(w->own->wave[i].step));
-    *d          = (struct doing){.run            = w->run,
-                                 .step           = s,
-                                 .turns          = &w->turns,
-                                 .max_iterations = w->how->max_iterations,
-                                 .ordinal        = w->run->state.step + 1 + (uint32_t)i,
-                                 .last           = wa_plan_last(w->plan, s)};
+    *d          = (struct wave_step){.run            = w->run,
+                                     .step           = s,
+                                     .hook_lock      = &w->hook_lock,
+                                     .max_iterations = w->how->max_iterations,
+                                     .ordinal        = w->run->state.step + 1 + (uint32_t)i,
+                                     .last           = wa_plan_last(w->plan, s)};
     d->strategy = (struct weft_strategy){.name = "plan step", .execute = in_branch, .opts = d};
     d->hooks    = (struct weft_hooks){
            .arg = d, .on_act = h && h->on_act ? on_act : NULL, .on_observe = h && h->on_observe ? on_observe : NULL};
@@ -134,11 +133,11 @@ static int prepare(struct wave *w, size_t i, struct upp_err *err)
     return phase ? 0 : wb_arena_check(wr_memory(w->run), err);
 }
 
-/* What a step came to, in the state. */
-static int settle(struct wave *w, size_t i, struct upp_err *err)
+/* Records the result of a step in the state. */
+static int record_result(struct wave *w, size_t i, struct upp_err *err)
 {
     struct wr_branch *b = &w->branches[i];
-    struct wa_step   *s = w->doing[i].step;
+    struct wa_step   *s = w->steps[i].step;
     s->status           = b->result < 0 ? WA_FAILED : WA_COMPLETED;
     w->own->n_wave--;
     w->own->wave++;
@@ -149,14 +148,14 @@ static int settle(struct wave *w, size_t i, struct upp_err *err)
     }
     if (wa_plan_done(w->plan))
         wr_done(w->run);
-    int r = wa_own_keep(w->run, w->own, err);
-    return r < 0 ? r : wa_plan_keep(w->run, w->plan, err);
+    int r = wa_own_store(w->run, w->own, err);
+    return r < 0 ? r : wa_plan_store(w->run, w->plan, err);
 }
 
-/* The steps that are still to be adopted, each whole. 1: it is enough. */
+/* Adopts the remaining steps, each as a whole. 1: the run ends. */
 static WEFT_SUSPENDS int adopt(struct wave *w, struct upp_err *err)
 {
-    int enough = 0;
+    int ends = 0;
     for (size_t i = 0; i < w->n; i++) {
         struct wr_branch *b = &w->branches[i];
         if (b->result < 0 && !wa_step_failed(b->result)) {
@@ -164,18 +163,18 @@ static WEFT_SUSPENDS int adopt(struct wave *w, struct upp_err *err)
                 *err = b->why;
             return b->result;
         }
-        int r = wa_plan_at(w->run, w->doing[i].step->id, err);
+        int r = wa_plan_at(w->run, w->steps[i].step->id, err);
         if (r >= 0)
             r = wr_branch_adopt(w->run, b, err);
         if (r >= 0)
-            r = settle(w, i, err);
+            r = record_result(w, i, err);
         if (r >= 0)
             r = weft_run_step_end(w->run, err);
         if (r < 0)
             return r;
-        enough |= r; /* all that was done is in the thread before the run ends */
+        ends |= r; /* adopt the rest of the wave before the run ends */
     }
-    return enough;
+    return ends;
 }
 
 int wa_plan_wave(struct weft_run *run, const struct wa_planning *how, struct wa_own *own, struct wa_plan *plan,
@@ -183,14 +182,14 @@ int wa_plan_wave(struct weft_run *run, const struct wa_planning *how, struct wa_
 {
     WB_CLEANUP(wave_done) struct wave w = {.run = run, .how = how, .own = own, .plan = plan, .n = own->n_wave};
     int                               r = 0;
-    w.doing                             = wb_new_n(wr_memory(run), struct doing, w.n);
+    w.steps                             = wb_new_n(wr_memory(run), struct wave_step, w.n);
     w.branches                          = wb_new_n(wr_memory(run), struct wr_branch, w.n);
-    if (!w.doing || !w.branches)
+    if (!w.steps || !w.branches)
         return wb_arena_check(wr_memory(run), err);
     for (size_t i = 0; r >= 0 && i < w.n; i++)
         r = prepare(&w, i, err);
     for (size_t i = 0; r >= 0 && i < w.n; i++)
-        r = on_start(&w.doing[i], &w.branches[i], err);
+        r = on_start(&w.steps[i], &w.branches[i], err);
     if (r >= 0)
         r = wr_branches_run(run, w.branches, w.n, err);
     return r < 0 ? r : adopt(&w, err);

@@ -1,8 +1,8 @@
 /* agent/strategy/react.c — UAP-5.3: reason without tools, act, observe.
  *
- * Prompts, reasoning and observations are scaffolding: on the path for this run alone. What was observed goes with the
- * prompt of the next step's reasoning; it is made from the results on the path, so that a step that is entered again
- * says the same.
+ * Prompts, reasoning and observations are scaffolding: visible to this run only. Observations are part of the next
+ * step's reasoning prompt; they are formatted from the results in the log, so a step that is entered again gets the
+ * same text.
  */
 #include <weft/execution.h>
 
@@ -29,18 +29,18 @@ static int options(const struct weft_run *run, struct react *ret, struct upp_err
     return wa_format(o ? o->observation_format : NULL, &ret->format, err);
 }
 
-/* The results of the step before, if that is what came last. */
-static const struct upp_message *observed(struct weft_run *run)
+/* The results of the previous step, if they are the last message. */
+static const struct upp_message *last_results(struct weft_run *run)
 {
     size_t                           n;
-    const struct upp_message *const *said = weft_run_messages(run, &n);
-    return run->state.step && n && said[n - 1]->role == UPP_ROLE_TOOL ? said[n - 1] : NULL;
+    const struct upp_message *const *messages = weft_run_messages(run, &n);
+    return run->state.step && n && messages[n - 1]->role == UPP_ROLE_TOOL ? messages[n - 1] : NULL;
 }
 
 static WEFT_SUSPENDS int reason(struct weft_run *run, const struct react *how, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text    = WB_BUF(PROMPT_BYTES);
-    const struct upp_message             *results = observed(run);
+    const struct upp_message             *results = last_results(run);
     int                                   r       = results ? wa_observe(&text, results, how->format, err) : 0;
     wb_buf_add(&text, how->prompt);
     if (r >= 0)
@@ -80,12 +80,12 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
         if (!reply->n_calls || !run->has_tools || reply->data.n || wr_rounds(run, 0) == UPP_HAND_BACK)
             return 0;
         r = weft_run_tools(run, "act", reply, NULL, err);
-        if (r >= 0 && run->state.step + 1 == how.max_steps) /* it would go on */
+        if (r >= 0 && run->state.step + 1 == how.max_steps) /* it would continue */
             r = weft_run_set_metadata(run, UPP_STR("maxStepsReached"), UPP_STR("true"), err);
         if (r >= 0)
             r = weft_run_step_end(run, err);
         if (r != 0)
-            return r < 0 ? r : 0; /* 1: a hook says that it is enough */
+            return r < 0 ? r : 0; /* 1: a hook ends the run */
     }
     return r;
 }

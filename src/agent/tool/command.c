@@ -1,4 +1,4 @@
-/* agent/tool/command.c — see command.h. Three fibers for a call: one writes the arguments, two read. */
+/* agent/tool/command.c — see command.h. A call has three fibers: one writes the arguments, two read. */
 #include "agent/tool/command.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "config.h"
 #include "fiber/loop.h"
 
-enum { READ_BYTES = 16 * 1024, MAX_LINE = 128 * 1024 /* the system's own limit for one word */ };
+enum { READ_BYTES = 16 * 1024, MAX_LINE = 128 * 1024 /* the kernel's limit for one argument */ };
 
 struct wa_command {
     char              **words; /* NULL-terminated */
@@ -31,7 +31,7 @@ struct wa_command {
     size_t              output;
 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Creating --------------------------------------------------------------------------------------- */
 
 static char *copy(struct upp_str s)
 {
@@ -44,7 +44,7 @@ static char *copy(struct upp_str s)
     return p;
 }
 
-static bool plain(struct upp_str s)
+static bool is_valid_word(struct upp_str s)
 {
     return s.n < MAX_LINE && (!s.n || !memchr(s.p, 0, s.n));
 }
@@ -103,7 +103,7 @@ static int take_words(struct wa_command *c, const struct wa_command_opts *o, str
     if (!(c->words = wb_calloc(o->n_words + 1, sizeof *c->words)))
         return upp_fail(err, UPP_ENOMEM, "no memory for a command");
     for (; c->n_words < o->n_words; c->n_words++) {
-        if (!plain(o->words[c->n_words]))
+        if (!is_valid_word(o->words[c->n_words]))
             return upp_fail(err, UPP_EINVALID, "word %zu of the command holds NUL or is too long", c->n_words + 1);
         if (!(c->words[c->n_words] = copy(o->words[c->n_words])))
             return upp_fail(err, UPP_ENOMEM, "no memory for a command");
@@ -121,7 +121,7 @@ static int take_env(struct wa_command *c, const struct wa_command_opts *o, struc
         const struct wa_variable *v     = &o->env[c->n_env];
         struct wa_variable       *to    = &c->env[c->n_env];
         struct upp_str            value = v->secret ? wb_secret_reveal(v->secret) : v->value;
-        if (!v->name.n || !plain(v->name) || memchr(v->name.p, '=', v->name.n) || !plain(value))
+        if (!v->name.n || !is_valid_word(v->name) || memchr(v->name.p, '=', v->name.n) || !is_valid_word(value))
             return upp_fail(err, UPP_EINVALID, "variable %zu of the command's environment cannot be set", c->n_env + 1);
         *to         = (struct wa_variable){.name = {copy(v->name), v->name.n}, .secret = v->secret};
         to->value.n = v->secret ? 0 : value.n;
@@ -199,7 +199,7 @@ void wa_command_end_done(struct wa_command_end *e)
 
 enum { IN, OUT, ERROR, PIPES };
 
-/* On the stack of the caller, whose scope joins the fibers that use it. */
+/* On the caller's stack; its scope joins the fibers that use it. */
 struct call {
     const struct wa_command *command;
     struct upp_str           arguments;
@@ -229,7 +229,8 @@ static void close_all(int fds[PIPES])
         wb_fd_close(&fds[i]);
 }
 
-/* "NAME=VALUE" a variable, into `block`; pointers to them into envp. The block may hold secrets: it is wiped. */
+/* Writes "NAME=VALUE" for each variable to `block`, and pointers to them to envp. The block may have secrets: it is
+ * wiped. */
 static int build_env(const struct wa_command *c, struct upp_str key, struct wb_buf *block, char **envp,
                      struct upp_err *err)
 {
@@ -272,7 +273,7 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
 {
     const struct wa_command       *command = c->command;
     size_t                         size    = env_size(command, key);
-    WB_CLEANUP(wipe) struct wb_buf block   = WB_BUF(size); /* reserved whole: growing would leave copies behind */
+    WB_CLEANUP(wipe) struct wb_buf block   = WB_BUF(size); /* reserved in full: growing would leave copies behind */
     char                           parent[24], memory[24], cpu[24], processes[24], name[] = "weft-reaper";
     char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
     if (!lists || !wb_buf_reserve(&block, size)) {
@@ -307,7 +308,7 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     return r;
 }
 
-/* Arguments that nobody reads wait until the program ends: that is no failure of the call. */
+/* Arguments that the program does not read block this fiber until the program ends; that is not an error. */
 WEFT_SUSPENDS static int feed(void *arg, struct upp_err *err)
 {
     struct call *c = arg;
@@ -317,7 +318,7 @@ WEFT_SUSPENDS static int feed(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* Standard error to its end; only its last bytes are kept. */
+/* Reads standard error to its end; retains only the last bytes. */
 WEFT_SUSPENDS static int read_error(void *arg, struct upp_err *err)
 {
     struct call   *c = arg;
@@ -332,7 +333,7 @@ WEFT_SUSPENDS static int read_error(void *arg, struct upp_err *err)
     return n < 0 ? (int)n : wb_buf_check(b, err);
 }
 
-/* Standard output to its end, or to the limit. */
+/* Reads standard output to its end, or to the limit. */
 WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
 {
     struct wb_buf *b = &c->end->out;
@@ -351,9 +352,9 @@ WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
     return n < 0 ? (int)n : 0;
 }
 
-/* Closing standard output tells the reaper to end all; its own end says that this is done. After 10 s it is left alone:
- * processes that hang in the system, or are born as fast as they are killed, keep its inner half busy, which outlives
- * the closing here. */
+/* Closing standard output makes the reaper kill everything; its own exit confirms that. After 10 s it is abandoned:
+ * processes that hang in the kernel, or fork as fast as they are killed, keep the inner reaper busy, which outlives
+ * this call. */
 WEFT_SUSPENDS static void finish(struct call *c)
 {
     close_all(c->ours);
@@ -363,7 +364,7 @@ WEFT_SUSPENDS static void finish(struct call *c)
     {
         WEFT_SHIELD(0);
         int r = weft_process_wait(c->process, NULL, NULL);
-        while (r < 0 && r != -UPP_ETIMEOUT && r != -UPP_ENOTFOUND) { /* no memory to wait with: look again and again */
+        while (r < 0 && r != -UPP_ETIMEOUT && r != -UPP_ENOTFOUND) { /* out of memory: retry */
             if (weft_sleep_ms(1, NULL) < 0)
                 break;
             r = weft_process_wait(c->process, NULL, NULL);
@@ -372,7 +373,7 @@ WEFT_SUSPENDS static void finish(struct call *c)
     weft_process_close(c->process);
 }
 
-WEFT_SUSPENDS static int converse(struct call *c, struct upp_err *err)
+WEFT_SUSPENDS static int exchange(struct call *c, struct upp_err *err)
 {
     WEFT_DEADLINE((uint64_t)c->command->seconds * 1000);
     UPP_CLEANUP(weft_scope_close) struct weft_scope both = {0};
@@ -389,7 +390,7 @@ WEFT_SUSPENDS static int converse(struct call *c, struct upp_err *err)
     return r;
 }
 
-/* How long it may take: its own limit, or what a deadline around it leaves, such as the tool's timeout_ms. */
+/* The time it has: its own limit, or less if an enclosing deadline ends first, such as the tool's timeout_ms. */
 static double seconds_left(const struct wa_command *command)
 {
     const struct weft_fiber *f   = weft_fiber_self();
@@ -404,13 +405,13 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
     struct call           c   = {
                     .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
     double seconds = seconds_left(command);
-    if (!plain(key))
+    if (!is_valid_word(key))
         return upp_fail(err, UPP_EINVALID, "the key of a call holds NUL or is too long");
     int r = open_pipes(&c, err);
     if (r == 0)
         r = start(&c, key, err);
     if (r == 0)
-        r = converse(&c, err);
+        r = exchange(&c, err);
     finish(&c);
     if (r == -UPP_ETIMEOUT)
         r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %.*f seconds and was ended",

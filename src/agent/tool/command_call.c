@@ -1,4 +1,4 @@
-/* agent/tool/command_call.c — what a model is told of a program that ran. */
+/* agent/tool/command_call.c — formats a program's outcome for the model. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "json/read.h"
 
-/* Is it one JSON value? The arena is for this question alone: such a text is handed on as it is. */
+/* Whether the text is one JSON value. The parsed value is discarded: such a text is passed on verbatim. */
 static int is_json(struct upp_str text, bool *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 * text.n + (64u << 10));
@@ -36,7 +36,7 @@ static void describe(int status, struct wb_buf *to)
         wb_buf_addf(to, "the program ended with exit code %d", WEXITSTATUS(status));
 }
 
-/* A program that fails likes to show what it was called with: values of variables are not for the model. */
+/* Failing programs tend to print their environment: masks secrets, which are not for the model. */
 static int add_error(struct wb_buf *text, struct upp_str why, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf masked = WB_BUF(2 * why.n + 64);
@@ -45,7 +45,8 @@ static int add_error(struct wb_buf *text, struct upp_str why, struct upp_err *er
     return wb_buf_check(&masked, err);
 }
 
-int wa_command_tell(const struct wa_command_end *e, struct wb_buf *text, bool *json, bool *failed, struct upp_err *err)
+int wa_command_result(const struct wa_command_end *e, struct wb_buf *text, bool *json, bool *failed,
+                      struct upp_err *err)
 {
     struct upp_str out = wb_buf_str(&e->out);
     int            r   = 0;
@@ -82,7 +83,7 @@ WEFT_SUSPENDS int wa_command_call(struct upp_call *call, struct upp_value *ret, 
     if (r < 0)
         return r;
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(3 * end.out.max + 4 * WA_COMMAND_TAIL); /* U+FFFD is 3 bytes */
-    r                                          = wa_command_tell(&end, &text, &json, &failed, err);
+    r                                          = wa_command_result(&end, &text, &json, &failed, err);
     if (r == 0)
         r = (json ? upp_value_json : upp_value_text)(ret, wb_buf_str(&text), err);
     if (r == 0 && failed)

@@ -1,11 +1,10 @@
-/* agent/tool/reaper.c — weft-reaper: runs one program and leaves nothing of it behind. See reaper.h for how it is
- * called.
+/* agent/tool/reaper.c — weft-reaper: runs one program and leaves no process of it behind. reaper.h has its interface.
  *
- * It is a child subreaper: whatever a descendant does (double fork, setsid, nohup), once its parent is gone it is a
- * child of ours. So "no child is left" is the same as "no descendant is left", and that is the one way out of here.
+ * It is a child subreaper: whatever a descendant does (double fork, setsid, nohup), it becomes our child when its
+ * parent is gone. So "no child left" means "no descendant left", and that is the only way to exit.
  *
- * A program of its own and not a part of libweft: it must go on when the process around libweft was killed. Linux alone
- * (subreaper, /proc). No memory is allocated, no thread started; the table of processes is static.
+ * A separate program, not part of libweft: it must survive when the process with libweft is killed. Linux only
+ * (subreaper, /proc). It allocates no memory and starts no thread; the table of processes is static.
  */
 #include "agent/tool/reaper.h"
 #include "agent/tool/reaper_limits.h"
@@ -31,24 +30,24 @@
 #include <unistd.h>
 
 enum {
-    DEATH         = SIGUSR1, /* told by the kernel when the thread that started us is gone */
-    MAX_PROCESSES = 32768,   /* looked at in one pass; the next pass sees others */
-    PASS_MS       = 5,       /* at most this long between two passes while something lives */
-    WATCH_MS      = 50,      /* at least this long between two looks at what the tool takes ... */
-    WATCH_SHARE   = 20,      /* ... and this many times as long as a look takes */
+    DEATH         = SIGUSR1, /* sent by the kernel when the thread that started us is gone */
+    MAX_PROCESSES = 32768,   /* per pass; the next pass sees others */
+    PASS_MS       = 5,       /* at most, between two passes while a process lives */
+    POLL_MS       = 50,      /* at least, between two measurements of the tool ... */
+    POLL_SHARE    = 20,      /* ... and so many times the duration of a measurement */
 };
 
 enum verdict { UNKNOWN, OURS, FOREIGN };
 
 struct process {
     int                pid, parent;
-    unsigned long long start; /* with the pid it names a process for ever */
+    unsigned long long start; /* identifies the process, together with the pid */
     enum verdict       verdict;
 };
 
 static struct process table[MAX_PROCESSES];
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void report(const char *fmt, ...)
 {
     char    line[600];
     va_list args;
@@ -61,7 +60,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 
 /* ---- Who is a descendant ------------------------------------------------------------------------------ */
 
-/* Reads /proc/PID/stat of the folder: "PID (NAME) STATE PPID ... (22nd) STARTTIME". A name may hold anything. */
+/* Reads `stat` of the folder /proc/PID: "PID (NAME) STATE PPID ... (22nd) STARTTIME". NAME may contain anything. */
 static bool read_stat(int folder, struct process *ret)
 {
     char text[1024];
@@ -107,7 +106,7 @@ static struct process *find(size_t n, int pid)
     return bsearch(&key, table, n, sizeof *table, by_pid);
 }
 
-/* All processes there are, as far as they fit. */
+/* Lists all processes, as far as they fit. */
 static size_t list_all(DIR *proc)
 {
     size_t n = 0;
@@ -129,13 +128,13 @@ static size_t list_all(DIR *proc)
     return n;
 }
 
-/* Climbs to a process that is known, or to the top, and gives all on the way the same verdict. Each is climbed over
- * once. */
+/* Walks up to a process with a known verdict, or to the top, and gives all on the way the same verdict. Visits each
+ * process once. */
 static void judge(size_t n, struct process *p, int self)
 {
     enum verdict    v  = FOREIGN;
     struct process *at = p;
-    for (size_t steps = 0; at && steps < n; steps++) { /* pids seen at different moments may make a ring */
+    for (size_t steps = 0; at && steps < n; steps++) { /* pids read at different times may form a cycle */
         if (at->parent == self || at->verdict != UNKNOWN) {
             v = at->verdict == UNKNOWN ? OURS : at->verdict;
             break;
@@ -146,8 +145,8 @@ static void judge(size_t n, struct process *p, int self)
         at->verdict = v;
 }
 
-/* Kills this very process, not one that got its number meanwhile: the folder of /proc is a handle of it. */
-static void end_process(int proc, const struct process *p)
+/* Kills exactly this process, not one that reused its pid: the folder of /proc is a handle of it. */
+static void kill_process(int proc, const struct process *p)
 {
     struct process now    = {0};
     int            folder = open_process(proc, p->pid);
@@ -160,34 +159,34 @@ static void end_process(int proc, const struct process *p)
         r = syscall(SYS_pidfd_send_signal, folder, SIGKILL, NULL, 0);
 #endif
         if (r != 0 && errno != ESRCH)
-            (void)kill(p->pid, SIGKILL); /* older kernels; it was itself a moment ago */
+            (void)kill(p->pid, SIGKILL); /* older kernels: it still had this pid a moment ago */
     }
     (void)close(folder);
 }
 
-/* Of so many, whether they are ours. */
+/* Lists all processes with their verdicts; returns their number. */
 static size_t judge_all(DIR *proc)
 {
     int             self = getpid();
     size_t          n    = list_all(proc);
     struct process *me   = find(n, self);
     if (me)
-        me->verdict = FOREIGN; /* and so is all above us: nobody climbs past */
+        me->verdict = FOREIGN; /* and so are our ancestors: no walk goes past us */
     for (size_t i = 0; i < n; i++)
         if (table[i].verdict == UNKNOWN)
             judge(n, &table[i], self);
     return n;
 }
 
-static void end_all_once(DIR *proc)
+static void kill_all_once(DIR *proc)
 {
     size_t n = judge_all(proc);
     for (size_t i = 0; i < n; i++)
         if (table[i].verdict == OURS)
-            end_process(dirfd(proc), &table[i]);
+            kill_process(dirfd(proc), &table[i]);
 }
 
-/* ---- What they take together --------------------------------------------------------------------------- */
+/* ---- Measuring ---------------------------------------------------------------------------------------- */
 
 static ssize_t read_of(int proc, int pid, const char *name, char *text, size_t size)
 {
@@ -202,7 +201,7 @@ static ssize_t read_of(int proc, int pid, const char *name, char *text, size_t s
     return n;
 }
 
-/* What is in memory of it, in bytes. Pages that processes share count in each. */
+/* Its resident memory in bytes. Shared pages count in each process. */
 static unsigned long long resident(int proc, int pid)
 {
     char               text[256];
@@ -212,7 +211,7 @@ static unsigned long long resident(int proc, int pid)
                : 0;
 }
 
-/* Its part of that: a page that n processes share counts as an nth. The kernel walks all pages for it. */
+/* Its proportional share: a page that n processes share counts as 1/n. Slow: the kernel walks all pages. */
 static unsigned long long proportional(int proc, int pid)
 {
     char               text[2048];
@@ -221,8 +220,8 @@ static unsigned long long proportional(int proc, int pid)
     return line && sscanf(line, " Pss: %llu", &kb) == 1 ? kb << 10 : resident(proc, pid);
 }
 
-/* Does the tool take more than it may? Says so. */
-static bool takes_too_much(DIR *proc, const struct reaper_limits *l)
+/* True if the tool exceeds a limit; reports that. */
+static bool exceeds_limits(DIR *proc, const struct reaper_limits *l)
 {
     size_t             n = judge_all(proc), processes = 0;
     unsigned long long all = 0;
@@ -232,7 +231,7 @@ static bool takes_too_much(DIR *proc, const struct reaper_limits *l)
             all += l->memory ? resident(dirfd(proc), table[i].pid) : 0;
         }
     if (l->processes && processes > l->processes) {
-        say(WA_REAPER_SAYS "more than %llu processes: all of them were ended\n", l->processes);
+        report(WA_REAPER_PREFIX "more than %llu processes: all of them were ended\n", l->processes);
         return true;
     }
     if (all <= l->memory || !l->memory)
@@ -241,7 +240,8 @@ static bool takes_too_much(DIR *proc, const struct reaper_limits *l)
     for (size_t i = 0; i < n; i++)
         all += table[i].verdict == OURS ? proportional(dirfd(proc), table[i].pid) : 0;
     if (all > l->memory)
-        say(WA_REAPER_SAYS "its processes took more than %llu MiB together: all of them were ended\n", l->memory >> 20);
+        report(WA_REAPER_PREFIX "its processes took more than %llu MiB together: all of them were ended\n",
+               l->memory >> 20);
     return all > l->memory;
 }
 
@@ -252,15 +252,15 @@ static long long now_ms(void)
     return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
-/* ---- Its life -------------------------------------------------------------------------------------------- */
+/* ---- Running -------------------------------------------------------------------------------------------- */
 
 struct reaper {
     DIR  *proc;
     int   signals;    /* signalfd */
-    pid_t parent;     /* who started us */
+    pid_t parent;     /* the process that started us */
     pid_t program;    /* 0 once it has ended */
-    int   status;     /* how */
-    bool  end, empty; /* everything shall end; nothing is left */
+    int   status;     /* its wait status */
+    bool  end, empty; /* kill everything; no child is left */
 };
 
 static void reap(struct reaper *r)
@@ -282,8 +282,8 @@ static void reap(struct reaper *r)
     }
 }
 
-/* Waits for something to happen, at most ms (-1: for ever). */
-static void look(struct reaper *r, int ms)
+/* Waits for an event, at most ms (-1: without limit). */
+static void poll_events(struct reaper *r, int ms)
 {
     struct pollfd fds[2] = {{.fd = r->signals, .events = POLLIN}, {.fd = r->end ? -1 : 1}};
     if (poll(fds, 2, ms) > 0) {
@@ -292,7 +292,7 @@ static void look(struct reaper *r, int ms)
             if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
                 r->end = true;
         if (fds[1].revents & (POLLERR | POLLNVAL))
-            r->end = true; /* nobody reads what the program says: cancelled, or dead */
+            r->end = true; /* nobody reads the output: cancelled, or dead */
     }
     if (getppid() != r->parent)
         r->end = true;
@@ -307,18 +307,19 @@ static void limit(int what, unsigned long long n)
     (void)setrlimit((__rlimit_resource_t)what, &l);
 }
 
-/* A tool of root's could look into the memory of the process around libweft, which others cannot (PR_SET_DUMPABLE). */
+/* A tool that runs as root could otherwise read the memory of the process with libweft, which is protected from others
+ * (PR_SET_DUMPABLE). */
 static void drop_ptrace(void)
 {
-    (void)prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0); /* whoever is not root has nothing to drop */
+    (void)prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0); /* without root there is nothing to drop */
 }
 
-_Noreturn static void become(char **argv, pid_t reaper, const struct reaper_limits *l)
+_Noreturn static void exec_program(char **argv, pid_t reaper, const struct reaper_limits *l)
 {
     sigset_t           none;
     unsigned long long memory = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
     unsigned long long cpu    = strtoull(argv[WA_REAPER_CPU], NULL, 10);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* lost by a further fork: help, not the means */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only a help: not inherited by further forks */
     if (getppid() != reaper)
         _exit(WA_REAPER_FAILED);
     if (memory)
@@ -328,18 +329,18 @@ _Noreturn static void become(char **argv, pid_t reaper, const struct reaper_limi
     limit(RLIMIT_CORE, 0);
     drop_ptrace();
     if (!reaper_limits_enter(l)) {
-        say(WA_REAPER_SAYS "the program cannot be held to its limits: %s\n", strerror(errno));
+        report(WA_REAPER_PREFIX "the program cannot be held to its limits: %s\n", strerror(errno));
         _exit(WA_REAPER_FAILED);
     }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)execvp(argv[WA_REAPER_PROGRAM], argv + WA_REAPER_PROGRAM);
-    say(WA_REAPER_SAYS "cannot start '%s': %s\n", argv[WA_REAPER_PROGRAM], strerror(errno));
+    report(WA_REAPER_PREFIX "cannot start '%s': %s\n", argv[WA_REAPER_PROGRAM], strerror(errno));
     _exit(WA_REAPER_NOSTART);
 }
 
-/* Ends as the program did. */
-_Noreturn static void end_as(int status)
+/* Exits as the program did. */
+_Noreturn static void exit_like(int status)
 {
     if (WIFSIGNALED(status)) {
         sigset_t none;
@@ -352,7 +353,7 @@ _Noreturn static void end_as(int status)
     _exit(WEXITSTATUS(status));
 }
 
-/* What the program around libweft left open is not for the tool. */
+/* Descriptors of the process with libweft are not for the tool. */
 static void close_others(void)
 {
 #ifdef SYS_close_range
@@ -365,58 +366,58 @@ static void close_others(void)
         (void)close(fd);
 }
 
-static bool say_why(const char *what)
+static bool report_errno(const char *what)
 {
-    say(WA_REAPER_SAYS "%s: %s\n", what, strerror(errno));
+    report(WA_REAPER_PREFIX "%s: %s\n", what, strerror(errno));
     return false;
 }
 
-/* The calling process becomes a reaper below `parent`. */
+/* Makes the calling process a reaper below `parent`. */
 static bool prepare(struct reaper *r, pid_t parent)
 {
     sigset_t all;
     (void)sigfillset(&all);
     *r = (struct reaper){.parent = parent};
     if ((r->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
-        return say_why("signalfd");
+        return report_errno("signalfd");
     if (!(r->proc = opendir("/proc")) || !sees_itself(r->proc))
-        return say_why("/proc, by which descendants are found, cannot be read");
+        return report_errno("/proc, by which descendants are found, cannot be read");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        return say_why("prctl");
+        return report_errno("prctl");
     (void)prctl(PR_SET_PDEATHSIG, DEATH);
-    return getppid() == parent; /* else it died before we could ask to be told */
+    return getppid() == parent; /* otherwise it died before PDEATHSIG was set */
 }
 
-/* Looks at what the tool takes, again and again, until it ends. Never more than a twentieth of the time. */
+/* Polls the tool's usage until it ends, using at most a twentieth of the time. */
 static void watch_limits(struct reaper *r, const struct reaper_limits *l)
 {
-    for (long long wait = WATCH_MS; !r->end;) {
+    for (long long wait = POLL_MS; !r->end;) {
         long long until = now_ms() + wait;
         while (!r->end && now_ms() < until)
-            look(r, (int)(until - now_ms()));
+            poll_events(r, (int)(until - now_ms()));
         if (r->end)
             return;
         long long began = now_ms();
-        r->end          = takes_too_much(r->proc, l);
-        wait            = (now_ms() - began) * WATCH_SHARE;
-        wait            = wait < WATCH_MS ? WATCH_MS : wait;
+        r->end          = exceeds_limits(r->proc, l);
+        wait            = (now_ms() - began) * POLL_SHARE;
+        wait            = wait < POLL_MS ? POLL_MS : wait;
     }
 }
 
-/* Until no descendant is left. The inner one has limits to look at. */
+/* Runs until no descendant is left. Only the inner reaper has limits to poll. */
 static void watch(struct reaper *r, const struct reaper_limits *l)
 {
     (void)close(0); /* so that writing to a program that has closed its input fails */
     if (l)
         watch_limits(r, l);
     while (!r->end)
-        look(r, -1);
-    /* No limit: there is nothing else to do until then. */
-    for (reap(r); !r->empty; look(r, PASS_MS))
-        end_all_once(r->proc);
+        poll_events(r, -1);
+    /* Without a time limit: there is nothing else to do. */
+    for (reap(r); !r->empty; poll_events(r, PASS_MS))
+        kill_all_once(r->proc);
 }
 
-/* --limits: by what means. */
+/* --limits: prints the method. */
 static int show_limits(struct reaper_limits *l)
 {
     *l = (struct reaper_limits){.processes = 1, .memory = 1 << 20};
@@ -434,13 +435,14 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--limits") == 0)
         return show_limits(&limits);
     if (argc <= WA_REAPER_PROGRAM) {
-        say(WA_REAPER_SAYS "started by weft, not by hand: PARENT MEMORY CPU PROCESSES PROGRAM [ARGUMENT...]\n");
+        report(WA_REAPER_PREFIX "started by weft, not by hand: PARENT MEMORY CPU PROCESSES PROGRAM [ARGUMENT...]\n");
         return WA_REAPER_FAILED;
     }
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* signals wait until they are asked for */
+    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* signals are read from the signalfd */
     limit(RLIMIT_CORE, 0);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 && !say_why("prctl")) /* what gains privileges could not be ended */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 &&
+        !report_errno("prctl")) /* or a process could become unkillable */
         return WA_REAPER_FAILED;
 
     pid_t parent     = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
@@ -454,14 +456,14 @@ int main(int argc, char **argv)
             return WA_REAPER_FAILED;
         parent    = getpid();
         r.program = fork();
-        if (r.program < 0 && !say_why("fork"))
+        if (r.program < 0 && !report_errno("fork"))
             return WA_REAPER_FAILED;
         if (r.program > 0) {
             watch(&r, inner ? &limits : NULL);
-            reaper_limits_done(&limits); /* by the inner one; by the outer one where that was killed */
-            end_as(r.status);
+            reaper_limits_done(&limits); /* by the inner reaper; by the outer one if that was killed */
+            exit_like(r.status);
         }
-        (void)setsid(); /* what kills the group above does not reach below */
+        (void)setsid(); /* so that a kill of the outer process group does not reach it */
     }
-    become(argv, parent, &limits);
+    exec_program(argv, parent, &limits);
 }

@@ -1,4 +1,4 @@
-/* agent/tool/reaper_limits.c — see reaper_limits.h. A part of weft-reaper. */
+/* agent/tool/reaper_limits.c — see reaper_limits.h. Part of weft-reaper. */
 #include "agent/tool/reaper_limits.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define GROUP_NAME "weft-tool-"
 
-enum { STALE_S = 60 }; /* a group without a process is left over when it is as old */
+enum { STALE_S = 60 }; /* age from which a group without processes is stale */
 
 __attribute__((noinline)) static bool write_file(const char *folder, const char *name, const char *text)
 {
@@ -41,9 +41,9 @@ static bool write_number(const char *folder, const char *name, unsigned long lon
 
 /* ---- Control groups ---------------------------------------------------------------------------------------------- */
 
-/* Removes what reapers that were killed themselves left behind. The system removes no group that has a process; and one
- * that is new may be of a reaper whose program is about to enter it, whose number means nothing to us where it is of
- * another namespace. */
+/* Removes groups that killed reapers left behind. The kernel removes no group that has a process. A new group may
+ * belong to a reaper whose program is about to enter it, and the pid in its name means nothing to us if it is of
+ * another pid namespace: hence the age. */
 static void remove_stale(const char *parent)
 {
     DIR *all = opendir(parent);
@@ -61,19 +61,19 @@ static void remove_stale(const char *parent)
         (void)closedir(all);
 }
 
-/* A group of our own below `parent`, if its processes can be limited there. */
+/* Creates our own group below `parent`, if processes can be limited there. */
 static bool make_below(struct reaper_limits *l, const char *parent)
 {
     if (snprintf(l->folder, sizeof l->folder, "%s/" GROUP_NAME "%ld", parent, (long)getpid()) >= (int)sizeof l->folder)
         return false;
-    if (mkdir(l->folder, 0755) != 0 && errno != EEXIST) /* one left over by a reaper that was killed is as good */
+    if (mkdir(l->folder, 0755) != 0 && errno != EEXIST) /* a killed reaper's group will do */
         return false;
     if (!write_number(l->folder, "pids.max", l->processes)) {
         (void)rmdir(l->folder);
         return false;
     }
     l->memory_too = l->memory && write_number(l->folder, "memory.max", l->memory);
-    if (l->memory_too) { /* best effort: memory that went to the disk is not saved, and all of it ends together */
+    if (l->memory_too) { /* best effort: swapping saves nothing, and all processes are killed together */
         (void)write_file(l->folder, "memory.swap.max", "0");
         (void)write_file(l->folder, "memory.oom.group", "1");
     }
@@ -81,8 +81,8 @@ static bool make_below(struct reaper_limits *l, const char *parent)
     return true;
 }
 
-/* Version 2: in a group that has processes none can be made that limits anything, but for the root. So it is ours, or
- * the one above ours (a service with a subgroup of its own that was given its group to manage). */
+/* Version 2: a group that has processes cannot have limited subgroups, except for the root group. So the parent is our
+ * group, or the one above it (a service with DelegateSubgroup=, which may manage its own group). */
 static bool make_v2(struct reaper_limits *l, char *path)
 {
     char parent[1100];
@@ -128,14 +128,14 @@ static bool make_group(struct reaper_limits *l)
 
 /* ---- A user namespace -------------------------------------------------------------------------------------------- */
 
-/* The same user and group in a namespace of our own, where nobody else of them counts. */
+/* Enters a user namespace with the same user and group, where their other processes do not count. */
 static bool enter_namespace(void)
 {
     char     map[64];
     unsigned uid = geteuid(), gid = getegid();
     if (unshare(CLONE_NEWUSER) != 0)
         return false;
-    (void)write_file("/proc/self", "setgroups", "deny"); /* older kernels have no such file, and do not ask for it */
+    (void)write_file("/proc/self", "setgroups", "deny"); /* older kernels neither have nor need this file */
     (void)snprintf(map, sizeof map, "%u %u 1", uid, uid);
     if (!write_file("/proc/self", "uid_map", map))
         return false;
@@ -143,7 +143,7 @@ static bool enter_namespace(void)
     return write_file("/proc/self", "gid_map", map);
 }
 
-/* Tried by a process of its own: some systems let one be made, and then nothing be done in it. */
+/* Tests it in a child process: some systems allow creating a namespace, but nothing in it. */
 static bool has_namespace(void)
 {
     int   status;
@@ -156,39 +156,39 @@ static bool has_namespace(void)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* ---- All of it --------------------------------------------------------------------------------------------------- */
+/* ---- Selecting a method ------------------------------------------------------------------------------------------ */
 
 void reaper_limits_make(struct reaper_limits *l)
 {
-    l->means      = REAPER_WATCH;
+    l->method     = REAPER_POLL;
     l->memory_too = false;
     if (!l->processes)
         return;
     if (make_group(l))
-        l->means = REAPER_GROUP;
-    else if (geteuid() != 0 && has_namespace()) /* root is not held to RLIMIT_NPROC */
-        l->means = REAPER_USER;
+        l->method = REAPER_GROUP;
+    else if (geteuid() != 0 && has_namespace()) /* RLIMIT_NPROC does not apply to root */
+        l->method = REAPER_USER;
 }
 
 void reaper_limits_done(struct reaper_limits *l)
 {
-    if (l->means == REAPER_GROUP)
+    if (l->method == REAPER_GROUP)
         (void)rmdir(l->folder);
 }
 
 bool reaper_limits_enter(const struct reaper_limits *l)
 {
     struct rlimit n = {l->processes, l->processes};
-    if (l->means == REAPER_GROUP)
+    if (l->method == REAPER_GROUP)
         return write_file(l->folder, "cgroup.procs", "0");
-    return l->means == REAPER_WATCH || (enter_namespace() && setrlimit(RLIMIT_NPROC, &n) == 0);
+    return l->method == REAPER_POLL || (enter_namespace() && setrlimit(RLIMIT_NPROC, &n) == 0);
 }
 
 const char *reaper_limits_name(const struct reaper_limits *l)
 {
-    if (l->means == REAPER_GROUP)
+    if (l->method == REAPER_GROUP)
         return l->memory_too ? "processes and memory of a tool: by a control group"
                              : "processes of a tool: by a control group; memory: watched";
-    return l->means == REAPER_USER ? "processes of a tool: by a user namespace; memory: watched"
-                                   : "processes and memory of a tool: watched";
+    return l->method == REAPER_USER ? "processes of a tool: by a user namespace; memory: watched"
+                                    : "processes and memory of a tool: watched";
 }

@@ -1,4 +1,4 @@
-/* agent/tool/tools.c — tools as given to tools as the engine runs them; agents as tools. */
+/* agent/tool/tools.c — converts tools to the engine's form; agents as tools. */
 #include <upp/schema.h>
 
 #include "agent/agent.h"
@@ -11,7 +11,7 @@
 
 enum { ABOUT = 256, AFTER = 4096 };
 
-/* ---- How an agent looks as a tool ------------------------------------------------------------------------- */
+/* ---- Agents as tools -------------------------------------------------------------------------------------------- */
 
 static const char task_schema[] =
     "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\",\"description\":\"What the agent shall "
@@ -105,7 +105,7 @@ static int make_schema(struct wr_tool *to, struct upp_err *err)
 }
 
 int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struct upp_tool *from, struct wr_tool *to,
-                 const struct weft_agent **below, struct upp_err *err)
+                 const struct weft_agent **subagent, struct upp_err *err)
 {
     struct weft_tool_opts o;
     (void)a;
@@ -113,7 +113,7 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
     int r = check(from, &o, err);
     if (r < 0)
         return r;
-    *below         = o.agent;
+    *subagent      = o.agent;
     to->base       = *from;
     to->kind       = kind_of(&o);
     to->delivery   = o.delivery;
@@ -148,11 +148,11 @@ int wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, st
 /* ---- to_tool ------------------------------------------------------------------------------------------------------
  */
 
-/* A tool that was made of an agent, with all that it points to. */
+/* A tool created from an agent, with all that it points to. */
 struct wa_made {
     struct wa_made       *next;
     struct weft_tool_opts extra;
-    struct wb_arena       arena; /* it lies in it */
+    struct wb_arena       arena; /* owns this struct */
 };
 
 void wa_made_free(struct wa_made *m)
@@ -165,8 +165,7 @@ void wa_made_free(struct wa_made *m)
     }
 }
 
-/* As a tool of libupp's own loop: the agent runs by itself. Inside of another agent the engine makes a child run
- * instead. */
+/* For libupp's own loop: runs the agent by itself. In another agent the engine creates a child run instead. */
 static WEFT_SUSPENDS int run_agent(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;

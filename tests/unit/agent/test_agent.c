@@ -49,7 +49,7 @@ static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .id = given, .name = "one"), &a, err));
     for (unsigned i = 0; i < 100; i++) {
         TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &b, err));
-        TRY(wa_home_show(b->home, b, err));
+        TRY(wa_home_index(b->home, b, err));
     }
     FAIL_UNLESS(wa_home_find(a->home, UPP_STR("one")) == a && wa_home_find(a->home, wb_cstr(given)) == a);
     FAIL_UNLESS(wa_home_find(b->home, weft_agent_id(b)) == b && !wa_home_find(a->home, UPP_STR("two")));

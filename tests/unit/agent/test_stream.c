@@ -258,12 +258,12 @@ TEST(agent_stream_and_run_are_equal)
 
 /* What the dialect writes of the same events, but for the states of runs, which programs learn otherwise. */
 struct both {
-    struct agents    *p;
-    bool              plan;
-    struct wb_buf     ours, theirs;
-    char              state[4096] __attribute__((aligned(16)));
-    struct wd_frames  frames;
-    struct wa_telling telling;
+    struct agents       *p;
+    bool                 plan;
+    struct wb_buf        ours, theirs;
+    char                 state[4096] __attribute__((aligned(16)));
+    struct wd_frames     frames;
+    struct wa_translator telling;
 };
 
 static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *err)
@@ -280,7 +280,7 @@ static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *
         wb_buf_add(&b->theirs, wb_str_sub(line, 0, at));
         wb_buf_addf(&b->theirs, "%.*s\n", UPP_FMT(wb_str_sub(line, at == SIZE_MAX ? at : at + aside.n, SIZE_MAX)));
     }
-    int r = wa_tell(&b->telling, ev, &e, err);
+    int r = wa_translate(&b->telling, ev, &e, err);
     while (r > 0) {
         struct upp_str json;
         if (e.type != WEFT_SUBAGENT_START && e.type != WEFT_SUBAGENT_END) {
@@ -288,7 +288,7 @@ static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *
             wb_buf_addf(&b->ours, "%.*s\n", UPP_FMT(json));
             upp_text_free(json);
         }
-        r = wa_tell_more(&b->telling, &e);
+        r = wa_translate_more(&b->telling, &e);
     }
     return r;
 }
@@ -372,7 +372,7 @@ static WEFT_SUSPENDS int compare_json(struct agents *p, bool plan, struct upp_er
         return 0;
     FAIL_UNLESS(sizeof b.state >= wd_stream_uap.state_size);
     wd_frames_init(&b.frames);
-    wa_telling_init(&b.telling, UPP_OPTS(weft_stream_opts, .children = true), false, WA_POINTS_STEPS);
+    wa_translator_init(&b.telling, UPP_OPTS(weft_stream_opts, .children = true), false, WA_POINTS_STEPS);
     int r = wd_stream_uap.begin(b.state, UPP_OPTS(wd_stream_opts, .children = true), err);
     if (r >= 0)
         r = read_both(&b, err);
@@ -390,7 +390,7 @@ static WEFT_SUSPENDS int compare_json(struct agents *p, bool plan, struct upp_er
     if (r >= 0 && plan)
         r = names_steps(&b);
     wd_stream_uap.done(b.state);
-    wa_telling_done(&b.telling);
+    wa_translator_done(&b.telling);
     wd_frames_done(&b.frames);
     wb_buf_done(&b.ours);
     wb_buf_done(&b.theirs);

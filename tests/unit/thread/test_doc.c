@@ -142,6 +142,6 @@ TEST(thread_doc_tells_events_whole)
         CHECK_STR(data, wb_cstr(events[i].told));
     }
     struct upp_str said;
-    CHECK_INT(wa_thought_by(&a, UPP_STR("x\"y"), &said, &err), 0);
+    CHECK_INT(wa_reasoning_metadata(&a, UPP_STR("x\"y"), &said, &err), 0);
     CHECK_STR(said, UPP_STR("{\"pydantic_ai\":{\"provider_name\":\"x\\\"y\"}}"));
 }

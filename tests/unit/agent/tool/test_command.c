@@ -25,7 +25,7 @@ static int told(struct command_case *c, struct wb_buf *to, struct upp_err *err)
     if (r < 0)
         return r;
     wb_buf_add(to, UPP_STR("......"));
-    r = wa_command_tell(&c->end, to, &json, &failed, err);
+    r = wa_command_result(&c->end, to, &json, &failed, err);
     if (to->n >= 6)
         memcpy(to->p, failed ? "error:" : json ? "json: " : "text: ", 6);
     wa_command_end_done(&c->end);
