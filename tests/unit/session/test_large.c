@@ -251,7 +251,7 @@ static int write_doc(struct wb_buf *b, struct upp_err *err)
                 "\"timestamp\":" TIME
                 ",\"step\":1,\"threadId\":\"n\",\"metadata\":{},\"state\":{\"step\":1,\"metadata\":{},\"messages\":[");
     for (int i = 0; i < SAID; i++) {
-        char id[8];
+        char id[16];
         (void)snprintf(id, sizeof id, "c%d", i);
         wb_buf_addf(b, i ? "," : "");
         add_message(b, id, 1 << 20);
