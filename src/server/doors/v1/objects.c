@@ -77,18 +77,18 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
     if (r < 0)
         return r;
     const struct asst_message shown = {
-        .id            = line->id,
-        .thread        = thread,
-        .run           = line->run,
-        .assistant     = line->entry.who,
-        .said          = said,
-        .created_ms    = m->time_ms,
-        .completed_ms  = m->interrupted ? 0 : m->time_ms,
-        .incomplete_ms = m->interrupted ? m->time_ms : 0,
-        .status        = m->interrupted ? "incomplete" : "completed",
-        .reason        = m->interrupted ? "run_cancelled" : NULL,
-        .content       = m,
-        .metadata      = sv_member(metadata, UPP_STR(OURS)),
+        .id             = line->id,
+        .thread         = thread,
+        .run            = line->run,
+        .assistant      = line->entry.who,
+        .from_assistant = said,
+        .created_ms     = m->time_ms,
+        .completed_ms   = m->interrupted ? 0 : m->time_ms,
+        .incomplete_ms  = m->interrupted ? m->time_ms : 0,
+        .status         = m->interrupted ? "incomplete" : "completed",
+        .reason         = m->interrupted ? "run_cancelled" : NULL,
+        .content        = m,
+        .metadata       = sv_member(metadata, UPP_STR(OURS)),
         };
     asst_message_write(w, &shown);
     return 0;
