@@ -33,7 +33,7 @@ void cli_path_add(struct wb_buf *path, struct upp_str word)
                     (unsigned char)word.p[i]);
 }
 
-/* 1: more came; 0: the end. */
+/* 1: more data; 0: the end. */
 WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
 {
     if (!wb_buf_reserve(&a->raw, PIECE))
@@ -110,7 +110,7 @@ WEFT_SUSPENDS int cli_read_body(struct cli_answer *a, struct upp_err *err)
     return r < 0 ? r : 0;
 }
 
-/* One line of a stream, without its end. True: it was the empty one behind an event. */
+/* Handles one line of a stream, without its line end. True: the empty line that ends an event. */
 static bool take_line(struct cli_answer *a, struct upp_str line)
 {
     if (!line.n)

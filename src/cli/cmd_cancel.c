@@ -1,6 +1,7 @@
 /* cli/cmd_cancel.c — weft cancel RUN.
  *
- * Where nobody owns the store nobody works on the run either: it is ended as it lies, and no other run is taken up.
+ * If no process owns the store, the run is not being executed: it is ended in its stored state, and no other run is
+ * recovered.
  */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* cli/cmd_config.c — weft config check: every mistake of a configuration, with its place. */
+/* cli/cmd_config.c — weft config check: prints every mistake in a configuration, with its line. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* cli/cmd_convert.c — weft convert: documents from dialect to dialect. */
+/* cli/cmd_convert.c — weft convert: documents from one dialect to another. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ struct asked {
     bool        lines;
 };
 
-/* ---- One document, and one a line --------------------------------------------------------------------------- */
+/* ---- Single documents, and one document per line ------------------------------------------------------------ */
 
 static int failed(struct cli_conversion *c, const struct cli_document_ref *at, const struct upp_err *err)
 {
@@ -45,7 +45,7 @@ static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
     return any ? wb_buf_check(to, err) : upp_fail(err, UPP_EINVALID, "there is no line in it");
 }
 
-/* A log as one document: the lines of a stream are what they said, all others the items of a list. */
+/* A log as one document: the lines of a stream become its response, all others the items of a list. */
 static int read_log(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 {
     bool may = !c->from || c->from == &wd_document_agentapi;
@@ -63,7 +63,7 @@ static int convert_whole(struct cli_conversion *c, const char *file, struct wb_b
     if (r >= 0 && c->log) {
         r    = read_log(c, text, &list, err);
         text = wb_buf_str(&list);
-        wb_buf_done(&in.text); /* it may be long, and is in the list */
+        wb_buf_done(&in.text); /* it may be long, and is in the list now */
     }
     if (r >= 0)
         r = cli_convert_text(c, &(struct cli_document_ref){.file = in.name}, text, out, err);
@@ -84,8 +84,8 @@ static int convert_one(struct cli_conversion *c, const char *file)
     return CLI_GOOD;
 }
 
-/* Who reads what we write is not to wait while we wait. */
-static void show_all(void)
+/* Flushes before we block on input, so that readers of our output need not wait. */
+static void flush_output(void)
 {
     (void)fflush(stdout);
 }
@@ -113,7 +113,7 @@ static int convert_lines(struct cli_conversion *c, const char *file)
     struct upp_err                               err  = {0};
     int                                          code = CLI_GOOD, r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
     struct cli_document_ref                      at = {.file = in.name};
-    in.before                                       = show_all;
+    in.before                                       = flush_output;
     c->many                                         = true;
     while (r >= 0 && !ferror(stdout)) {
         struct upp_str line;
@@ -144,7 +144,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(base_name(*(const char *const *)a), base_name(*(const char *const *)b));
 }
 
-/* Has each a name, and none the name of another? Then they are told apart in one folder. Sorts them. */
+/* File names must be present and distinct, because the output goes to one folder. Sorts them. */
 static int check_names(const struct cli_command *self, const char **files, size_t n)
 {
     qsort(files, n, sizeof *files, by_name);
@@ -158,7 +158,7 @@ static int check_names(const struct cli_command *self, const char **files, size_
     return 0;
 }
 
-/* Is what would be written the file that was read? */
+/* Would the output overwrite the input file? */
 static bool is_same(const char *a, const char *b)
 {
     struct stat x, y;
@@ -279,7 +279,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--log", NULL, NULL, &c.log},
                                          {"--out", "a folder", &q.out, NULL}};
     size_t                  n;
-    const char            **files = (void *)argv; /* the words move to its front */
+    const char            **files = (void *)argv; /* the words are moved to its front */
     int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     return code ? code : go(&c, &q, files, n);
 }

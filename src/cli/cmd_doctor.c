@@ -1,4 +1,4 @@
-/* cli/cmd_doctor.c — weft doctor: is this machine fit to run on?
+/* cli/cmd_doctor.c — weft doctor: checks this machine.
  *
  * A check is one function that adds one finding. Every check runs, whatever the others found.
  */
@@ -53,7 +53,7 @@ struct report {
     size_t          n;
 };
 
-/* A folder's name may hold anything: what is shown is UTF-8 without control characters. */
+/* A folder's name may contain any bytes: prints UTF-8 without control characters. */
 static struct upp_str printable(struct wb_arena *a, struct upp_str raw)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 10);
@@ -101,7 +101,7 @@ static void check_libraries(struct report *r)
 
 /* ---- Store folder ---------------------------------------------------------------------------------- */
 
-/* Writes a file the way a store does, under a name of its own, and takes it away again. */
+/* Writes a file as a store would, under a name of its own, and removes it. */
 static void check_folder(struct report *r, const char *folder)
 {
     char           id[WB_UUID_HEX + 1];
@@ -138,9 +138,9 @@ static void check_folder(struct report *r, const char *folder)
         folder, free_gib, ms);
 }
 
-/* ---- Is the store whole? ----------------------------------------------------------------------------------- */
+/* ---- Is the store complete? -------------------------------------------------------------------------------- */
 
-/* Whether all is there that was acknowledged; and when it was started without. */
+/* Does the store have every acknowledged commit; and if not, when was it opened without them? */
 static void check_log(struct report *r, const char *path)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1u << 20);
@@ -164,10 +164,10 @@ static void check_log(struct report *r, const char *path)
         add(r, "log", GOOD, "%s has all that was acknowledged", path);
 }
 
-/* The store of the configuration, and the folder that it is in. */
+/* The store of the configuration, and its folder. */
 static void check_store(struct report *r, const char *config, const char *given)
 {
-    struct cli_doctor_store *s = wb_new_n(&r->arena, struct cli_doctor_store, 1); /* too long for a frame */
+    struct cli_doctor_store *s = wb_new_n(&r->arena, struct cli_doctor_store, 1); /* too large for a stack frame */
     if (!s) {
         add(r, "store", BAD, "no memory");
         return;
@@ -210,7 +210,7 @@ static void check_descriptors(struct report *r)
             (unsigned long long)l.rlim_cur, (unsigned long long)l.rlim_max);
 }
 
-/* A fiber's stack and its guard are two maps. */
+/* A fiber's stack and its guard page are two mappings. */
 static void check_maps(struct report *r)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
@@ -222,10 +222,10 @@ static void check_maps(struct report *r)
             (unsigned long long)(maps / 2));
 }
 
-/* weft-reaper says by what means it holds a tool to its limits, on this system and for this user. */
+/* weft-reaper prints how it enforces a tool's limits, on this system and for this user. */
 static void check_tools(struct report *r)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(8192), said = WB_BUF(1024);
+    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(8192), output = WB_BUF(1024);
     struct upp_err                        err = {0};
     int                                   fds[2], status = 0;
     if (wa_reaper_find(&path, &err) < 0) {
@@ -238,20 +238,20 @@ static void check_tools(struct report *r)
         pid = WB_CALL(spawn)(&(struct upp_spawn){.file = path.p, .argv = argv, .in = -1, .out = fds[1], .error = -1});
         (void)WB_CALL(close)(fds[1]);
         struct pollfd ready = {.fd = fds[0], .events = POLLIN};
-        while (pid >= 0 && poll(&ready, 1, 10000) > 0 && wb_buf_reserve(&said, 256)) {
-            int64_t n = wb_fd_read(fds[0], said.p + said.n, 1);
+        while (pid >= 0 && poll(&ready, 1, 10000) > 0 && wb_buf_reserve(&output, 256)) {
+            int64_t n = wb_fd_read(fds[0], output.p + output.n, 1);
             if (n <= 0)
                 break;
-            said.n += (size_t)n;
+            output.n += (size_t)n;
         }
         (void)WB_CALL(close)(fds[0]);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    struct upp_str text = wb_str_trim(wb_buf_str(&said));
+    struct upp_str text = wb_str_trim(wb_buf_str(&output));
     if (pid < 0 || status != 0 || !text.n)
         add(r, "tools", WARN, "%s does not say how tools are held to their limits", path.p);
-    else /* what is watched is ended when it was seen, and not before */
+    else /* limits that are only watched are enforced late */
         add(r, "tools", wb_str_ends(text, UPP_STR("of a tool: watched")) ? WARN : GOOD, "%.*s", UPP_FMT(text));
 }
 

@@ -16,12 +16,12 @@ struct exporting {
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
     const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
     bool                          log;
-    const struct wr_agent_def   **defs; /* of agents that have an id ... */
-    struct upp_str               *ids;  /* ... and which */
+    const struct wr_agent_def   **defs; /* definitions of agents that have an id ... */
+    struct upp_str               *ids;  /* ... and those ids */
     size_t                        n;
 };
 
-/* The ids of the configuration's agents: as it says, or as the store has kept them. */
+/* The ids of the configuration's agents: from the file, or as the store has recorded them. */
 WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x, struct upp_err *err)
 {
     struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
@@ -64,7 +64,7 @@ static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_e
     return r;
 }
 
-/* The tree and its checkpoints, as UAP has them. */
+/* The tree and its checkpoints, as SessionJSON of UAP. */
 WEFT_SUSPENDS static int write_session(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
 {
@@ -92,7 +92,7 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
         }
 }
 
-/* The history, as another dialect has it; what it cannot say is told on standard error. */
+/* The history in another dialect; losses are reported on standard error. */
 WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
 {
@@ -102,7 +102,7 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
     struct exporting                           *x      = rd->arg;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(x->dialect->name)};
     struct upp_str            view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
-    struct upp_str            seen = x->view ? agent_id(x, view) : view; /* by the name of the configuration */
+    struct upp_str            seen = x->view ? agent_id(x, view) : view; /* named as in the configuration */
     int                       r    = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r >= 0)
         r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = seen.p ? seen : view), out, &losses, err);

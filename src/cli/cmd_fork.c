@@ -1,4 +1,4 @@
-/* cli/cmd_fork.c — weft fork THREAD: a second thread that shares what was said so far. */
+/* cli/cmd_fork.c — weft fork THREAD: a second thread that shares the history so far. */
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/change.h"

@@ -11,7 +11,7 @@
 #include "runtime/runtime.h"
 #include "stores/sealed/sealed.h"
 
-enum { PAGE = 256 }; /* tenants that are looked at together */
+enum { PAGE = 256 }; /* tenants per page */
 
 /* ---- new ------------------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static int new_key(const struct cli_command *self)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-/* ---- The store, opened by nobody else ------------------------------------------------------------------ */
+/* ---- The store, with exclusive access ---------------------------------------------------------------------- */
 
 struct changing {
     const struct wc_config *config;
@@ -38,7 +38,7 @@ struct changing {
     WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
 };
 
-/* Once a rotation was cut off, the store is opened with either key: with the new one where the old one is gone. */
+/* After an interrupted rotation either key opens the store: the new one too, if the old one is gone. */
 WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
 {
     struct changing *x = arg;
@@ -90,7 +90,7 @@ static int rotate_key(const struct cli_command *self, const char *to, const char
 
 /* ---- forget ---------------------------------------------------------------------------------------- */
 
-/* 1: the store has it. To forget a name that was mistyped would take that name away for ever. */
+/* 1: the store has it. Forgetting a mistyped name would make that name unusable for ever. */
 WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);

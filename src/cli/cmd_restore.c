@@ -1,4 +1,4 @@
-/* cli/cmd_restore.c — weft restore THREAD CHECKPOINT: back to where a step ended. */
+/* cli/cmd_restore.c — weft restore THREAD CHECKPOINT: moves a thread back to a checkpoint. */
 #include <stdio.h>
 
 #include "base/defs.h"

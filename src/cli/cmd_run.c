@@ -1,7 +1,7 @@
-/* cli/cmd_run.c — weft run AGENT TEXT: one run, and what it says.
+/* cli/cmd_run.c — weft run AGENT TEXT: starts one run and prints its output.
  *
- * The run belongs to whoever owns the store. When that one goes away in the middle, this command finds the next owner,
- * or becomes it, and reads on where it was.
+ * The run belongs to the owner of the store. If that process exits in the middle, this command finds the next owner, or
+ * becomes it, and continues reading where it was.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,18 +21,18 @@
 #include "json/write.h"
 #include "runtime/config_read.h"
 
-enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends without an event */ };
+enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* consecutive streams that end without an event */ };
 
 struct running {
     struct upp_str      agent, text, thread_text, title;
-    struct wb_buf       thread_path; /* as it stands in a path */
+    struct wb_buf       thread_path; /* percent-encoded */
     struct cli_owner    door;
     struct cli_run_view shown;
     struct wb_arena     arena;
     struct wb_uuid      thread;
     struct weft_fiber  *fiber;
     char                key[WB_UUID_TEXT + 1];
-    char                last_id[64]; /* of the last event had */
+    char                last_id[64]; /* of the last event received */
     int                 signal_fd;
     bool                interrupted;
 };
@@ -50,7 +50,7 @@ WEFT_SUSPENDS static int ask_cancel(struct running *c, struct upp_err *err)
                  : cli_owner_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
 }
 
-/* The first one cancels the run, where there is one; the second one, or any before, ends the command. */
+/* The first signal cancels the run, if it was started; the second one, or one before that, ends the command. */
 WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
 {
     struct running             *c = arg;
@@ -73,7 +73,7 @@ static int open_signals(struct running *c, struct upp_err *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for nonsense */
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for invalid arguments */
     c->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return c->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
 }
@@ -93,7 +93,7 @@ WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
 {
     yyjson_val *v;
     char        id[64];
-    if (c->thread_text.n) { /* the owner knows every spelling */
+    if (c->thread_text.n) { /* the owner accepts every spelling of an id */
         cli_path_add(&c->thread_path, c->thread_text);
         return wb_buf_check(&c->thread_path, err);
     }
@@ -132,8 +132,8 @@ static int write_request(struct running *c, struct wb_buf *out, struct upp_err *
     return wj_writer_check(&w);
 }
 
-/* Its id is known before anything is read: a queued run can be cancelled too. Asked twice it is the same run: the
- * request has a key. */
+/* Returns the run's id before any event is read, so that a queued run can be cancelled too. Sending the request
+ * twice starts one run: it has an idempotency key. */
 WEFT_SUSPENDS static int start_run(struct running *c, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
@@ -151,7 +151,7 @@ WEFT_SUSPENDS static int start_run(struct running *c, struct upp_err *err)
     return r < 0 ? r : id_of(v, "id", "run_", &c->shown.run, err);
 }
 
-/* The stream of its events, from the last one on that was had. */
+/* Opens the stream of events, after the last one received. */
 WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, struct upp_err *err)
 {
     static const struct wb_uuid none;
@@ -169,7 +169,7 @@ WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, s
     return r;
 }
 
-/* Reads until the run is over: 1; or until the stream is lost: 0, and *some says whether it brought anything. */
+/* Reads until the run is over (1), or until the stream is lost (0); *some: it delivered an event. */
 WEFT_SUSPENDS static int follow(struct running *c, bool *some, struct upp_err *err)
 {
     WB_CLEANUP(cli_answer_done) struct cli_answer a;
@@ -188,7 +188,7 @@ WEFT_SUSPENDS static int follow(struct running *c, bool *some, struct upp_err *e
         if (cli_run_view_over(&c->shown))
             return 1;
     }
-    return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner died, or stops */
+    return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner has died or is stopping */
 }
 
 WEFT_SUSPENDS static int run_it(struct running *c, struct upp_err *err)
@@ -256,7 +256,7 @@ static int exit_code(struct running *c)
     return c->interrupted ? CLI_INTERRUPTED : cli_run_view_is(&c->shown, "incomplete") ? CLI_INCOMPLETE : CLI_FAILED;
 }
 
-/* No such agent: was another one meant? Whoever owns the store may have other agents than the file has. */
+/* No such agent: suggests a similar name. The owner of the store may have other agents than our file. */
 static int no_agent(struct running *c, int r, struct upp_err *err)
 {
     struct upp_err  why   = *err;

@@ -1,4 +1,4 @@
-/* cli/cmd_serve.c — weft serve: the server, until a signal stops it. */
+/* cli/cmd_serve.c — weft serve: runs the server until a signal stops it. */
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct serving {
     char                    listen[256];
 };
 
-/* A connection is a descriptor: as many as the system allows. */
+/* Raises the limit of open files: each connection needs one. */
 static void raise_files(void)
 {
     struct rlimit l;
@@ -26,8 +26,8 @@ static void raise_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
-/* Large blocks are mappings of their own, which go back to the system when they are freed. Left to itself the allocator
- * takes them from its heap after the first was freed, and a heap shrinks only at its end. */
+/* Makes large blocks separate mappings, which return to the system when they are freed. By default malloc takes them
+ * from its heap after the first one was freed, and a heap shrinks only at its end. */
 static void give_memory_back(void)
 {
 #ifdef __GLIBC__
@@ -36,7 +36,7 @@ static void give_memory_back(void)
 #endif
 }
 
-/* The lock comes first and recovery last: who cannot listen has taken up nothing. */
+/* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
     struct serving                                     *s          = arg;

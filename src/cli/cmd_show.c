@@ -1,4 +1,4 @@
-/* cli/cmd_show.c — weft show THREAD: what was said, called and answered on a thread's path. */
+/* cli/cmd_show.c — weft show THREAD: messages, calls and results on a thread's path. */
 #include <stdio.h>
 
 #include "base/defs.h"
@@ -185,7 +185,7 @@ WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err
         int r = wl_path_tail(rd->store, &rd->owner, &s->path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
             if (lines[i].entry.audience == WM_AUDIENCE_RUN || wm_is_erased(&lines[i].entry))
-                continue; /* what an agent said to itself; what was deleted */
+                continue; /* scaffolding, or deleted */
             else if (s->json)
                 r = write_line(&lines[i], err);
             else

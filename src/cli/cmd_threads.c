@@ -1,4 +1,4 @@
-/* cli/cmd_threads.c — weft threads: those there are, the one that changed last first. */
+/* cli/cmd_threads.c — weft threads: lists threads, the last changed one first. */
 #include <stdio.h>
 
 #include "base/defs.h"
@@ -92,7 +92,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (bad)
         return bad;
     int r = cli_read_store(self, file, store, true, list_all, &l);
-    if (r == CLI_GOOD && !l.n) /* not on standard output: there is no thread of that name */
+    if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only names of threads */
         (void)fprintf(stderr, "weft threads: no threads yet\n");
     return r;
 }

@@ -1,4 +1,4 @@
-/* cli/cmd_validate.c — weft validate: every problem of a document. */
+/* cli/cmd_validate.c — weft validate: reports every problem of a document. */
 #include "cli/cli.h"
 #include "cli/conversion.h"
 #include "cli/input.h"
@@ -7,7 +7,7 @@ enum { LINE = 1 << 20 };
 
 struct validation {
     const struct cli_command     *self;
-    const struct wd_document_ops *as; /* NULL: whichever it is */
+    const struct wd_document_ops *as; /* NULL: detected */
     bool                          strict, json, lines;
     size_t                        errors, warnings;
 };
@@ -29,7 +29,7 @@ static int print(struct validation *v, const struct cli_document_ref *at, const 
     return cli_line_out(stdout, &w);
 }
 
-/* One problem that is not the dialect's to find. */
+/* Prints one problem that the dialect's validator does not find. */
 static int print_other(struct validation *v, const struct cli_document_ref *at, const char *rule, struct upp_err *err)
 {
     char sentence[sizeof err->where + sizeof err->msg + 2];
@@ -47,7 +47,7 @@ static int validate_text(struct validation *v, const struct cli_document_ref *at
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
     const struct wd_document_ops                   *whose;
     int r = wd_document_validate(v->as, text, &memory, &problems, &whose, err);
-    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) /* not JSON, too deep, nobody's */
+    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) /* not JSON, too deep, or of no known dialect */
         return print_other(v, at, "document", err);
     for (size_t i = 0; r >= 0 && i < problems.list.n; i++)
         r = print(v, at, &problems.list.p[i], err);
@@ -74,7 +74,7 @@ static int validate_lines(struct validation *v, struct cli_input *in, struct cli
             break;
         else if (wb_str_trim(line).n)
             r = validate_text(v, at, line, err);
-        if (r == -UPP_ENOMEM) { /* for this one */
+        if (r == -UPP_ENOMEM) { /* only for this document */
             cli_report(v->self, at, err);
             v->errors++;
             r = 0;
@@ -117,7 +117,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--json", NULL, NULL, &v.json},
                                          {"--lines", NULL, NULL, &v.lines}};
     size_t                  n;
-    const char            **files = (void *)argv; /* the words move to its front */
+    const char            **files = (void *)argv; /* the words are moved to its front */
     int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");

@@ -10,7 +10,7 @@
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 
-/* ---- What is said about a document ------------------------------------------------------------------------ */
+/* ---- Messages about a document ---------------------------------------------------------------------------- */
 
 void cli_document_ref_print(FILE *out, const struct cli_document_ref *at)
 {
@@ -88,7 +88,7 @@ static void begin_line(const struct cli_conversion *c, const struct cli_document
         cli_document_ref_write(w, at);
 }
 
-/* A line of JSON for each. */
+/* One JSON line per loss. */
 static int report(const struct cli_conversion *c, const struct cli_document_ref *at, const struct wd_problems *problems,
                   const struct wd_losses *losses, struct upp_err *err)
 {
@@ -118,8 +118,9 @@ static int report(const struct cli_conversion *c, const struct cli_document_ref 
     return r;
 }
 
-/* A line for a person each, as far as one reads them. */
-static void tell(const struct cli_document_ref *at, const struct wd_problems *problems, const struct wd_losses *losses)
+/* One line of text per loss, up to CLI_LOSSES_SHOWN. */
+static void print_losses(const struct cli_document_ref *at, const struct wd_problems *problems,
+                         const struct wd_losses *losses)
 {
     size_t n = WB_MIN(losses->list.n, (size_t)CLI_LOSSES_SHOWN);
     for (size_t i = 0; i < WB_MIN(problems->list.n, (size_t)CLI_LOSSES_SHOWN); i++)
@@ -143,14 +144,14 @@ static void tell(const struct cli_document_ref *at, const struct wd_problems *pr
 
 /* ---- Converting --------------------------------------------------------------------------------------------- */
 
-/* The same bytes, the same ids; other documents, others. */
+/* The same bytes give the same ids, other documents other ids. */
 static uint64_t seed_of(struct upp_str text)
 {
     uint64_t h = text.n, word = 0;
     for (size_t i = 0; i < text.n; i += sizeof word) {
         size_t n = WB_MIN(text.n - i, sizeof word);
         word     = 0;
-        for (size_t k = 0; k < n; k++) /* whatever the machine's order of bytes */
+        for (size_t k = 0; k < n; k++) /* independent of the machine's byte order */
             word |= (uint64_t)(uint8_t)text.p[i + k] << 8 * k;
         h = (h ^ word) * 0x9e3779b97f4a7c15;
         h ^= h >> 29;
@@ -158,15 +159,15 @@ static uint64_t seed_of(struct upp_str text)
     return h;
 }
 
-/* Writes the document in its own dialect, and holds it against what was read, token for token. */
+/* Writes the document in its own dialect and compares it with the input, token for token. */
 static int verify(struct wd_document *d, const struct wd_convert_opts *opts, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(2u * WD_DOC_BYTES), now = WB_BUF(2u * WD_DOC_BYTES);
-    struct wd_convert_opts plain = {.size = sizeof plain, .now_ms = opts->now_ms, .seed = opts->seed};
-    yyjson_val            *again;
-    struct upp_err         why = {0};
-    int                    r   = wd_document_write(d, d->ops, &plain, &now, NULL, err);
+    struct wd_convert_opts                    own = {.size = sizeof own, .now_ms = opts->now_ms, .seed = opts->seed};
+    yyjson_val                               *again;
+    struct upp_err                            why = {0};
+    int                                       r   = wd_document_write(d, d->ops, &own, &now, NULL, err);
     if (r >= 0)
         r = wj_read(&a, wb_buf_str(&now),
                     UPP_OPTS(wj_read_opts, .max_bytes = 2u * WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH), &again, err);
@@ -194,7 +195,7 @@ static bool is_meant(const struct wm_doc_agent *a, struct upp_str name)
     return name.n && (wb_str_eq(a->id, name) || wb_str_eq(a->name, name) || wb_str_eq(a->config, name));
 }
 
-/* The prompts that the document's agents have now. */
+/* Adds the current system prompts of the document's agents. */
 static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
 {
     for (size_t i = 0; config && i < doc->agents.n; i++)
@@ -252,7 +253,7 @@ static int check_written(struct cli_conversion *c, const struct cli_document_ref
     return r;
 }
 
-/* Is it known what comes back? Not from one agent's view, or where something was to be left out. */
+/* Can the output be converted back for comparison? Not from one agent's view, or if parts were to be left out. */
 static bool is_whole(const struct cli_conversion *c, size_t bytes)
 {
     return !c->opts.view.n && !c->opts.target && !c->opts.pure && !c->opts.no_system &&
@@ -291,6 +292,6 @@ int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at
     cli_progress_hide(&c->progress);
     if (c->report)
         return report(c, at, &d.problems, &losses, err);
-    tell(at, &d.problems, &losses);
+    print_losses(at, &d.problems, &losses);
     return 0;
 }

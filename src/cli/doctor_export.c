@@ -36,9 +36,9 @@ struct exporting {
     size_t                  whole, cut, lost;
 };
 
-/* ---- Rows that make no sense ------------------------------------------------------------------------------- */
+/* ---- Invalid rows ------------------------------------------------------------------------------------------ */
 
-/* What is wrong with a row that could be read. */
+/* Decodes a row that could be read, to find errors in it. */
 static int look_at(struct wb_arena *a, const struct wl_row *p, struct upp_err *err)
 {
     struct wm_row row;
@@ -48,8 +48,8 @@ static int look_at(struct wb_arena *a, const struct wl_row *p, struct upp_err *e
     return r;
 }
 
-/* The first row of a node that cannot be read: 1, its position and why; 0: all can. Where some cannot be had together
- * (blobs, seals) they are asked for one by one. */
+/* The first row of a node that cannot be read: 1, its position and why; 0: all can. If a batch fails (blobs,
+ * encryption), its rows are read one by one. */
 WEFT_SUSPENDS static int find_bad(struct exporting *x, const struct ws_salvage_item *of, uint64_t *pos,
                                   struct upp_err *why)
 {
@@ -119,7 +119,7 @@ WEFT_SUSPENDS static int write_holes(struct exporting *x, const struct ws_salvag
     return r;
 }
 
-/* With its checkpoints; where they cannot be had, without. */
+/* With its checkpoints; without them if they cannot be read. */
 WEFT_SUSPENDS static int read_doc(struct exporting *x, const struct wl_owner *o, const struct wl_thread *t,
                                   struct wb_arena *a, struct wm_session *ret, struct upp_err *without,
                                   struct upp_err *err)
@@ -144,7 +144,7 @@ static int write_doc(struct exporting *x, const char *name, const struct wm_sess
     return r < 0 ? r : wb_file_write(path, wb_buf_str(&out), 0600, err);
 }
 
-/* -UPP_ENOTFOUND and the like are about the thread; a file that cannot be written is about us. */
+/* -UPP_ENOTFOUND and similar errors concern the thread; a file that cannot be written ends the export. */
 WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage_item *item, struct wb_arena *a,
                                     struct upp_err *err)
 {
@@ -278,7 +278,7 @@ WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
 
 /* ---- The command ------------------------------------------------------------------------------------------- */
 
-/* A configuration is needed only where nobody says which store, or for its key. */
+/* A configuration is needed only if no store was given, or for its key. */
 static int find_store(struct exporting *x, const char *file, const char *store, struct wc_config **config,
                       struct upp_err *err)
 {

@@ -55,14 +55,14 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct looking                                l      = {0};
     *ret                                                 = (struct cli_doctor_store){0};
-    bool url  = given && (!strncmp(given, "sqlite:", 7) || !strcmp(given, "memory:"));
-    bool said = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
-    int  r    = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, true, &config, &ret->what);
-    if (r == -UPP_ENOTFOUND && (given || !said) && !url) {
+    bool url   = given && (!strncmp(given, "sqlite:", 7) || !strcmp(given, "memory:"));
+    bool named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
+    int  r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, true, &config, &ret->what);
+    if (r == -UPP_ENOTFOUND && (given || !named) && !url) {
         (void)snprintf(ret->folder, sizeof ret->folder, "%s", given ? given : ".");
         return;
     }
-    if (r >= 0 || (url && !said && r == -UPP_ENOTFOUND))
+    if (r >= 0 || (url && !named && r == -UPP_ENOTFOUND))
         r = wrt_location_of(config, given, &l.place, &ret->what);
     ret->looked = ret->bad = r < 0;
     l.config               = config;

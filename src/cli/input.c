@@ -29,7 +29,7 @@ void cli_input_close(struct cli_input *in)
     wb_buf_done(&in->text);
 }
 
-/* Adds what there is by now. */
+/* Reads what is available. */
 static int more(struct cli_input *in, struct upp_err *err)
 {
     int64_t n;
@@ -60,11 +60,11 @@ int cli_input_all(struct cli_input *in, struct upp_str *ret, struct upp_err *err
     return 0;
 }
 
-/* Where the line that begins at `from` ends; SIZE_MAX: not in what was read. */
+/* Where the line that begins at `from` ends; SIZE_MAX: its end was not read yet. */
 static size_t line_end(struct cli_input *in)
 {
     const char *end = NULL;
-    if (in->text.n > in->seen) /* nothing was read: there is no memory yet */
+    if (in->text.n > in->seen) /* nothing was read: the buffer is not allocated */
         end = memchr(in->text.p + in->seen, '\n', in->text.n - in->seen);
     in->seen = end ? (size_t)(end - in->text.p) : in->text.n;
     return end ? in->seen : SIZE_MAX;

@@ -43,11 +43,11 @@ static void put_erased(struct wj_writer *w, const struct wm_erased *erased)
 
 static void put_said(struct wj_writer *w, const struct wm_entry *e, struct upp_str id)
 {
-    struct upp_message m    = e->message;
-    bool               said = (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && !wm_is_hidden(e);
-    m.id                    = m.id.n ? m.id : id;
+    struct upp_message m       = e->message;
+    bool               message = (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && !wm_is_hidden(e);
+    m.id                       = m.id.n ? m.id : id;
     wj_write_name(w, UPP_STR("message"));
-    if (said)
+    if (message)
         wm_message_write(w, &m);
     else
         wj_write_null(w);

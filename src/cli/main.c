@@ -1,6 +1,6 @@
 /* cli/main.c — weft: finds the command and runs it.
  *
- * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage,
+ * Output goes to standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 usage error,
  * 3 a run was cut short by a limit, 130 interrupted.
  */
 #include <signal.h>

@@ -19,8 +19,8 @@ static bool same_place(void)
     return fstat(1, &out) == 0 && fstat(2, &error) == 0 && out.st_dev == error.st_dev && out.st_ino == error.st_ino;
 }
 
-/* With the lock: what was held comes now. */
-static void let_go(struct cli_run_view *s)
+/* With the lock held: prints the log lines that were held back. */
+static void release(struct cli_run_view *s)
 {
     if (s->open || !s->held.n)
         return;
@@ -34,7 +34,7 @@ static void end_line_held(struct cli_run_view *s)
     if (s->open)
         (void)putchar('\n');
     s->open = false;
-    let_go(s);
+    release(s);
 }
 
 static void end_line(struct cli_run_view *s)
@@ -50,7 +50,7 @@ void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line)
     (void)level;
     (void)pthread_mutex_lock(&s->lock);
     bool fits = s->held.n + line.n < HELD_MAX;
-    if (!fits) /* too much to wait with */
+    if (!fits) /* too much to hold back */
         end_line_held(s);
     if (fits && s->open && s->same) {
         wb_buf_add(&s->held, line);
@@ -79,7 +79,7 @@ void cli_run_view_init(struct cli_run_view *s, enum cli_show how)
 void cli_run_view_done(struct cli_run_view *s)
 {
     if (s->how == CLI_SHOW_TEXT)
-        end_line(s); /* it failed in the middle */
+        end_line(s); /* the run failed in the middle of a line */
     wb_buf_done(&s->held);
     wb_arena_done(&s->arena);
     wb_buf_done(&s->text);
@@ -125,12 +125,12 @@ static void say(struct cli_run_view *s, struct upp_str text)
         (void)fwrite(text.p, 1, text.n, stdout);
     (void)fflush(stdout);
     s->open = text.p[text.n - 1] != '\n';
-    let_go(s);
+    release(s);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* A value as JSON, in a buffer; none: empty. */
-static int keep(struct wb_buf *to, yyjson_val *v, struct upp_err *err)
+/* Stores a value as JSON in a buffer; empty: none. */
+static int set_json(struct wb_buf *to, yyjson_val *v, struct upp_err *err)
 {
     wb_buf_clear(to);
     return v ? wj_write(v, to, err) : 0;
@@ -141,17 +141,17 @@ static int run_state(struct cli_run_view *s, yyjson_val *data, struct upp_err *e
     (void)wb_uuid_parse(wj_text_at(data, "runId"), &s->run);
     wb_buf_clear(&s->status);
     wb_buf_add(&s->status, wj_text_at(data, "status"));
-    int r = keep(&s->usage, yyjson_obj_get(data, "usage"), err);
+    int r = set_json(&s->usage, yyjson_obj_get(data, "usage"), err);
     if (r >= 0)
-        r = keep(&s->cut, yyjson_obj_get(data, "incomplete"), err);
+        r = set_json(&s->cut, yyjson_obj_get(data, "incomplete"), err);
     if (r >= 0)
-        r = keep(&s->error, yyjson_obj_get(data, "error"), err);
+        r = set_json(&s->error, yyjson_obj_get(data, "error"), err);
     if (r >= 0)
-        r = keep(&s->pending, yyjson_obj_get(data, "pending"), err);
+        r = set_json(&s->pending, yyjson_obj_get(data, "pending"), err);
     return r;
 }
 
-/* A line for people: the id of the event, its type, and what matters of the rest. */
+/* Prints a line for people: the event's id and type, and the relevant data. */
 static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, struct upp_err *err)
 {
     static const char *const shown[] = {
@@ -174,8 +174,8 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
     return 0;
 }
 
-/* What people read of it, as it comes. */
-static void tell(struct cli_run_view *s, struct upp_str type, yyjson_val *data)
+/* Prints the event's text for people, as it arrives. */
+static void print_text(struct cli_run_view *s, struct upp_str type, yyjson_val *data)
 {
     if (wb_str_eq(type, UPP_STR("message_start"))) {
         wb_buf_clear(&s->text);
@@ -207,8 +207,8 @@ int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str
     struct upp_str type = wj_text_at(inner, "type");
     if (uap && wb_str_eq(type, UPP_STR("run")))
         r = run_state(s, what, err);
-    else if (!yyjson_obj_get(root, "aside")) /* what an agent says to itself is no answer */
-        tell(s, type, what);
+    else if (!yyjson_obj_get(root, "aside")) /* scaffolding is not part of the answer */
+        print_text(s, type, what);
     if (r < 0)
         return r;
     if (s->how == CLI_SHOW_EVENTS) {

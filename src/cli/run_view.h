@@ -11,43 +11,43 @@
 #include "base/uuid.h"
 
 enum cli_show {
-    CLI_SHOW_TEXT,   /* what is said, as it is said */
-    CLI_SHOW_OBJECT, /* one JSON object in the end */
-    CLI_SHOW_LINES,  /* a line an event */
-    CLI_SHOW_EVENTS, /* the events themselves, one a line */
+    CLI_SHOW_TEXT,   /* the output, as it arrives */
+    CLI_SHOW_OBJECT, /* one JSON object at the end */
+    CLI_SHOW_LINES,  /* one line per event */
+    CLI_SHOW_EVENTS, /* the events themselves, one per line */
 };
 
 struct cli_run_view {
     enum cli_show   how;
-    bool            terminal;                           /* standard output is one */
-    struct wb_arena arena;                              /* of the event at hand */
+    bool            terminal;                           /* standard output is a terminal */
+    struct wb_arena arena;                              /* for the current event */
     struct wb_buf   text;                               /* of the last message */
-    struct wb_uuid  run;                                /* all zero: not known yet */
-    struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON but for the first */
-    bool            open;                               /* standard output stands in the middle of a line */
+    struct wb_uuid  run;                                /* all zero: unknown yet */
+    struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON, except status */
+    bool            open;                               /* the last line on standard output is not complete */
 
-    pthread_mutex_t lock; /* of `open` and what is held: any thread may log */
-    bool            same; /* standard output and standard error are one file, or one terminal */
-    struct wb_buf   held; /* lines of the log that came in the middle of a line */
+    pthread_mutex_t lock; /* for `open` and `held`: any thread may log */
+    bool            same; /* standard output and standard error are the same file or terminal */
+    struct wb_buf   held; /* log lines that came in the middle of a line */
 };
 void cli_run_view_init(struct cli_run_view *s, enum cli_show how);
 
-/* A sink (base/log.h) for the program's log: where both go to the same place, a line of it waits until the line of the
- * text has ended. */
+/* A sink (base/log.h) for the logger: if output and log go to the same terminal or file, log lines wait until the
+ * current line of output is complete. */
 void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line);
 void cli_run_view_done(struct cli_run_view *s);
 
 int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str data,
                        struct upp_err *err) UPP_MUST_CHECK;
 
-/* Nothing more comes: the run has ended, or waits. */
+/* No more events: the run has ended, or waits. */
 bool cli_run_view_over(const struct cli_run_view *s);
 bool cli_run_view_is(const struct cli_run_view *s, const char *status);
 
-/* What is left to say on standard output. */
+/* Prints the rest on standard output. */
 int cli_run_view_end(struct cli_run_view *s, struct wb_uuid thread, struct upp_err *err) UPP_MUST_CHECK;
 
-/* On standard error: why it failed, or what it waits for and how to answer. */
+/* On standard error: why the run failed, or what it waits for and how to answer. */
 void cli_run_view_explain(struct cli_run_view *s);
 
 /* "run_" + 32 digits. */

@@ -91,7 +91,7 @@ bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_lev
     enum wb_log_level used = otherwise;
     if (level && !level_of(level, &used))
         return false;
-    if (!level && otherwise == WB_INFO && c->log_said)
+    if (!level && otherwise == WB_INFO && c->has_log_level)
         used = c->log_level;
     else if (!level && env)
         (void)level_of(env, &used); /* a variable of that name may be another program's */

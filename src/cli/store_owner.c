@@ -14,7 +14,7 @@
 #include "server/doors/v1/routes.h"
 #include "stores/sqlite/lock.h"
 
-enum { POLL_MS = 20, TELL_MS = 500 };
+enum { POLL_MS = 20, NOTICE_MS = 500 };
 
 /* ---- Connecting --------------------------------------------------------------------------------------------- */
 
@@ -111,16 +111,16 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
 /* Runs that we resumed or that others started are completed before we exit. */
 WEFT_SUSPENDS static void finish_others(struct cli_owner *d)
 {
-    bool     told  = false;
-    uint64_t since = wb_mono_ms();
+    bool     printed = false;
+    uint64_t since   = wb_mono_ms();
     while (d->runtime && d->runtime->engine) {
         size_t n = wr_engine_counts(d->runtime->engine).working;
         if (!n || weft_sleep_ms(POLL_MS, NULL) < 0)
             return;
-        if (!told && wb_mono_ms() - since > TELL_MS)
+        if (!printed && wb_mono_ms() - since > NOTICE_MS)
             (void)fprintf(stderr, "weft: finishes %zu other run%s of this store; Ctrl-C leaves them for later\n", n,
                           n == 1 ? "" : "s");
-        told = told || wb_mono_ms() - since > TELL_MS;
+        printed = printed || wb_mono_ms() - since > NOTICE_MS;
     }
 }
 

@@ -27,7 +27,7 @@ void cli_progress_begin(struct cli_progress *p, size_t all)
     *p = (struct cli_progress){.out = all > 1 && isatty(2) ? stderr : NULL, .all = all, .shown = UINT_MAX};
 }
 
-/* Drawn again only when it looks different. */
+/* Redraws only if the bar looks different. */
 void cli_progress_step(struct cli_progress *p)
 {
     static const char full[] = "########################################",

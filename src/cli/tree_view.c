@@ -12,25 +12,25 @@
 #include "cli/run_view.h"
 
 enum {
-    LEVELS  = 24, /* that are drawn as such; what is deeper says how deep it is */
-    DOTS    = 16, /* more are counted */
+    LEVELS  = 24, /* that are drawn with lines; deeper nodes print their depth */
+    DOTS    = 16, /* more are only counted */
     WORDS   = 48, /* characters */
-    THREADS = 3,  /* more are counted */
+    THREADS = 3,  /* more are only counted */
 };
 
-/* A way down from the root, and how far each node on it is done. */
+/* A path from the root, and how far each node on it is done. */
 struct drawing {
     FILE                     *out;
     const struct wl_thread   *thread;
     const struct wa_look     *look;
     const struct cli_drawing *how;
     struct wb_arena           memory;
-    uint32_t                 *nodes; /* on the way */
-    size_t                   *next;  /* child of each that comes next */
-    size_t                    depth; /* of the last of them */
+    uint32_t                 *nodes; /* on the path */
+    size_t                   *next;  /* index of each one's next child */
+    size_t                    depth; /* length of the path */
 };
 
-/* Each as wide as the others. */
+/* All of the same width. */
 static const struct {
     const char *pass, *gap, *child, *last, *dot, *more;
 } styles[] = {
@@ -41,7 +41,7 @@ static const struct {
 static bool is_last(const struct drawing *x, size_t level)
 {
     const struct wa_look_node *parent = &x->look->nodes[x->nodes[level - 1]];
-    return x->next[level - 1] == parent->n_children; /* it was counted when its way began */
+    return x->next[level - 1] == parent->n_children; /* `next` was advanced when the path entered the child */
 }
 
 /* The lines that pass by, or lead here. */
@@ -59,11 +59,11 @@ static void draw_lines(const struct drawing *x, bool leads)
         (void)fprintf(x->out, "(%zu deep) ", x->depth);
 }
 
-/* One line of what may be many. */
+/* The beginning of a text, on one line. */
 static void draw_words(const struct drawing *x, struct upp_str words)
 {
     size_t n = 0, at = 0;
-    bool   cut = words.n + 4 > WA_LOOK_WORDS; /* it was cut already, or might have been */
+    bool   cut = words.n + 4 > WA_LOOK_WORDS; /* the text was truncated already, or might have been */
     for (; at < words.n && n < WORDS; n++) {
         uint32_t c;
         size_t   len = wb_wtf8_decode(words, at, &c);
@@ -96,7 +96,7 @@ static void draw_dots(const struct drawing *x, size_t n)
             (void)fputs(dot, x->out);
 }
 
-/* Who else ends here. */
+/* The other threads that end here. */
 static void draw_threads(const struct drawing *x, const struct wa_look_node *n)
 {
     size_t others = 0;
@@ -183,7 +183,7 @@ int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_look *l,
         draw_head(&x);
         x.nodes[0] = l->root;
         draw_node(&x);
-        for (;;) { /* a tree may be thousands of nodes deep: no recursion */
+        for (;;) { /* no recursion: a tree may be thousands of nodes deep */
             const struct wa_look_node *n = &l->nodes[x.nodes[x.depth]];
             if (x.next[x.depth] < n->n_children) {
                 x.nodes[x.depth + 1] = n->children[x.next[x.depth]++];

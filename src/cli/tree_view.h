@@ -7,13 +7,13 @@
 #include "thread/look.h"
 
 struct cli_drawing {
-    bool utf8;        /* with the characters that are made for it; else in ASCII */
-    bool checkpoints; /* a line each, with its id, instead of a dot */
+    bool utf8;        /* with box-drawing characters; else ASCII */
+    bool checkpoints; /* one line per checkpoint, with its id, instead of a dot */
 };
 
-/* A line a node: where it branched off, its name, how many messages it has (of how many, where the thread stands in
- * the middle), a dot a checkpoint, how it begins, which other threads end there. '*' is where the thread stands.
- * Nothing in it is a command to a terminal. */
+/* One line per node: where it branches off, its name, its number of messages (and how many of them the thread has,
+ * if it points into the middle), one dot per checkpoint, its first words, and which other threads end there. '*'
+ * marks the thread's position. The output contains no terminal control sequences. */
 int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_look *l, const struct cli_drawing *how,
                   struct upp_err *err) UPP_MUST_CHECK;
 

@@ -17,8 +17,7 @@
 
 enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SECONDS = 86400 };
 
-/* ---- server, store, log ... -----------------------------------------------------------------------------------------
- */
+/* ---- server, store, log ... ----------------------------------------------------------------------------------- */
 
 /* "127.0.0.1:8787", "[::1]:8787", "localhost:0". */
 static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port)
@@ -120,8 +119,8 @@ static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
     struct wc_config        *c       = into;
     unsigned                 which;
     if (wc_word(r, n, "a log level", words, &which)) {
-        c->log_level = (enum wb_log_level)(WB_OFF + which);
-        c->log_said  = true;
+        c->log_level     = (enum wb_log_level)(WB_OFF + which);
+        c->has_log_level = true;
     }
 }
 
@@ -146,8 +145,7 @@ static void nothing(struct wc_reader *r, const struct wc_node *n, void *into)
     (void)r, (void)n, (void)into; /* read by hand, in the order in which they refer to each other */
 }
 
-/* ---- The file
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- The file ------------------------------------------------------------------------------------------------ */
 
 static void read_default(struct wc_reader *r, const struct wc_node *n)
 {
@@ -211,7 +209,7 @@ static int by_place(const struct wc_mistake *a, const struct wc_mistake *b)
     return (a->column > b->column) - (a->column < b->column);
 }
 
-/* At most 100: the order of the file, and of finding within one place. */
+/* At most 100: in the order of the file; mistakes at one position in the order they were found. */
 static void sort_mistakes(struct wc_report *p)
 {
     for (size_t i = 1; i < p->n; i++)

@@ -128,7 +128,7 @@ struct wc_config {
     } retention;
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
-    bool               log_said; /* the file has a log level */
+    bool               has_log_level; /* the file has a log level */
     struct wc_agent   *default_agent;
 
     struct wc_model   *models;

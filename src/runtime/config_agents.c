@@ -38,10 +38,10 @@ static const struct upp_str asked_in_words =
 /* An agent as a tool of another. */
 static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
 {
-    const struct wc_node *said        = wc_get(agent->value, "description");
+    const struct wc_node *node        = wc_get(agent->value, "description");
     struct upp_str        name        = agent->key->text;
-    struct upp_str        description = said && said->kind == WC_SCALAR && !wc_null(said)
-                                            ? said->text
+    struct upp_str        description = node && node->kind == WC_SCALAR && !wc_null(node)
+                                            ? node->text
                                             : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
     return (struct wr_tool){.spec  = {.name = name, .description = description, .parameters = asked_in_words},
                             .kind  = WR_TOOL_AGENT,
@@ -92,8 +92,7 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
     a->def.n_tools = tools ? count : 0;
 }
 
-/* ---- The rest of an agent -------------------------------------------------------------------------------------------
- */
+/* ---- The rest of an agent ------------------------------------------------------------------------------------ */
 
 static void read_id(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -175,7 +174,7 @@ static void read_params(struct wc_reader *r, const struct wc_node *n, struct wc_
 
 static void by_hand(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    (void)r, (void)n, (void)into; /* when the rest of the agent is known */
+    (void)r, (void)n, (void)into; /* read when the rest of the agent is known */
 }
 
 static void read_agent(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
@@ -214,8 +213,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
     wc_make_strategy(r, value, a);
 }
 
-/* ---- Sub-agents
- * --------------------------------------------------------------------------------------------- */
+/* ---- Sub-agents ---------------------------------------------------------------------------------------------- */
 
 enum mark { WHITE, GREY, BLACK };
 

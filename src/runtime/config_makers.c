@@ -1,6 +1,6 @@
-/* runtime/config_makers.c — what a configuration can name, and who makes it.
+/* runtime/config_makers.c — constructors of the strategies and middleware that a configuration can name.
  *
- * This is the one place where the lists of a file are handed to the layer of agents.
+ * Only this file connects the reader of the configuration to the layer of agents.
  */
 #include "agent/middleware/middleware.h"
 #include "runtime/config.h"

@@ -58,7 +58,7 @@ static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_
         wc_mistake(r, wc_get(n, "instead"), "'instead' has a meaning with 'action: rewrite' alone");
 }
 
-/* A list of rules: the array into the member of the key, how many into the size_t at its `min`. */
+/* Reads a list of rules: the array goes to the key's member, its length to the size_t at offset `min`. */
 static void read_rules(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     const struct wc_key *key   = r->key;
@@ -104,7 +104,7 @@ static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 
 static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const char *const   modes[] = {"truncate", "summarise", NULL}; /* to retrieve needs a program */
+    static const char *const   modes[] = {"truncate", "summarise", NULL}; /* retrieval needs a program */
     static const struct wc_key keys[]  = {
          WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
          WC_CHOICE(WC_ENUM, "mode", struct weft_memory_opts, mode, WEFT_TRUNCATE, "a mode", modes),

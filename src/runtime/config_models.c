@@ -14,7 +14,7 @@ struct reading {
     const struct wc_node    *key;
     unsigned                 provider; /* 0: scripted */
     bool                     has_provider, echo;
-    bool                     hidden; /* the path of the script has a variable in it */
+    bool                     hidden; /* the script's path contains a variable */
     const char              *vendor_model;
     struct upp_provider_opts opts;
     struct upp_key           keys[MAX_KEYS];
@@ -53,7 +53,7 @@ static void read_params(struct wc_reader *r, const struct wc_node *n, void *into
         (void)wc_json(r, n, "params", &m->model->params);
 }
 
-/* ---- Trying again ----------------------------------------------------------------------------------------- */
+/* ---- Retries ---------------------------------------------------------------------------------------------- */
 
 static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -76,16 +76,16 @@ static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
 }
 
-/* Ours is shorter than that of the library; the other strategies keep theirs. */
+/* Our default is shorter than the library's; the other strategies use theirs. */
 static void default_delay(struct upp_retry_opts *o)
 {
     if (o->kind == UPP_RETRY_EXPONENTIAL && !o->base_delay_ms)
         o->base_delay_ms = 500;
 }
 
-/* ---- Models with a network -------------------------------------------------------------------------------- */
+/* ---- Models of providers ---------------------------------------------------------------------------------- */
 
-/* A text that a scripted model has no use for: into the member of the key. */
+/* Reads a text that a scripted model does not use into the key's member. */
 static void read_text(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     const struct wc_key *key = r->key;
@@ -107,7 +107,7 @@ static bool read_secret(struct wc_reader *r, const struct wc_node *n, const char
     if (!wc_secret(r, n, what, &secret, ret))
         return false;
     if (secret)
-        *ret = wb_secret_reveal(secret); /* the configuration keeps it until the model has its own */
+        *ret = wb_secret_reveal(secret); /* the configuration holds it until the model has a copy */
     return true;
 }
 
@@ -123,7 +123,7 @@ static void add_key(struct wc_reader *r, const struct wc_node *n, struct reading
     }
 }
 
-/* One, or several that are used in turn. */
+/* One key, or several that are used in turn. */
 static void read_api_key(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
@@ -159,7 +159,7 @@ static void read_headers(struct wc_reader *r, const struct wc_node *n, void *int
     m->opts.headers = m->headers;
 }
 
-/* What libupp says of the options, at the place of the model; but for memory. */
+/* Reports libupp's error about the options, at the model's position; except out of memory. */
 static void made(struct wc_reader *r, const struct reading *m, int code, const struct upp_err *err, const char *what)
 {
     if (code == -UPP_ENOMEM)
@@ -169,9 +169,8 @@ static void made(struct wc_reader *r, const struct reading *m, int code, const s
                    err->msg);
 }
 
-/* Where the file has no key, the variable of the provider has one. It is taken now, not at the first call: until then
- * it would have to stay in the environment. A model without its key fails at its first call: that can be said before.
- */
+/* If the file has no key, uses the provider's environment variable. Reads it now, not at the first call, so that it
+ * need not stay in the environment. Warns if there is none: the model's first call would fail. */
 static void take_key(struct wc_reader *r, struct reading *m)
 {
     const struct upp__provider *p = NULL;
@@ -183,7 +182,7 @@ static void take_key(struct wc_reader *r, struct reading *m)
         wc_warning(r, m->key, "this model has no 'api_key', and the environment variable %s is not set", p->env);
     if (!value || !*value || !wc_hide(r, wb_cstr(p->env), wb_cstr(value)))
         return;
-    m->keys[m->opts.keys.n++] = (struct upp_key){.text = wb_cstr(value)}; /* the model has its own copy */
+    m->keys[m->opts.keys.n++] = (struct upp_key){.text = wb_cstr(value)}; /* the model makes its own copy */
     m->opts.keys.kind         = UPP_KEYS_ROUND_ROBIN;
     m->opts.keys.list         = m->keys;
 }
@@ -201,14 +200,14 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
         return;
     take_key(r, m);
     m->opts.size                     = sizeof m->opts;
-    m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* what it says of an answer is cut to this, too */
+    m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* also limits a Retry-After in a response */
     made(r, m,
          upp_model_new((struct upp_model_ref){upp_provider_name(m->provider), m->vendor_model, &m->opts},
                        &m->model->model, &err),
          &err, "");
 }
 
-/* ---- The scripted one ------------------------------------------------------------------------------------- */
+/* ---- Scripted models -------------------------------------------------------------------------------------- */
 
 static void make_scripted(struct wc_reader *r, struct reading *m)
 {

@@ -1,8 +1,8 @@
-/* runtime/config_node.h — a configuration file as a tree of nodes that know their place in it.
+/* runtime/config_node.h — a configuration file as a tree of nodes with their positions.
  *
- * Made from YAML (JSON is YAML). An alias is a second pointer to the node of its anchor, so nothing is copied; what a
- * reader of the whole tree would meet is counted and limited (WC_MAX_WEIGHT), so that no tree is larger than it looks.
- * Scalars are the text of the file: nothing is replaced or converted here.
+ * Made from YAML (JSON is YAML). An alias is a second pointer to the node of its anchor, so nothing is copied; the size
+ * of the tree with all aliases expanded is counted and limited (WC_MAX_WEIGHT). Scalars are the text of the file:
+ * nothing is replaced or converted here.
  */
 #ifndef WC_CONFIG_NODE_H
 #define WC_CONFIG_NODE_H
@@ -20,7 +20,7 @@ enum wc_kind { WC_SCALAR, WC_LIST, WC_MAP };
 
 struct wc_node {
     uint8_t         kind;         /* enum wc_kind */
-    bool            plain;        /* a scalar without quotes: it may be a number, a truth or null */
+    bool            plain;        /* a scalar without quotes: it may be a number, a boolean or null */
     bool            open;         /* being read: an alias may not refer to it */
     uint8_t         height;       /* 0 for a scalar */
     uint32_t        line, column; /* from 1 */
@@ -36,13 +36,13 @@ struct wc_item {
     struct wc_item       *next;
 };
 
-/* The place of a failure. */
+/* The position of a failure. */
 struct wc_mark {
     uint32_t line, column;
 };
 
-/* The one document of a text; NULL in *ret for a text without any. On failure *at says where. -UPP_EINVALID: it is not
- * YAML, or not of the kind that is read here; -UPP_ELIMIT: too large, too deep, too many aliases. */
+/* The only document of a text; *ret NULL: the text has none. On failure *at has the position. -UPP_EINVALID: not
+ * YAML, or YAML that is not supported; -UPP_ELIMIT: too large, too deep, too many aliases. */
 int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node **ret, struct wc_mark *at,
                  struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* runtime/config_read.c — see config_read.h: mistakes, maps, and guesses at what was meant. */
+/* runtime/config_read.c — see config_read.h: mistakes, maps, and suggestions. */
 #include "runtime/config_read.h"
 
 #include <stdarg.h>
@@ -64,11 +64,11 @@ void wc_report_done(struct wc_report *r)
     *r = (struct wc_report){0};
 }
 
-/* ---- Guesses --------------------------------------------------------------------------------------------------- */
+/* ---- Suggestions ----------------------------------------------------------------------------------------------- */
 
 enum { GUESS_MAX = 32 };
 
-/* How many letters must be put in, taken out or changed. */
+/* The edit distance. */
 static unsigned distance(struct upp_str a, struct upp_str b)
 {
     unsigned row[GUESS_MAX + 1];

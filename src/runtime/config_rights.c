@@ -51,7 +51,7 @@ void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into)
 
 void wc_read_limits(struct wc_reader *r, const struct wc_node *n, struct weft_budget *into)
 {
-    enum { PRICE = 1000000 }; /* of a million tokens, in whatever money max_cost is */
+    enum { PRICE = 1000000 }; /* per million tokens, in the currency of max_cost */
     static const struct wc_key keys[] = {
         WC_MEMBER(WC_U64, "max_tokens", struct weft_budget, max_tokens, 1, UINT64_C(1) << 50),
         WC_MEMBER(WC_U64, "max_time_ms", struct weft_budget, max_time_ms, 1, UINT64_C(31) * 86400000),

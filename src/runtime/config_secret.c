@@ -1,4 +1,4 @@
-/* runtime/config_secret.c — what of a configuration nobody is shown: values of variables, and keys in plain text. */
+/* runtime/config_secret.c — secrets of a configuration: values of variables, and keys in plain text. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -49,7 +49,7 @@ bool wc_is_secret_name(struct upp_str name)
     return false;
 }
 
-/* What the C library, libcurl and OpenSSL look for in the environment for as long as the process lives. */
+/* Variables that the C library, libcurl and OpenSSL read during the life of the process. */
 static bool stays(const char *name)
 {
     static const char *const names[] = {

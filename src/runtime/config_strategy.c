@@ -1,4 +1,4 @@
-/* runtime/config_strategy.c — `strategy` of an agent: a word, or one of them with its numbers. */
+/* runtime/config_strategy.c — `strategy` of an agent: a name, or a name with its options. */
 #include "runtime/config_read.h"
 
 static void read_loop(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -67,7 +67,7 @@ void wc_make_strategy(struct wc_reader *r, const struct wc_node *agent, struct w
 {
     static const char *const names[] = {[WC_LOOP] = "loop", [WC_REACT] = "react", [WC_PLAN] = "plan"};
     const struct wc_makers  *m       = r->opts->makers;
-    const struct wc_node    *said    = wc_get(agent, "strategy");
+    const struct wc_node    *node    = wc_get(agent, "strategy");
     a->def.strategy                  = &a->strategy;
     a->strategy.name                 = names[a->kind];
     if (!m)
@@ -79,5 +79,5 @@ void wc_make_strategy(struct wc_reader *r, const struct wc_node *agent, struct w
     else if (a->kind == WC_PLAN && m->plan)
         a->strategy = m->plan(&a->plan);
     else
-        wc_mistake(r, said ? said : agent, "the strategy '%s' is not built yet", names[a->kind]);
+        wc_mistake(r, node ? node : agent, "the strategy '%s' is not built yet", names[a->kind]);
 }

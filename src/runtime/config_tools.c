@@ -10,7 +10,7 @@
 struct reading {
     struct wc_tool         tool;
     struct wa_command_opts command;
-    struct wa_variable    *env; /* room for those of every tool and WA_COMMAND_WORDS more */
+    struct wa_variable    *env; /* room for those of every tool, plus WA_COMMAND_WORDS */
     uint64_t               timeout_ms;
     bool                   unchecked;
 };
@@ -113,7 +113,7 @@ static bool is_variable(struct wc_reader *r, const struct wc_node *n)
     return false;
 }
 
-/* env: [NAME, ...] takes them from our environment; their values are secrets, whatever they are. */
+/* env: [NAME, ...] copies variables from our environment; their values are always treated as secrets. */
 static void pass_on(struct wc_reader *r, const struct wc_node *n, struct reading *t)
 {
     char           text[140];
@@ -166,8 +166,7 @@ static void standard_env(struct wc_reader *r, struct reading *t)
     }
 }
 
-/* ---- A tool -------------------------------------------------------------------------------------------------------
- */
+/* ---- A tool -------------------------------------------------------------------------------------------------- */
 
 static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
 {
@@ -189,7 +188,7 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
     tool->kind       = WR_TOOL_FUNCTION;
     tool->base.run   = wa_command_call;
     tool->base.arg   = t->tool.command;
-    tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* its own limit comes first, and ends it in order */
+    tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* the program's own limit comes first, and ends it properly */
     if (t->timeout_ms)
         tool->timeout_ms = t->timeout_ms;
     tool->max_result = ((size_t)kb << 10) + (64u << 10);
@@ -200,7 +199,7 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
     static const char *const delivery[] = {
         [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
     static const char *const   approval[] = {"never", "always", NULL};
-    static const char *const   commands[] = {"env", "limits", "timeout_ms"}; /* without meaning for other tools */
+    static const char *const   commands[] = {"env", "limits", "timeout_ms"}; /* not allowed for other tools */
     static const struct wc_key keys[]     = {
             WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
             {.name = "parameters", .read = read_parameters},
@@ -236,7 +235,7 @@ static void read_tool(struct wc_reader *r, const struct wc_node *key, const stru
     if (!t.env)
         return;
     standard_env(r, &t);
-    if (!wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
+    if (!wc_null(value)) /* `name:` alone is a client tool without arguments */
         read_keys(r, key, value, &t);
     r->config->tools[r->config->n_tools++] = t.tool;
 }
@@ -253,7 +252,7 @@ static void check_names(struct wc_reader *r, const struct wc_tool *t)
     }
 }
 
-/* Are all tools that it comes after placed? Agents always are. */
+/* Are all tools placed that this one must follow? Agents always are. */
 static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const bool *placed)
 {
     for (size_t k = 0; k < t->tool.n_after; k++) {

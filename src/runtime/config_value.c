@@ -20,7 +20,7 @@ bool wc_null(const struct wc_node *n)
     return false;
 }
 
-/* What it is, for messages. Always the text of the file: `${NAME}` is shown as it stands there. */
+/* Describes a value for messages. Always the text of the file: `${NAME}` is not replaced. */
 static const char *found(const struct wc_node *n, char *buf, size_t size)
 {
     if (n->kind != WC_SCALAR)
@@ -53,13 +53,14 @@ bool wc_has_variables(const struct wc_node *n)
 {
     if (n->kind == WC_SCALAR)
         return has_variables(n->text);
-    for (const struct wc_item *i = n->first; i; i = i->next) /* depth is limited by the reader of nodes */
+    for (const struct wc_item *i = n->first; i; i = i->next) /* the parser limits the depth */
         if (wc_has_variables(i->value))
             return true;
     return false;
 }
 
-/* Adds the value of the variable whose name begins at s.p[at], behind "${": where the text goes on; 0: a mistake. */
+/* Appends the value of the variable whose name begins at s.p[at], after "${". Returns where the text continues; 0: a
+ * mistake. */
 static size_t put_variable(struct wc_reader *r, const struct wc_node *n, size_t at, struct wb_buf *to)
 {
     char   name[MAX_NAME];
@@ -193,7 +194,7 @@ bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, c
     return true;
 }
 
-/* ---- Numbers, truths, words ---------------------------------------------------------------------------------- */
+/* ---- Numbers, booleans, words -------------------------------------------------------------------------------- */
 
 bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
                uint64_t *ret)
@@ -272,7 +273,7 @@ static bool is_word(struct upp_str s, const char *a, const char *b, const char *
     return wb_str_eq(s, wb_cstr(a)) || wb_str_eq(s, wb_cstr(b)) || wb_str_eq(s, wb_cstr(c));
 }
 
-/* A plain scalar as YAML 1.2's core schema has it, as far as people write it: JSON's numbers, null, true and false. */
+/* An unquoted scalar by the common part of YAML 1.2's core schema: JSON's numbers, null, true and false. */
 static void write_scalar(struct json_out *o, const struct wc_node *n)
 {
     struct upp_str s = n->text;
@@ -284,7 +285,7 @@ static void write_scalar(struct json_out *o, const struct wc_node *n)
         wj_write_bool(&o->w, false);
     else if (n->plain && wj_num_valid(s))
         wj_write_num(&o->w, s);
-    else if (has_variables(s)) { /* what comes from outside is always a string */
+    else if (has_variables(s)) { /* values of variables are always strings */
         if (wc_text(o->reader, n, o->what, &s))
             wj_write_str(&o->w, s);
         else
@@ -293,7 +294,7 @@ static void write_scalar(struct json_out *o, const struct wc_node *n)
         wj_write_str(&o->w, s);
 }
 
-/* Depth is limited by the reader of nodes. */
+/* Recursive: the parser limits the depth. */
 static void write_node(struct json_out *o, const struct wc_node *n)
 {
     if (n->kind == WC_SCALAR) {
@@ -343,7 +344,7 @@ bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, str
 
 /* ---- Schemas ----------------------------------------------------------------------------------------------------- */
 
-/* Is this the text of a name inside a JSON pointer, with its ~0 and ~1? */
+/* Is `step`, a token of a JSON pointer with ~0 and ~1, this name? */
 static bool is_step(struct upp_str step, struct upp_str name)
 {
     size_t k = 0;
@@ -356,11 +357,11 @@ static bool is_step(struct upp_str step, struct upp_str name)
     return k == name.n;
 }
 
-/* The node to which a JSON pointer leads, as far as it does. */
+/* The node that a JSON pointer leads to, or the last one on the way. */
 static const struct wc_node *follow(const struct wc_node *n, struct upp_str pointer)
 {
     struct upp_str step;
-    (void)wb_str_split(&pointer, '/', &step); /* what stands before the first one is nothing */
+    (void)wb_str_split(&pointer, '/', &step); /* the text before the first slash is empty */
     while (pointer.p && wb_str_split(&pointer, '/', &step)) {
         const struct wc_item *i = n->kind == WC_SCALAR ? NULL : n->first;
         uint64_t              k = 0;

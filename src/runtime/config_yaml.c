@@ -1,8 +1,7 @@
-/* runtime/config_yaml.c — nodes from libfyaml's events. Events and not its documents, so that aliases stay ours to
- * count.
+/* runtime/config_yaml.c — nodes from libfyaml's events. Uses events, not its documents, so that we can count aliases.
  *
- * libfyaml takes its memory from malloc: it has no hook for it. Version 0.7.12 loses a few KiB in fy_token_get_text for
- * a scalar of many pieces (lines, escapes); its iterators, which do not, repeat pieces of such a scalar.
+ * libfyaml allocates with malloc: it has no allocator hook. Version 0.7.12 leaks a few KiB in fy_token_get_text for a
+ * scalar of many pieces (lines, escapes); its iterators do not leak, but repeat pieces of such a scalar.
  */
 #include <libfyaml.h>
 #include <stdio.h>
@@ -19,8 +18,8 @@ struct anchor {
 struct builder {
     struct wb_arena      *arena;
     struct wc_node       *root;
-    struct wc_node       *open[WC_MAX_DEPTH]; /* containers that are not closed, outermost first */
-    const struct wc_node *key[WC_MAX_DEPTH];  /* of a map: the key that waits for its value */
+    struct wc_node       *open[WC_MAX_DEPTH]; /* containers that are still open, outermost first */
+    const struct wc_node *key[WC_MAX_DEPTH];  /* of a map: the key whose value comes next */
     unsigned              depth, documents;
     struct anchor        *anchors; /* newest first */
     unsigned              n_anchors;
@@ -53,7 +52,7 @@ static int refuse(struct builder *b, struct wc_mark at, enum upp_code code, cons
     return upp_fail(b->err, code, "%s", text);
 }
 
-/* Everything above a node that was finished grows with it. */
+/* Adds the size of a finished node to all containers around it. */
 static int grow(struct builder *b, struct wc_mark at, const struct wc_node *node)
 {
     for (unsigned i = 0; i < b->depth; i++) {
@@ -69,7 +68,7 @@ static int grow(struct builder *b, struct wc_mark at, const struct wc_node *node
     return 0;
 }
 
-/* Puts a node into the innermost open container, or makes it the root. */
+/* Adds a node to the innermost open container, or makes it the root. */
 static int place_node(struct builder *b, struct wc_mark at, struct wc_node *node)
 {
     int r = grow(b, at, node);
@@ -139,7 +138,7 @@ static int scalar(struct builder *b, const struct fy_event_scalar_data *s)
     enum fy_scalar_style style = fy_token_scalar_style(s->value);
     node->plain                = style == FYSS_PLAIN;
     if (style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED)
-        node->column -= node->column > 1; /* its token begins behind the quote */
+        node->column -= node->column > 1; /* its token begins after the quote */
     node->text = wb_arena_dup(b->arena, text_of(s->value));
     node->weight += (uint32_t)node->text.n;
     r = wb_arena_check(b->arena, b->err);
@@ -205,12 +204,12 @@ static int take(struct builder *b, const struct fy_event *e)
     }
 }
 
-static void say_nothing(struct fy_diag *d, void *user, const char *p, size_t n)
+static void ignore_diag(struct fy_diag *d, void *user, const char *p, size_t n)
 {
     (void)d, (void)user, (void)p, (void)n;
 }
 
-/* What the parser complained about first. */
+/* The parser's first complaint. */
 static int syntax_error(struct builder *b, struct fy_diag *diag)
 {
     void                       *at = NULL;
@@ -239,7 +238,7 @@ int wc_node_read(struct wb_arena *a, struct upp_str text, const struct wc_node *
                  struct upp_err *err)
 {
     struct builder     b    = {.arena = a, .at = at, .err = err};
-    struct fy_diag_cfg talk = {.output_fn = say_nothing, .level = FYET_ERROR};
+    struct fy_diag_cfg talk = {.output_fn = ignore_diag, .level = FYET_ERROR};
     size_t             bad;
     *at = (struct wc_mark){1, 1};
     if (text.n > WC_MAX_FILE)

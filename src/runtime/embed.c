@@ -1,4 +1,4 @@
-/* runtime/embed.c — the runtime of a program that has agents of its own: a loop, an engine without a store, agents. */
+/* runtime/embed.c — the runtime of a program with its own agents: a loop, an engine without a store, agents. */
 #include <weft/runtime.h>
 
 #include "agent/home.h"
@@ -12,15 +12,15 @@ struct weft_runtime {
     struct wa_home      home; /* first */
     struct weft_loop   *own;  /* NULL: the loop is the caller's */
     struct wrt_location place;
-    struct wb_secret   *key;   /* of the store, until it is open; NULL: none */
-    struct wl_store    *store; /* of home.kept */
+    struct wb_secret   *key;   /* of the store, until that is open; NULL: none */
+    struct wl_store    *store; /* the store of home.kept */
     uint32_t            max_depth;
-    bool                opening; /* the store, by a fiber ... */
-    struct weft_cond    opened;  /* ... that tells the others */
+    bool                opening; /* a fiber is opening the store ... */
+    struct weft_cond    opened;  /* ... and signals the others */
 };
 
-/* The engine of sessions, when the first one is made: most programs have none. */
-static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
+/* Opens the sessions' engine when the first session is created: most programs have none. */
+static WEFT_SUSPENDS int open_engine(struct wa_home *h, struct upp_err *err)
 {
     struct weft_runtime *rt = WB_OUTER(h, struct weft_runtime, home);
     int                  r  = 0;
@@ -63,7 +63,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     wb_list_init(&rt->home.all);
-    rt->home.keep = keep;
+    rt->home.keep = open_engine;
     rt->max_depth = o.max_depth;
     int r         = wb_uuid_new(&rt->home.ids, err);
     if (r >= 0)
@@ -118,7 +118,7 @@ void weft_runtime_close(struct weft_runtime *rt)
     if (!rt)
         return;
     struct upp_err err = {0};
-    if (!wr_engine_counts(rt->home.engine).working && !rt->store) /* then it waits for nobody */
+    if (!wr_engine_counts(rt->home.engine).working && !rt->store) /* then closing does not suspend */
         (void)close_engine(rt, NULL);
     else if (wa_home_do(&rt->home, "weft_runtime_close", close_engine, rt, &err) < 0)
         weft__die("%s, and runs of it still work", err.msg);

@@ -8,7 +8,7 @@
 #include "stores/sqlite/hooks.h"
 #include "upp/http/curl.h"
 
-#include <config.h> /* the one meson makes: "config.h" would be our neighbour */
+#include <config.h> /* meson's: "config.h" would be the one of this folder */
 
 int weft__libraries_use_hooks(struct upp_err *err)
 {

@@ -6,7 +6,7 @@
 
 #include "base/library.h"
 
-/* Gives libuv, SQLite and libcurl the hook table in force. */
+/* Makes libuv, SQLite and libcurl use the current hook table. */
 int weft__libraries_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
 
 struct wb_library weft__yaml_library(void);

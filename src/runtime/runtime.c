@@ -15,7 +15,7 @@
 
 /* ---- The store ------------------------------------------------------------------------------------------ */
 
-/* The owner's socket is named in the lock file, for whoever reads that from wherever: the path is absolute. */
+/* The lock file names the owner's socket for readers with any current folder: the path is absolute. */
 static int put_path(struct upp_str path, struct wrt_location *ret, struct upp_err *err)
 {
     char here[WRT_PATH_MAX] = "";
@@ -50,7 +50,7 @@ int wrt_location_of(const struct wc_config *c, const char *url, struct wrt_locat
     return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
 }
 
-/* Where the master key is kept: 1 and the key, or 0 where nobody has one. */
+/* Finds the master key: 1 and the key, or 0: there is none. */
 static int find_key(const struct wc_config *c, const struct wrt_location *at, struct wb_secret **ret,
                     struct upp_err *err)
 {
@@ -105,7 +105,7 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, str
 {
     enum { COMPANY_MS = 10 };
     struct wl_store *s;
-    if (at->kind == WC_STORE_MEMORY) { /* nothing of it is ever at rest */
+    if (at->kind == WC_STORE_MEMORY) { /* nothing of it is ever stored */
         int r = ws_memory_open(&s, err);
         if (r < 0)
             return r;
@@ -133,8 +133,9 @@ const char *wrt_socket(const struct wrt_runtime *rt)
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
-/* The id that the store has for an agent's name; a new one where it has none. */
-static WEFT_SUSPENDS int keep_id(struct wrt_runtime *rt, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
+/* The id that the store has recorded for an agent's name; records a new one if there is none. */
+static WEFT_SUSPENDS int agent_id_of(struct wrt_runtime *rt, struct upp_str name, struct wb_uuid *ret,
+                                     struct upp_err *err)
 {
     struct wl_store *s     = rt->store;
     struct wl_owner  owner = {.tenant = UPP_STR(WRT_TENANT)};
@@ -161,7 +162,7 @@ static WEFT_SUSPENDS int make_agents(struct wrt_runtime *rt, struct upp_err *err
             continue;
         struct wb_uuid id;
         char           text[WB_UUID_TEXT + 1];
-        int            r = keep_id(rt, def->name, &id, err);
+        int            r = agent_id_of(rt, def->name, &id, err);
         if (r < 0)
             return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
         def->id = wb_arena_dup(&rt->arena, wb_uuid_text(id, text));
@@ -223,7 +224,7 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
 {
     if (!rt)
         return;
-    weft_scope_close(&rt->beside);
+    weft_scope_close(&rt->background);
     wr_engine_close(rt->engine);
     if (rt->store)
         rt->store->ops->close(rt->store);

@@ -1,30 +1,30 @@
-/* runtime/search_follower.c — what happens beside the runs: the search follows the log; the sweeper is started. */
+/* runtime/search_follower.c — background work of a server: updates the search index, and starts the sweeper. */
 #include "base/log.h"
 #include "log/search.h"
 #include "runtime/runtime.h"
 
-enum { IDLE_MS = 500, TROUBLE_MS = 10000 };
+enum { IDLE_MS = 500, RETRY_MS = 10000 };
 
-/* How long to wait before the next stretch; UINT64_MAX: there is nothing to follow. */
+/* Indexes the next part. How long to wait before the next one; UINT64_MAX: there is nothing to index. */
 static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
 {
     struct upp_err err = {0};
     size_t         n   = 0;
     int            r   = wl_learn(s, &n, &err);
     if (r == -UPP_EREFUSED)
-        return UINT64_MAX; /* who searches reads */
+        return UINT64_MAX; /* searches read the log itself */
     if (r < 0) {
         wb_log(WB_WARN, "the search does not follow", WB_LZ("why", err.msg));
-        return TROUBLE_MS;
+        return RETRY_MS;
     }
     return n ? 0 : IDLE_MS;
 }
 
-static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int index_main(void *arg, struct upp_err *err)
 {
     struct wl_store *s   = arg;
     struct upp_err   why = {0};
-    if (wl_learn_left(s, &why) < 0) /* then the sweep does it */
+    if (wl_learn_left(s, &why) < 0) /* then the sweeper does it */
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     for (int r = 0; r >= 0;) {
         uint64_t ms = follow(s);
@@ -39,6 +39,6 @@ static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
 
 int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err)
 {
-    int r = weft_scope_spawn(&rt->beside, "search", beside, rt->store, NULL, err);
+    int r = weft_scope_spawn(&rt->background, "search", index_main, rt->store, NULL, err);
     return r < 0 ? r : wrt__sweeper_start(rt, err);
 }

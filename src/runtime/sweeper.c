@@ -1,4 +1,4 @@
-/* runtime/sweeper.c — the sweep (log/change.h), every ten minutes or so, tenant by tenant, beside the runs. */
+/* runtime/sweeper.c — the sweeper (log/change.h): every ten minutes by default, tenant by tenant, in the background. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -6,7 +6,7 @@
 #include "runtime/runtime.h"
 #include "stores/check.h"
 
-enum { EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* of one tenant in one round */ };
+enum { EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* per tenant and round */ };
 
 static struct wl_retention retention(const struct wc_config *c)
 {
@@ -24,7 +24,7 @@ static void add(struct wl_swept *to, const struct wl_swept *n)
     to->threads += n->threads;
 }
 
-/* Others go on between two pieces. */
+/* Other fibers run between two pieces. */
 static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant, const struct wl_retention *keep,
                                       struct wl_swept *sum, struct upp_err *err)
 {
@@ -54,7 +54,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
         r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             r = sweep_tenant(s, list[i], &keep, ret, failed < 0 ? NULL : err);
-            if (r < 0 && r != -UPP_ECANCELED) { /* the others are swept all the same */
+            if (r < 0 && r != -UPP_ECANCELED) { /* sweep the other tenants nevertheless */
                 failed = failed < 0 ? failed : r;
                 r      = 0;
             }
@@ -75,7 +75,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     return r < 0 ? r : failed;
 }
 
-/* Many servers that were started at once do not all sweep at once. */
+/* With jitter, so that servers started together do not sweep at the same time. */
 static uint64_t pause_ms(const struct wc_config *c)
 {
     uint64_t ms  = 1000 * (uint64_t)(c && c->retention.every_seconds ? c->retention.every_seconds : EVERY_SECONDS);
@@ -85,7 +85,7 @@ static uint64_t pause_ms(const struct wc_config *c)
     return ms - ms / 10 + any % (ms / 5 + 1);
 }
 
-static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
 {
     const struct wrt_runtime *rt = arg;
     for (int r = 0; r >= 0;) {
@@ -109,5 +109,5 @@ static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
 
 int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err)
 {
-    return weft_scope_spawn(&rt->beside, "sweeper", beside, rt, NULL, err);
+    return weft_scope_spawn(&rt->background, "sweeper", sweep_main, rt, NULL, err);
 }

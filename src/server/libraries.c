@@ -1,4 +1,4 @@
-/* server/libraries.c — what the server stands on. */
+/* server/libraries.c — the libraries that the server uses. */
 #include "server/libraries.h"
 
 #include <llhttp.h>
@@ -7,7 +7,7 @@
 
 #include "config.h"
 
-/* llhttp does not say its version at run time: the settings it shares with us are part of its soname. */
+/* llhttp has no version at run time: the settings struct that it shares with us is part of its soname. */
 struct wb_library weft__llhttp_library(void)
 {
     return wb_library("llhttp", WEFT_LLHTTP_VERSION, NULL);

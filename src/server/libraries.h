@@ -1,4 +1,4 @@
-/* server/libraries.h — what the server stands on. */
+/* server/libraries.h — the libraries that the server uses. */
 #ifndef WEFT_SERVER_LIBRARIES_H
 #define WEFT_SERVER_LIBRARIES_H
 

@@ -1,5 +1,5 @@
-/* dialects/agentapi/agentapi.c — messages of the Agent API Protocol: their shapes and words, and their place in the
- * table. */
+/* dialects/agentapi/agentapi.c — messages of the Agent API Protocol: shapes, words, and the dialect's table of
+ * functions. */
 #include "dialects/agentapi/agentapi.h"
 
 #include "base/err.h"
@@ -80,7 +80,7 @@ static const struct {
     uint8_t        kind;
 } types[] = {
     {WORD("message"), WD_AAP_MESSAGE},
-    {WORD("assistant"), WD_AAP_MESSAGE}, /* as examples of the specification have it */
+    {WORD("assistant"), WD_AAP_MESSAGE}, /* used by examples in the specification */
     {WORD("reasoning"), WD_AAP_REASONING},
     {WORD("function_call"), WD_AAP_CALL},
     {WORD("function_call_output"), WD_AAP_OUTPUT},
@@ -116,7 +116,7 @@ bool wd_aap_knows(struct upp_str type)
     return i < WB_LEN(types);
 }
 
-int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err)
+int wd_aap_is_canonical(struct upp_str text, bool *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WD_DOC_BYTES);
@@ -135,11 +135,11 @@ int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err)
     return r;
 }
 
-/* ---- Answers --------------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------------------- */
 
 bool wd_aap_may_join(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent)
 {
-    bool words = f->kind == WD_AAP_MESSAGE && kind == WD_AAP_MESSAGE; /* what is said at once is one message */
+    bool words = f->kind == WD_AAP_MESSAGE && kind == WD_AAP_MESSAGE; /* consecutive texts are written as one */
     return f->role && f->role == role && f->agent == agent && !f->ended && !words;
 }
 
@@ -189,7 +189,8 @@ static bool is(yyjson_val *v, const char *word)
     return v && yyjson_is_str(v) && wj_named(v, wb_cstr(word));
 }
 
-/* How sure a message is one of these: it says so; a type and contents; a role and contents that have types. */
+/* Confidence that it is such a message: 3 by its `object`, 2 by type and contents, 1 by role and contents with
+ * types. */
 static int detect_message(yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *type = yyjson_obj_get(m, "type");
@@ -202,7 +203,7 @@ static int detect_message(yyjson_val *m)
     if (!content || yyjson_obj_get(m, "object") || (first && !(kind && yyjson_is_str(kind))))
         return 0;
     if (typed && is(type, "assistant"))
-        return 1; /* messages of others have such types */
+        return 1; /* messages of other formats have this type too */
     return typed ? 2 : yyjson_obj_get(m, "role") && !type ? 1 : 0;
 }
 

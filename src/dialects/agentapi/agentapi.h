@@ -1,8 +1,8 @@
-/* dialects/agentapi/agentapi.h — messages of the Agent API Protocol: the wire, for those who check, read and write it.
+/* dialects/agentapi/agentapi.h — messages of the Agent API Protocol: the wire format, shared by check, lift and lower.
  *
- * A document is a list of messages, or one of the three objects around such a list: a session, a request, a response.
- * What is one message to the model is several here, one after the other: what was thought, what was said, and each
- * call. What the model knows of them and these have no member for stands in their metadata:
+ * A document is a list of messages, or one of the three objects that contain such a list: a session, a request, a
+ * response. One message of the model is several consecutive messages here: the reasoning, the text, and each call.
+ * What the model knows about them and the protocol has no member for is in their metadata:
  *
  *     "metadata": {"weft": {"agent", "name", "joins", "time", "model", "provider", "response", "stop",
  *                           "metadata", "parts"}}
@@ -19,7 +19,7 @@ struct wd_aap_content {
     struct upp_str type, status, text, refusal;
     struct upp_str image_url, video_url, format;
     struct upp_str file_url, file_id, filename, file_data;
-    yyjson_val    *data; /* of an audio: a text */
+    yyjson_val    *data; /* of an audio content: a string */
 };
 WJ_SHAPE_EXTERN(wd_aap_content, struct wd_aap_content);
 
@@ -34,11 +34,11 @@ WJ_SHAPE_EXTERN(wd_aap_message, struct wd_aap_message);
 /* ---- Words ----------------------------------------------------------------------------------------------- */
 
 enum wd_aap_status {
-    WD_AAP_UNKNOWN, /* also: any other word */
+    WD_AAP_UNKNOWN, /* also any other status */
     WD_AAP_CREATED,
     WD_AAP_QUEUED,
     WD_AAP_IN_PROGRESS,
-    WD_AAP_COMPLETED, /* this one and those that follow are final */
+    WD_AAP_COMPLETED, /* this status and the following ones are final */
     WD_AAP_INCOMPLETE,
     WD_AAP_CANCELED,
     WD_AAP_FAILED,
@@ -48,44 +48,45 @@ enum wd_aap_status {
 
 enum wd_aap_status wd_aap_status(struct upp_str word);
 const char        *wd_aap_status_word(enum wd_aap_status s);
-bool               wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to); /* from UNKNOWN: all may */
+bool               wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to); /* from UNKNOWN: any may follow */
 
-/* Its writer was stopped before the end. */
+/* The message was stopped before its end. */
 static inline bool wd_aap_unfinished(struct upp_str word)
 {
     enum wd_aap_status s = wd_aap_status(word);
     return s == WD_AAP_IN_PROGRESS || s == WD_AAP_INCOMPLETE || s == WD_AAP_CANCELED || s == WD_AAP_FAILED;
 }
 
-/* What a message says, by its type; in the order in which the messages of one answer follow each other. */
+/* What a message contains, by its type; in the order in which the messages of one reply follow each other. */
 enum wd_aap_kind { WD_AAP_OTHER, WD_AAP_REASONING, WD_AAP_MESSAGE, WD_AAP_CALL, WD_AAP_OUTPUT, WD_AAP_IS_EVENT };
 
-enum wd_aap_kind wd_aap_kind(struct upp_str type); /* no text: a message */
+enum wd_aap_kind wd_aap_kind(struct upp_str type); /* empty: a message */
 bool             wd_aap_knows(struct upp_str type);
 
-/* Metadata of a call whose arguments are a text, and not JSON as a writer of it would write it; and is it that? */
+/* Metadata of a call whose arguments are a text that is not canonical JSON (compact, an object); the function tells
+ * whether a text is. */
 #define WD_AAP_RAW "{\"pydantic_ai\":{\"raw_args\":true}}"
-int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wd_aap_is_canonical(struct upp_str text, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The objects that have a list of messages. */
+/* The objects that contain a list of messages. */
 enum wd_aap_form { WD_AAP_NONE, WD_AAP_LIST, WD_AAP_SESSION, WD_AAP_REQUEST, WD_AAP_RESPONSE };
 
-/* *list: its messages, a list. */
+/* *list: the array of messages. */
 enum wd_aap_form wd_aap_form(yyjson_val *root, yyjson_val **list);
-const char      *wd_aap_slot(enum wd_aap_form form);   /* also its name */
-const char      *wd_aap_member(enum wd_aap_form form); /* that has the list; NULL: it is the list */
+const char      *wd_aap_slot(enum wd_aap_form form);   /* also the form's name */
+const char      *wd_aap_member(enum wd_aap_form form); /* that holds the list; NULL: the root is the list */
 
-/* ---- Answers --------------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------------------- */
 
-/* The entry to which the messages that came last belong. */
+/* The entry that the last messages belong to. */
 struct wd_aap_flow {
     uint8_t          role; /* enum upp_role; 0: none */
-    enum wd_aap_kind kind; /* of the last of them */
+    enum wd_aap_kind kind; /* of the last message */
     uint32_t         agent;
-    bool             ended; /* it had a usage, or nothing at all: it was the last one */
+    bool             ended; /* the last message had a usage or no content: no other can join */
 };
 
-/* Could a message be a part of the same entry, and is it where nobody says? */
+/* Whether a message may belong to the same entry; whether it does unless metadata.weft.joins says otherwise. */
 bool wd_aap_may_join(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
 bool wd_aap_joins(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
 

@@ -1,4 +1,4 @@
-/* dialects/agentapi/build.c — a message of the Agent API that is under construction. */
+/* dialects/agentapi/build.c — builds a message of the Agent API from the frames of a stream. */
 #include "dialects/agentapi/build.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 void wd_aap_building_done(struct wd_aap_building *b)
 {
     for (size_t i = 0; i < b->contents.n; i++)
-        wb_buf_done(&b->contents.p[i].said);
+        wb_buf_done(&b->contents.p[i].content);
     wb_vec_done(&b->contents);
 }
 
@@ -75,7 +75,7 @@ static void merge_objects(struct wj_writer *w, yyjson_val *was, yyjson_val *more
     wj_write_close(w, '}');
 }
 
-/* Recurses: values are at most as deep as what was read. */
+/* Recursive: as deep as the values that were read. */
 static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 {
     if (yyjson_is_null(more))
@@ -94,7 +94,7 @@ static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-/* Members that are no payload: they are the frame's, or written anew. */
+/* Members that are not payload: they belong to the frame, or are written again. */
 static bool is_frames(struct upp_str name)
 {
     static const struct upp_str names[] = {UPP_STR_INIT("sequence_number"),
@@ -143,7 +143,7 @@ static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp
     yyjson_val                               *was = NULL, *now = NULL;
     int                                       r = payload_of(content, &more, err);
     if (r >= 0)
-        r = wj_read(&scratch, c->said.n ? wb_buf_str(&c->said) : UPP_STR("{}"), NULL, &was, err);
+        r = wj_read(&scratch, c->content.n ? wb_buf_str(&c->content) : UPP_STR("{}"), NULL, &was, err);
     if (r >= 0)
         r = wj_read(&scratch, wb_buf_str(&more), NULL, &now, err);
     if (r < 0)
@@ -152,7 +152,7 @@ static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp
     merge(&w, was, now);
     r = wj_writer_check(&w);
     if (r >= 0)
-        swap(&c->said, &both);
+        swap(&c->content, &both);
     return r;
 }
 
@@ -162,7 +162,7 @@ static struct upp_str text_of(yyjson_val *content)
     return text.p ? text : wj_text_at(content, "refusal");
 }
 
-/* What it says replaces what was there, where it says something. */
+/* Replaces the content, unless it is a text and the frame has none. */
 static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf now  = WB_BUF(WD_AAP_TEXT);
@@ -173,7 +173,7 @@ static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *
         wb_buf_add(&now, text);
     int r = c->text ? wb_buf_check(&now, err) : payload_of(content, &now, err);
     if (r >= 0)
-        swap(&c->said, &now);
+        swap(&c->content, &now);
     return r;
 }
 
@@ -201,7 +201,7 @@ static int check(const struct wd_aap_building *b, size_t index, yyjson_val *cont
     return 0;
 }
 
-/* The content of this index, begun where it is the next. */
+/* The content at this index; a new one if it is the next index. */
 static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *content, struct wd_aap_built **ret,
                       struct upp_err *err)
 {
@@ -209,7 +209,7 @@ static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *conte
     if (r < 0)
         return r;
     if (index == b->contents.n) {
-        struct wd_aap_built c = {.said = WB_BUF(WD_AAP_TEXT), .status = WD_AAP_IN_PROGRESS};
+        struct wd_aap_built c = {.content = WB_BUF(WD_AAP_TEXT), .status = WD_AAP_IN_PROGRESS};
         c.type                = wb_arena_dup(b->a, wj_text_at(content, "type"));
         c.text                = wb_str_eq(c.type, UPP_STR("text")) || wb_str_eq(c.type, UPP_STR("refusal"));
         if (!c.type.p)
@@ -231,8 +231,8 @@ int wd_aap_add_delta_content(struct wd_aap_building *b, size_t index, yyjson_val
         return r;
     if (!c->text)
         return merge_payload(c, content, err);
-    wb_buf_add(&c->said, text_of(content));
-    return wb_buf_check(&c->said, err);
+    wb_buf_add(&c->content, text_of(content));
+    return wb_buf_check(&c->content, err);
 }
 
 int wd_aap_replace_content(struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
@@ -267,7 +267,7 @@ int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_
     size_t      i, n;
     int         r = 0;
     for (i = 0; i < b->contents.n; i++)
-        wb_buf_done(&b->contents.p[i].said);
+        wb_buf_done(&b->contents.p[i].content);
     b->contents.n = 0;
     yyjson_arr_foreach(list, i, n, v)
     {
@@ -294,10 +294,10 @@ static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
     wj_put_text(w, "type", c->type);
     if (c->text)
         wj_put_text(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
-                                 c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
-    else if (c->said.n > 2) {
+                                 c->content.n ? wb_buf_str(&c->content) : UPP_STR(""));
+    else if (c->content.n > 2) {
         wb_buf_addc(w->out, ',');
-        wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->said), 1, c->said.n - 2));
+        wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->content), 1, c->content.n - 2));
     }
     wj_write_close(w, '}');
 }

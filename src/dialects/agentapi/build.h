@@ -1,15 +1,15 @@
-/* dialects/agentapi/build.h — a message of the Agent API that is under construction.
+/* dialects/agentapi/build.h — builds a message of the Agent API from the frames of a stream.
  *
- *     wd_aap_add_delta_content     more of a content: the one of this index, or the next one, which it begins
- *     wd_aap_content_completed     that content is whole; what it says now replaces what was there
- *     wd_aap_add_content           a content that is whole
+ *     wd_aap_add_delta_content     adds a delta to the content at an index; the next free index begins a new content
+ *     wd_aap_content_completed     completes that content; a payload in the frame replaces what was there
+ *     wd_aap_add_content           adds a complete content
  *
- * Contents are objects as the wire has them. What cannot be is refused with -UPP_EINVALID, and changes nothing: a
- * content that goes on after its end, an index that is not there and is not the next, another type than it began with,
- * anything after the message was over.
+ * Contents are objects as on the wire. Invalid frames are refused with -UPP_EINVALID and change nothing: a delta
+ * after the content's end, an index that neither exists nor is the next one, a type other than that of the content's
+ * beginning, anything after the message's end.
  *
- * Deltas of text are put behind each other. Of all else: texts and lists too, numbers are added, objects are merged,
- * and the rest is replaced; null changes nothing.
+ * Text deltas are appended. In other payloads, texts and lists are appended too, numbers are added, objects are
+ * merged, and anything else is replaced; null changes nothing.
  */
 #ifndef WD_AGENTAPI_BUILD_H
 #define WD_AGENTAPI_BUILD_H
@@ -17,25 +17,25 @@
 #include "dialects/agentapi/agentapi.h"
 
 enum {
-    WD_AAP_CONTENTS = 1 << 14,   /* of one message */
-    WD_AAP_TEXT     = 64 << 20,  /* bytes of one text */
-    WD_AAP_MERGED   = 256 << 10, /* bytes of what is merged from deltas: each one reads it again */
+    WD_AAP_CONTENTS = 1 << 14,   /* per message */
+    WD_AAP_TEXT     = 64 << 20,  /* bytes per text */
+    WD_AAP_MERGED   = 256 << 10, /* bytes of a payload merged from deltas: every delta parses it again */
 };
 
 struct wd_aap_built {
     struct upp_str     type;
     enum wd_aap_status status;
     bool               over;
-    bool               text; /* "text", "refusal": what it says; else its members, as an object */
-    struct wb_buf      said;
+    bool               text; /* "text", "refusal": `content` is its text; else a JSON object of its members */
+    struct wb_buf      content;
 };
 
 struct wd_aap_building {
-    struct wb_arena   *a; /* of the texts */
+    struct wb_arena   *a; /* holds the texts */
     struct upp_str     id, type, role;
     struct upp_str     code, message, usage, metadata, error; /* the last three: JSON */
     enum wd_aap_status status;
-    struct upp_str     word; /* the status as it was said */
+    struct upp_str     word; /* the status as received */
     WB_VEC(struct wd_aap_built) contents;
 };
 
@@ -44,19 +44,19 @@ void wd_aap_building_done(struct wd_aap_building *b);
 int wd_aap_add_delta_content(struct wd_aap_building *b, size_t index, yyjson_val *content,
                              struct upp_err *err) UPP_MUST_CHECK;
 
-/* In progress, and what it says replaces what was there: a snapshot. */
+/* Replaces the content, which stays in progress: a snapshot. */
 int wd_aap_replace_content(struct wd_aap_building *b, size_t index, yyjson_val *content,
                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* content NULL: what is there is all of it. */
+/* content NULL: what is there is complete. */
 int wd_aap_content_completed(struct wd_aap_building *b, size_t index, yyjson_val *content,
                              struct upp_err *err) UPP_MUST_CHECK;
 int wd_aap_add_content(struct wd_aap_building *b, yyjson_val *content, struct upp_err *err) UPP_MUST_CHECK;
 
-/* All contents are what the list says. */
+/* Replaces all contents with those of the list. */
 int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_err *err) UPP_MUST_CHECK;
 
-/* As the wire has it. */
+/* Writes the message in wire format. */
 void wd_aap_built_write(struct wj_writer *w, const struct wd_aap_building *b);
 
 #endif

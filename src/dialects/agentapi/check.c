@@ -1,6 +1,6 @@
-/* dialects/agentapi/check.c — what breaks the Agent API Protocol in messages, requests and responses.
+/* dialects/agentapi/check.c — what violates the Agent API Protocol in messages, requests and responses.
  *
- * Members by tables: one row a member, which may be null or absent unless it must be there.
+ * Tables of members: one row per member, which may be null or absent unless it is required.
  */
 #include "base/arena.h"
 #include "dialects/agentapi/agentapi.h"
@@ -10,7 +10,7 @@
 
 enum { MUST = 1 << 0 };
 
-enum { ROWS = 16 }; /* of a table, at most */
+enum { ROWS = 16 }; /* per table, at most */
 
 struct member {
     struct upp_str name;
@@ -21,7 +21,7 @@ struct member {
 
 #define NAME(text) UPP_STR_INIT(text)
 /* clang-format off */
-/* What all of them begin with. */
+/* The first rows of every table. */
 enum { OBJECT = 1, STATUS, ERROR, BASE };
 #define BASE_ROWS                                                                                                      \
     {NAME("sequence_number"), 'q', 0}, {NAME("object"), 's', 0}, {NAME("status"), 's', 0}, {NAME("error"), 'o', 0}
@@ -82,7 +82,7 @@ static const struct {
     {NAME("file"), file}, {NAME("refusal"), refusal},
 };
 
-/* What the data of these messages have. */
+/* Members of `data` in these messages. */
 static const struct {
     struct upp_str       type;
     const struct member *members;
@@ -152,7 +152,7 @@ static const char *type_name(char type)
                          : "a text or a list of texts";
 }
 
-/* Rows from `from` up to `end`, of members that were looked for. */
+/* Checks rows from `from` up to `end`, against the members in `found`. */
 static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows, size_t from,
                         size_t end, yyjson_val *const *found)
 {
@@ -174,7 +174,7 @@ static void check_members(struct wd_problems *p, const char *rule, yyjson_val *o
     check_found(p, rule, of, rows, 0, n, found);
 }
 
-/* One that begins with BASE_ROWS: those first, and what they say. */
+/* Checks an object whose table begins with BASE_ROWS: those rows first, and their values. */
 static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of, struct upp_str object,
                          const struct member *rows, yyjson_val **found)
 {
@@ -194,7 +194,7 @@ static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-/* Is it JSON, as far as a text of it may be long and deep? */
+/* Is the text JSON, within the limits of size and depth? */
 static bool is_json(struct wd_problems *p, struct upp_str s)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
@@ -209,7 +209,7 @@ static bool is_json(struct wd_problems *p, struct upp_str s)
 
 static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *is, struct upp_str type)
 {
-    yyjson_val *v, *said;
+    yyjson_val *v, *arguments;
     size_t      i = 0;
     while (i < WB_LEN(payloads) && !wb_str_eq(type, payloads[i].type))
         i++;
@@ -221,9 +221,9 @@ static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *i
         return;
     }
     check_members(p, "AAP-4", v, payloads[i].members);
-    said = yyjson_obj_get(v, "arguments");
-    if (is_text(said) && !is_json(p, wj_text(said)))
-        wd_problem(p, WD_WARNING, "AAP-4", said, "'arguments' is no JSON");
+    arguments = yyjson_obj_get(v, "arguments");
+    if (is_text(arguments) && !is_json(p, wj_text(arguments)))
+        wd_problem(p, WD_WARNING, "AAP-4", arguments, "'arguments' is no JSON");
 }
 
 static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_str type)
@@ -238,7 +238,7 @@ static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_st
     check_object(p, "AAP-5", part, UPP_STR("content"), content, found);
     kind = found[CONTENT_TYPE];
     if (!is_text(kind))
-        return; /* told already */
+        return; /* reported already */
     while (i < WB_LEN(contents) && !wj_named(kind, contents[i].type))
         i++;
     if (i < WB_LEN(contents))
@@ -287,7 +287,7 @@ static void check_message(struct wd_problems *p, yyjson_val *m)
     yyjson_arr_foreach(found[MESSAGE_CONTENT], i, n, part) check_content(p, part, word);
 }
 
-/* ---- What is around them --------------------------------------------------------------------------------- */
+/* ---- Objects around messages ----------------------------------------------------------------------------- */
 
 /* {"type", "function"}, or the function alone. */
 static void check_tool(struct wd_problems *p, yyjson_val *tool)

@@ -1,6 +1,6 @@
 /* dialects/agentapi/decode.c — reading the stream of an Agent API response.
  *
- * Messages are gathered (build.h) and, at the end, read as a document of them is.
+ * Messages are built (build.h) and, at the end, read like a document.
  */
 #include "dialects/agentapi/decode.h"
 
@@ -27,15 +27,15 @@ void wd_aap_decoder_done(struct wd_aap_decoder *d)
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
-static void keep(struct wd_aap_decoder *d, yyjson_val *v, const char *name, struct upp_str *to)
+static void set_text(struct wd_aap_decoder *d, yyjson_val *v, const char *name, struct upp_str *to)
 {
     struct upp_str text = wj_text_at(v, name);
     if (text.p)
         *to = wb_arena_dup(d->a, text);
 }
 
-static int keep_object(struct wd_aap_decoder *d, yyjson_val *v, const char *name, struct upp_str *to,
-                       struct upp_err *err)
+static int set_object(struct wd_aap_decoder *d, yyjson_val *v, const char *name, struct upp_str *to,
+                      struct upp_err *err)
 {
     yyjson_val *o = yyjson_obj_get(v, name);
     return yyjson_is_obj(o) ? wj_value_text(d->a, o, to, err) : 0;
@@ -51,7 +51,8 @@ static struct wd_aap_building *message_of(struct wd_aap_decoder *d, struct upp_s
     return NULL;
 }
 
-/* The one of this id, or a new one, which is open then. No id: the one that is open. NULL: err says why. */
+/* The message with this id, or a new one, which is then the open one. No id: the open message. NULL: failed, see
+ * err. */
 static struct wd_aap_building *message_at(struct wd_aap_decoder *d, struct upp_str id, struct upp_err *err)
 {
     struct wd_aap_building *b = id.p ? message_of(d, id) : d->open ? &d->messages.p[d->open - 1] : NULL;
@@ -76,7 +77,7 @@ static int failed(const struct upp_err *err)
     return err->code ? -err->code : -UPP_ENOMEM;
 }
 
-/* What of it nobody has ended ends with it. */
+/* Also ends the contents that are still open, with the same status. */
 static void end_message(struct wd_aap_building *b, enum wd_aap_status now)
 {
     b->status = now;
@@ -87,7 +88,7 @@ static void end_message(struct wd_aap_building *b, enum wd_aap_status now)
         }
 }
 
-/* What a frame says of a message. One that was over stays as it was. */
+/* Applies a message frame. A message that has ended stays as it is. */
 static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_val *v, struct upp_err *err)
 {
     yyjson_val        *content = yyjson_obj_get(v, "content");
@@ -95,20 +96,20 @@ static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_va
     int                r       = 0;
     if (b->status >= WD_AAP_COMPLETED)
         return 0;
-    keep(d, v, "type", &b->type);
-    keep(d, v, "role", &b->role);
-    keep(d, v, "code", &b->code);
-    keep(d, v, "message", &b->message);
-    r = keep_object(d, v, "usage", &b->usage, err);
+    set_text(d, v, "type", &b->type);
+    set_text(d, v, "role", &b->role);
+    set_text(d, v, "code", &b->code);
+    set_text(d, v, "message", &b->message);
+    r = set_object(d, v, "usage", &b->usage, err);
     if (r >= 0)
-        r = keep_object(d, v, "metadata", &b->metadata, err);
+        r = set_object(d, v, "metadata", &b->metadata, err);
     if (r >= 0)
-        r = keep_object(d, v, "error", &b->error, err);
+        r = set_object(d, v, "error", &b->error, err);
     if (r >= 0 && yyjson_is_arr(content) && yyjson_arr_size(content))
         r = wd_aap_set_contents(b, content, err);
     if (r < 0)
         return r;
-    keep(d, v, "status", &b->word);
+    set_text(d, v, "status", &b->word);
     if (now != WD_AAP_UNKNOWN && now != WD_AAP_CREATED)
         end_message(b, now);
     else
@@ -172,11 +173,11 @@ static bool is_listed(yyjson_val *output, struct upp_str id)
     return false;
 }
 
-/* A response that is over lists what was said: what was closed and is not in it was taken back, and what is in it and
- * was not seen is added. */
-static int settle(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *err)
+/* A final response lists its messages: ended messages that are not listed were voided and are removed; listed
+ * messages that were not seen are added. */
+static int apply_output(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *err)
 {
-    size_t      kept = 0, i, n;
+    size_t      n_left = 0, i, n;
     yyjson_val *m;
     int         r = 0;
     if (!yyjson_is_arr(output) || !yyjson_arr_size(output))
@@ -186,9 +187,9 @@ static int settle(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *
         if (i >= d->first && b.status >= WD_AAP_COMPLETED && !is_listed(output, b.id))
             wd_aap_building_done(&b);
         else
-            d->messages.p[kept++] = b;
+            d->messages.p[n_left++] = b;
     }
-    d->messages.n = kept;
+    d->messages.n = n_left;
     d->open       = 0;
     yyjson_arr_foreach(output, i, n, m)
     {
@@ -202,18 +203,18 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
 {
     enum wd_aap_status now   = wd_aap_status(wj_text_at(v, "status"));
     yyjson_val        *error = yyjson_obj_get(v, "error");
-    int                r     = now >= WD_AAP_COMPLETED ? settle(d, yyjson_obj_get(v, "output"), err) : 0;
+    int                r     = now >= WD_AAP_COMPLETED ? apply_output(d, yyjson_obj_get(v, "output"), err) : 0;
     if (r < 0)
         return r;
     for (size_t i = d->first; now == WD_AAP_COMPLETED && i < d->messages.n; i++)
         if (d->messages.p[i].status < WD_AAP_COMPLETED) {
-            end_message(&d->messages.p[i], now); /* some never say so themselves */
+            end_message(&d->messages.p[i], now); /* some writers send no final frame for their messages */
             d->messages.p[i].word = (struct upp_str){0};
         }
-    keep(d, v, "id", &d->id);
-    keep(d, v, "session_id", &d->session);
-    keep(d, error, "code", &d->code);
-    keep(d, error, "message", &d->message);
+    set_text(d, v, "id", &d->id);
+    set_text(d, v, "session_id", &d->session);
+    set_text(d, error, "code", &d->code);
+    set_text(d, error, "message", &d->message);
     uint64_t created = wd_number_at(v, "created_at"), completed = wd_number_at(v, "completed_at");
     d->created_at   = created ? created : d->created_at;
     d->completed_at = completed ? completed : d->completed_at;
@@ -226,7 +227,7 @@ static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_er
 
 /* ---- Frames ---------------------------------------------------------------------------------------------- */
 
-/* A number, or the text of one; each is one more than the last. A response that begins counts anew. */
+/* A number, or a string that holds one; each is one more than the last. A new response starts counting again. */
 static int check_sequence(struct wd_aap_decoder *d, yyjson_val *v, bool begins, struct upp_err *err)
 {
     yyjson_val *s = yyjson_obj_get(v, "sequence_number");
@@ -242,10 +243,10 @@ static int check_sequence(struct wd_aap_decoder *d, yyjson_val *v, bool begins, 
     return 0;
 }
 
-/* {"error": text}, in the place of a response. */
+/* {"error": text} instead of a response. */
 static int refused(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    keep(d, v, "error", &d->message);
+    set_text(d, v, "error", &d->message);
     d->status = WD_AAP_FAILED;
     d->begun  = true;
     return wb_arena_check(d->a, err);
@@ -331,9 +332,9 @@ void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d)
     wj_write_close(w, ']');
 }
 
-/* ---- A whole one ------------------------------------------------------------------------------------------ */
+/* ---- Whole streams --------------------------------------------------------------------------------------- */
 
-/* What of a line is a frame; no text: nothing. */
+/* The frame in a line; empty: none. */
 static struct upp_str frame_of(struct upp_str line)
 {
     line = wb_str_trim(line);

@@ -7,9 +7,9 @@
  *     ... d.status, d.code, d.message, d.usage, and wd_aap_decoded_write ...
  *     wd_aap_decoder_done(&d);
  *
- * Lines are those of SSE ("data: {...}"), or JSON alone. Deltas are gathered by msg_id and index; without a msg_id the
- * message that is open is meant. A stream that ends before its response does has failed: what was said is kept, and
- * what was open is cut.
+ * Lines are SSE lines ("data: {...}") or bare JSON. Deltas are collected by msg_id and index; without a msg_id they
+ * belong to the open message. A stream that ends before its response has failed: its content is retained, and
+ * whatever was open is cut.
  */
 #ifndef WD_AGENTAPI_DECODE_H
 #define WD_AGENTAPI_DECODE_H
@@ -17,22 +17,22 @@
 #include "dialects/agentapi/build.h"
 
 enum {
-    WD_AAP_LINE     = 64 << 20, /* bytes of one line */
-    WD_AAP_MESSAGES = 1 << 12,  /* of one stream */
+    WD_AAP_LINE     = 64 << 20, /* bytes per line */
+    WD_AAP_MESSAGES = 1 << 12,  /* per stream */
 };
 
 struct wd_aap_decoder {
-    struct wb_arena *a; /* all texts */
+    struct wb_arena *a; /* holds all texts */
     struct wb_arena  scratch;
     WB_VEC(struct wd_aap_building) messages;
-    size_t             open;  /* the message that was begun last, and one more; 0: none */
-    size_t             first; /* message of the response that is read */
+    size_t             open;  /* 1 + index of the message begun last; 0: none */
+    size_t             first; /* index of the current response's first message */
     bool               begun;
-    bool               numbered; /* there was a sequence_number: the last one is */
+    bool               numbered; /* there was a sequence_number; `sequence` is the last one */
     uint64_t           sequence;
     enum wd_aap_status status; /* of the response */
     struct upp_str     id, session, code, message;
-    uint64_t           created_at, completed_at; /* seconds; 0: not said */
+    uint64_t           created_at, completed_at; /* seconds; 0: absent */
     bool               has_usage;
     struct upp_usage   usage;
     uint64_t           reasoning;
@@ -42,20 +42,20 @@ struct wd_aap_decoder {
 void wd_aap_decoder_init(struct wd_aap_decoder *d, struct wb_arena *a);
 void wd_aap_decoder_done(struct wd_aap_decoder *d);
 
-/* -UPP_EINVALID: it is no frame, a sequence_number is missing or came twice, a content goes on after its end ...;
- * -UPP_ELIMIT. What is refused changes nothing that was gathered. */
+/* -UPP_EINVALID: not a frame, a missing or repeated sequence_number, a delta after its content's end ...;
+ * -UPP_ELIMIT. A refused line changes nothing that was collected. */
 int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Are these the lines of a stream? Its first frame is a response or a content. */
 bool wd_aap_is_stream(struct upp_str lines);
 
-/* All that a stream said as the document of a response (docs/dialects/agentapi.md). err says which line is wrong. */
+/* Writes the whole stream as a response document (docs/dialects/agentapi.md). err names the line that is wrong. */
 int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Nothing more comes: a response that has not ended has failed. */
+/* The stream has ended: a response without an end has failed. */
 void wd_aap_decoder_end(struct wd_aap_decoder *d);
 
-/* The messages, as a list. */
+/* Writes the messages, as a list. */
 void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d);
 
 #endif

@@ -1,9 +1,9 @@
 /* dialects/agentapi/lift.c — messages of the Agent API Protocol into the model.
  *
- * Those of one answer are one entry: what was thought, what was said, the calls; and results that follow each other.
- * Where a new one begins, metadata.weft.joins says; or else it does when the speaker changes, when the message before
- * had a usage, and when the kinds do not follow each other in that order. Messages of other types, and those of the
- * system, stay where they are.
+ * The messages of one reply are one entry: reasoning, text, calls; so are consecutive results. metadata.weft.joins
+ * tells where an entry begins. Without it, an entry begins if the agent or role changes, if the previous message had a
+ * usage, or if the kind does not follow the previous one in that order. Messages of other types, and system messages,
+ * are residue.
  */
 #include "base/err.h"
 #include "dialects/agentapi/agentapi.h"
@@ -15,13 +15,13 @@ struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
     enum wd_aap_form   form;
-    /* The entry that is open. */
+    /* The open entry. */
     size_t             entry;
     struct wd_aap_flow flow;
     struct wd_parts    parts;
-    /* Of the message that is read. */
+    /* The current message. */
     struct wd_parts got;
-    bool            silent; /* the last of them has no status */
+    bool            silent; /* the last part has no status */
     yyjson_val     *weft;
     uint32_t        agent;
 };
@@ -48,7 +48,7 @@ static struct upp_str mime_of(struct upp_str url)
     return wb_str_starts(url, scheme) && n && n < rest.n ? wb_str(rest.p, n) : (struct upp_str){0};
 }
 
-/* An address, or bytes of a format that is said beside them. */
+/* An address, or bytes with a separate format. */
 static int audio_of(const struct lifting *t, struct upp_str data, struct upp_str format, struct upp_part *to)
 {
     struct upp_str mime = mime_of(data), none = {0};
@@ -81,7 +81,7 @@ static int media_of(const struct lifting *t, const struct wd_aap_content *c, str
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-/* Text or a medium; 0: neither. */
+/* Text or media; 0: neither. */
 static int words_of(const struct lifting *t, const struct wd_aap_content *c, bool thought, struct upp_part *to)
 {
     struct upp_str text = wb_str_eq(c->type, UPP_STR("text"))
@@ -94,25 +94,25 @@ static int words_of(const struct lifting *t, const struct wd_aap_content *c, boo
     return 1;
 }
 
-/* Arguments are a text, whatever it says: one that is not what a writer of JSON would have written is told apart, as
- * Pydantic AI does it. What is no text is its JSON. */
+/* Arguments are a text. A text that is not canonical JSON is marked, as Pydantic AI does it. A value that is not a
+ * string becomes its JSON. */
 static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
-    bool plain = true;
-    int  r     = 0;
-    to->text   = UPP_STR("{}");
+    bool canonical = true;
+    int  r         = 0;
+    to->text       = UPP_STR("{}");
     if (!v || yyjson_is_null(v))
         return 0;
     if (!yyjson_is_str(v))
         return wj_value_text(t->l->a, v, &to->text, t->err);
     to->text = wj_text(v);
-    r        = wd_aap_is_plain(to->text, &plain, t->err);
-    if (!plain)
+    r        = wd_aap_is_canonical(to->text, &canonical, t->err);
+    if (!canonical)
         to->metadata = UPP_STR(WD_AAP_RAW);
     return r;
 }
 
-/* What a tool gave is JSON inside of a text; what is none is the text itself. */
+/* A tool's output is JSON in a string; a string that is not JSON is the output itself. */
 static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
     const struct wj_read_opts *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
@@ -142,7 +142,7 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
     return r < 0 ? r : 1;
 }
 
-/* What the provider said of the part. */
+/* The part's provider metadata. */
 static int metadata_of(const struct lifting *t, struct upp_part *to)
 {
     yyjson_val *v = yyjson_arr_get(yyjson_obj_get(t->weft, "parts"), t->got.list.n);
@@ -170,7 +170,7 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
 
 /* ---- Entries --------------------------------------------------------------------------------------------- */
 
-static int settle(struct lifting *t)
+static int finish_entry(struct lifting *t)
 {
     int r   = t->flow.role ? wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[t->entry].e.message, t->err) : 0;
     t->flow = (struct wd_aap_flow){0};
@@ -189,7 +189,7 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
     if (kind != WD_AAP_MESSAGE)
         return kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
     if (wb_str_eq(m->role, roles[2].word) && !yyjson_is_obj(yyjson_obj_get(m->metadata, "weft")))
-        return 0; /* tools do not talk, unless it was us who wrote it */
+        return 0; /* only our own writer gives messages this role */
     for (size_t i = 0; i < WB_LEN(roles); i++)
         if (wb_str_eq(m->role, roles[i].word))
             return roles[i].role;
@@ -199,9 +199,9 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
 
 static int agent_of(struct lifting *t, bool users)
 {
-    yyjson_val *said = yyjson_obj_get(t->weft, "agent");
-    t->agent         = WM_NO_AGENT;
-    if (said ? !yyjson_is_str(said) : users)
+    yyjson_val *id = yyjson_obj_get(t->weft, "agent");
+    t->agent       = WM_NO_AGENT;
+    if (id ? !yyjson_is_str(id) : users)
         return 0;
     return wd_agent_of(t->l, wj_text_at(t->weft, "agent"), wj_text_at(t->weft, "name"), &t->agent, t->err);
 }
@@ -212,22 +212,22 @@ static uint64_t number_of(yyjson_val *usage, const char *name, const char *other
     return n || !other ? n : wd_number_at(usage, other);
 }
 
-static void usage_of(yyjson_val *v, struct wm_reply_info *said)
+static void usage_of(yyjson_val *v, struct wm_reply_info *reply)
 {
     if (!yyjson_is_obj(v))
         return;
-    said->has_usage = true;
-    said->usage     = (struct upp_usage){.input       = number_of(v, "input_tokens", "prompt_tokens"),
-                                         .output      = number_of(v, "output_tokens", "completion_tokens"),
-                                         .cache_read  = number_of(v, "cache_read_tokens", NULL),
-                                         .cache_write = number_of(v, "cache_write_tokens", NULL)};
-    said->reasoning = number_of(v, "reasoning_tokens", NULL);
+    reply->has_usage = true;
+    reply->usage     = (struct upp_usage){.input       = number_of(v, "input_tokens", "prompt_tokens"),
+                                          .output      = number_of(v, "output_tokens", "completion_tokens"),
+                                          .cache_read  = number_of(v, "cache_read_tokens", NULL),
+                                          .cache_write = number_of(v, "cache_write_tokens", NULL)};
+    reply->reasoning = number_of(v, "reasoning_tokens", NULL);
 }
 
-/* A new entry, with what the metadata of its first message know of it. */
+/* Adds an entry, with what the metadata of its first message says about it. */
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    int                  r = settle(t);
+    int                  r = finish_entry(t);
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wj_text_at(t->weft, "time"), t->err);
     if (!e)
         return NULL;
@@ -254,8 +254,9 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
     return yyjson_is_obj(metadata) ? wj_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
 }
 
-/* The parts of the message become parts of the entry that is open. That several calls, thoughts or results stood in one
- * message is remembered by an anchor more for each but the first: nothing is ever written for these. */
+/* Appends the message's parts to the open entry. If one message holds several calls, reasoning parts or results,
+ * each but the first gets an additional anchor, for which nothing is ever written: it records that the part shared a
+ * message. */
 static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind)
 {
     size_t         at   = t->parts.list.n;
@@ -291,11 +292,11 @@ static int lift_event(struct lifting *t, const struct wd_aap_message *m)
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static int lift_said(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, uint8_t role)
+static int lift_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, uint8_t role)
 {
-    yyjson_val *said  = yyjson_obj_get(t->weft, "joins");
-    bool        joins = yyjson_is_true(said) ? wd_aap_may_join(&t->flow, kind, role, t->agent)
-                                             : !yyjson_is_false(said) && wd_aap_joins(&t->flow, kind, role, t->agent);
+    yyjson_val *flag  = yyjson_obj_get(t->weft, "joins");
+    bool        joins = yyjson_is_true(flag) ? wd_aap_may_join(&t->flow, kind, role, t->agent)
+                                             : !yyjson_is_false(flag) && wd_aap_joins(&t->flow, kind, role, t->agent);
     bool        empty = !t->got.list.n;
     int         r     = joins && !empty ? 0 : open_entry(t, m, role);
     if (r >= 0)
@@ -332,7 +333,7 @@ static int lift_message(struct lifting *t, const struct wd_aap_message *m)
     r = agent_of(t, role == UPP_ROLE_USER);
     if (r < 0)
         return r;
-    return kind == WD_AAP_IS_EVENT ? lift_event(t, m) : lift_said(t, m, kind, role);
+    return kind == WD_AAP_IS_EVENT ? lift_event(t, m) : lift_parts(t, m, kind, role);
 }
 
 static int lift_list(struct lifting *t, yyjson_val *list)
@@ -350,10 +351,10 @@ static int lift_list(struct lifting *t, yyjson_val *list)
         if (r < 0)
             return r;
     }
-    return settle(t);
+    return finish_entry(t);
 }
 
-/* The whole: a list, or what is around it, whose id is the session's. */
+/* The whole document: a list, or an object around it, whose id is the session's. */
 static int lift_root(struct lifting *t, yyjson_val *root)
 {
     yyjson_val *list;

@@ -1,8 +1,8 @@
 /* dialects/agentapi/lower.c — the model as messages of the Agent API Protocol.
  *
- * An entry is as many messages as it takes: each thought, each call and each result is one, what was said between them
- * is one with all its contents. All members are written, null where there is nothing, in the order in which
- * implementations dump them.
+ * An entry becomes as many messages as needed: one per reasoning part, call and result; texts and media between them
+ * are one message with several contents. All members are written, null if empty, in the order in which other
+ * implementations write them.
  */
 #include <inttypes.h>
 
@@ -14,20 +14,19 @@
 #include "dialects/pai/pai.h"
 #include "json/value.h"
 
-/* What is written. */
 struct out {
     struct wd_lowering       *l;
     const struct wm_doc_turn *turn;
-    struct wd_aap_flow        flow; /* as whoever reads it will see it */
+    struct wd_aap_flow        flow; /* as a reader will see it */
 };
 
-/* Some parts of an entry that are one message. */
+/* Parts of an entry that form one message. */
 struct message {
     uint32_t         entry, agent;
     size_t           first, n;
     enum wd_aap_kind kind;
-    uint8_t          role; /* as it will be read */
-    bool             last; /* of the entry */
+    uint8_t          role; /* as a reader will see it */
+    bool             last; /* the last message of the entry */
     struct upp_str   id;
 };
 
@@ -37,7 +36,7 @@ static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
     return s.p ? s.p : "";
 }
 
-/* The members with which all objects begin. */
+/* The first members of every object. */
 static void put_base(struct wd_lowering *l, const char *object, const char *status)
 {
     wj_write_open(&l->w, '{');
@@ -59,7 +58,7 @@ static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const st
     return UPP_STR("application/octet-stream");
 }
 
-/* Its address, or all of it as one. */
+/* The address, or the data as a data URL. */
 static void put_url(struct wd_lowering *l, uint32_t entry, const char *name, const struct upp_media *m)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
@@ -183,7 +182,7 @@ static void put_contents(struct wd_lowering *l, const struct message *m)
 
 /* ---- Metadata -------------------------------------------------------------------------------------------- */
 
-/* Who said it; nobody is said too where one would think of an agent. */
+/* The agent; null for a message of nobody that a reader would take for an agent's. */
 static void put_speaker(struct wd_lowering *l, const struct message *m)
 {
     if (m->agent == WM_NO_AGENT) {
@@ -198,7 +197,7 @@ static void put_speaker(struct wd_lowering *l, const struct message *m)
         wd_member(l, "name", a->name);
 }
 
-/* What is said once of an entry. */
+/* What is written once per entry. */
 static void put_about(struct wd_lowering *l, const struct message *m)
 {
     const struct wm_doc_entry *e = wd_entry_at(l, m->entry);
@@ -211,16 +210,16 @@ static void put_about(struct wd_lowering *l, const struct message *m)
     wd_member_json(l, "metadata", e->e.message.metadata);
 }
 
-/* What the provider said of a content, and reading it does not say by itself. */
+/* Provider metadata of a part, unless lift would derive the same. */
 static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *p)
 {
-    bool plain = true;
+    bool canonical = true;
     if (p->kind == UPP_PART_CALL && wb_str_eq(p->metadata, UPP_STR(WD_AAP_RAW))) {
-        int r = wd_aap_is_plain(p->text, &plain, l->w.err);
+        int r = wd_aap_is_canonical(p->text, &canonical, l->w.err);
         if (r < 0)
             wj_writer_fail(&l->w, r);
     }
-    return plain ? p->metadata : (struct upp_str){0};
+    return canonical ? p->metadata : (struct upp_str){0};
 }
 
 static void put_parts(struct wd_lowering *l, const struct message *m)
@@ -240,7 +239,7 @@ static void put_parts(struct wd_lowering *l, const struct message *m)
     wj_write_close(&l->w, ']');
 }
 
-/* As the protocol has them; any other is carried. */
+/* The protocol's own form of id; other ids go to the metadata. */
 static bool is_message_id(struct upp_str id)
 {
     return wb_str_starts(id, UPP_STR("msg_"));
@@ -285,7 +284,7 @@ static void write_usage(struct wd_lowering *l, const struct upp_usage *u, uint64
     wj_write_close(&l->w, '}');
 }
 
-/* Of the whole turn, where nothing of it has one of its own: in the last message of it. */
+/* The usage of the whole turn is written in its last message, if no entry of the turn has a usage. */
 static bool is_turns(const struct out *o, const struct message *m)
 {
     const struct wm_doc_turn *t = o->turn;
@@ -297,13 +296,13 @@ static bool is_turns(const struct out *o, const struct message *m)
     return true;
 }
 
-/* True: there is one. */
+/* True: a usage was written. */
 static bool put_usage(const struct out *o, const struct message *m)
 {
-    const struct wm_reply_info *said = &wd_entry_at(o->l, m->entry)->said;
-    bool                        has = m->last && said->has_usage, turns = m->last && !has && is_turns(o, m);
+    const struct wm_reply_info *reply = &wd_entry_at(o->l, m->entry)->said;
+    bool                        has = m->last && reply->has_usage, turns = m->last && !has && is_turns(o, m);
     if (has)
-        write_usage(o->l, &said->usage, said->reasoning);
+        write_usage(o->l, &reply->usage, reply->reasoning);
     else if (turns)
         write_usage(o->l, &o->turn->usage, o->turn->reasoning);
     else
@@ -329,17 +328,17 @@ static const char *role_word(uint8_t role)
 
 static const char *status_of(const struct wd_lowering *l, const struct message *m)
 {
-    const struct upp_message *said = &wd_entry_at(l, m->entry)->e.message;
+    const struct upp_message *message = &wd_entry_at(l, m->entry)->e.message;
     bool                      cut = false, error = false;
     for (size_t i = m->first; i < m->first + m->n; i++) {
-        cut |= said->parts[i].cut;
-        error |= said->parts[i].is_error;
+        cut |= message->parts[i].cut;
+        error |= message->parts[i].is_error;
     }
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* Its own where that is one of a message, with the prefix if it is a UUID; else one that follows from it, or from its
- * place. */
+/* The entry's id if it has the protocol's form, or with the prefix if it is a UUID; else an id derived from it, or
+ * from its position. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];
@@ -400,18 +399,18 @@ static enum wd_aap_kind kind_of(const struct upp_part *p)
                                          : WD_AAP_MESSAGE;
 }
 
-/* Was this part read from the same message as the one before it? */
+/* Was this part read from the same message as the previous one? */
 static bool continues(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     return wd_span(l, entry, slot_of(l, UPP_STR("c"), part), 2) == 1;
 }
 
-/* How many parts from the first on are one message. */
+/* How many parts from `first` on form one message. */
 static size_t run_of(struct wd_lowering *l, uint32_t entry, size_t first, enum wd_aap_kind kind)
 {
-    const struct upp_message *said = &wd_entry_at(l, entry)->e.message;
-    size_t                    n    = 1;
-    while (first + n < said->n_parts && kind_of(&said->parts[first + n]) == kind &&
+    const struct upp_message *message = &wd_entry_at(l, entry)->e.message;
+    size_t                    n       = 1;
+    while (first + n < message->n_parts && kind_of(&message->parts[first + n]) == kind &&
            (kind == WD_AAP_MESSAGE || continues(l, entry, first + n)))
         n++;
     return n;
@@ -427,38 +426,40 @@ static bool has_cut(const struct upp_message *m)
 
 static void put_entry(struct out *o, uint32_t i)
 {
-    const struct wm_doc_entry *e    = wd_entry_at(o->l, i);
-    const struct upp_message  *said = &e->e.message;
-    struct message             m    = {.entry = i, .agent = e->agent, .role = said->role};
+    const struct wm_doc_entry *e       = wd_entry_at(o->l, i);
+    const struct upp_message  *message = &e->e.message;
+    struct message             m       = {.entry = i, .agent = e->agent, .role = message->role};
     if (m.agent == WM_NO_AGENT && m.role != UPP_ROLE_USER)
         m.agent = o->turn->agent;
     if (e->e.kind == WM_ENTRY_EVENT) {
         m.kind = WD_AAP_IS_EVENT;
         m.role = 0;
         m.last = true;
-    } else if (!said->n_parts) {
+    } else if (!message->n_parts) {
         m.kind = WD_AAP_MESSAGE;
         m.last = true;
     }
     if (m.role == UPP_ROLE_USER && m.agent == WM_NO_AGENT && e->e.who.p)
         wd_lose(o->l, i, "which user it was", "messages do not name them");
-    if (said->interrupted && !has_cut(said))
+    if (message->interrupted && !has_cut(message))
         wd_lose(o->l, i, "that it was interrupted", "all that it says was finished");
     if (m.last) {
         put_message(o, &m);
         return;
     }
-    for (size_t k = 0; k < said->n_parts && !o->l->w.failed; k += m.n) {
+    for (size_t k = 0; k < message->n_parts && !o->l->w.failed; k += m.n) {
         m.first = k;
-        m.kind  = kind_of(&said->parts[k]);
-        m.role  = m.kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : m.kind == WD_AAP_MESSAGE ? said->role : UPP_ROLE_ASSISTANT;
+        m.kind  = kind_of(&message->parts[k]);
+        m.role  = m.kind == WD_AAP_OUTPUT    ? UPP_ROLE_TOOL
+                  : m.kind == WD_AAP_MESSAGE ? message->role
+                                             : UPP_ROLE_ASSISTANT;
         m.n     = run_of(o->l, i, k, m.kind);
-        m.last  = k + m.n == said->n_parts;
+        m.last  = k + m.n == message->n_parts;
         put_message(o, &m);
     }
 }
 
-/* ---- The whole ------------------------------------------------------------------------------------------- */
+/* ---- The document ---------------------------------------------------------------------------------------- */
 
 static void put_list(struct wd_lowering *l)
 {
@@ -473,7 +474,7 @@ static void put_list(struct wd_lowering *l)
     wj_write_close(&l->w, ']');
 }
 
-/* What it was when it was read; a list where nobody knows. */
+/* The form that was read; a list by default. */
 static enum wd_aap_form form_of(struct wd_lowering *l)
 {
     enum wd_aap_form form = WD_AAP_RESPONSE;
@@ -486,7 +487,7 @@ int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
 {
     enum wd_aap_form form = form_of(l);
     struct upp_str   id   = l->doc->id;
-    if (wb_str_eq(id, UPP_STR("thread"))) /* as one without an id is called */
+    if (wb_str_eq(id, UPP_STR("thread"))) /* the name of a thread without an id */
         id = (struct upp_str){0};
     wd_implied(l, WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |
                       (form == WD_AAP_LIST ? WD_IMPLIED_ID : 0));

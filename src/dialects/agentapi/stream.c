@@ -1,9 +1,9 @@
 /* dialects/agentapi/stream.c — a run as the stream of an Agent API response.
  *
- * One writer in a line: a message is finished before the next one begins. The part of what a model says that is next in
- * order is sent as it comes; parts that are said beside it wait until it is closed, or until the whole is there. A run
- * that waits has answered: its response is completed, and another one begins when it goes on. docs/dialects/agentapi.md
- * has the order.
+ * Messages are strictly sequential: one is finished before the next begins. The next part of the model's message is
+ * sent as it arrives; parts that arrive concurrently wait until it is closed, or until the message is complete. When a
+ * run waits, its response is completed, and another one begins when the run resumes. docs/dialects/agentapi.md has the
+ * order.
  */
 #include "dialects/agentapi/stream.h"
 
@@ -11,27 +11,27 @@
 
 #include "base/err.h"
 
-enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: up to 13 bytes of memory per byte of JSON */
 
-enum aside { SAID, THOUGHT, HIDDEN };
+enum aside { VISIBLE, REASONING, HIDDEN };
 
-/* ---- What a model says ----------------------------------------------------------------------------------- */
+/* ---- Model output ---------------------------------------------------------------------------------------- */
 
 static uint8_t aside_of(bool aside, struct upp_str phase)
 {
-    return !aside ? SAID : wb_str_eq(phase, UPP_STR("reason")) ? THOUGHT : HIDDEN;
+    return !aside ? VISIBLE : wb_str_eq(phase, UPP_STR("reason")) ? REASONING : HIDDEN;
 }
 
 static bool is_sent(const struct wd_aap_stream *s, uint8_t kind)
 {
-    return s->aside == SAID || (s->aside == THOUGHT && kind != UPP_PART_CALL);
+    return s->aside == VISIBLE || (s->aside == REASONING && kind != UPP_PART_CALL);
 }
 
 static enum wd_aap_kind kind_of(const struct wd_aap_stream *s, uint8_t kind)
 {
-    return kind == UPP_PART_CALL                                                          ? WD_AAP_CALL
-           : kind == UPP_PART_REASONING || (s->aside == THOUGHT && kind == UPP_PART_TEXT) ? WD_AAP_REASONING
-                                                                                          : WD_AAP_MESSAGE;
+    return kind == UPP_PART_CALL                                                            ? WD_AAP_CALL
+           : kind == UPP_PART_REASONING || (s->aside == REASONING && kind == UPP_PART_TEXT) ? WD_AAP_REASONING
+                                                                                            : WD_AAP_MESSAGE;
 }
 
 static void remember(struct wd_aap_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name, bool client)
@@ -48,10 +48,10 @@ static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, stru
     int r = wd_open_begin(&s->open, ev, err);
     if (r < 0)
         return r;
-    s->aside = aside_of(ev->aside, ev->name);
-    s->next  = 0;
-    s->mark  = s->stage == WD_AAP_STARTED ? s->output.n : 0;
-    s->made  = s->calls.list.n;
+    s->aside    = aside_of(ev->aside, ev->name);
+    s->next     = 0;
+    s->n_output = s->stage == WD_AAP_STARTED ? s->output.n : 0;
+    s->n_calls  = s->calls.list.n;
     return 0;
 }
 
@@ -93,9 +93,9 @@ static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct
     return 0;
 }
 
-/* A part that was not sent as it came. */
-static void rest(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, size_t i,
-                 const struct upp_part *p)
+/* Sends a part that was not streamed. */
+static void send_part(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, size_t i,
+                      const struct upp_part *p)
 {
     enum wd_aap_status status = p->cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED;
     if (!is_sent(s, p->kind) || p->kind == UPP_PART_RESULT)
@@ -113,7 +113,7 @@ static void rest(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_o
 static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return; /* input and results are not said by a model */
+        return; /* only assistant messages are model output */
     const struct upp_message *m = &ev->entry->message;
     if (!s->open.open) {
         s->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
@@ -127,19 +127,19 @@ static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct w
         s->next++;
     }
     for (size_t i = s->next; i < m->n_parts && !o->w.failed; i++)
-        rest(s, ev, o, i, &m->parts[i]);
+        send_part(s, ev, o, i, &m->parts[i]);
     wd_open_end(&s->open);
 }
 
-/* What was said since is taken back: it is not in the response's output. */
-static void taken_back(struct wd_aap_stream *s, struct wd_out *o)
+/* Removes the voided attempt from the response's output. */
+static void attempt_void(struct wd_aap_stream *s, struct wd_out *o)
 {
     if (!s->open.open)
         return;
     wd_aap_live_close(s, o, WD_AAP_CANCELED, NULL);
-    if (s->stage == WD_AAP_STARTED && s->output.n > s->mark)
-        s->output.n = s->mark;
-    while (s->calls.list.n > s->made)
+    if (s->stage == WD_AAP_STARTED && s->output.n > s->n_output)
+        s->output.n = s->n_output;
+    while (s->calls.list.n > s->n_calls)
         wd_calls_drop(&s->calls, s->calls.list.p[s->calls.list.n - 1]);
     wd_open_end(&s->open);
 }
@@ -187,8 +187,8 @@ static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct 
                      WD_AAP_COMPLETED);
 }
 
-/* Everybody who is asked for something is told of it; that is the answer for now. */
-static void waits(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+/* Sends every pending call and approval; then the response is complete for now. */
+static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     for (size_t i = 0; i < ev->n_pending && !o->w.failed; i++) {
         const struct wm_pending *p = &ev->pending[i];
@@ -209,7 +209,7 @@ static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_ou
         return;
     wd_aap_to_started(s, ev, o);
     if (ev->status == WM_WAITING)
-        waits(s, ev, o);
+        run_waits(s, ev, o);
     if (!wm_status_ended(ev->status))
         return;
     enum wd_aap_status status = ev->status == WM_COMPLETED  ? WD_AAP_COMPLETED
@@ -247,7 +247,7 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
     *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
                                 .output  = WB_BUF(WD_FRAMES_TEXT),
                                 .text    = WB_BUF(WD_FRAMES_TEXT),
-                                .live    = {.texts = WB_ARENA(SCRATCH_MAX), .said = WB_BUF(WD_FRAMES_TEXT)}};
+                                .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
         s->bare     = opts->uncreated;
         s->session  = opts->session;
@@ -277,7 +277,7 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
         system_event(s, ev, o);
         return 0;
     case WM_VOID:
-        taken_back(s, o);
+        attempt_void(s, o);
         return 0;
     case WM_MESSAGE_OPEN:
         return message_open(s, ev, err);
@@ -294,7 +294,7 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
     }
 }
 
-/* A child's calls are told of where somebody outside is asked for them, and then what came of them. */
+/* A child's call is sent only if it waits for the client; then its outcome is sent too. */
 static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
@@ -321,7 +321,7 @@ static void aap_done(void *state)
     wd_calls_done(&s->calls);
     wb_buf_done(&s->output);
     wb_buf_done(&s->text);
-    wb_buf_done(&s->live.said);
+    wb_buf_done(&s->live.content);
     wb_arena_done(&s->live.texts);
     wb_arena_done(&s->scratch);
 }

@@ -1,5 +1,5 @@
-/* dialects/agentapi/stream_frames.c — frames of an Agent API stream: messages one after the other, and the response
- * around them.
+/* dialects/agentapi/stream_frames.c — frames of an Agent API stream: sequential messages, and the response around
+ * them.
  */
 #include <stdio.h>
 
@@ -85,19 +85,19 @@ static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_s
     wd_end(o, '}');
 }
 
-/* All of the message's one content but for its beginning. */
+/* The message's only content, without its first members (base). */
 static void put_content(struct wd_out *o, const struct wd_aap_live *m, const struct upp_part *media)
 {
     if (media)
         put_media(o, m, media);
     else if (m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT)
-        put_tool(o, m, wb_buf_str(&m->said));
+        put_tool(o, m, wb_buf_str(&m->content));
     else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER) {
         content_head(o, m, "data");
-        wj_put_raw(&o->w, "data", m->said.p, m->said.n);
+        wj_put_raw(&o->w, "data", m->content.p, m->content.n);
     } else {
         content_head(o, m, "text");
-        wd_str(o, "text", wb_buf_str(&m->said));
+        wd_str(o, "text", wb_buf_str(&m->content));
     }
 }
 
@@ -169,7 +169,7 @@ static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
     return false;
 }
 
-static struct upp_str piece_of(struct wd_aap_live *m)
+static struct upp_str delta_head_of(struct wd_aap_live *m)
 {
     const struct upp_str texts[] = {
         UPP_STR(",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\"index\":0,"
@@ -184,25 +184,25 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
-    /* With the epoch: what a dead process said and nobody can count any more has other ids. */
+    /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
     uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
     struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
     wb_arena_reset(&m->texts);
-    wb_buf_clear(&m->said);
-    m->open   = true;
-    m->kind   = (uint8_t)kind;
-    m->tool   = kind == WD_AAP_CALL;
-    m->client = client || is_clients(s, name);
-    m->type   = type_of(kind, m->client);
-    m->status = WD_AAP_UNKNOWN;
-    m->part   = k;
-    m->told   = 0;
-    m->id     = wb_arena_join(&m->texts, id, WB_LEN(id));
-    m->piece  = piece_of(m);
-    m->call   = wb_arena_dup(&m->texts, call.p ? call : UPP_STR(""));
-    m->name   = wb_arena_dup(&m->texts, name.p ? name : UPP_STR(""));
-    m->agent  = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
-    int r     = wb_arena_check(&m->texts, o->w.err);
+    wb_buf_clear(&m->content);
+    m->open       = true;
+    m->kind       = (uint8_t)kind;
+    m->tool       = kind == WD_AAP_CALL;
+    m->client     = client || is_clients(s, name);
+    m->type       = type_of(kind, m->client);
+    m->status     = WD_AAP_UNKNOWN;
+    m->part       = k;
+    m->sent       = 0;
+    m->id         = wb_arena_join(&m->texts, id, WB_LEN(id));
+    m->delta_head = delta_head_of(m);
+    m->call       = wb_arena_dup(&m->texts, call.p ? call : UPP_STR(""));
+    m->name       = wb_arena_dup(&m->texts, name.p ? name : UPP_STR(""));
+    m->agent      = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    int r         = wb_arena_check(&m->texts, o->w.err);
     if (r < 0)
         wj_writer_fail(&o->w, r);
     if (!s->bare)
@@ -240,21 +240,21 @@ void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_st
 void wd_aap_live_add(struct wd_aap_stream *s, struct wd_out *o, struct upp_str text)
 {
     struct wd_aap_live *m = &s->live;
-    wb_buf_add(&m->said, text);
-    if (m->said.failed) {
-        wj_writer_fail(&o->w, wb_buf_check(&m->said, o->w.err));
+    wb_buf_add(&m->content, text);
+    if (m->content.failed) {
+        wj_writer_fail(&o->w, wb_buf_check(&m->content, o->w.err));
         return;
     }
     if (m->tool) {
-        if (m->said.n < 2 * m->told || !m->said.n)
+        if (m->content.n < 2 * m->sent || !m->content.n)
             return;
-        m->told = m->said.n;
+        m->sent = m->content.n;
         wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
         return;
     }
     wd_frame_open(o, UPP_STR("{\"sequence_number\":"));
     wj_write_u64(&o->w, s->sequence++);
-    wd_add(o, m->piece);
+    wd_add(o, m->delta_head);
     o->w.comma = false;
     wj_write_str(&o->w, text.p ? text : UPP_STR(""));
     wd_frame_close(o, UPP_STR("}"));
@@ -264,9 +264,9 @@ void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_
                   struct upp_str call, struct upp_str name, struct upp_str text, bool client, enum wd_aap_status status)
 {
     wd_aap_live_open(s, ev, o, kind, k, call, name, client);
-    wb_buf_add(&s->live.said, text);
-    if (s->live.said.failed)
-        wj_writer_fail(&o->w, wb_buf_check(&s->live.said, o->w.err));
+    wb_buf_add(&s->live.content, text);
+    if (s->live.content.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&s->live.content, o->w.err));
     wd_aap_live_close(s, o, status, NULL);
 }
 

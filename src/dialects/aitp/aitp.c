@@ -1,4 +1,4 @@
-/* dialects/aitp/aitp.c — AITP threads: where things stand in them, and their place in the table. */
+/* dialects/aitp/aitp.c — AITP threads: where their members are, and the dialect's table of functions. */
 #include "dialects/aitp/aitp.h"
 
 #include "json/value.h"
@@ -47,7 +47,7 @@ struct upp_str wd_aitp_text(yyjson_val *item)
     return text.p ? text : wj_text_at(yyjson_obj_get(item, "text"), "value");
 }
 
-/* By the actors; else by the first message: OpenAI's messages say that they are objects, AITP's do not. */
+/* By the actors; else by the first message: OpenAI's messages have a member `object`, AITP's do not. */
 static int detect(yyjson_val *root)
 {
     yyjson_val *messages = wd_last_at(root, "messages"), *first = yyjson_arr_get_first(messages);

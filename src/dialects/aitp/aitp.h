@@ -1,52 +1,51 @@
 /* dialects/aitp/aitp.h — AITP threads: messages of texts between actors.
  *
- * Members are looked up where both the specification's example and its class diagram have them: parent_id, actors and
- * actor in metadata, or at the top. What the model knows of a message and AITP has no member for stands in its
- * metadata:
+ * parent_id, actors and actor are read from the metadata or from the top level: the specification's example and its
+ * class diagram differ. What the model knows about a message and AITP has no member for is in its metadata:
  *
  *     "metadata": {"actor", "weft": {"time", "model", "provider", "role", "metadata", "message", "parts"} or
  *                                   {"time", "event"}}
  *
- * `message` is all that was said in UPP's JSON, where it is more than texts; `parts` what that cannot say of them, by
- * index. Both count only as long as the texts of `content` are those of the message: who edits what is seen is right.
+ * `message` is the whole message in UPP's JSON, if it is more than texts; `parts` is what UPP's JSON cannot express, by
+ * part index. Both are used only while the texts of `content` are those of the message: an edited `content` wins.
  */
 #ifndef WD_AITP_H
 #define WD_AITP_H
 
 #include "dialects/core/lift.h"
 
-#define WD_AITP_USER "user" /* the actor who made the thread, where nobody says who that is */
+#define WD_AITP_USER "user" /* the actor who created the thread, if it is unknown */
 
-/* Who said it; no text: it does not say. */
+/* The message's author; empty: not given. */
 struct upp_str wd_aitp_actor(yyjson_val *message);
 
-/* Who takes part: a list, or NULL. */
+/* The participants: a list, or NULL. */
 yyjson_val *wd_aitp_actors(yyjson_val *thread);
 
-/* The thread it was forked off; no text: none. */
+/* The thread that it was forked from; empty: none. */
 struct upp_str wd_aitp_parent(yyjson_val *thread);
 
-/* Whoever made the thread: the first actor that spoke as user. No text: nobody did. */
+/* The creator of the thread: the first actor with a message of role user. Empty: none. */
 struct upp_str wd_aitp_creator(yyjson_val *thread);
 
-/* The text of an item of `content`: a string, or OpenAI's {"type": "text", "text": TEXT or {"value": TEXT}}. No text:
- * it is something else. */
+/* The text of an item of `content`: a string, or OpenAI's {"type": "text", "text": TEXT or {"value": TEXT}}. NULL
+ * `.p`: something else. */
 struct upp_str wd_aitp_text(yyjson_val *item);
 
 int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_aitp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err);
 
-/* ---- parts.c: what is more than texts ------------------------------------------------------------------ */
+/* ---- parts.c: messages that are more than texts -------------------------------------------------------- */
 
-/* Does the message need to be there as a whole? `natural`: the role that its actor gives it. */
-bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t natural);
+/* Must the message be written as a whole? `actor_role`: the role that follows from its actor. */
+bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t actor_role);
 
 /* The members "role", "metadata", "message" and "parts" of metadata.weft. */
 void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_message *m);
 
-/* 1: metadata.weft has the message, its texts are these, and m has its parts, role and metadata. 0: it has not. m has
- * the role that its actor gives it: one of the user stays one. */
+/* 1: metadata.weft has a message with the same texts, and m has its parts, role and metadata. 0: it has none. On
+ * entry m has the role that follows from its actor; a user message stays one. */
 int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_parts *texts, struct upp_message *m,
                        struct upp_err *err) UPP_MUST_CHECK;
 

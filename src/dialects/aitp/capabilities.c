@@ -1,4 +1,4 @@
-/* dialects/aitp/capabilities.c — structured messages by themselves. */
+/* dialects/aitp/capabilities.c — single structured messages. */
 #include "dialects/aitp/capabilities.h"
 
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static bool has_capability(yyjson_val *actor, const struct wd_aitp_schema *schem
 
 struct check {
     struct wd_problems *p;
-    const yyjson_val   *string; /* in which the message stands; NULL: it is a value of p->root */
+    const yyjson_val   *string; /* the string that contains the message; NULL: it is a value of p->root */
     yyjson_val         *inside;
     const char         *rule;
     bool                strict;
@@ -78,26 +78,26 @@ struct check {
 void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *string,
                      yyjson_val *inside, const yyjson_val *at, const char *fmt, ...)
 {
-    char              said[256], where[160];
+    char              text[256], where[160];
     struct wj_pointer pointer;
     va_list           args;
-    if (p->list.n >= WD_MAX_PROBLEMS) { /* it is only counted: the way there need not be found */
+    if (p->list.n >= WD_MAX_PROBLEMS) { /* it is only counted: its pointer is not needed */
         wd_problem_at(p, severity, rule, "", "");
         return;
     }
     va_start(args, fmt);
-    (void)vsnprintf(said, sizeof said, fmt, args);
+    (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (!string) {
-        wd_problem(p, severity, rule, at, "%s", said);
+        wd_problem(p, severity, rule, at, "%s", text);
         return;
     }
     wj_pointer_init(&pointer, where, sizeof where);
     wj_pointer_find(&pointer, inside, at);
-    wd_problem(p, severity, rule, string, "at '%s' in it: %s", where, said);
+    wd_problem(p, severity, rule, string, "at '%s' in it: %s", where, text);
 }
 
-#define TELL(c, severity, at, ...)                                                                                     \
+#define REPORT(c, severity, at, ...)                                                                                   \
     wd_aitp_problem((c)->p, (severity), (c)->rule, (c)->string, (c)->inside, (at), __VA_ARGS__)
 
 static bool is_amount(struct upp_str s)
@@ -202,7 +202,7 @@ static bool has_type(yyjson_val *v, const struct wd_aitp_member *m)
 
 static const char *expects(const struct wd_aitp_member *m, struct wj_list *words)
 {
-    static const char *const said[] = {
+    static const char *const names[] = {
         [WD_AITP_TEXT]    = "a text",
         [WD_AITP_AMOUNT]  = "an amount in a text, as \"12.50\"",
         [WD_AITP_TIME]    = "a date and time with its offset",
@@ -220,7 +220,7 @@ static const char *expects(const struct wd_aitp_member *m, struct wj_list *words
         [WD_AITP_NONCE]   = "base64 of 32 bytes",
     };
     if (m->type != WD_AITP_WORD)
-        return said[m->type];
+        return names[m->type];
     for (const char *const *w = m->of; *w; w++)
         wj_list_add(words, ", ", "'", wb_cstr(*w));
     return words->p;
@@ -232,8 +232,8 @@ static void check_value(const struct check *c, yyjson_val *v, const struct wd_ai
 {
     struct wj_list words = {0};
     if (!has_type(v, m))
-        TELL(c, WD_ERROR, v, m->type == WD_AITP_WORD ? "'%s' is one of %s" : "'%s' must be %s", m->name,
-             expects(m, &words));
+        REPORT(c, WD_ERROR, v, m->type == WD_AITP_WORD ? "'%s' is one of %s" : "'%s' must be %s", m->name,
+               expects(m, &words));
     else if (m->type == WD_AITP_OBJECT)
         check_object(c, v, m->of);
 }
@@ -247,7 +247,7 @@ static void check_member(const struct check *c, yyjson_val *v, const struct wd_a
         return;
     }
     if (!yyjson_is_arr(v) || (m->flags & WD_AITP_SOME && !yyjson_arr_size(v)))
-        TELL(c, WD_ERROR, v, "'%s' must be a list%s", m->name, m->flags & WD_AITP_SOME ? " of at least one" : "");
+        REPORT(c, WD_ERROR, v, "'%s' must be a list%s", m->name, m->flags & WD_AITP_SOME ? " of at least one" : "");
     yyjson_arr_foreach(v, i, n, item) check_value(c, item, m);
 }
 
@@ -262,11 +262,11 @@ static bool is_member(yyjson_val *name, const struct wd_aitp_shape *shape)
 static void refuse_other(const struct check *c, const yyjson_val *name)
 {
     char quoted[WJ_QUOTED];
-    TELL(c, c->strict ? WD_ERROR : WD_WARNING, name, "there is no member %s",
-         wj_quote(wj_text(name), quoted, sizeof quoted));
+    REPORT(c, c->strict ? WD_ERROR : WD_WARNING, name, "there is no member %s",
+           wj_quote(wj_text(name), quoted, sizeof quoted));
 }
 
-/* Recurses as deep as the tables go. */
+/* Recursive: as deep as the tables. */
 static void check_object(const struct check *c, yyjson_val *v, const struct wd_aitp_shape *shape)
 {
     yyjson_val *key, *value;
@@ -274,7 +274,7 @@ static void check_object(const struct check *c, yyjson_val *v, const struct wd_a
     for (const struct wd_aitp_member *m = shape->members; m->name; m++) {
         yyjson_val *its = yyjson_obj_get(v, m->name);
         if (!its && m->flags & WD_AITP_MUST)
-            TELL(c, WD_ERROR, v, "member '%s' is missing", m->name);
+            REPORT(c, WD_ERROR, v, "member '%s' is missing", m->name);
         else if (its)
             check_member(c, its, m);
     }
@@ -315,21 +315,21 @@ const struct wd_aitp_kind *wd_aitp_kind(yyjson_val *message, yyjson_val **body)
     return NULL;
 }
 
-/* What the tables cannot say. */
+/* Checks that the tables cannot express. */
 static void check_more(const struct check *c, const struct wd_aitp_kind *kind, yyjson_val *body)
 {
     if (kind->capability == WD_AITP_DATA_REQUEST && kind->does == WD_AITP_ASKS) {
         yyjson_val *form = yyjson_obj_get(body, "form");
         if (yyjson_is_obj(form) && !yyjson_obj_get(form, "fields") == !yyjson_obj_get(form, "json_url"))
-            TELL(c, c->strict ? WD_ERROR : WD_WARNING, form, "a form has either 'fields' or 'json_url'");
+            REPORT(c, c->strict ? WD_ERROR : WD_WARNING, form, "a form has either 'fields' or 'json_url'");
     }
     struct upp_str signing = wj_text_at(body, "signing_type");
     if (kind->capability != WD_AITP_EVM_WALLET || !signing.p)
         return;
     if (wb_str_eq(signing, UPP_STR("personal_sign")) && !yyjson_obj_get(body, "message"))
-        TELL(c, WD_ERROR, body, "to sign by 'personal_sign' there must be a 'message'");
+        REPORT(c, WD_ERROR, body, "to sign by 'personal_sign' there must be a 'message'");
     if (wb_str_eq(signing, UPP_STR("typed_data")) && !yyjson_obj_get(body, "typed_data"))
-        TELL(c, WD_ERROR, body, "to sign by 'typed_data' there must be 'typed_data'");
+        REPORT(c, WD_ERROR, body, "to sign by 'typed_data' there must be 'typed_data'");
 }
 
 static void check_kinds(struct check *c, yyjson_val *message, enum wd_aitp_capability capability)
@@ -347,16 +347,16 @@ static void check_kinds(struct check *c, yyjson_val *message, enum wd_aitp_capab
             continue;
         }
         if (known++)
-            TELL(c, WD_ERROR, key, "a message is of one kind");
+            REPORT(c, WD_ERROR, key, "a message is of one kind");
         else if (!yyjson_is_obj(value))
-            TELL(c, WD_ERROR, value, "'%s' must be an object", kind->name);
+            REPORT(c, WD_ERROR, value, "'%s' must be an object", kind->name);
         else {
             check_object(c, value, kind->shape);
             check_more(c, kind, value);
         }
     }
-    if (!known) /* a later minor may have more kinds */
-        TELL(c, c->strict || !others ? WD_ERROR : WD_WARNING, message, "it is of no kind that its capability has");
+    if (!known) /* a later minor version may have more kinds */
+        REPORT(c, c->strict || !others ? WD_ERROR : WD_WARNING, message, "it is of no kind that its capability has");
 }
 
 static int check_message(struct check *c, yyjson_val *message)
@@ -365,7 +365,7 @@ static int check_message(struct check *c, yyjson_val *message)
     size_t      before = c->p->errors;
     c->rule            = "AITP-7";
     if (!yyjson_is_obj(message) || !schema || !yyjson_is_str(schema))
-        TELL(c, WD_ERROR, schema ? schema : message, "a structured message is an object with the text '$schema'");
+        REPORT(c, WD_ERROR, schema ? schema : message, "a structured message is an object with the text '$schema'");
     else {
         enum wd_aitp_capability capability = wd_aitp_capability(wj_text(schema));
         c->rule                            = capability == WD_AITP_DECISIONS ? "AITP-8" : "AITP-14";
@@ -395,7 +395,7 @@ int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, s
         return 0;
     int r = wj_read(a, s, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), ret, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT)
-        return 0; /* it says what it says */
+        return 0; /* not a structured message: ordinary text */
     if (r < 0 && err)
         *err = why;
     return r < 0 ? r : yyjson_obj_get(*ret, "$schema") != NULL;

@@ -1,9 +1,9 @@
-/* dialects/aitp/capabilities.h — what AITP's actors say to each other in structured messages.
+/* dialects/aitp/capabilities.h — structured messages between AITP's actors.
  *
  * A structured message is JSON in a string of `content`: {"$schema": URL, KIND: {...}}. Five capabilities are known;
- * messages of any other pass unharmed. A message is checked by itself (wd_aitp_check), strictly where it is to be sent,
- * leniently where it was received; a whole thread is followed (wd_aitp_follow): which reply belongs to which request,
- * and what has become of each. Time is what the messages say, never a clock.
+ * messages of others pass unchanged. wd_aitp_check checks one message by itself: strictly before it is sent, leniently
+ * when it was received. wd_aitp_follow follows a whole thread: which reply belongs to which request, and the state of
+ * each. Times are those of the messages, never a clock's.
  */
 #ifndef WD_AITP_CAPABILITIES_H
 #define WD_AITP_CAPABILITIES_H
@@ -20,7 +20,7 @@ enum wd_aitp_capability {
     WD_AITP_CAPABILITIES
 };
 
-enum { WD_AITP_MAJORS = 2 }; /* 0 and 1 of each are known */
+enum { WD_AITP_MAJORS = 2 }; /* majors 0 and 1 of each are known */
 
 /* .../capabilities/NAME/vMAJOR.MINOR.PATCH/schema.json */
 struct wd_aitp_schema {
@@ -28,13 +28,13 @@ struct wd_aitp_schema {
     uint64_t       major, minor, patch;
 };
 
-bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret); /* false: it is no such address */
+bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret); /* false: not such a URL */
 enum wd_aitp_capability wd_aitp_capability(struct upp_str url);
 
-/* Is it one that each of these actors has: the same name and major? */
+/* Does each of these actors have the capability, with the same name and major? */
 bool wd_aitp_shares(yyjson_val *actors, const struct wd_aitp_schema *schema);
 
-/* ---- Messages by themselves -------------------------------------------------------------------------------- */
+/* ---- Single messages --------------------------------------------------------------------------------------- */
 
 /* What a kind of message does. */
 enum wd_aitp_does {
@@ -42,7 +42,7 @@ enum wd_aitp_does {
     WD_AITP_ASKS,
     WD_AITP_REPLIES,
     WD_AITP_QUOTES,
-    WD_AITP_WRAPS, /* a quote that somebody passes on */
+    WD_AITP_WRAPS, /* passes on someone else's quote */
     WD_AITP_PAYS,
     WD_AITP_CONFIRMS,
 };
@@ -50,32 +50,33 @@ enum wd_aitp_does {
 struct wd_aitp_kind {
     uint8_t                     capability, does;
     const char                 *name;    /* "request_decision" */
-    const char                 *id;      /* the member that has the id */
-    const char                 *answers; /* the name of the kind that it replies to */
+    const char                 *id;      /* the member that holds the id */
+    const char                 *answers; /* the kind that it replies to */
     const struct wd_aitp_shape *shape;
 };
 
-/* The kind of a structured message, and its body. NULL: of none that is known. */
+/* The kind of a structured message, and its body. NULL: unknown. */
 const struct wd_aitp_kind *wd_aitp_kind(yyjson_val *message, yyjson_val **body);
 
-/* Checks one structured message, a value of p->root. Strict: unknown members of what is closed, and unknown kinds, are
- * errors; else warnings. Returns how many errors it has. */
+/* Checks one structured message, a value of p->root. Strict: unknown members of closed shapes, and unknown kinds,
+ * are errors; else warnings. Returns the number of errors. */
 int wd_aitp_check(yyjson_val *message, bool strict, struct wd_problems *p);
 
-/* The same of one that stands in a string: problems are at `string`, and say where inside. `inside` is its root. */
+/* The same for a message in a string: problems point to `string` and name the pointer inside. `inside`: the parsed
+ * root. */
 int wd_aitp_check_inside(const yyjson_val *string, yyjson_val *inside, bool strict, struct wd_problems *p);
 
-/* A problem within `inside`, told at the string. */
+/* Reports a problem within `inside`, at the string. */
 void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *string,
                      yyjson_val *inside, const yyjson_val *at, const char *fmt, ...) UPP_PRINTF(7, 8);
 
-/* The structured message in an item of `content`: 1. 0: it is plain text. Its values live in `a`. */
+/* Parses the structured message in an item of `content` into `a`. 1: *ret is set. 0: it is ordinary text. */
 int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Whole threads ----------------------------------------------------------------------------------------- */
 
 enum wd_aitp_state {
-    WD_AITP_OPEN = 1, /* asked, and not answered yet */
+    WD_AITP_OPEN = 1, /* not answered yet */
     WD_AITP_DECIDED,
     WD_AITP_ANSWERED,
     WD_AITP_SUPERSEDED, /* asked again with the same id */
@@ -90,26 +91,26 @@ enum wd_aitp_state {
 const char *wd_aitp_state_name(uint8_t state);
 
 #define WD_AITP_NO_REPLY UINT32_MAX
-enum { WD_AITP_EXCHANGES = 4096 }; /* that are followed in one thread */
+enum { WD_AITP_EXCHANGES = 4096 }; /* followed per thread, at most */
 
-/* A request, and what has become of it. */
+/* A request, and its state. */
 struct wd_aitp_exchange {
     const struct wd_aitp_kind *kind; /* of the request */
     struct upp_str             id;
     uint8_t                    state;
-    uint32_t                   request, reply; /* messages of the thread, by place; reply: the last one */
+    uint32_t                   request, reply; /* indexes of messages in the thread; reply: the last one */
     int64_t                    expires_ms;     /* INT64_MAX: never */
     yyjson_val                *asked, *paid;   /* items of `content` */
-    struct upp_str             asker;          /* who asks; no text: nobody said */
+    struct upp_str             asker;          /* who asks; empty: unknown */
 };
 
 struct wd_aitp_exchanges {
-    struct wb_arena a; /* WB_ARENA(...): of the ids */
+    struct wb_arena a; /* WB_ARENA(...); holds the ids */
     WB_VEC(struct wd_aitp_exchange) list;
-    size_t more; /* requests that are not in the list: it was full */
+    size_t more; /* requests that did not fit into the list */
 };
 
-/* All exchanges of a thread, in their order. Problems go to p, if that is not NULL. */
+/* Lists all exchanges of a thread, in order. Problems go to p; accepts NULL. */
 int  wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p,
                     struct upp_err *err) UPP_MUST_CHECK;
 void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x);

@@ -1,4 +1,4 @@
-/* dialects/aitp/check.c — what is wrong with an AITP thread: its members, its actors, its structured messages. */
+/* dialects/aitp/check.c — problems of an AITP thread: its members, actors and structured messages. */
 #include "dialects/aitp/aitp.h"
 #include "dialects/aitp/capabilities.h"
 #include "json/number.h"
@@ -8,8 +8,8 @@ struct checking {
     struct wd_problems *p;
     yyjson_val         *actors; /* NULL: none */
     struct upp_str      id, creator;
-    struct wb_arena     scratch;                         /* of one structured message */
-    int8_t shared[WD_AITP_CAPABILITIES][WD_AITP_MAJORS]; /* 0: nobody has looked; 1: by all actors; -1: not */
+    struct wb_arena     scratch;                         /* for one structured message */
+    int8_t shared[WD_AITP_CAPABILITIES][WD_AITP_MAJORS]; /* 0: not checked yet; 1: all actors have it; -1: not all */
 };
 
 static bool is_text(yyjson_val *v)
@@ -47,7 +47,7 @@ static void check_actor(struct wd_problems *p, yyjson_val *actor)
     yyjson_arr_foreach(capabilities, i, n, v) check_capability(p, v);
 }
 
-/* Is there an actor of this id before `until`? */
+/* Does an actor before `until` have this id? */
 static bool is_actor(yyjson_val *actors, struct upp_str id, const yyjson_val *until)
 {
     yyjson_val *actor;
@@ -63,7 +63,7 @@ static bool is_actor(yyjson_val *actors, struct upp_str id, const yyjson_val *un
     return false;
 }
 
-enum { ACTORS = 4096 }; /* that are compared with each other */
+enum { ACTORS = 4096 }; /* the limit for comparing actors with each other */
 
 static void check_actors(struct checking *c, yyjson_val *list)
 {
@@ -86,7 +86,7 @@ static void check_actors(struct checking *c, yyjson_val *list)
 
 /* ---- Structured messages ----------------------------------------------------------------------------------- */
 
-/* Says the capability, where it is known, whether all actors have it. */
+/* Do all actors have the message's capability, if that is known? */
 static void check_shared(struct checking *c, yyjson_val *item, yyjson_val *inside)
 {
     struct upp_str          url        = wj_text_at(inside, "$schema");
@@ -112,7 +112,7 @@ static int check_item(struct checking *c, yyjson_val *item, struct upp_err *err)
     int r = wd_aitp_structured(&c->scratch, item, &inside, err);
     if (r <= 0)
         return r;
-    (void)wd_aitp_check_inside(item, inside, false, c->p); /* the problems are told */
+    (void)wd_aitp_check_inside(item, inside, false, c->p); /* it has reported the problems */
     check_shared(c, item, inside);
     return 0;
 }
@@ -153,7 +153,7 @@ static void check_attachments(struct wd_problems *p, yyjson_val *list)
     }
 }
 
-/* Role is what the actor makes it; without an actor it must be there. */
+/* The role follows from the actor; without an actor it is required. */
 static void check_role(struct checking *c, yyjson_val *m)
 {
     yyjson_val    *role  = yyjson_obj_get(m, "role");

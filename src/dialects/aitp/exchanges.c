@@ -1,10 +1,10 @@
-/* dialects/aitp/exchanges.c — requests and their replies over a whole thread, and what has become of each.
+/* dialects/aitp/exchanges.c — requests and replies of a whole thread, and the state of each.
  *
- *     asked:   open -> decided or answered; superseded where it is asked again with the same id
- *     quoted:  quoted -> paid -> pending -> success or failure; expired where nobody paid in time
+ *     request: open -> decided or answered; superseded if it is asked again with the same id
+ *     quote:   quoted -> paid -> pending -> success or failure; expired if it is not paid in time
  *
- * A request is read a second time when its first reply comes, and never again: the time is linear in the thread, but
- * for looking among the requests that are followed.
+ * A request is parsed a second time for its first reply, and never again: the time is linear in the thread, apart from
+ * searching the list of requests.
  */
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -14,28 +14,28 @@
 #include "json/number.h"
 #include "json/value.h"
 
-enum { COMPARISONS = 1 << 20 }; /* of ids, for one reply */
+enum { COMPARISONS = 1 << 20 }; /* of ids, per reply */
 
-#define NEVER  INT64_MAX
-#define NOBODY INT64_MIN /* no time is known */
+#define NEVER   INT64_MAX
+#define NO_TIME INT64_MIN
 
 struct following {
     struct wd_aitp_exchanges *x;
-    struct wd_problems       *p;           /* NULL: nobody wants to know */
-    bool                      part;        /* the thread is a part of another: what is asked may stand there */
-    struct wb_arena           now, before; /* the message that is read; the request that it answers */
-    int64_t                   last;        /* the latest time that a message has had */
+    struct wd_problems       *p;           /* NULL: problems are not reported */
+    bool                      part;        /* the thread has a parent, which may contain the request */
+    struct wb_arena           now, before; /* for the current message; for the request that it answers */
+    int64_t                   last;        /* the latest time of any message */
     struct upp_err           *err;
-    /* The message that is read. */
+    /* The current message. */
     yyjson_val                *item, *inside;
     const struct wd_aitp_kind *kind;
     uint32_t                   at;
-    struct upp_str             actor; /* who says it; no text: nobody said */
+    struct upp_str             actor; /* its author; empty: unknown */
     int64_t                    time;
-    unsigned                   left; /* comparisons */
+    unsigned                   left; /* comparisons left */
 };
 
-#define TELL(t, severity, where, ...)                                                                                  \
+#define REPORT(t, severity, where, ...)                                                                                \
     do {                                                                                                               \
         if ((t)->p)                                                                                                    \
             wd_aitp_problem((t)->p, (severity), rule_of(t), (t)->item, (t)->inside, (where), __VA_ARGS__);             \
@@ -62,7 +62,7 @@ void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x)
 
 /* ---- Requests ---------------------------------------------------------------------------------------------- */
 
-/* The newest of this kind and id; no id: the newest that is open. */
+/* The newest request of this kind and id; no id: the newest open one. */
 static struct wd_aitp_exchange *find(const struct following *t, const char *name, struct upp_str id)
 {
     for (size_t i = t->x->list.n; i--;) {
@@ -86,8 +86,8 @@ static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_
                                  .asker      = t->actor};
     if (t->x->list.n >= WD_AITP_EXCHANGES) {
         if (!t->x->more++)
-            TELL(t, WD_WARNING, t->inside, "from here on requests are not followed: there are more than %d",
-                 WD_AITP_EXCHANGES);
+            REPORT(t, WD_WARNING, t->inside, "from here on requests are not followed: there are more than %d",
+                   WD_AITP_EXCHANGES);
         return 0;
     }
     if (!wb_vec_push(&t->x->list, e, (size_t)WD_AITP_EXCHANGES))
@@ -108,7 +108,7 @@ static const struct wd_aitp_kind *quote_kind(void)
     return &quote;
 }
 
-/* A quote, from wherever: the same one may be passed on. */
+/* Adds a quote of any source, unless it is known: quotes may be passed on. */
 static int add_quote(struct following *t, yyjson_val *quote, const char *until)
 {
     struct upp_str id = wj_text_at(quote, "quote_id");
@@ -122,11 +122,11 @@ static int ask(struct following *t, yyjson_val *body)
 {
     struct upp_str id = wj_text_at(body, t->kind->id);
     if (!id.p)
-        return 0; /* told already: nobody can answer it */
+        return 0; /* reported already: no reply can match it */
     struct wd_aitp_exchange *old = find(t, t->kind->name, id);
     if (old && old->state == WD_AITP_OPEN) {
         old->state = WD_AITP_SUPERSEDED;
-        TELL(t, WD_WARNING, body, "this is asked a second time before there was an answer");
+        REPORT(t, WD_WARNING, body, "this is asked a second time before there was an answer");
     }
     int r = add(t, t->kind, id, WD_AITP_OPEN, NEVER);
     if (t->kind->capability != WD_AITP_DECISIONS)
@@ -174,12 +174,12 @@ static void check_decision(struct following *t, yyjson_val *request, yyjson_val 
     size_t         i, n;
     char           quoted[WJ_QUOTED];
     if (!several && yyjson_arr_size(options) > 1)
-        TELL(t, WD_ERROR, options, "of such a request exactly one option is chosen");
+        REPORT(t, WD_ERROR, options, "of such a request exactly one option is chosen");
     yyjson_arr_foreach(options, i, n, one)
     {
         struct upp_str id = wj_text_at(one, "id");
         if (id.p && !offers(t, yyjson_obj_get(request, "options"), id))
-            TELL(t, WD_ERROR, one, "there was no option %s", wj_quote(id, quoted, sizeof quoted));
+            REPORT(t, WD_ERROR, one, "there was no option %s", wj_quote(id, quoted, sizeof quoted));
     }
 }
 
@@ -220,18 +220,18 @@ static bool is_option(struct following *t, yyjson_val *options, struct upp_str v
     return false;
 }
 
-/* What was filled in is never in a sentence: it is about persons. */
+/* Messages never contain the value: it is personal data. */
 static void check_field(struct following *t, yyjson_val *field, yyjson_val *datum)
 {
     struct upp_str type = wj_text_at(field, "type"), value = wj_text_at(datum, "value");
     if (!value.n)
         return;
     if (wb_str_eq(type, UPP_STR("select")) && !is_option(t, yyjson_obj_get(field, "options"), value))
-        TELL(t, WD_ERROR, datum, "the value is none of the field's options");
+        REPORT(t, WD_ERROR, datum, "the value is none of the field's options");
     else if (wb_str_eq(type, UPP_STR("number")) && !wj_num_valid(value))
-        TELL(t, WD_ERROR, datum, "the value is no number");
+        REPORT(t, WD_ERROR, datum, "the value is no number");
     else if (wb_str_eq(type, UPP_STR("email")) && !is_email(value))
-        TELL(t, WD_ERROR, datum, "the value is no email address");
+        REPORT(t, WD_ERROR, datum, "the value is no email address");
 }
 
 static void check_data(struct following *t, yyjson_val *request, yyjson_val *body)
@@ -241,7 +241,7 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
     char        quoted[WJ_QUOTED];
     size_t      i, n;
     if (!yyjson_is_arr(asked))
-        return; /* they stand at an address: nobody fetches that */
+        return; /* the form is at a URL, which is not fetched */
     yyjson_arr_foreach(given, i, n, one)
     {
         struct upp_str id    = wj_text_at(one, "id");
@@ -249,7 +249,7 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
         if (field)
             check_field(t, field, one);
         else if (id.p && t->left)
-            TELL(t, WD_WARNING, one, "nobody has asked for %s", wj_quote(id, quoted, sizeof quoted));
+            REPORT(t, WD_WARNING, one, "nobody has asked for %s", wj_quote(id, quoted, sizeof quoted));
     }
     yyjson_arr_foreach(asked, i, n, one)
     {
@@ -258,20 +258,20 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
             continue;
         yyjson_val *datum = field_of(t, given, id);
         if (t->left && !wj_text_at(datum, "value").n)
-            TELL(t, WD_ERROR, given ? given : body, "the field %s is required", wj_quote(id, quoted, sizeof quoted));
+            REPORT(t, WD_ERROR, given ? given : body, "the field %s is required", wj_quote(id, quoted, sizeof quoted));
     }
 }
 
 /* ---- Replies ----------------------------------------------------------------------------------------------- */
 
-static void matches_nothing(struct following *t, yyjson_val *body)
+static void report_unmatched(struct following *t, yyjson_val *body)
 {
     if (t->x->more)
-        return; /* it may be one that is not followed */
-    TELL(t, t->part ? WD_WARNING : WD_ERROR, body, "no '%s' of that id came before it", t->kind->answers);
+        return; /* it may answer a request that is not followed */
+    REPORT(t, t->part ? WD_WARNING : WD_ERROR, body, "no '%s' of that id came before it", t->kind->answers);
 }
 
-/* Is a required reply right? The request is read again for it. */
+/* Checks a decision or data against its request, which is parsed again for that. */
 static int check_reply(struct following *t, const struct wd_aitp_exchange *e, yyjson_val *body)
 {
     yyjson_val *inside, *request;
@@ -287,7 +287,7 @@ static int check_reply(struct following *t, const struct wd_aitp_exchange *e, yy
     else
         check_data(t, request, body);
     if (!t->left)
-        TELL(t, WD_WARNING, body, "it is too large to be compared with what was asked");
+        REPORT(t, WD_WARNING, body, "it is too large to be compared with what was asked");
     return 0;
 }
 
@@ -295,15 +295,15 @@ static int reply(struct following *t, yyjson_val *body)
 {
     struct wd_aitp_exchange *e = find(t, t->kind->answers, wj_text_at(body, t->kind->id));
     if (!e) {
-        matches_nothing(t, body);
+        report_unmatched(t, body);
         return 0;
     }
     if (e->state != WD_AITP_OPEN) {
-        TELL(t, WD_WARNING, body, "it was %s before: the first answer counts", wd_aitp_state_name(e->state));
+        REPORT(t, WD_WARNING, body, "it was %s before: the first answer counts", wd_aitp_state_name(e->state));
         return 0;
     }
     if (e->asker.p && t->actor.p && wb_str_eq(e->asker, t->actor)) {
-        TELL(t, WD_ERROR, body, "whoever asks does not answer: the request stays open");
+        REPORT(t, WD_ERROR, body, "whoever asks does not answer: the request stays open");
         return 0;
     }
     e->state = t->kind->capability == WD_AITP_DECISIONS ? WD_AITP_DECIDED : WD_AITP_ANSWERED;
@@ -317,14 +317,14 @@ static void pay(struct following *t, yyjson_val *body)
     struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
     if (!e) {
         if (id.p)
-            matches_nothing(t, body);
+            report_unmatched(t, body);
     } else if (e->paid && wb_str_eq(wj_text(e->paid), wj_text(t->item)))
-        TELL(t, WD_WARNING, body, "the same payment was there before: it counts once");
-    else if (e->state == WD_AITP_QUOTED && t->time != NOBODY && t->time > e->expires_ms) {
-        TELL(t, WD_ERROR, body, "the quote had expired when it was paid");
+        REPORT(t, WD_WARNING, body, "the same payment was there before: it counts once");
+    else if (e->state == WD_AITP_QUOTED && t->time != NO_TIME && t->time > e->expires_ms) {
+        REPORT(t, WD_ERROR, body, "the quote had expired when it was paid");
         e->state = WD_AITP_EXPIRED;
     } else if (e->state != WD_AITP_QUOTED)
-        TELL(t, WD_ERROR, body, "the quote cannot be paid: its state is '%s'", wd_aitp_state_name(e->state));
+        REPORT(t, WD_ERROR, body, "the quote cannot be paid: its state is '%s'", wd_aitp_state_name(e->state));
     else {
         e->state = WD_AITP_PAID;
         e->reply = t->at;
@@ -342,7 +342,7 @@ static void confirm(struct following *t, yyjson_val *body)
                                        ? WD_AITP_FAILURE
                            : wb_str_eq(result, UPP_STR("pending")) ? WD_AITP_PENDING : 0;
     if (!e && id.p)
-        matches_nothing(t, body);
+        report_unmatched(t, body);
     if (!e || !to)
         return;
     bool                     waits= e->state == WD_AITP_PAID || e->state == WD_AITP_PENDING;
@@ -350,8 +350,8 @@ static void confirm(struct following *t, yyjson_val *body)
         e->state = to;
         e->reply = t->at;
     } else
-        TELL(t, e->state == to ? WD_WARNING : WD_ERROR, body,
-             "there is no payment to confirm: the quote's state is '%s'", wd_aitp_state_name(e->state));
+        REPORT(t, e->state == to ? WD_WARNING : WD_ERROR, body,
+               "there is no payment to confirm: the quote's state is '%s'", wd_aitp_state_name(e->state));
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------- */
@@ -395,7 +395,7 @@ static int follow_message(struct following *t, yyjson_val *m)
     yyjson_val *content = yyjson_obj_get(m, "content"), *created = yyjson_obj_get(m, "created_at"), *item;
     size_t      i, n;
     int64_t     seconds;
-    t->time  = NOBODY;
+    t->time  = NO_TIME;
     t->actor = wd_aitp_actor(m);
     if (created && yyjson_is_raw(created) && wj_num_i64(wj_text(created), &seconds) && seconds > -(1ll << 40) &&
         seconds < 1ll << 40) {
@@ -414,7 +414,7 @@ static int follow_message(struct following *t, yyjson_val *m)
 int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p, struct upp_err *err)
 {
     struct following t = {
-        .x = x, .p = p, .now = WB_ARENA(WD_DOC_MEMORY), .before = WB_ARENA(WD_DOC_MEMORY), .last = NOBODY, .err = err};
+        .x = x, .p = p, .now = WB_ARENA(WD_DOC_MEMORY), .before = WB_ARENA(WD_DOC_MEMORY), .last = NO_TIME, .err = err};
     yyjson_val *m;
     size_t      i, n;
     int         r = 0;

@@ -1,7 +1,7 @@
 /* dialects/aitp/lift.c — an AITP thread into the model.
  *
- * Each message is one entry. Whoever made the thread is the user, even where that is an agent; all other actors are
- * agents. Role is what the actor says, and the member of that name counts only where nobody is named.
+ * Each message is one entry. The creator of the thread is the user, even if it is an agent; all other actors are
+ * agents. The role follows from the actor; the member `role` is used only if no actor is named.
  */
 #include "base/err.h"
 #include "dialects/aitp/aitp.h"
@@ -11,8 +11,8 @@
 struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
-    struct upp_str     user;  /* the creator; no text: none is known */
-    struct upp_str     agent; /* the one who is not the user, where there is one alone */
+    struct upp_str     user;  /* the creator; empty: unknown */
+    struct upp_str     agent; /* the only actor who is not the user, if there is exactly one */
     struct wd_parts    texts;
 };
 
@@ -23,7 +23,7 @@ static int failed(const struct lifting *t)
 
 /* ---- Actors ------------------------------------------------------------------------------------------------ */
 
-/* By id alone: another's name may be the same. */
+/* By id only: names need not be unique. */
 static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 {
     struct wm_doc *doc = t->l->doc;
@@ -70,7 +70,7 @@ static int lift_actors(struct lifting *t, yyjson_val *root)
     return 0;
 }
 
-/* Whose it is. 0: nobody's; it stays where it is. */
+/* Finds the message's author. 0: unknown; the message is residue. */
 static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
     struct upp_str actor = wd_aitp_actor(m), role = wj_text_at(m, "role");
@@ -99,7 +99,7 @@ static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
     if (!text.p)
         return;
     wd_entry_time(text, INT64_MIN, to);
-    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* no time, or the seconds were changed */
+    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* no time, or `created_at` was edited */
         to->time_ms   = seconds * 1000;
         to->time_text = (struct upp_str){0};
     }
@@ -124,8 +124,8 @@ static int gather(struct lifting *t, yyjson_val *content)
     return r;
 }
 
-/* As a whole where that is there; else its texts. */
-static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct wm_doc_entry *e)
+/* The whole message if metadata.weft has it, else its texts. */
+static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct wm_doc_entry *e)
 {
     struct upp_message *to = &e->e.message;
     t->texts.list.n        = 0;
@@ -150,7 +150,7 @@ static bool are_texts(yyjson_val *list)
     return texts;
 }
 
-/* As events are everywhere; what it says beyond is kept. */
+/* Only the members of an event; further ones are residue. */
 static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry *e)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
@@ -176,7 +176,7 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
     return wj_writer_text(&w, t->l->a, &e->e.data);
 }
 
-/* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. */
+/* Each user message is a turn, so that all dialects keep its time; consecutive messages of one agent are one turn. */
 static int begin(struct lifting *t, uint32_t agent)
 {
     struct wm_doc      *doc  = t->l->doc;
@@ -190,8 +190,8 @@ static int begin(struct lifting *t, uint32_t agent)
     return 0;
 }
 
-/* A prompt that says nothing, and results that are none, are nothing to anybody else: it stays where it is. */
-static void take_back(struct lifting *t, size_t turns)
+/* Removes an entry without parts that is not an agent's: no other dialect has such messages, so it is residue. */
+static void remove_entry(struct lifting *t, size_t turns)
 {
     struct wm_doc *doc = t->l->doc;
     doc->entries.n--;
@@ -201,7 +201,7 @@ static void take_back(struct lifting *t, size_t turns)
         doc->turns.p[turns - 1].n--;
 }
 
-/* Events belong to agents: other dialects have no place for them among what the user says. */
+/* Events belong to agents: other dialects cannot put them into a turn of the user. */
 static int attribute_event(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
     struct wm_doc *doc = t->l->doc;
@@ -222,10 +222,10 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     yyjson_val *content = yyjson_obj_get(m, "content"), *weft = yyjson_obj_get(yyjson_obj_get(m, "metadata"), "weft");
     yyjson_val *event = yyjson_obj_get(weft, "event");
     size_t      at = t->l->doc->entries.n, turns = t->l->doc->turns.n;
-    uint32_t    agent = WM_NO_AGENT;
-    bool        says  = yyjson_is_arr(content) || (content && yyjson_is_str(content));
-    bool        is    = yyjson_is_obj(event) && (!says || !yyjson_arr_size(content)); /* who adds words means them */
-    int         r     = is ? attribute_event(t, m, &agent) : says ? attribute(t, m, &agent) : 0;
+    uint32_t    agent       = WM_NO_AGENT;
+    bool        has_content = yyjson_is_arr(content) || (content && yyjson_is_str(content));
+    bool        is_event    = yyjson_is_obj(event) && (!has_content || !yyjson_arr_size(content)); /* added text wins */
+    int         r           = is_event ? attribute_event(t, m, &agent) : has_content ? attribute(t, m, &agent) : 0;
     if (r > 0 && begin(t, agent) < 0)
         return failed(t);
     if (r <= 0)
@@ -235,12 +235,12 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     if (!e)
         return failed(t);
     e->id = wj_text_at(m, "id");
-    if (agent == WM_NO_AGENT && !is)
+    if (agent == WM_NO_AGENT && !is_event)
         e->e.who = t->user;
     time_of(m, weft, &e->e.message);
-    r = is ? lift_event(t, event, e) : lift_said(t, m, weft, e);
-    if (r >= 0 && !is && !e->e.message.n_parts && e->e.message.role != UPP_ROLE_ASSISTANT) {
-        take_back(t, turns);
+    r = is_event ? lift_event(t, event, e) : lift_parts(t, m, weft, e);
+    if (r >= 0 && !is_event && !e->e.message.n_parts && e->e.message.role != UPP_ROLE_ASSISTANT) {
+        remove_entry(t, turns);
         return 0;
     }
     return r < 0 ? r : wd_anchor(t->l, m, "message", at, 1, t->err);
@@ -253,7 +253,7 @@ static bool is_ours(yyjson_val *name)
     return wj_named(name, UPP_STR("parent_id")) || wj_named(name, UPP_STR("actors")) || wj_named(name, UPP_STR("weft"));
 }
 
-/* All metadata but those that have a place of their own, and who the user is. */
+/* All metadata except members that the model has, plus the user's id. */
 static int lift_metadata(struct lifting *t, yyjson_val *metadata)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);

@@ -1,6 +1,6 @@
 /* dialects/aitp/lower.c — the model as an AITP thread.
  *
- * Each entry is a message. Agents are actors, and the user is one: of the id that the document had, else "user".
+ * Each entry is a message. Agents are actors, and so is the user, with the id that the document had, else "user".
  */
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -18,7 +18,7 @@ static bool is_users(const struct wm_doc_entry *e)
     return e->e.kind != WM_ENTRY_EVENT && e->agent == WM_NO_AGENT && e->e.message.role == UPP_ROLE_USER;
 }
 
-/* Whose it is. WM_NO_AGENT: the user's. */
+/* The author. WM_NO_AGENT: the user. */
 static uint32_t speaker(const struct wm_doc_entry *e, const struct wm_doc_turn *turn)
 {
     return e->agent != WM_NO_AGENT || is_users(e) ? e->agent : turn->agent;
@@ -59,8 +59,8 @@ static yyjson_val *metadata_of(struct wd_lowering *l)
 /* An id that no agent has. */
 static struct upp_str user_of(struct wd_lowering *l)
 {
-    struct upp_str said = wj_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
-    struct upp_str id   = said.n ? wb_arena_dup(&l->keep, said) : UPP_STR(WD_AITP_USER);
+    struct upp_str original = wj_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
+    struct upp_str id       = original.n ? wb_arena_dup(&l->keep, original) : UPP_STR(WD_AITP_USER);
     for (unsigned i = 2; is_agent(l->doc, id, l->doc->agents.n); i++)
         id = wb_arena_numbered(&l->keep, UPP_STR(WD_AITP_USER "-"), i);
     return id;
@@ -103,8 +103,8 @@ static void put_actors(struct lowering *t)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
 
-/* The time as text, where whole seconds do not say it; no text: they do. */
-static struct upp_str finer(struct wd_lowering *l, const struct upp_message *m)
+/* The time as text if whole seconds are not enough; empty: they are. */
+static struct upp_str precise_time(struct wd_lowering *l, const struct upp_message *m)
 {
     char           text[WB_TIME_TEXT];
     struct wb_time t     = wb_time_from_ms(m->time_ms);
@@ -123,7 +123,7 @@ static void put_content(struct wd_lowering *l, const struct wm_doc_entry *e)
     wj_write_close(&l->w, ']');
 }
 
-/* An agent by its id, however an event speaks of it. */
+/* Agents are written by id, however the event names them. */
 static void put_mention(struct wd_lowering *l, yyjson_val *v)
 {
     uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(l->doc, wj_text(v)) : WM_NO_AGENT;
@@ -162,17 +162,17 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     const struct upp_message  *m     = &e->e.message;
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
     bool                       whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
-    struct upp_str             time  = finer(l, m);
+    struct upp_str             time  = precise_time(l, m);
     if (!event && (e->said.has_usage || e->said.stop || e->said.response.p))
         wd_lose(l, i, "what it cost, why the model stopped, and its ids", "there is no member for it");
-    bool said = !event && m->role == UPP_ROLE_ASSISTANT;
-    if (!event && !whole && !time.p && !(said && (e->said.model.p || e->said.provider.p)))
+    bool reply = !event && m->role == UPP_ROLE_ASSISTANT;
+    if (!event && !whole && !time.p && !(reply && (e->said.model.p || e->said.provider.p)))
         return;
     wj_put_open(&l->w, "weft", '{');
     wd_member(l, "time", time);
     if (event)
         put_event(l, e->e.data);
-    if (said) {
+    if (reply) {
         wd_member(l, "model", e->said.model);
         wd_member(l, "provider", e->said.provider);
     }

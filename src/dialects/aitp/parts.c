@@ -1,8 +1,8 @@
-/* dialects/aitp/parts.c — messages that are more than texts: calls, results, reasoning, media, what was cut.
+/* dialects/aitp/parts.c — messages that are more than texts: calls, results, reasoning, media, parts that were cut.
  *
- * AITP has texts alone. All of the message stands in UPP's JSON beside them. What UPP refuses is written as the nearest
- * that it has, and `parts` says by index what it really is: {"kind", "name", "title", "error", "text", "metadata",
- * "duration", "width", "height"}.
+ * AITP has only texts. The whole message is written in UPP's JSON, in the metadata. A part that UPP does not allow is
+ * written as the nearest one that it does, and `parts` has its real properties, by index: {"kind", "name", "title",
+ * "error", "text", "metadata", "duration", "width", "height"}.
  */
 #include "base/err.h"
 #include "dialects/aitp/aitp.h"
@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "model/upp_json.h"
 
-enum { DEPTH = 100 }; /* of a result that UPP's JSON is asked to hold */
+enum { DEPTH = 100 }; /* of a result that is written as UPP's JSON */
 
 static const struct upp_str kinds[] = {
     [UPP_PART_TEXT] = UPP_STR_INIT("text"),     [UPP_PART_REASONING] = UPP_STR_INIT("reasoning"),
@@ -34,9 +34,9 @@ static uint8_t word_of(const struct upp_str *words, size_t n, struct upp_str wor
 
 /* ---- Writing ----------------------------------------------------------------------------------------------- */
 
-bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t natural)
+bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t actor_role)
 {
-    bool needs = m->role != natural || m->interrupted || m->metadata.n;
+    bool needs = m->role != actor_role || m->interrupted || m->metadata.n;
     for (size_t i = 0; !needs && i < m->n_parts; i++)
         needs = m->parts[i].kind != UPP_PART_TEXT || m->parts[i].cut || m->parts[i].metadata.n;
     return needs;
@@ -48,8 +48,8 @@ static bool is_json(struct upp_str s, unsigned depth)
     return wj_is_compact(s, UPP_OPTS(wj_read_opts, .depth = depth)) || (s.n && wj_syntax(s, depth, &seen, NULL) == 0);
 }
 
-/* Blanks between tokens do not survive in UPP's JSON. */
-static bool has_blanks(struct upp_str json)
+/* UPP's JSON does not preserve whitespace between tokens. */
+static bool has_whitespace(struct upp_str json)
 {
     bool inside = false, none = wd_is_compact(json);
     for (size_t i = 0; !none && i < json.n; i++) {
@@ -64,7 +64,7 @@ static bool has_blanks(struct upp_str json)
     return false;
 }
 
-/* A medium of a kind that has this source; false: it is none at all. */
+/* Sets a kind that allows the media's source; false: the source is invalid. */
 static bool fit_medium(struct upp_part *p)
 {
     uint8_t source = p->media ? p->media->source : 0;
@@ -78,7 +78,7 @@ static bool fit_medium(struct upp_part *p)
     return true;
 }
 
-/* The role of UPP that has such parts. A result beside calls is written as one. */
+/* The role that UPP requires for these parts. Results in a message with calls are written as calls. */
 static uint8_t fit_role(const struct upp_message *m)
 {
     bool calls = false, results = false;
@@ -93,7 +93,7 @@ static uint8_t fit_role(const struct upp_message *m)
                                                                   : UPP_ROLE_USER;
 }
 
-static void put_about(struct wd_lowering *l, const struct upp_part *p, const struct upp_part *as)
+static void put_info(struct wd_lowering *l, const struct upp_part *p, const struct upp_part *as)
 {
     bool tool = p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT;
     wj_write_open(&l->w, '{');
@@ -103,7 +103,7 @@ static void put_about(struct wd_lowering *l, const struct upp_part *p, const str
         wd_member(l, "name", p->name);
     if (tool && p->kind != as->kind && p->is_error)
         wj_put_bool(&l->w, "error", true);
-    if (tool && (!p->text.n || has_blanks(p->text)))
+    if (tool && (!p->text.n || has_whitespace(p->text)))
         wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
     if (p->media && as->kind != UPP_PART_DOCUMENT)
         wd_member(l, "title", p->media->title);
@@ -116,32 +116,32 @@ static void put_about(struct wd_lowering *l, const struct upp_part *p, const str
     wj_write_close(&l->w, '}');
 }
 
-static bool needs_about(const struct upp_part *p, const struct upp_part *as)
+static bool needs_info(const struct upp_part *p, const struct upp_part *as)
 {
     bool tool = p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT;
     return p->kind != as->kind || p->metadata.n || (as->kind == UPP_PART_RESULT && p->name.p) ||
-           (tool && (!p->text.n || has_blanks(p->text))) ||
+           (tool && (!p->text.n || has_whitespace(p->text))) ||
            (p->media && p->media->title.p && as->kind != UPP_PART_DOCUMENT);
 }
 
-static void put_abouts(struct wd_lowering *l, const struct upp_part *const *from, const struct upp_message *as)
+static void put_infos(struct wd_lowering *l, const struct upp_part *const *from, const struct upp_message *as)
 {
     bool open = false;
     for (size_t i = 0; i < as->n_parts && !l->w.failed; i++) {
-        if (!needs_about(from[i], &as->parts[i]))
+        if (!needs_info(from[i], &as->parts[i]))
             continue;
         if (!open)
             wj_put_open(&l->w, "parts", '{');
         open                 = true;
         struct upp_str index = wb_arena_numbered(&l->scratch, UPP_STR(""), i);
         wj_write_name(&l->w, index);
-        put_about(l, from[i], &as->parts[i]);
+        put_info(l, from[i], &as->parts[i]);
     }
     if (open)
         wj_write_close(&l->w, '}');
 }
 
-/* The message as UPP can say it; from[i] is the part that its part i stands for. */
+/* Makes a message that UPP allows; from[i]: the original of its part i. */
 static void fit(struct wd_lowering *l, uint32_t entry, const struct upp_message *m, struct upp_message *to,
                 const struct upp_part **from)
 {
@@ -182,7 +182,7 @@ void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_m
     wd_member_json(l, "metadata", m->metadata);
     wd_name(l, "message");
     wm_message_write(&l->w, &as);
-    put_abouts(l, from, &as);
+    put_infos(l, from, &as);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------- */
@@ -193,7 +193,7 @@ static struct upp_str number_at(yyjson_val *v, const char *name)
     return v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
 }
 
-static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
+static int read_info(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
 {
     uint8_t        kind = word_of(kinds, WB_LEN(kinds), wj_text_at(v, "kind"));
     struct upp_str name = wj_text_at(v, "name"), text = wj_text_at(v, "text"), title = wj_text_at(v, "title");
@@ -207,7 +207,7 @@ static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, str
         p->name = name;
     if (text.p && tool)
         p->text = text;
-    if (p->kind == UPP_PART_RESULT && p->text.n && !is_json(p->text, WD_DOC_DEPTH)) { /* then it is a text */
+    if (p->kind == UPP_PART_RESULT && p->text.n && !is_json(p->text, WD_DOC_DEPTH)) { /* then it is a string */
         int r = wd_string_text(a, p->text, &p->text, err);
         if (r < 0)
             return r;
@@ -226,7 +226,7 @@ static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, str
     return yyjson_is_obj(metadata) ? wj_value_text(a, metadata, &p->metadata, err) : 0;
 }
 
-static bool says(const struct upp_message *m, const struct wd_parts *texts)
+static bool has_texts(const struct upp_message *m, const struct wd_parts *texts)
 {
     size_t                 n = 0;
     const struct upp_part *p = NULL;
@@ -236,9 +236,9 @@ static bool says(const struct upp_message *m, const struct wd_parts *texts)
     return n == texts->list.n;
 }
 
-static int read_abouts(struct wb_arena *a, yyjson_val *weft, struct upp_message *m, struct upp_err *err)
+static int read_infos(struct wb_arena *a, yyjson_val *weft, struct upp_message *m, struct upp_err *err)
 {
-    yyjson_val *abouts = yyjson_obj_get(weft, "parts"), *metadata = yyjson_obj_get(weft, "metadata"), *key, *value;
+    yyjson_val *infos = yyjson_obj_get(weft, "parts"), *metadata = yyjson_obj_get(weft, "metadata"), *key, *value;
     size_t      i, n;
     int         r    = 0;
     uint8_t     role = word_of(roles, WB_LEN(roles), wj_text_at(weft, "role"));
@@ -246,17 +246,17 @@ static int read_abouts(struct wb_arena *a, yyjson_val *weft, struct upp_message 
         m->role = role;
     if (yyjson_is_obj(metadata))
         r = wj_value_text(a, metadata, &m->metadata, err);
-    if (yyjson_is_obj(abouts))
-        yyjson_obj_foreach(abouts, i, n, key, value)
+    if (yyjson_is_obj(infos))
+        yyjson_obj_foreach(infos, i, n, key, value)
         {
             uint64_t at;
             if (r >= 0 && wb_str_u64(wj_text(key), &at) && at < m->n_parts)
-                r = read_about(a, value, &m->parts[at], err);
+                r = read_info(a, value, &m->parts[at], err);
         }
     return r;
 }
 
-/* The user says texts and media, and nothing else. */
+/* A user message has only texts and media. */
 static bool is_prompt(const struct upp_message *m)
 {
     return m->role == UPP_ROLE_USER &&
@@ -270,8 +270,8 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
     struct upp_err     why = {0};
     yyjson_val        *v   = yyjson_obj_get(weft, "message");
     int                r   = yyjson_is_obj(v) ? wm_message_read(a, v, &whole, &why) : -UPP_EINVALID;
-    if (r == -UPP_EINVALID || (r >= 0 && !says(&whole, texts)))
-        return 0; /* it is none of ours, or is about what was there before */
+    if (r == -UPP_EINVALID || (r >= 0 && !has_texts(&whole, texts)))
+        return 0; /* it is not ours, or `content` was edited since */
     if (r < 0) {
         if (err)
             *err = why;
@@ -279,8 +279,8 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
     }
     for (size_t i = 0; i < whole.n_parts; i++)
         if (whole.parts[i].kind == UPP_PART_RESULT && !whole.parts[i].text.p)
-            whole.parts[i].text = UPP_STR("null"); /* as every other dialect has it */
-    r = read_abouts(a, weft, &whole, err);
+            whole.parts[i].text = UPP_STR("null"); /* as in every other dialect */
+    r = read_infos(a, weft, &whole, err);
     if (r < 0 || (m->role == UPP_ROLE_USER && !is_prompt(&whole)))
         return WB_MIN(r, 0);
     m->role        = whole.role;

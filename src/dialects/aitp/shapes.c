@@ -1,7 +1,7 @@
-/* dialects/aitp/shapes.c — what the messages of AITP's five capabilities have, and which of them must be there.
+/* dialects/aitp/shapes.c — the members of AITP's structured messages, and which of them are required.
  *
- * Payments and wallets are closed: their schemas refuse members that they do not know. Decisions and data requests are
- * open, but for the options that were chosen.
+ * Payments and wallets are closed: their schemas reject unknown members. Decisions and data requests are open, except
+ * the options that were chosen.
  */
 #include "dialects/aitp/shapes.h"
 

@@ -1,7 +1,7 @@
-/* dialects/assistants/check.c — is it a thread of the Assistants API, as its clients would take it?
+/* dialects/assistants/check.c — whether clients would accept the document as a thread of the Assistants API.
  *
- * Members by tables. The API gives every member, null where there is nothing; what people store has fewer: only those
- * must be there without which nobody can tell what an object is.
+ * Tables of members. The API sends every member, null if empty; stored documents have fewer. Only members without
+ * which an object cannot be identified are required.
  */
 #include <stdlib.h>
 
@@ -10,18 +10,17 @@
 #include "dialects/core/lift.h"
 #include "json/value.h"
 
-enum { PAIRS = 16, KEY_MAX = 64, VALUE_MAX = 512 }; /* of metadata */
+enum { PAIRS = 16, KEY_MAX = 64, VALUE_MAX = 512 }; /* limits of metadata */
 
-enum { ROWS = 21 }; /* of a table, at most */
+enum { ROWS = 21 }; /* per table, at most */
 
 struct member {
     struct upp_str name;
-    char           type; /* 's' text, 'n' whole number, 'o' object, 'l' list, 'b' true or false, 'a' anything */
-    bool           must; /* it is there, and not null */
+    char           type; /* 's' string, 'n' integer, 'o' object, 'l' list, 'b' boolean, 'a' any value */
+    bool           must; /* present and not null */
 };
 
-/* In the order in which the API gives them, as far as that is the one in which problems are told. All but the thread
- * begin with the same two. */
+/* In the API's order, unless problems are to be reported in another. All but the thread begin with the same two. */
 enum { ID, OBJECT };
 #define NAME(text) UPP_STR_INIT(text)
 static const struct member thread[] = {
@@ -155,7 +154,8 @@ static bool is_wrong(const struct member *row, yyjson_val *v)
     return !v || yyjson_is_null(v) ? row->must : !has_type(v, row->type);
 }
 
-static void tell_wrong(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *row, yyjson_val *v)
+static void report_wrong(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *row,
+                         yyjson_val *v)
 {
     if (!v || yyjson_is_null(v))
         wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", row->name.p);
@@ -163,7 +163,7 @@ static void tell_wrong(struct wd_problems *p, const char *rule, yyjson_val *of, 
         wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", row->name.p, type_name(row->type));
 }
 
-/* Members that were looked for, by row. Those that must be there are told first. */
+/* Checks the members in `found`, by row. Problems of required members are reported first. */
 static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows,
                         yyjson_val *const *found, size_t n)
 {
@@ -172,7 +172,7 @@ static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of,
         wrong |= is_wrong(&rows[i], found[i]);
     for (size_t i = 0; wrong && i < 2 * n; i++)
         if (rows[i % n].must == (i < n) && is_wrong(&rows[i % n], found[i % n]))
-            tell_wrong(p, rule, of, &rows[i % n], found[i % n]);
+            report_wrong(p, rule, of, &rows[i % n], found[i % n]);
 }
 
 static void check_word(struct wd_problems *p, const char *rule, const char *name, yyjson_val *v,
@@ -195,7 +195,7 @@ static void check_object(struct wd_problems *p, const char *rule, yyjson_val *v,
         wd_problem(p, WD_ERROR, rule, object ? object : v, "'object' must be '%s'", name.p);
 }
 
-/* Pairs of texts, and few of them: but for what others are known to put there. */
+/* Few pairs of strings, except members that are known to be other values. */
 static void check_metadata(struct wd_problems *p, yyjson_val *metadata)
 {
     yyjson_val *key, *v;
@@ -248,7 +248,7 @@ static void check_part(struct wd_problems *p, yyjson_val *part)
                    wj_quote(wj_text(type), quoted, sizeof quoted));
 }
 
-/* Of each: its members, by row. Returns the one that names its run; NULL: none does. */
+/* Checkers return the member that names the object's run, or NULL; found: the object's members, by row. */
 static yyjson_val *check_message(struct wd_problems *p, yyjson_val *v, yyjson_val **found)
 {
     size_t i, n = WJ_MEMBERS(v, message, found);
@@ -307,11 +307,11 @@ static yyjson_val *check_step(struct wd_problems *p, yyjson_val *v, yyjson_val *
     check_object(p, "OA-7", v, found[OBJECT], UPP_STR("thread.run.step"));
     check_found(p, "OA-7", v, step, found, n);
     yyjson_val    *details = found[STEP_DETAILS], *calls = yyjson_obj_get(details, "tool_calls"), *call;
-    yyjson_val    *said = found[STEP_TYPE];
-    struct upp_str type = wj_text_at(details, "type");
+    yyjson_val    *declared = found[STEP_TYPE];
+    struct upp_str type     = wj_text_at(details, "type");
     check_word(p, "OA-7", "status", found[STEP_STATUS], step_status);
     check_word(p, "OA-7", "code", yyjson_obj_get(found[STEP_ERROR], "code"), codes);
-    if (yyjson_is_obj(details) && said && yyjson_is_str(said) && !wb_str_eq(type, wj_text(said)))
+    if (yyjson_is_obj(details) && declared && yyjson_is_str(declared) && !wb_str_eq(type, wj_text(declared)))
         wd_problem(p, WD_ERROR, "OA-7", details, "its details are not those of its type");
     if (wb_str_eq(type, UPP_STR("message_creation"))) {
         if (!wj_text_at(yyjson_obj_get(details, "message_creation"), "message_id").p)
@@ -337,7 +337,7 @@ struct list {
     yyjson_val   *list;
     struct known *by_id; /* sorted */
     size_t        n;
-    yyjson_val  **runs; /* that the items name, in their order; NULL: none */
+    yyjson_val  **runs; /* the runs that the items name, by index; NULL: none */
 };
 
 static int by_id(const void *a, const void *b)
@@ -347,7 +347,7 @@ static int by_id(const void *a, const void *b)
     return c ? c : (x->of > y->of) - (x->of < y->of);
 }
 
-/* Whoever numbers them has them in their order. */
+/* Ids that are numbers are mostly sorted already. */
 static void sort(struct list *l)
 {
     for (size_t i = 1; i < l->n; i++)
@@ -404,12 +404,12 @@ static int check_list(struct wd_problems *p, yyjson_val *v, const char *what,
     return 0;
 }
 
-/* Runs and messages that are named, where the document has such a list. */
+/* Runs and messages that are referenced must exist, if the document has such a list. */
 static void check_names(struct wd_problems *p, const struct list *of, const struct list *in, bool messages)
 {
     size_t         i, n;
     yyjson_val    *v;
-    struct upp_str last = {0}; /* that is known: what stands together is mostly of one run */
+    struct upp_str last = {0}; /* last id found: neighbours mostly belong to one run */
     if (!of->list || !in->list)
         return;
     yyjson_arr_foreach(of->list, i, n, v)

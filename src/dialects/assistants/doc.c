@@ -1,4 +1,4 @@
-/* dialects/assistants/doc.c — threads of the Assistants API: their lists, and their place in the table. */
+/* dialects/assistants/doc.c — threads of the Assistants API: their lists, and the dialect's table of functions. */
 #include "dialects/assistants/doc.h"
 
 #include "dialects/core/lift.h"
@@ -21,8 +21,7 @@ static bool is_page(yyjson_val *v)
     return is_object(v, "list") && yyjson_is_arr(wd_last_at(v, "data"));
 }
 
-/* The API gives pages with the newest first unless it is asked otherwise. Seconds may not tell: then who speaks last
- * does. */
+/* The API sends pages newest first unless asked otherwise. If the times (whole seconds) are equal, the roles decide. */
 static bool newest_first(yyjson_val *list, bool page)
 {
     yyjson_val *first = yyjson_arr_get_first(list), *last = yyjson_arr_get_last(list);

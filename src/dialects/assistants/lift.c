@@ -1,8 +1,9 @@
 /* dialects/assistants/lift.c — threads of the Assistants API into the model.
  *
- * Text is in messages, calls and their outputs are in steps: one sequence is made of both lists. The messages keep the
- * order of theirs; a step of calls stands behind the message that its metadata name, else between the messages of the
- * steps around it, by its time. One that follows what the same agent said in the same run belongs to that.
+ * Text is in messages, calls and their outputs are in steps: both lists are merged into one sequence. Messages stay in
+ * the order of their list. A step of calls follows the message that its metadata names; without that its time decides,
+ * within the limits that the neighbouring steps' messages set. Calls that follow a message of the same agent in the
+ * same run become parts of it.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ struct named {
 
 struct items {
     struct wd_asst_list of;
-    WB_VEC(yyjson_val *) list; /* objects, in time's order */
+    WB_VEC(yyjson_val *) list; /* objects, oldest first */
     struct named *by_id;
     bool          anchored; /* one of them is in the model */
 };
@@ -32,11 +33,11 @@ struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
     struct items       messages, runs, steps;
-    bool               in_order; /* the lists are, whatever the times say */
-    size_t             next_run; /* those before it are settled */
-    yyjson_val        *run;      /* of the turn that is read; NULL: not known */
-    struct upp_str     run_id;   /* as messages and steps say it */
-    size_t             said;     /* the entry that calls may belong to; SIZE_MAX: none */
+    bool               in_order; /* the lists are in order, whatever their times are */
+    size_t             next_run; /* runs before it were used already */
+    yyjson_val        *run;      /* of the current turn; NULL: unknown */
+    struct upp_str     run_id;   /* as messages and steps name it */
+    size_t             joinable; /* the entry that calls may join; SIZE_MAX: none */
     struct wd_parts    parts, results;
 };
 
@@ -81,7 +82,7 @@ static int gather(struct lifting *t, struct items *to, yyjson_val *v)
     return 0;
 }
 
-/* The place of the first object with this id from `from` on, or SIZE_MAX. */
+/* The index of the first object with this id from `from` on, or SIZE_MAX. */
 static size_t find(const struct items *in, struct upp_str id, size_t from)
 {
     size_t low = 0, high = in->list.n;
@@ -98,7 +99,7 @@ static size_t find(const struct items *in, struct upp_str id, size_t from)
 
 /* ---- Turns and runs ---------------------------------------------------------------------------------------------- */
 
-/* The run of this id, where it stands in its list behind those that were met before: so the order of both is one. */
+/* The run with this id, unless it comes before one that was used already: runs and turns are then in the same order. */
 static yyjson_val *take_run(struct lifting *t, struct upp_str id)
 {
     size_t at = find(&t->runs, id, t->next_run);
@@ -118,7 +119,8 @@ static void usage_of(yyjson_val *run, struct wm_doc_turn *turn)
     turn->usage.output = wd_number_at(u, "completion_tokens");
 }
 
-/* What comes next is said by this agent, in this run. What a user says is a turn each time: it has a time. */
+/* Opens a turn for this agent and run, unless the last one is it. Each user message is a turn of its own: it has a
+ * time. */
 static int turn_of(struct lifting *t, uint32_t agent, struct upp_str run_id)
 {
     struct wm_doc      *doc  = t->l->doc;
@@ -126,19 +128,19 @@ static int turn_of(struct lifting *t, uint32_t agent, struct upp_str run_id)
     bool                same = last && wb_str_eq(t->run_id, run_id);
     if (same && last->agent == agent && agent != WM_NO_AGENT)
         return 0;
-    bool                goes_on = same && last->agent != WM_NO_AGENT && agent != WM_NO_AGENT && t->run;
-    struct wm_doc_turn *turn    = wm_doc_turn_add(doc, t->err);
+    bool                continues = same && last->agent != WM_NO_AGENT && agent != WM_NO_AGENT && t->run;
+    struct wm_doc_turn *turn      = wm_doc_turn_add(doc, t->err);
     if (!turn)
         return failed(t);
     turn->agent = agent;
     t->run_id   = run_id;
-    t->said     = SIZE_MAX;
-    if (agent == WM_NO_AGENT || !goes_on)
+    t->joinable = SIZE_MAX;
+    if (agent == WM_NO_AGENT || !continues)
         t->run = agent == WM_NO_AGENT ? NULL : take_run(t, run_id);
     if (!t->run)
         return 0;
     turn->run = run_id;
-    if (goes_on)
+    if (continues)
         return 0;
     usage_of(t->run, turn);
     t->runs.anchored = true;
@@ -159,7 +161,7 @@ static yyjson_val *weft_of(yyjson_val *v)
     return yyjson_obj_get(yyjson_obj_get(v, "metadata"), "weft");
 }
 
-/* Who is behind an object: itself says it, or its run. */
+/* The agent of an object: its own, or that of its run. */
 static int agent_of(struct lifting *t, yyjson_val *v, uint32_t *ret)
 {
     struct upp_str id = wj_text_at(v, "assistant_id"), run = wj_text_at(v, "run_id");
@@ -192,7 +194,7 @@ static int image_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
     return r < 0 ? r : 1;
 }
 
-/* 1: it is one of the model. Text is an object in what the API gives, and a plain one in what it takes. */
+/* 1: it is a part of the model. Text is an object in the API's responses and a string in its requests. */
 static int part_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
     struct upp_str type = wj_text_at(v, "type"), plain = wj_text_at(v, "text");
@@ -236,7 +238,7 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     int r = content_of(t, v);
     if (r < 0 || !t->parts.list.n)
         return r;
-    if (user && of.p) /* words to the model within its turn */
+    if (user && of.p) /* text that a program sent to the model in an agent's turn */
         r = wd_agent_of(t->l, of, wj_text_at(weft_of(v), "name"), &agent, t->err);
     else if (!user)
         r = agent_of(t, v, &agent);
@@ -254,14 +256,14 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     r = wd_parts_finish(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0)
         return r;
-    t->said              = user ? SIZE_MAX : at;
+    t->joinable          = user ? SIZE_MAX : at;
     t->messages.anchored = true;
     return wd_anchor(t->l, v, "message", at, 1, t->err);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-/* Lists of calls in the metadata are in the order of the calls: each is gone through once. */
+/* A list of calls in the metadata: its items are in the order of the calls, so it is read once. */
 struct naming {
     yyjson_val *next;
     size_t      left;
@@ -281,7 +283,7 @@ static bool is_named(struct naming *n, struct upp_str id)
     return true;
 }
 
-/* The JSON inside of an output, as a writer of JSON spells it: another spelling is kept beside it. 0: it is none. */
+/* The JSON in an output, compact; another spelling of it is residue. 0: it is not JSON. */
 static int json_of(const struct lifting *t, struct upp_str output, struct upp_str *ret)
 {
     yyjson_val *v;
@@ -297,7 +299,7 @@ static int json_of(const struct lifting *t, struct upp_str output, struct upp_st
     return r < 0 ? r : 1;
 }
 
-/* An output is a text; where the metadata say so, the JSON of another value. */
+/* An output is a string; for calls that the metadata lists, the JSON of another value. */
 static int result_of(struct lifting *t, struct naming *errors, struct naming *jsons, const struct upp_part *call,
                      struct upp_str output)
 {
@@ -318,7 +320,7 @@ static int call_of(struct lifting *t, struct naming *errors, struct naming *json
                                 .name = wj_text_at(function, "name"),
                                 .text = wj_text_at(function, "arguments")};
     if (!p.name.p)
-        return 0; /* a tool of the API's own */
+        return 0; /* one of the API's built-in tools */
     if (!p.id.p)
         p.id = t->l->id(t->l->arg, t->l->a, "call_");
     if (!p.text.p)
@@ -329,7 +331,7 @@ static int call_of(struct lifting *t, struct naming *errors, struct naming *json
     return r < 0 || !output.p ? r : result_of(t, errors, jsons, &p, output);
 }
 
-/* The calls become the last of what was said before them. */
+/* Appends the calls to the message before them. */
 static int join(struct lifting *t, struct wm_doc_entry *e)
 {
     struct upp_message *m     = &e->e.message;
@@ -347,8 +349,8 @@ static int join(struct lifting *t, struct wm_doc_entry *e)
 static int put_calls(struct lifting *t, yyjson_val *v, uint32_t agent)
 {
     struct wm_doc *doc = t->l->doc;
-    if (t->said != SIZE_MAX && t->said + 1 == doc->entries.n && doc->entries.p[t->said].agent == agent)
-        return join(t, &doc->entries.p[t->said]);
+    if (t->joinable != SIZE_MAX && t->joinable + 1 == doc->entries.n && doc->entries.p[t->joinable].agent == agent)
+        return join(t, &doc->entries.p[t->joinable]);
     struct wm_doc_entry *e = add_entry(t, v, UPP_ROLE_ASSISTANT, agent);
     if (!e)
         return failed(t);
@@ -379,8 +381,8 @@ static int lift_step(struct lifting *t, yyjson_val *v)
         r = put_calls(t, v, agent);
     if (r < 0)
         return r;
-    size_t at = t->l->doc->entries.n - 1;
-    t->said   = SIZE_MAX;
+    size_t at   = t->l->doc->entries.n - 1;
+    t->joinable = SIZE_MAX;
     if (t->results.list.n) {
         struct wm_doc_entry *e = add_entry(t, v, UPP_ROLE_TOOL, agent);
         r                      = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
@@ -389,7 +391,7 @@ static int lift_step(struct lifting *t, yyjson_val *v)
     return r < 0 ? r : wd_anchor(t->l, v, "step", at, t->l->doc->entries.n - at, t->err);
 }
 
-/* ---- One sequence of both ---------------------------------------------------------------------------------------- */
+/* ---- Merging both lists ------------------------------------------------------------------------------------------ */
 
 static bool is_calls(yyjson_val *step)
 {
@@ -402,8 +404,8 @@ static size_t created_by(const struct lifting *t, yyjson_val *step)
     return find(&t->messages, wj_text_at(made, "message_id"), 0);
 }
 
-/* How many messages stand before the step; `from` at least, `to` at most. */
-static size_t place_of(const struct lifting *t, yyjson_val *step, size_t from, size_t to)
+/* How many messages come before the step: at least `from`, at most `to`. */
+static size_t position_of(const struct lifting *t, yyjson_val *step, size_t from, size_t to)
 {
     yyjson_val *after = yyjson_obj_get(weft_of(step), "after");
     if (after && yyjson_is_null(after))
@@ -430,7 +432,7 @@ static int messages_until(struct lifting *t, size_t *at, size_t end)
 static int sequence(struct lifting *t)
 {
     size_t  n = t->steps.list.n, at = 0;
-    size_t *next = wb_new_n(t->l->a, size_t, n + 1); /* the message that a step behind each one made */
+    size_t *next = wb_new_n(t->l->a, size_t, n + 1); /* next[i]: the first message created by step i or a later one */
     int     r    = 0;
     if (!next)
         return wb_arena_check(t->l->a, t->err);
@@ -446,7 +448,7 @@ static int sequence(struct lifting *t)
             r = messages_until(t, &at, made + 1);
         if (r < 0 || !is_calls(step))
             continue;
-        r               = messages_until(t, &at, place_of(t, step, at, next[i + 1]));
+        r               = messages_until(t, &at, position_of(t, step, at, next[i + 1]));
         t->parts.list.n = t->results.list.n = 0;
         if (r >= 0)
             r = lift_step(t, step);
@@ -515,7 +517,7 @@ static int lift(struct lifting *t, yyjson_val *root)
 static int lift_any(struct wd_lifting *l, yyjson_val *root, bool in_order, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why, .said = SIZE_MAX, .in_order = in_order};
+    struct lifting t   = {.l = l, .err = &why, .joinable = SIZE_MAX, .in_order = in_order};
     int            r   = lift(&t, root);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.results.list);

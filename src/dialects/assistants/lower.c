@@ -1,6 +1,4 @@
-/* dialects/assistants/lower.c — the model as a thread of the Assistants API.
- *
- * Here are its lists; lower.h says what is in them.
+/* dialects/assistants/lower.c — the model as a thread of the Assistants API: its lists. lower.h describes their items.
  */
 #include "base/iso8601.h"
 #include "dialects/core/answers.h"
@@ -52,7 +50,7 @@ static void put_page(struct wd_asst_out *t, enum wd_asst_which which, bool back)
     wj_write_close(&l->w, '}');
 }
 
-/* How a list was when it was read; WD_ASST_FORMS: nobody knows. */
+/* The form in which a list was read; WD_ASST_FORMS: unknown. */
 static enum wd_asst_form form_of(struct wd_asst_out *t, enum wd_asst_which which)
 {
     enum wd_asst_form form = WD_ASST_SIMPLE;
@@ -136,7 +134,7 @@ int wd_asst_lower(struct wd_lowering *l, struct upp_err *err)
         put_messages(&t, form);
     else
         put_thread(&t);
-    if (t.fine)
+    if (t.subsecond)
         wd_lose(l, WD_THREAD, "times finer than a second", "times are whole seconds");
     wb_vec_done(&t.pieces);
     return wb_arena_check(&l->keep, err);

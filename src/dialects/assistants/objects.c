@@ -7,7 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 
-/* ---- Small things ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* Milliseconds as whole seconds; 0 is null. */
 static void seconds(struct wj_writer *w, const char *key, int64_t ms)
@@ -49,7 +49,7 @@ static yyjson_val *member(yyjson_val *obj, const char *key)
     return v && yyjson_is_null(v) ? NULL : v;
 }
 
-/* A member of a stored JSON object as it is; where it has none, `otherwise`. */
+/* A member of a stored JSON object, unchanged; `otherwise` if it has none. */
 static void stored(struct wj_writer *w, const char *key, yyjson_val *obj, const char *otherwise)
 {
     yyjson_val *v = member(obj, key);
@@ -172,7 +172,7 @@ static void run_error(struct wj_writer *w, yyjson_val *error)
                    message && yyjson_is_str(message) ? wj_text(message) : UPP_STR("the run failed"));
 }
 
-/* What the client said, and the approvals that wait, which have no other place. */
+/* The client's metadata, and pending approvals, for which this API has no member. */
 static void run_metadata(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n,
                          yyjson_val *options)
 {
@@ -282,7 +282,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     wj_put_str(w, "object", UPP_STR("thread.message"));
     seconds(w, "created_at", m->created_ms);
     id_member(w, "thread_id", "thread_", m->thread);
-    wj_put_str(w, "role", wb_cstr(m->said ? "assistant" : "user"));
+    wj_put_str(w, "role", wb_cstr(m->from_assistant ? "assistant" : "user"));
     wj_put_str(w, "status", wb_cstr(m->status));
     wj_write_name(w, UPP_STR("incomplete_details"));
     if (m->reason) {
@@ -294,7 +294,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     seconds(w, "completed_at", m->completed_ms);
     seconds(w, "incomplete_at", m->incomplete_ms);
     content(w, m->content);
-    wj_put_str(w, "assistant_id", m->said && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
+    wj_put_str(w, "assistant_id", m->from_assistant && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
     id_member(w, "run_id", "run_", m->run);
     wj_put_open(w, "attachments", '[');
     wj_write_close(w, ']');
@@ -345,8 +345,7 @@ static void named_calls(struct wj_writer *w, const struct asst_step *s, const ch
         wj_write_close(w, ']');
 }
 
-/* An output is a text: which of them say that something went wrong, and which are the JSON of other values, is told
- * beside it. */
+/* Outputs are strings: the metadata lists which of them are errors, and which are the JSON of other values. */
 static void step_metadata(struct wj_writer *w, const struct asst_step *s)
 {
     bool any = false;

@@ -1,16 +1,15 @@
-/* dialects/assistants/pieces.c — what becomes a message, what a step, and of which run: see lower.h.
- */
+/* dialects/assistants/pieces.c — what becomes a message or a step, and of which run: see lower.h. */
 #include <endian.h>
 
 #include "base/err.h"
 #include "base/uuid.h"
 #include "dialects/assistants/lower.h"
 
-enum { PIECES = 1 << 26 }; /* of a document */
+enum { PIECES = 1 << 26 }; /* per document */
 
-/* ---- What a turn knows ---------------------------------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
-struct upp_str wd_asst_said_model(const struct wd_asst_out *t, const struct wm_doc_turn *turn)
+struct upp_str wd_asst_model_of(const struct wd_asst_out *t, const struct wm_doc_turn *turn)
 {
     for (uint32_t i = turn->first; i < turn->first + turn->n; i++)
         if (wd_entry_at(t->l, i)->said.model.p)
@@ -31,7 +30,7 @@ bool wd_asst_usage_of(const struct wd_asst_out *t, const struct wm_doc_turn *tur
     return has;
 }
 
-struct upp_str wd_asst_made_id(struct wd_lowering *l, struct upp_str prefix, uint64_t high, uint64_t low)
+struct upp_str wd_asst_derived_id(struct wd_lowering *l, struct upp_str prefix, uint64_t high, uint64_t low)
 {
     struct wb_uuid bits;
     char           text[WB_UUID_HEX + 1];
@@ -49,9 +48,9 @@ struct upp_str wd_asst_run_of(const struct wd_asst_out *t, const struct wm_doc_t
         return (struct upp_str){0};
     if (turn->run.p)
         return turn->run;
-    if (!wd_asst_usage_of(t, turn, &usage) && !wd_asst_said_model(t, turn).p)
+    if (!wd_asst_usage_of(t, turn, &usage) && !wd_asst_model_of(t, turn).p)
         return (struct upp_str){0};
-    return wd_asst_made_id(t->l, UPP_STR("run_"), 0, turn->first + 1);
+    return wd_asst_derived_id(t->l, UPP_STR("run_"), 0, turn->first + 1);
 }
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
@@ -68,7 +67,7 @@ static void add_piece(struct wd_asst_out *t, struct wd_asst_piece p, struct upp_
     if (e->id.p && !p.more && !p.calls)
         p.id = e->id;
     else
-        p.id = wd_asst_made_id(l, p.calls ? UPP_STR("step_") : UPP_STR("msg_"), p.entry + 1, p.from);
+        p.id = wd_asst_derived_id(l, p.calls ? UPP_STR("step_") : UPP_STR("msg_"), p.entry + 1, p.from);
     if (p.calls)
         p.after = *last;
     else

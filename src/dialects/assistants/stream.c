@@ -1,5 +1,5 @@
-/* dialects/assistants/stream.c — the events `thread.*` of the Assistants API: those of the run, and the table. Steps
- * and messages: stream.h.
+/* dialects/assistants/stream.c — the events `thread.*` of the Assistants API: those of the run, and the table of
+ * functions. Steps and messages: stream.h.
  */
 #include <inttypes.h>
 
@@ -7,7 +7,7 @@
 #include "dialects/assistants/stream.h"
 
 enum {
-    SCRATCH_MAX = 512 << 20, /* json/read.h: 13 bytes for one */
+    SCRATCH_MAX = 512 << 20, /* json/read.h: up to 13 bytes of memory per byte of JSON */
     STEP_MAX    = 256 << 20, /* texts of the calls of one step */
     AGENT_MAX   = 1 << 16,   /* a name */
 };
@@ -31,9 +31,9 @@ static void done(struct asst_stream *s, struct wd_out *o, uint8_t stage)
     s->stage = stage;
 }
 
-/* The run as it was before this event, or would be: only its status is told. */
-static void run_was(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, uint8_t status,
-                    const char *event)
+/* Sends the run with a status other than its own, and without pending calls. */
+static void run_status_frame(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, uint8_t status,
+                             const char *event)
 {
     const struct wm_event none = {.number = ev->number};
     uint8_t               is   = s->run.status;
@@ -44,7 +44,7 @@ static void run_was(struct asst_stream *s, const struct wm_event *ev, struct wd_
 
 /* ---- The run begins ---------------------------------------------------------------------------------------------- */
 
-static void keep(struct wd_out *o, struct wb_buf *to, struct upp_str text)
+static void set_text(struct wd_out *o, struct wb_buf *to, struct upp_str text)
 {
     wb_buf_clear(to);
     wb_buf_add(to, text.p ? text : UPP_STR(""));
@@ -57,37 +57,37 @@ static void to_created(struct asst_stream *s, const struct wm_event *ev, struct 
     if (s->stage != ASST_NEW)
         return;
     s->run.id = ev->from->root;
-    keep(o, &s->agent, ev->from->agent);
+    set_text(o, &s->agent, ev->from->agent);
     s->run.agent = wb_buf_str(&s->agent);
     if (!s->run.created_ms)
         s->run.created_ms = s->now;
-    run_was(s, ev, o, WM_QUEUED, "thread.run.created");
-    s->stage = ASST_GOES;
+    run_status_frame(s, ev, o, WM_QUEUED, "thread.run.created");
+    s->stage = ASST_ACTIVE;
 }
 
 static void to_queued(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     to_created(s, ev, o);
     if (!s->queued)
-        run_was(s, ev, o, WM_QUEUED, "thread.run.queued");
+        run_status_frame(s, ev, o, WM_QUEUED, "thread.run.queued");
     s->queued = true;
 }
 
-void asst_to_going(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (s->run.started_ms)
         return;
     to_queued(s, ev, o);
     s->run.started_ms = s->now;
-    run_was(s, ev, o, WM_RUNNING, "thread.run.in_progress");
+    run_status_frame(s, ev, o, WM_RUNNING, "thread.run.in_progress");
 }
 
 /* ---- The run ----------------------------------------------------------------------------------------------------- */
 
-static void waits(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (!asst_asks_client(ev->pending, ev->n_pending)) {
-        run_frame(s, ev, o, "thread.run.in_progress"); /* metadata.weft_pending has the calls */
+        run_frame(s, ev, o, "thread.run.in_progress"); /* metadata.weft_pending names the calls */
         return;
     }
     for (size_t i = 0; i < ev->n_pending; i++)
@@ -95,7 +95,7 @@ static void waits(struct asst_stream *s, const struct wm_event *ev, struct wd_ou
     run_frame(s, ev, o, "thread.run.requires_action");
     done(s, o, ASST_PAUSED);
     s->queued    = false;
-    s->step_told = false;
+    s->step_sent = false;
 }
 
 /* How messages, steps and the run end. */
@@ -109,15 +109,15 @@ static const struct ending {
     {WM_EXPIRED, "run_expired", "expired", "thread.run.expired", NULL},
 };
 
-static void ends(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+static void run_ends(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     const struct ending *e = endings;
     for (size_t i = 0; i < WB_LEN(endings); i++)
         if (endings[i].status == ev->status)
             e = &endings[i];
-    asst_message_lost(s, o, e->message, e->step, e->why);
+    asst_message_discard(s, o, e->message, e->step, e->why);
     asst_step_end(s, o, e->step, e->why);
-    keep(o, &s->error, ev->text);
+    set_text(o, &s->error, ev->text);
     s->run.error    = wb_buf_str(&s->error);
     s->run.ended_ms = ev->time_ms;
     s->run.usage    = ev->usage;
@@ -125,17 +125,17 @@ static void ends(struct asst_stream *s, const struct wm_event *ev, struct wd_out
     done(s, o, ASST_ENDED);
 }
 
-/* The run goes on: after its start, an approval, or the answers of the client. */
-static void goes_on(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+/* The run starts, or resumes after an approval or after the client's tool outputs. */
+static void run_resumes(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (s->stage == ASST_PAUSED) {
         to_queued(s, ev, o);
-        s->stage = ASST_GOES;
+        s->stage = ASST_ACTIVE;
     }
     if (s->run.started_ms)
         run_frame(s, ev, o, "thread.run.in_progress");
     else
-        asst_to_going(s, ev, o);
+        asst_to_in_progress(s, ev, o);
 }
 
 static void run(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -146,18 +146,18 @@ static void run(struct asst_stream *s, const struct wm_event *ev, struct wd_out 
         return;
     }
     if (ev->status == WM_RUNNING) {
-        goes_on(s, ev, o);
+        run_resumes(s, ev, o);
         return;
     }
     to_queued(s, ev, o);
     if (ev->status == WM_WAITING) {
-        asst_to_going(s, ev, o);
-        waits(s, ev, o);
+        asst_to_in_progress(s, ev, o);
+        run_waits(s, ev, o);
     } else if (ev->status == WM_CANCELING) {
         s->canceling = true;
         run_frame(s, ev, o, "thread.run.cancelling");
     } else
-        ends(s, ev, o);
+        run_ends(s, ev, o);
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static int own_event(struct asst_stream *s, const struct wm_event *ev, struct wd
             asst_tool_ended(s, ev, o);
         return 0;
     case WM_VOID:
-        asst_message_lost(s, o, "run_failed", "failed", "what was said is taken back");
+        asst_message_discard(s, o, "run_failed", "failed", "what was said is taken back");
         return 0;
     case WM_MESSAGE_OPEN:
         return asst_message_open(s, ev, err);
@@ -205,7 +205,7 @@ static int own_event(struct asst_stream *s, const struct wm_event *ev, struct wd
         return asst_part_open(s, ev, o, err);
     case WM_PART_CLOSE:
         return asst_part_close(s, ev, err);
-    case WM_STEP_START: /* steps of ours are not those of this API, which knows no events and no places either */
+    case WM_STEP_START: /* this API has no equivalent of these four */
     case WM_STEP_END:
     case WM_CHECKPOINT:
     case WM_SYSTEM:
@@ -225,7 +225,7 @@ static int assistants_event(void *state, const struct wm_event *ev, struct wd_fr
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
     if (ev->time_ms)
         s->now = ev->time_ms;
-    if (ev->from->depth > 0) { /* children are not seen, but for the calls that somebody is asked for */
+    if (ev->from->depth > 0) { /* of children, only outcomes of calls that the client saw are sent */
         if (ev->kind == WM_TOOL_ENDED && s->stage != ASST_ENDED)
             asst_tool_ended(s, ev, &o);
     } else if (WB_LIKELY(ev->kind == WM_DELTA))

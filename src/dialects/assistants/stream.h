@@ -1,8 +1,8 @@
-/* dialects/assistants/stream.h — inside of the Assistants API's stream: its state, its steps and its messages.
+/* dialects/assistants/stream.h — internals of the Assistants API's stream: its state, its steps and its messages.
  *
- * The strictest client gives up on a stream in which two messages or two steps are open at once, one is made twice, or
- * something is said of one that is not open (docs/dialects/assistants.md has the rules). They hold by construction: a
- * message stands within its own step, and a step is opened and ended by the functions of stream_steps.c alone.
+ * The strictest client rejects a stream in which two messages or two steps are open at once, one is created twice, or
+ * an event concerns one that is not open (docs/dialects/assistants.md has the rules). The code guarantees them by
+ * construction: a message is inside its own step, and only stream_steps.c opens and ends steps.
  */
 #ifndef WD_ASSISTANTS_STREAM_H
 #define WD_ASSISTANTS_STREAM_H
@@ -15,36 +15,36 @@
 
 enum asst_stage {
     ASST_NEW,    /* nothing was sent */
-    ASST_GOES,   /* the run was said to be in progress, or queued */
+    ASST_ACTIVE, /* the run was sent as queued or in progress */
     ASST_PAUSED, /* [DONE] was sent because the run waits for the client's tools */
     ASST_ENDED,
 };
 
 struct asst_stream {
     uint8_t          stage;
-    bool             queued;    /* that was said since the last pause */
-    bool             canceling; /* was asked for */
-    bool             aside;     /* the message that is said is scaffolding */
-    uint32_t         others;    /* steps of calls that no message made */
+    bool             queued;    /* `thread.run.queued` was sent since the last pause */
+    bool             canceling; /* a cancellation was requested */
+    bool             aside;     /* the open message is scaffolding */
+    uint32_t         others;    /* how many steps have calls that no message made */
     int64_t          now;       /* time of the last record */
-    struct wm_run    run;       /* as the stream knows it */
-    struct wb_buf    agent;     /* its name: run.agent */
-    struct wb_buf    error;     /* run.error */
-    struct wd_open   open;      /* the message that is said */
+    struct wm_run    run;       /* as far as events tell */
+    struct wb_buf    agent;     /* holds run.agent */
+    struct wb_buf    error;     /* holds run.error */
+    struct wd_open   open;      /* the message being streamed */
     struct wb_arena  scratch;
     bool             has_message; /* one is open */
-    uint32_t         n_content;   /* parts of it that were shown */
+    uint32_t         n_content;   /* how many of its parts were sent */
     struct wb_uuid   message;
     int64_t          message_ms;
     bool             has_step;
-    bool             step_told; /* since the last pause */
+    bool             step_sent; /* the step was sent since the last pause */
     struct asst_step step;
     struct upp_usage usage;         /* of the step */
-    struct wb_arena  of_step;       /* its texts */
-    WB_VEC(struct asst_call) calls; /* of the step */
+    struct wb_arena  of_step;       /* holds the step's texts */
+    WB_VEC(struct asst_call) calls; /* the step's calls */
 };
 
-/* Ends the frame that is open. */
+/* Ends the open frame. */
 static inline void asst_frame(struct wd_out *o, const char *event, struct upp_str tail)
 {
     size_t n = o->to->list.n;
@@ -53,35 +53,36 @@ static inline void asst_frame(struct wd_out *o, const char *event, struct upp_st
         o->to->list.p[n].name = event;
 }
 
-/* The run is said to be in progress: steps and messages come only after this. */
-void asst_to_going(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
+/* Sends the run as in progress: steps and messages come only after that. */
+void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 
 /* ---- Steps, and the calls in them: stream_steps.c --------------------------------------------------------- */
 
-/* Parts of the ids of steps (model/id.h): of a message, of its calls; from there on of calls that no message made. */
+/* The part number in step ids (model/id.h): a message's step, the step of its calls; from there on, steps of calls
+ * that no message made. */
 enum { ASST_PART_MESSAGE = 1, ASST_PART_CALLS, ASST_PART_OTHERS };
 
 struct wb_uuid asst_step_id(struct wb_uuid entry, uint16_t part);
 
-/* The one that is open is left. `message`: zeros for a step of calls. */
+/* Ends the open step first. `message`: zeros for a step of calls. */
 void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id,
                      struct wb_uuid message);
 
-/* Where one is open. why: of one that failed; NULL: none. */
+/* Ends the open step, if any. why: the error of a failed step; NULL: none. */
 void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, const char *why);
 
-/* The same for calls whose outcomes nobody waits for any more. */
-void asst_step_leave(struct asst_stream *s, struct wd_out *o);
+/* The same for calls whose outcomes will not come any more. */
+void asst_step_cancel(struct asst_stream *s, struct wd_out *o);
 
-/* A step of calls is open, and this segment of the stream has heard of it. */
+/* Makes sure that a step of calls is open and was sent since the last pause. */
 void asst_to_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id);
 
-/* Of the step that is open. NULL: it has none of that id; the writer has failed. */
+/* A call of the open step. NULL: the step has no such call; of asst_add_call: the writer has failed. */
 struct asst_call *asst_find_call(struct asst_stream *s, struct upp_str id);
 struct asst_call *asst_add_call(struct asst_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name,
                                 struct upp_str arguments);
 
-/* Found, or added: a call that no message of this run made is shown as well. */
+/* Finds or adds the call: calls that no message of this run made are sent too. */
 struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_str id,
                                  struct upp_str name, struct upp_str arguments);
 
@@ -95,8 +96,8 @@ int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_o
                    struct upp_err *err) UPP_MUST_CHECK;
 int asst_part_close(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 
-/* More of a part that is open. */
-static inline void asst_say(struct asst_stream *s, struct wd_out *o, struct wd_part *p, struct upp_str text)
+/* Sends a delta of an open part. */
+static inline void asst_add_text(struct asst_stream *s, struct wd_out *o, struct wd_part *p, struct upp_str text)
 {
     p->said = true;
     wd_frame_open(o, wd_open_head_of(&s->open, p));
@@ -104,10 +105,10 @@ static inline void asst_say(struct asst_stream *s, struct wd_out *o, struct wd_p
     asst_frame(o, "thread.message.delta", UPP_STR(",\"annotations\":[]}}]}}"));
 }
 
-/* Parts before this one that have said nothing yet are heard of: a list has no gaps. */
-void asst_no_gap(struct asst_stream *s, struct wd_out *o, size_t before);
+/* Sends an empty delta for each text before `before` that has none yet: a list must not have gaps. */
+void asst_fill_gaps(struct asst_stream *s, struct wd_out *o, size_t before);
 
-/* Most events are deltas: no other is worth as much. */
+/* Inline: most events are deltas. */
 static inline int asst_delta(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
@@ -115,16 +116,16 @@ static inline int asst_delta(struct asst_stream *s, const struct wm_event *ev, s
     if (WB_UNLIKELY(r < 0 || !p->n_head || !ev->text.n))
         return r;
     if (WB_UNLIKELY(!p->said))
-        asst_no_gap(s, o, ev->part);
-    asst_say(s, o, p, ev->text);
+        asst_fill_gaps(s, o, ev->part);
+    asst_add_text(s, o, p, ev->text);
     return 0;
 }
 
-/* A message is in the log. */
+/* A message was committed. */
 void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 
-/* What was shown of it is not in the log: its content is nothing, and what comes next is another message. */
-void asst_message_lost(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status,
-                       const char *why);
+/* The message that was streamed will not be committed: it ends without content, and the next one has another id. */
+void asst_message_discard(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status,
+                          const char *why);
 
 #endif

@@ -1,8 +1,7 @@
-/* dialects/assistants/stream_messages.c — messages of the Assistants API, as a model says them.
+/* dialects/assistants/stream_messages.c — model output as messages of the Assistants API.
  *
- * A model may say text and calls in any order and at the same time. Text is shown as it comes; calls are shown when
- * their message is in the log, all of them in one step that ends with their outcomes. So a call that was taken back was
- * never seen.
+ * A model may produce text and calls in any order, and concurrently. Text is streamed; calls are sent when their
+ * message is committed, all in one step that ends with their outcomes. So the client never sees a voided call.
  */
 #include "dialects/assistants/stream.h"
 
@@ -12,17 +11,17 @@ static void message_frame(struct asst_stream *s, struct wd_out *o, const char *s
                           const struct upp_message *content, const char *event)
 {
     bool                completed = wb_str_eq(wb_cstr(status), UPP_STR("completed"));
-    struct asst_message m         = {.id            = s->message,
-                                     .thread        = s->run.thread,
-                                     .run           = s->run.id,
-                                     .assistant     = s->step.assistant,
-                                     .said          = true,
-                                     .created_ms    = s->message_ms,
-                                     .completed_ms  = completed ? s->now : 0,
-                                     .incomplete_ms = reason ? s->now : 0,
-                                     .status        = status,
-                                     .reason        = reason,
-                                     .content       = content};
+    struct asst_message m         = {.id             = s->message,
+                                     .thread         = s->run.thread,
+                                     .run            = s->run.id,
+                                     .assistant      = s->step.assistant,
+                                     .from_assistant = true,
+                                     .created_ms     = s->message_ms,
+                                     .completed_ms   = completed ? s->now : 0,
+                                     .incomplete_ms  = reason ? s->now : 0,
+                                     .status         = status,
+                                     .reason         = reason,
+                                     .content        = content};
     wd_frame_open(o, UPP_STR(""));
     asst_message_write(&o->w, &m);
     asst_frame(o, event, UPP_STR(""));
@@ -63,18 +62,18 @@ static void delta_begin(struct asst_stream *s, struct wd_out *o)
     wj_put_u64(&o->w, "index", s->n_content++);
 }
 
-void asst_no_gap(struct asst_stream *s, struct wd_out *o, size_t before)
+void asst_fill_gaps(struct asst_stream *s, struct wd_out *o, size_t before)
 {
     for (size_t i = 0; i < before && i < s->open.parts.n; i++) {
         struct wd_part *p = &s->open.parts.p[i];
         if (p->n_head && !p->said)
-            asst_say(s, o, p, UPP_STR(""));
+            asst_add_text(s, o, p, UPP_STR(""));
     }
 }
 
 static void whole_part(struct asst_stream *s, struct wd_out *o, size_t index, const struct upp_part *p)
 {
-    asst_no_gap(s, o, index);
+    asst_fill_gaps(s, o, index);
     delta_begin(s, o);
     asst_part_members(&o->w, p);
     asst_frame(o, "thread.message.delta", UPP_STR("}]}}"));
@@ -116,7 +115,7 @@ int asst_part_close(struct asst_stream *s, const struct wm_event *ev, struct upp
     return r;
 }
 
-/* Calls of a message that is in the log, in one step. One that was cut is never run. */
+/* Sends the calls of a committed message in one step. A call that was cut is never run. */
 static void message_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     const struct upp_message *m = &ev->entry->message;
@@ -134,14 +133,14 @@ static const char *why_cut(const struct asst_stream *s, const struct wm_event *e
     return s->canceling ? "run_cancelled" : "run_failed";
 }
 
-/* Was anything of it shown? Then its step has the usage. */
-static bool message_shown(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+/* Sends the rest of the message. True: the message was sent, and its step has the usage. */
+static bool send_message(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     const struct upp_message *m = &ev->entry->message;
     for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p    = &m->parts[i];
-        const struct wd_part  *told = wd_open_at(&s->open, i);
-        if (!asst_part_is_shown(p->kind, p->media) || (told && told->shown))
+        const struct upp_part *p        = &m->parts[i];
+        const struct wd_part  *streamed = wd_open_at(&s->open, i);
+        if (!asst_part_is_shown(p->kind, p->media) || (streamed && streamed->shown))
             continue;
         message_begin(s, ev, o, ev->id);
         whole_part(s, o, s->open.parts.n, p);
@@ -158,23 +157,24 @@ static bool message_shown(struct asst_stream *s, const struct wm_event *ev, stru
 
 void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_usage *untold = &s->usage;
+    const struct upp_usage *unsent = &s->usage;
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return; /* the input and the results of tools are not said by a model */
+        return; /* only assistant messages are model output */
     if (ev->entry->audience != WM_AUDIENCE_RUN) {
         s->usage = ev->usage;
-        if (!message_shown(s, ev, o))
-            asst_step_leave(s, o);
+        if (!send_message(s, ev, o))
+            asst_step_cancel(s, o);
         else
-            untold = NULL;
+            unsent = NULL;
         message_calls(s, ev, o);
         if (s->has_step)
-            s->step.usage = untold;
+            s->step.usage = unsent;
     }
     wd_open_end(&s->open);
 }
 
-void asst_message_lost(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status, const char *why)
+void asst_message_discard(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status,
+                          const char *why)
 {
     if (s->has_message) {
         message_end(s, o, reason, NULL);

@@ -17,7 +17,7 @@ static void step_frame(struct asst_stream *s, struct wd_out *o, const char *even
     wd_frame_open(o, UPP_STR(""));
     asst_step_write(&o->w, &s->step);
     asst_frame(o, event, UPP_STR(""));
-    s->step_told = true;
+    s->step_sent = true;
 }
 
 void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, const char *why)
@@ -41,7 +41,7 @@ void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, 
     wb_arena_reset(&s->of_step);
 }
 
-void asst_step_leave(struct asst_stream *s, struct wd_out *o)
+void asst_step_cancel(struct asst_stream *s, struct wd_out *o)
 {
     asst_step_end(s, o, "cancelled", NULL);
 }
@@ -59,8 +59,8 @@ struct wb_uuid asst_step_id(struct wb_uuid entry, uint16_t part)
 void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id,
                      struct wb_uuid message)
 {
-    asst_to_going(s, ev, o);
-    asst_step_leave(s, o);
+    asst_to_in_progress(s, ev, o);
+    asst_step_cancel(s, o);
     s->step = (struct asst_step){.id         = id,
                                  .thread     = s->run.thread,
                                  .run        = s->run.id,
@@ -79,11 +79,11 @@ void asst_to_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_o
 {
     if (!s->has_step)
         asst_step_begin(s, ev, o, id, (struct wb_uuid){0});
-    else if (!s->step_told)
+    else if (!s->step_sent)
         step_frame(s, o, "thread.run.step.in_progress");
 }
 
-/* The id of a step of calls that no message made: tools that are run without a model, and calls of children. */
+/* The id of a step of calls that no message made: tools that run without a model, and calls of children. */
 static struct wb_uuid other_step(struct asst_stream *s, const struct wm_event *ev)
 {
     uint16_t part = (uint16_t)(ASST_PART_OTHERS + s->others++ % (WM_PARTS - ASST_PART_OTHERS));
@@ -148,7 +148,7 @@ struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *e
     return asst_add_call(s, o, id, name, arguments);
 }
 
-/* What a call came to is a text: that of a JSON string, any other JSON as it is. */
+/* An output is a string: the text of a JSON string, any other JSON as it is. */
 static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call *c, const struct wm_event *ev)
 {
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};

@@ -1,16 +1,14 @@
-/* dialects/assistants/write.c — messages, steps and runs of a thread of the Assistants API: see
- * lower.h.
- */
+/* dialects/assistants/write.c — messages, steps and runs of a thread of the Assistants API: see lower.h. */
 #include "dialects/core/answers.h"
 #include "dialects/assistants/lower.h"
 #include "dialects/core/data_url.h"
 #include "json/value.h"
 
-/* ---- Small things ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 void wd_asst_seconds(struct wd_asst_out *t, const char *name, int64_t ms)
 {
-    t->fine |= ms % 1000 != 0;
+    t->subsecond |= ms % 1000 != 0;
     wj_put_i64(&t->l->w, name, ms / 1000);
 }
 
@@ -83,7 +81,7 @@ static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
     wj_write_close(&l->w, ']');
 }
 
-/* Whose words they are where role and assistant_id do not say it, and names. */
+/* The agent, if role and assistant_id do not give it, and names. */
 static void put_who(struct wd_asst_out *t, const struct wd_asst_piece *p, bool user)
 {
     struct wd_lowering        *l     = t->l;
@@ -153,10 +151,10 @@ void wd_asst_put_message(struct wd_asst_out *t, const struct wd_asst_piece *p)
 static struct upp_str call_id(struct wd_asst_out *t, const struct wd_asst_piece *p, uint32_t k)
 {
     const struct upp_part *call = &wd_entry_at(t->l, p->entry)->e.message.parts[k];
-    return call->id.p ? call->id : wd_asst_made_id(t->l, UPP_STR("call_"), p->entry + 1, k);
+    return call->id.p ? call->id : wd_asst_derived_id(t->l, UPP_STR("call_"), p->entry + 1, k);
 }
 
-/* A string's text, or the JSON of another value: *json. Good until the next one is read. */
+/* The text of a string; the JSON of another value, and *json. Valid until the next scratch read. */
 static struct upp_str output_of(struct wd_lowering *l, const struct upp_part *result, bool *json)
 {
     *json = false;
@@ -189,19 +187,19 @@ static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint3
     wj_write_close(&l->w, '}');
 }
 
-/* The calls whose results are errors, or the JSON of what is no string. */
+/* Lists the calls whose results are errors, or the JSON of a value that is not a string. */
 static void put_named(struct wd_asst_out *t, const struct wd_asst_piece *p, const char *name, bool errors)
 {
     struct wd_lowering *l   = t->l;
-    bool                any = false, said;
+    bool                any = false, listed;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call   = &wd_entry_at(l, p->entry)->e.message.parts[k];
         const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_answer_of(l->doc, p->entry, call->id) : NULL;
         if (errors)
-            said = result && result->is_error;
+            listed = result && result->is_error;
         else
-            (void)output_of(l, result, &said);
-        if (!said)
+            (void)output_of(l, result, &listed);
+        if (!listed)
             continue;
         if (!any)
             wj_put_open(&l->w, name, '[');
@@ -306,7 +304,7 @@ static void put_run(struct wd_asst_out *t, const struct wm_doc_turn *turn, struc
     nulls(t, none);
     wd_asst_seconds(t, "completed_at", wd_entry_at(l, turn->first + turn->n - 1)->e.message.time_ms);
     nulls(t, after);
-    wd_member_or_null(l, "model", wd_asst_said_model(t, turn));
+    wd_member_or_null(l, "model", wd_asst_model_of(t, turn));
     wd_member(l, "instructions", UPP_STR(""));
     wd_member_json(l, "tools", UPP_STR("[]"));
     wd_member_json(l, "metadata", UPP_STR("{}"));

@@ -1,7 +1,7 @@
-/* dialects/envelope/check.c — every problem of envelopes, as the table of their members says.
+/* dialects/envelope/check.c — problems of envelopes, mostly by the table of their members.
  *
- * What the table does not know is allowed: the envelope is a record, and records keep what they are given. What it
- * cannot say is here: members that come twice, ids that come again for something else, contents that are not there.
+ * Members that the table does not have are allowed: an envelope is a record. The code checks what the table cannot
+ * express: duplicate members, ids used for different envelopes, missing contents.
  */
 #include "base/err.h"
 #include "base/hooks.h"
@@ -12,7 +12,7 @@
 #include "json/value.h"
 #include "model/names.h"
 
-/* An envelope of a list, and its id; no text: it has none. */
+/* An envelope of a list, and its id; empty: none. */
 struct named {
     yyjson_val    *of;
     struct upp_str id;
@@ -20,8 +20,8 @@ struct named {
 
 struct checking {
     struct wd_problems *p;
-    bool                twice; /* an object has a member of one name twice */
-    struct upp_str      time;  /* the last that was one: often the next is the same */
+    bool                duplicate_key; /* an object has two members of one name */
+    struct upp_str      time;          /* the last valid time: the next one is often the same */
     int                 failed;
     struct upp_err     *err;
 };
@@ -30,12 +30,12 @@ struct checking {
 
 static void check_inside(struct checking *c, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule);
 
-/* A value that no table describes: does an object in it name a member twice? */
-static void check_free(struct checking *c, yyjson_val *v)
+/* Checks a value that is in no table: does an object in it have two members of one name? */
+static void check_untyped(struct checking *c, yyjson_val *v)
 {
     int r = unsafe_yyjson_is_ctn(v) ? wj_keys_unique(v, v->uni.ofs / sizeof *v, c->err) : 0;
     if (r == -UPP_EINVALID)
-        c->twice = true;
+        c->duplicate_key = true;
     else if (r < 0)
         c->failed = r;
 }
@@ -71,7 +71,7 @@ static void check_number(struct wd_problems *p, const struct wd_envelope_field *
     bool     number = yyjson_is_raw(v), count = f->type == WD_ENV_COUNT;
     uint64_t digits;
     if (count && number && wb_str_u64(wj_text(v), &digits))
-        return; /* as nearly all */
+        return; /* the usual case */
     bool good = number && wj_num_cmp(wj_text(v), UPP_STR("0")) >= 0;
     if (good)
         good = count ? wj_num_whole(wj_text(v)) : wj_num_cmp(wj_text(v), UPP_STR("1")) <= 0;
@@ -86,7 +86,7 @@ static void check_list(struct checking *c, const struct wd_envelope_field *f, yy
     size_t      i, n;
     if (!yyjson_is_arr(v)) {
         wd_problem(c->p, WD_ERROR, rule, v, "'%s' must be a list", f->name.p);
-        check_free(c, v);
+        check_untyped(c, v);
         return;
     }
     yyjson_arr_foreach(v, i, n, item)
@@ -96,7 +96,7 @@ static void check_list(struct checking *c, const struct wd_envelope_field *f, yy
         else if (f->type == WD_ENV_OBJECTS || !yyjson_is_str(item)) {
             wd_problem(c->p, WD_ERROR, rule, item, "'%s' is a list of %s", f->name.p,
                        f->type == WD_ENV_OBJECTS ? "objects" : "texts");
-            check_free(c, item);
+            check_untyped(c, item);
         }
     }
 }
@@ -124,12 +124,12 @@ static void check_member(struct checking *c, const struct wd_envelope_field *f, 
     case WD_ENV_COUNT:
         check_number(c->p, f, v, rule);
         break;
-    default: /* anything */
+    default: /* any value */
         break;
     }
     if (!object && (f->type == WD_ENV_MAP || f->type == WD_ENV_OBJECT))
         wd_problem(c->p, WD_ERROR, rule, v, "'%s' must be an object", f->name.p);
-    check_free(c, v);
+    check_untyped(c, v);
 }
 
 static bool is_filled(yyjson_val *v)
@@ -137,20 +137,20 @@ static bool is_filled(yyjson_val *v)
     return yyjson_is_str(v) && unsafe_yyjson_get_len(v);
 }
 
-/* Beside those that the table knows: their names, and what they say. */
+/* Checks members that are not in the table: their names and values. */
 static void check_others(struct checking *c, yyjson_val *v, yyjson_val *const *found, size_t rows)
 {
     yyjson_val *key, *value;
     size_t      i, n;
-    if (wj_keys_unique(v, 1, NULL) < 0) /* of it alone: told, or failed, with all that is in it */
-        check_free(c, v);
+    if (wj_keys_unique(v, 1, NULL) < 0) /* only this object; check_untyped then reports all of it */
+        check_untyped(c, v);
     yyjson_obj_foreach(v, i, n, key, value)
     {
         size_t k = 0;
         while (k < rows && found[k] != value)
             k++;
         if (k == rows)
-            check_free(c, value);
+            check_untyped(c, value);
     }
 }
 
@@ -163,14 +163,14 @@ static void check_object(struct checking *c, const struct wd_envelope_shape *s, 
         const struct wd_envelope_field *f = &s->fields[i];
         known += found[i] != NULL;
         if (found[i] && f->type == WD_ENV_TEXT && is_filled(found[i]))
-            continue; /* as most are */
+            continue; /* the usual case */
         const char *of = f->rule ? f->rule : rule;
         if (found[i])
             check_member(c, f, found[i], of);
         else if (f->flags & WD_ENV_REQUIRED)
             wd_problem(c->p, WD_ERROR, of, v, "member '%s' is missing", f->name.p);
     }
-    if (known != unsafe_yyjson_get_len(v)) /* others, or one of them twice */
+    if (known != unsafe_yyjson_get_len(v)) /* unknown members, or duplicates */
         check_others(c, v, found, n);
 }
 
@@ -182,7 +182,7 @@ static void check_inside(struct checking *c, const struct wd_envelope_shape *s, 
 
 /* ---- Beyond the table ------------------------------------------------------------------------------------ */
 
-/* json and tool_result are their data, all else its text. */
+/* json and tool_result need data, all others a text. */
 static void check_content(struct wd_problems *p, yyjson_val *content)
 {
     struct upp_str type = wj_text_at(content, "type");
@@ -206,8 +206,8 @@ static bool is_good_cost(yyjson_val *cost)
     return !cost || (wb_str_u64(wj_text(cost + 2), &n) && wb_str_u64(wj_text(cost + 4), &n));
 }
 
-/* Has the table, and what is beyond it, nothing to say of an envelope, but for its data? Most are as we write them; all
- * others are looked at member by member. */
+/* True if an envelope, apart from its data, has no problems. A fast path for canonical envelopes; all others are
+ * checked member by member. */
 static bool is_good(struct checking *c, const struct wd_envelope *e)
 {
     bool data = wb_str_eq(e->type, UPP_STR("json")) || wb_str_eq(e->type, UPP_STR("tool_result"));
@@ -221,15 +221,15 @@ static struct named check_envelope(struct checking *c, yyjson_val *v)
     struct named       ret = {.of = v};
     yyjson_val        *found[WD_ENV_FIELDS];
     struct wd_envelope e;
-    if (yyjson_is_obj(v) && wd_envelope_read_plain(v, &e) && is_good(c, &e)) {
+    if (yyjson_is_obj(v) && wd_envelope_read_canonical(v, &e) && is_good(c, &e)) {
         if (e.data)
-            check_free(c, e.data);
+            check_untyped(c, e.data);
         ret.id = e.id;
         return ret;
     }
     if (!yyjson_is_obj(v)) {
         wd_problem(c->p, WD_ERROR, "ENV-1.1", v, "an envelope must be an object");
-        check_free(c, v);
+        check_untyped(c, v);
         return ret;
     }
     check_object(c, &wd_envelope_table, v, "ENV-1.1", found);
@@ -238,7 +238,7 @@ static struct named check_envelope(struct checking *c, yyjson_val *v)
     return ret;
 }
 
-/* The members of one object that have a name for the second time. */
+/* Reports the members of one object whose name occurs a second time. */
 static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err *err)
 {
     size_t       n    = unsafe_yyjson_get_len(object);
@@ -255,7 +255,7 @@ static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err
     return 0;
 }
 
-/* In all of it, in its order. */
+/* Does this for all objects, in document order. */
 static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
@@ -277,7 +277,7 @@ static bool same(yyjson_val *a, yyjson_val *b, struct upp_err *err, int *r)
     return *r >= 0 && wb_str_eq(wb_buf_str(&x), wb_buf_str(&y));
 }
 
-/* An envelope may come again as it was; its id may not be another's. */
+/* An envelope may be repeated unchanged; its id must not belong to another. */
 static int check_id(struct wd_problems *p, struct wm_names *ids, yyjson_val **first, const struct named *v,
                     struct upp_err *err)
 {
@@ -294,7 +294,7 @@ static int check_id(struct wd_problems *p, struct wm_names *ids, yyjson_val **fi
 static int check_ids(struct wd_problems *p, const struct named *list, size_t n, struct upp_err *err)
 {
     WB_CLEANUP(wm_names_done) struct wm_names ids   = {0};
-    yyjson_val                              **first = wb_calloc(n + 1, sizeof *first); /* of that id, by its number */
+    yyjson_val                              **first = wb_calloc(n + 1, sizeof *first); /* by number of the id */
     int                                       r     = 0;
     if (!first)
         return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", n);
@@ -328,5 +328,5 @@ int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err
         (void)check_envelope(&c, root);
     if (r >= 0)
         r = c.failed;
-    return r < 0 || !c.twice ? r : check_all_names(p, root, err);
+    return r < 0 || !c.duplicate_key ? r : check_all_names(p, root, err);
 }

@@ -12,12 +12,12 @@ static struct upp_str cut(struct upp_str text)
 
 /* ---- Summaries ------------------------------------------------------------------------------------------- */
 
-enum { NAMES = 4 * WD_ENVELOPE_TASK }; /* bytes of names: when there are as many, no more are said */
+enum { NAMES = 4 * WD_ENVELOPE_TASK }; /* bytes of names in a summary: no more are added once it has as many */
 
 /* "object: a, b, c" */
 struct names {
     size_t n;
-    char   p[NAMES + 3 * WD_ENVELOPE_TASK + 2]; /* no UTF-16 unit is more than three bytes */
+    char   p[NAMES + 3 * WD_ENVELOPE_TASK + 2]; /* a UTF-16 unit has at most three bytes of UTF-8 */
 };
 
 static bool add_name(struct names *to, struct upp_str name)
@@ -36,7 +36,7 @@ static struct upp_str named(struct wd_lowering *l, const struct names *names)
     return names->n ? cut(wb_arena_dup(&l->scratch, wb_str(names->p, names->n))) : UPP_STR("object");
 }
 
-/* "object: a, b, c", "list of 3", a text's beginning, or the value itself. */
+/* "object: a, b, c", "list of 3", the beginning of a string, or the value itself. */
 static struct upp_str summary(struct wd_lowering *l, yyjson_val *v)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
@@ -61,12 +61,12 @@ static struct upp_str summary(struct wd_lowering *l, yyjson_val *v)
     return named(l, &names);
 }
 
-static bool is_spelled_otherwise(struct upp_str text)
+static bool has_escapes(struct upp_str text)
 {
     return text.n && memchr(text.p, '\\', text.n);
 }
 
-/* The same of what a compact text says, without reading it. False: it takes reading. */
+/* The same for compact JSON, without parsing it. False: it must be parsed. */
 static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct upp_str *ret)
 {
     struct names     names;
@@ -76,10 +76,10 @@ static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct u
     names.n              = 0;
     if (!in.at) {
         *ret = cut(one);
-        return !is_spelled_otherwise(one);
+        return !has_escapes(one);
     }
     for (bool room = true; room && wj_inside_next(&in, &one); n++) {
-        if (in.object && is_spelled_otherwise(one))
+        if (in.object && has_escapes(one))
             return false;
         if (in.object)
             room = add_name(&names, one);
@@ -93,7 +93,7 @@ static struct upp_str titled(struct wd_lowering *l, struct upp_str what, struct 
     return cut(wb_arena_join(&l->scratch, (struct upp_str[]){what, cut(of)}, 2));
 }
 
-/* ---- What is said ---------------------------------------------------------------------------------------- */
+/* ---- Contents -------------------------------------------------------------------------------------------- */
 
 /* metadata.envelope of the part; NULL: none. */
 static yyjson_val *about(struct wd_lowering *l, const struct upp_part *p)
@@ -106,7 +106,7 @@ static bool is_type(yyjson_val *v, const char *word)
     return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(word));
 }
 
-static void say_text(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_says *s)
+static void text_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_content *s)
 {
     yyjson_val    *own = about(l, p), *type = yyjson_obj_get(own, "type");
     struct upp_str text = p->text.p ? p->text : UPP_STR("");
@@ -134,15 +134,14 @@ static void say_text(struct wd_lowering *l, const struct upp_part *p, bool user,
     s->task   = titled(l, UPP_STR("Reasoning: "), text);
 }
 
-/* Arguments that are an object are one; all others are the text that the model wrote. */
-static void say_call(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_says *s)
+static void call_content(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_content *s)
 {
     s->intent = UPP_STR("tool.call");
     s->type   = UPP_STR("json");
     s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
 }
 
-static void say_result(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_says *s)
+static void result_content(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_content *s)
 {
     s->intent = UPP_STR("tool.call");
     s->type   = p->is_error ? UPP_STR("error") : UPP_STR("tool_result");
@@ -159,15 +158,15 @@ static void say_result(struct wd_lowering *l, const struct upp_part *p, struct w
     s->text = s->data ? summary(l, s->data) : cut(p->text);
 }
 
-static void say_medium(const struct upp_part *p, bool user, struct wd_envelope_says *s)
+static void medium_content(const struct upp_part *p, bool user, struct wd_envelope_content *s)
 {
     s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
     s->type   = UPP_STR("text");
     s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
 }
 
-/* An envelope that was an event, or an event of another's. */
-void wd_envelope_say_event(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_says *s)
+/* For events that are not envelopes of role system: write.c handles those. */
+void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_content *s)
 {
     yyjson_val    *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
     struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
@@ -178,16 +177,16 @@ void wd_envelope_say_event(struct wd_lowering *l, yyjson_val *event, struct wd_e
     s->data   = data;
 }
 
-void wd_envelope_say_part(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_says *s)
+void wd_envelope_part_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_content *s)
 {
     if (!p)
-        *s = (struct wd_envelope_says){.intent = UPP_STR("analyze"), .type = UPP_STR("text"), .text = UPP_STR("")};
+        *s = (struct wd_envelope_content){.intent = UPP_STR("analyze"), .type = UPP_STR("text"), .text = UPP_STR("")};
     else if (p->kind == UPP_PART_CALL)
-        say_call(l, p, s);
+        call_content(l, p, s);
     else if (p->kind == UPP_PART_RESULT)
-        say_result(l, p, s);
+        result_content(l, p, s);
     else if (p->media)
-        say_medium(p, user, s);
+        medium_content(p, user, s);
     else
-        say_text(l, p, user, s);
+        text_content(l, p, user, s);
 }

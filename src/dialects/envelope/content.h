@@ -1,19 +1,20 @@
-/* dialects/envelope/content.h — what an envelope says of a part or an event: its intent, its task, its content. */
-#ifndef WD_ENVELOPE_SAY_H
-#define WD_ENVELOPE_SAY_H
+/* dialects/envelope/content.h — what an envelope contains for a part or an event: intent, task, content. */
+#ifndef WD_ENVELOPE_CONTENT_H
+#define WD_ENVELOPE_CONTENT_H
 
 #include "dialects/core/document.h"
 
-struct wd_envelope_says {
+struct wd_envelope_content {
     struct upp_str intent, type, task, text;
-    yyjson_val    *data;   /* NULL: none, or a text: */
-    struct upp_str string; /* that is a string, */
-    struct upp_str json;   /* or JSON that is compact */
+    yyjson_val    *data;   /* NULL: none, or one of the next two */
+    struct upp_str string; /* data that is a string */
+    struct upp_str json;   /* data as compact JSON */
 };
 
-/* p NULL: a message without parts. What is made lies in l->scratch, which is not emptied before. The data of a call are
- * not here: they are made where they are written. */
-void wd_envelope_say_part(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_says *s);
-void wd_envelope_say_event(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_says *s);
+/* p NULL: a message without parts. New texts are in l->scratch, which is not reset. A call's data is not set here:
+ * write.c writes it directly. */
+void wd_envelope_part_content(struct wd_lowering *l, const struct upp_part *p, bool user,
+                              struct wd_envelope_content *s);
+void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_content *s);
 
 #endif

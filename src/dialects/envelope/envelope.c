@@ -1,5 +1,5 @@
-/* dialects/envelope/envelope.c — envelopes: the table of their members, their shape, and their place among the
- * dialects. */
+/* dialects/envelope/envelope.c — envelopes: the table of their members, their shape, and the dialect's table of
+ * functions. */
 #include "dialects/envelope/envelope.h"
 
 #include "base/iso8601.h"
@@ -135,7 +135,7 @@ bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str t
     return w->p;
 }
 
-/* What RFC 3339 wants beyond what is a time to others: "T", seconds, an offset. */
+/* Stricter than wb_time_parse: RFC 3339 requires "T", seconds and an offset. */
 bool wd_envelope_is_time(struct upp_str text)
 {
     struct wb_time t;

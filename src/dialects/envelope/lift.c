@@ -1,15 +1,15 @@
 /* dialects/envelope/lift.c — envelopes into the model.
  *
- * An envelope is an entry of its own, or one more part of the message before it where it says so (weft.of). Role user
- * is the user; agent and tool are the agent it names; system is an event. What an envelope says of its purpose, its
- * doubts and its lineage stays where it is, but for its id and its cost.
+ * An envelope is an entry, or another part of the message before it (weft.of). Role user is the user; agent and tool
+ * are the agent that the envelope names; system is an event. What an envelope has about its purpose, confidence and
+ * lineage is residue, except its id and cost.
  */
 #include "base/err.h"
 #include "dialects/envelope/envelope.h"
 #include "dialects/core/lift.h"
 #include "json/value.h"
 
-/* A call that was read, by the id of its envelope. */
+/* A call that was read, and the id of its envelope. */
 struct called {
     struct upp_str envelope, call;
 };
@@ -17,13 +17,13 @@ struct called {
 struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
-    /* The message that is gathered. */
+    /* The open message. */
     struct wd_parts parts;
     size_t          entry; /* SIZE_MAX: none is open */
     struct upp_str  id;    /* of its first envelope */
     uint32_t        agent;
     uint8_t         role;
-    unsigned        n; /* envelopes of it */
+    unsigned        n; /* how many envelopes it has so far */
     WB_VEC(struct called) calls;
 };
 
@@ -40,7 +40,7 @@ static bool is_word(struct upp_str s, const char *word)
 /* ---- Texts ----------------------------------------------------------------------------------------------- */
 
 /* A string as it is, any other value as its JSON. */
-static int plain_text(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
+static int string_or_json(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
     if (v && yyjson_is_str(v)) {
         *ret = wj_text(v);
@@ -49,26 +49,26 @@ static int plain_text(const struct lifting *t, yyjson_val *v, struct upp_str *re
     return wj_value_text(t->l->a, v, ret, t->err);
 }
 
-/* What the metadata of the part have to remember: its type, and data beside a text. */
-static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *beside, struct upp_str *ret)
+/* Records in the part's metadata what the part cannot hold: the type, and data in addition to a text. */
+static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *data, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     bool                                  typed = type.p && !is_word(type, "text");
-    if (!typed && !beside)
+    if (!typed && !data)
         return 0;
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     wj_put_open(&w, "envelope", '{');
     if (typed)
         wj_put_str(&w, "type", type);
-    wj_put_value(&w, "data", beside);
+    wj_put_value(&w, "data", data);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     return wj_writer_text(&w, t->l->a, ret);
 }
 
-/* Which of the two members of the content says it: json is its data, and so is code where that is a text. */
+/* Is the content in `data`? It is for json and tool_result, and for code if `data` is a string; else in `text`. */
 static bool is_data(const struct wd_envelope *e)
 {
     if (!e->data)
@@ -85,7 +85,7 @@ static int text_of(const struct lifting *t, const struct wd_envelope *e, struct 
     to->kind     = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
     to->text     = e->text;
     if (from)
-        r = plain_text(t, e->data, &to->text);
+        r = string_or_json(t, e->data, &to->text);
     if (!to->text.p)
         to->text = UPP_STR("");
     return r < 0 ? r : about_text(t, e->type, from ? NULL : e->data, &to->metadata);
@@ -112,10 +112,10 @@ static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
     *to               = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wj_text_at(e->data, "name")};
     if (one.envelope.p && !wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES))
         return upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
-    return plain_text(t, yyjson_obj_get(e->data, "arguments"), &to->text);
+    return string_or_json(t, yyjson_obj_get(e->data, "arguments"), &to->text);
 }
 
-/* The call that it answers: the one it names, or that of its parent, or one that nobody has seen. */
+/* The call that a result answers: the one it names, else its parent's, else an unknown one with a new id. */
 static struct upp_str answered(const struct lifting *t, const struct wd_envelope *e)
 {
     struct upp_str call = e->call;
@@ -146,7 +146,7 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
 
 /* ---- Media ----------------------------------------------------------------------------------------------- */
 
-/* 1: it is one. */
+/* Returns 1 if it is media. */
 static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
     if (!is_word(e->kind, "medium"))
@@ -161,16 +161,16 @@ static int medium_of(const struct lifting *t, const struct wd_envelope *e, struc
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-/* The message is whole. */
-static int settle(struct lifting *t)
+/* Finishes the open message. */
+static int finish_message(struct lifting *t)
 {
     size_t at = t->entry;
     t->entry  = SIZE_MAX;
     return at == SIZE_MAX ? 0 : wd_parts_finish(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
 }
 
-/* By its id alone: another's name is no id. One that says of anything that nobody knows its model has none of its own,
- * whatever the model was that said something else. */
+/* By id only: another agent's name is not an id. An agent with an envelope without a model has no model of its own,
+ * whatever models its other envelopes name. */
 static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *ret)
 {
     struct wm_doc *doc  = t->l->doc;
@@ -190,7 +190,8 @@ static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *re
     return wm_doc_agent_add(doc, &a, ret, t->err);
 }
 
-/* The turn that the next entry belongs to: each message of the user is one, and all that one agent says in a row. */
+/* Opens a turn for the next entry if needed: each user message is a turn, and so are consecutive entries of one
+ * agent. */
 static int turn_of(struct lifting *t, bool user, uint32_t agent)
 {
     struct wm_doc      *doc  = t->l->doc;
@@ -207,12 +208,12 @@ static int turn_of(struct lifting *t, bool user, uint32_t agent)
     return 0;
 }
 
-static void cost_of(yyjson_val *cost, struct wm_reply_info *said)
+static void cost_of(yyjson_val *cost, struct wm_reply_info *reply)
 {
     if (!yyjson_is_obj(cost))
         return;
-    said->has_usage = true;
-    said->usage =
+    reply->has_usage = true;
+    reply->usage =
         (struct upp_usage){.input = wd_number_at(cost, "input_tokens"), .output = wd_number_at(cost, "output_tokens")};
 }
 
@@ -221,11 +222,11 @@ static uint8_t role_of(const struct wd_envelope *e, uint8_t part)
     return part == UPP_PART_RESULT ? UPP_ROLE_TOOL : is_word(e->role, "user") ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
 }
 
-/* Whose it is: the user's, or that of the agent it names. */
-static int whose(struct lifting *t, const struct wd_envelope *e, bool user, uint32_t *ret)
+/* The author: the user, or the agent that the envelope names. */
+static int author_of(struct lifting *t, const struct wd_envelope *e, bool user, uint32_t *ret)
 {
     *ret = WM_NO_AGENT;
-    if (user && !(e->within.p && wb_str_eq(e->within, e->agent_id))) /* words to the model in its turn */
+    if (user && !(e->within.p && wb_str_eq(e->within, e->agent_id))) /* except text to the model in an agent's turn */
         return 0;
     return agent_of(t, e, ret);
 }
@@ -256,7 +257,7 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
 
 static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    yyjson_val *weft = e->plain ? NULL : e->weft, *metadata = yyjson_obj_get(weft, "metadata");
+    yyjson_val *weft = e->canonical ? NULL : e->weft, *metadata = yyjson_obj_get(weft, "metadata");
     int         r = 0;
     if (is_call(e))
         r = call_of(t, e, to);
@@ -288,18 +289,18 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
         return r;
     uint8_t role = role_of(e, part.kind);
     bool    none = is_word(e->kind, "nothing") && role == UPP_ROLE_ASSISTANT;
-    r            = whose(t, e, role == UPP_ROLE_USER, &agent);
+    r            = author_of(t, e, role == UPP_ROLE_USER, &agent);
     bool more =
         t->entry != SIZE_MAX && !none && e->of.n && wb_str_eq(e->of, t->id) && role == t->role && agent == t->agent;
     if (r >= 0 && !more)
-        r = settle(t);
+        r = finish_message(t);
     if (r >= 0 && !more)
         r = begin(t, e, role, agent);
     if (r >= 0 && !none)
         r = wd_parts_add(&t->parts, &part, t->err);
     if (r >= 0)
         r = anchor(t, e->node.from);
-    return r >= 0 && none ? settle(t) : r; /* one without parts has no more of them */
+    return r >= 0 && none ? finish_message(t) : r; /* a message without parts ends here */
 }
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
@@ -313,7 +314,8 @@ static bool are_texts(yyjson_val *list)
     return good;
 }
 
-/* An event of the model that stands in an envelope, or an envelope that is one: {"task", "content"} of that. */
+/* Writes an event of the model that came in an envelope, or one that stands for a system envelope: its task and
+ * content. */
 static void put_event(const struct lifting *t, const struct wd_envelope *e, struct wj_writer *w)
 {
     struct upp_str type   = wj_text_at(e->weft, "event");
@@ -329,7 +331,7 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
         if (e->data)
             wj_write_value(w, e->data);
         else
-            wj_write_null(w); /* as a thread has it */
+            wj_write_null(w); /* as in a thread */
         wj_put_value(w, "source", yyjson_is_str(source) ? source : NULL);
         wj_put_value(w, "targets", are_texts(targets) ? targets : NULL);
     } else {
@@ -346,7 +348,7 @@ static int lift_event(struct lifting *t, const struct wd_envelope *e)
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     uint32_t                              agent = WM_NO_AGENT;
-    int                                   r     = settle(t);
+    int                                   r     = finish_message(t);
     if (r >= 0 && yyjson_is_obj(e->agent))
         r = agent_of(t, e, &agent);
     if (r >= 0)
@@ -389,7 +391,7 @@ static int lift_one(struct lifting *t, yyjson_val *v)
 
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
-    enum { VALUES = 16 }; /* an envelope has more of them: what is none asks for no room */
+    enum { VALUES = 16 }; /* an envelope has at least as many: limits what invalid items make us reserve */
     size_t      i, n, most = root->uni.ofs / sizeof *root / VALUES;
     yyjson_val *v;
     most = WB_MIN(most, yyjson_arr_size(root));
@@ -398,14 +400,14 @@ static int lift_list(struct lifting *t, yyjson_val *root)
     {
         int r = lift_one(t, v);
         if (r == 0)
-            r = settle(t); /* what stands between ends a message */
+            r = finish_message(t); /* other items end a message */
         if (r < 0)
             return r;
     }
     return wd_anchor(t->l, root, "list", WD_THREAD, 0, t->err);
 }
 
-/* That it stands alone, and in no list, is remembered by an anchor of its own. */
+/* An additional anchor records that the envelope was not in a list. */
 static int lift_alone(struct lifting *t, yyjson_val *root)
 {
     int r = lift_one(t, root);
@@ -422,7 +424,7 @@ int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
                          : yyjson_is_obj(root) ? lift_alone(&t, root)
                                                : upp_fail(&why, UPP_EINVALID, "expected an envelope, or a list of them");
     if (r >= 0)
-        r = settle(&t);
+        r = finish_message(&t);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.calls);
     if (r < 0 && err)

@@ -1,7 +1,7 @@
 /* dialects/envelope/lower.c — the model as envelopes.
  *
- * Each part of a message is an envelope, and so is an event. The first of a message has the entry's id, the others name
- * it (weft.of). The parent of an envelope is the one before it; that of a result, the call.
+ * Each part of a message is an envelope, and so is an event. The first envelope of a message has the entry's id, the
+ * others refer to it (weft.of). The parent of an envelope is the one before it; of a result, its call.
  */
 #include "base/err.h"
 #include "dialects/envelope/write.h"
@@ -12,17 +12,17 @@ struct called {
 };
 
 struct ids {
-    struct wm_names own;   /* the entries' */
-    uint8_t        *again; /* by entry: one before has its id */
+    struct wm_names own;       /* the entries' ids */
+    uint8_t        *duplicate; /* by entry: an earlier one has the same id */
 };
 
 struct lowering {
-    struct wd_envelope_out o; /* the envelope that is written */
+    struct wd_envelope_out o; /* the envelope being written */
     struct upp_err        *err;
     struct ids             ids;
     WB_VEC(struct called) calls;
-    struct upp_str last;  /* the id of the envelope before */
-    uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
+    struct upp_str last;  /* the id of the previous envelope */
+    uint32_t       payer; /* the entry that carries the usage of its turn; UINT32_MAX: none */
 };
 
 /* ---- Ids ------------------------------------------------------------------------------------------------- */
@@ -31,32 +31,32 @@ static int ids_init(struct ids *ids, struct wd_lowering *l, struct upp_err *err)
 {
     const struct wm_doc *d = l->doc;
     int                  r = 0;
-    ids->again             = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
-    if (!ids->again)
+    ids->duplicate         = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
+    if (!ids->duplicate)
         return wb_arena_check(&l->keep, err);
     for (size_t i = 0; r >= 0 && i < d->entries.n; i++) {
         uint32_t number;
         if (!d->entries.p[i].id.n)
             continue;
-        r             = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
-        ids->again[i] = r == 0;
+        r                 = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
+        ids->duplicate[i] = r == 0;
     }
     return r < 0 ? r : 0;
 }
 
-/* An id that was made, and no entry's own. */
-static struct upp_str unlike(const struct ids *ids, struct wd_lowering *l, struct upp_str made)
+/* Changes a derived id until no entry has it. */
+static struct upp_str unique_id(const struct ids *ids, struct wd_lowering *l, struct upp_str made)
 {
     while (made.p && wm_names_find(&ids->own, made) != UINT32_MAX)
         made = wb_arena_join(&l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
     return made;
 }
 
-/* Of the entry, and of its other parts. An id that comes again is not written again. */
+/* The id of the entry's first envelope. A duplicate id is replaced. */
 static struct upp_str id_of(const struct ids *ids, struct wd_lowering *l, uint32_t i)
 {
     struct upp_str id = wd_entry_at(l, i)->id;
-    return id.n && !ids->again[i] ? id : unlike(ids, l, wb_arena_numbered(&l->keep, UPP_STR("entry-"), i));
+    return id.n && !ids->duplicate[i] ? id : unique_id(ids, l, wb_arena_numbered(&l->keep, UPP_STR("entry-"), i));
 }
 
 static struct upp_str id_of_part(const struct ids *ids, struct wd_lowering *l, struct upp_str first, unsigned k)
@@ -64,7 +64,7 @@ static struct upp_str id_of_part(const struct ids *ids, struct wd_lowering *l, s
     if (!k)
         return first;
     struct upp_str head = wb_arena_join(&l->keep, (struct upp_str[]){first, UPP_STR(".")}, 2);
-    return unlike(ids, l, wb_arena_numbered(&l->keep, head, k));
+    return unique_id(ids, l, wb_arena_numbered(&l->keep, head, k));
 }
 
 /* ---- Envelopes ------------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static struct upp_str parent_of(const struct lowering *t, const struct upp_part 
     return t->last;
 }
 
-/* The next envelope of the entry is of this part. */
+/* Prepares the next envelope of the entry, for this part. */
 static void step_to(struct lowering *t, const struct upp_part *p)
 {
     struct wd_envelope_out *o    = &t->o;
@@ -144,7 +144,7 @@ static void lose_entry(struct wd_envelope_out *o)
 
 /* ---- Entries --------------------------------------------------------------------------------------------- */
 
-/* The entry that pays for its turn: the last of the agent's, where none says what it cost. */
+/* The entry that carries the usage of its turn: the agent's last one, if no entry has a usage of its own. */
 static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
 {
     uint32_t last = UINT32_MAX;
@@ -197,7 +197,7 @@ static int put_turns(struct lowering *t)
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
 
-/* One envelope that was no list when it was read, and is one still. */
+/* A single envelope that was not in a list when it was read, and is still the only one. */
 static bool is_alone(struct wd_lowering *l)
 {
     const struct wm_doc *d = l->doc;

@@ -1,15 +1,15 @@
-/* dialects/envelope/read.c — one envelope, as it is read.
+/* dialects/envelope/read.c — reads one envelope.
  *
- * Most have the members that we write, in our order: those are taken one after the other, and nothing is looked for.
- * All others are decoded.
+ * Most envelopes are canonical: they have the members that lower writes, in its order. These are read in sequence,
+ * without searching. All others are decoded.
  */
 #include "dialects/envelope/envelope.h"
 #include "dialects/core/lift.h"
 #include "json/value.h"
 
-/* ---- In our order ---------------------------------------------------------------------------------------- */
+/* ---- Canonical envelopes --------------------------------------------------------------------------------- */
 
-/* What is left of an object. */
+/* The members of an object that were not read yet. */
 struct rest {
     yyjson_val *at, *end;
 };
@@ -19,11 +19,11 @@ static inline struct rest inside(yyjson_val *obj)
     return (struct rest){obj + 1, unsafe_yyjson_get_next(obj)};
 }
 
-/* Each name is compared as the few bytes that it is, which is why these are inlined wherever they stand. */
-#define OF_A_NAME __attribute__((always_inline)) static inline
+/* Always inlined: then a name is compared as a few constant bytes. */
+#define INLINE __attribute__((always_inline)) static inline
 
-/* Takes the next member where it has that name. NULL: another one comes, or none. */
-OF_A_NAME yyjson_val *take(struct rest *r, struct upp_str name)
+/* Reads the next member if it has this name; else NULL. */
+INLINE yyjson_val *take(struct rest *r, struct upp_str name)
 {
     if (r->at == r->end || !wj_named(r->at, name))
         return NULL;
@@ -32,8 +32,8 @@ OF_A_NAME yyjson_val *take(struct rest *r, struct upp_str name)
     return v;
 }
 
-/* The same, where it is a text. */
-OF_A_NAME bool take_text(struct rest *r, struct upp_str name, struct upp_str *to)
+/* The same for a string. */
+INLINE bool take_text(struct rest *r, struct upp_str name, struct upp_str *to)
 {
     if (r->at == r->end || !wj_named(r->at, name) || !unsafe_yyjson_is_str(r->at + 1))
         return false;
@@ -110,19 +110,19 @@ static bool take_weft(struct rest *r, struct wd_envelope *e)
     return in.at == in.end;
 }
 
-bool wd_envelope_read_plain(yyjson_val *v, struct wd_envelope *e)
+bool wd_envelope_read_canonical(yyjson_val *v, struct wd_envelope *e)
 {
     struct rest r = inside(v);
     *e            = (struct wd_envelope){.node = {.from = v}};
-    e->plain      = take_text(&r, UPP_STR("protocol"), &e->protocol) &&
-                         take_text(&r, UPP_STR("role"), &e->role) && take_agent(&r, e) &&
-                                   take_text(&r, UPP_STR("timestamp"), &e->timestamp) &&
-                                             take_text(&r, UPP_STR("intent"), &e->intent) &&
-                                                       take_text(&r, UPP_STR("task"), &e->task) &&
-                                                                 take_content(&r, e) && take_trace(&r, e) &&
-                                                                 take_weft(&r, e) && r.at == r.end &&
-                                                                 wb_str_eq(e->protocol, UPP_STR(WD_ENVELOPE_PROTOCOL));
-    return e->plain;
+    e->canonical =
+        take_text(&r, UPP_STR("protocol"), &e->protocol) &&
+                  take_text(&r, UPP_STR("role"), &e->role) && take_agent(&r, e) &&
+                            take_text(&r, UPP_STR("timestamp"), &e->timestamp) &&
+                                      take_text(&r, UPP_STR("intent"), &e->intent) &&
+                                                take_text(&r, UPP_STR("task"), &e->task) && take_content(&r, e) &&
+                                                          take_trace(&r, e) && take_weft(&r, e) && r.at == r.end &&
+                                                          wb_str_eq(e->protocol, UPP_STR(WD_ENVELOPE_PROTOCOL));
+    return e->canonical;
 }
 
 /* ---- All others ------------------------------------------------------------------------------------------ */
@@ -149,7 +149,7 @@ static void look_inside(struct wd_envelope *e)
 
 int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, struct upp_err *err)
 {
-    if (wd_envelope_read_plain(v, e))
+    if (wd_envelope_read_canonical(v, e))
         return 0;
     int r = WJ_DECODE(a, wd_envelope, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), e, err);
     if (r >= 0)

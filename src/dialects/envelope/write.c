@@ -1,5 +1,4 @@
-/* dialects/envelope/write.c — one envelope: its members, what it has no member for, and whether one that was read is
- * the same. See write.h.
+/* dialects/envelope/write.c — writes one envelope: its members, and what it has no member for. See write.h.
  */
 #include "dialects/envelope/write.h"
 
@@ -18,7 +17,7 @@ static struct upp_str time_of(struct wd_envelope_out *o)
     if (m->time_text.p && (wb_str_eq(m->time_text, o->time) || wd_envelope_is_time(m->time_text)))
         return o->time = m->time_text;
     struct wb_time t = wb_time_from_ms(m->time_ms);
-    struct upp_str s = wb_time_pydantic(&t, text); /* as a thread would: what comes by way of one is not another time */
+    struct upp_str s = wb_time_pydantic(&t, text); /* as in a thread: the time is the same after a detour through one */
     return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
 }
 
@@ -32,7 +31,7 @@ enum role { AGENT, USER, TOOL, SYSTEM };
     }
 static const struct {
     struct upp_str name;
-    struct upp_str to_agent, to_time; /* what an envelope of that role begins with: up to its agent; it has none */
+    struct upp_str to_agent, to_time; /* how an envelope begins: up to its agent; up to its time if it has none */
 } roles[] = {[AGENT] = ROLE("agent"), [USER] = ROLE("user"), [TOOL] = ROLE("tool"), [SYSTEM] = ROLE("system")};
 
 static enum role wire_role(const struct wd_envelope_out *o)
@@ -60,13 +59,13 @@ static struct upp_str model_of(const struct wd_envelope_out *o, const struct wm_
     return model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL);
 }
 
-/* An agent up to its model. It mostly is the one before: then it is written as it was. */
-static void put_who(struct wd_envelope_out *o, const struct wm_doc_agent *a)
+/* Writes an agent up to its model. If it is the same as before, copies what was written then. */
+static void put_agent_head(struct wd_envelope_out *o, const struct wm_doc_agent *a)
 {
     struct wd_lowering *l    = o->l;
     size_t              from = l->w.out->n;
-    if (o->who_of == a && !l->w.match) {
-        wj_write_head(&l->w, o->who);
+    if (o->agent_written == a && !l->w.match) {
+        wj_write_head(&l->w, o->agent_json);
         return;
     }
     wj_write_open(&l->w, '{');
@@ -75,8 +74,8 @@ static void put_who(struct wd_envelope_out *o, const struct wm_doc_agent *a)
     wd_name(l, "model");
     if (l->w.match || l->w.out->failed)
         return;
-    o->who    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
-    o->who_of = o->who.p ? a : NULL;
+    o->agent_json    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
+    o->agent_written = o->agent_json.p ? a : NULL;
 }
 
 /* Protocol, role, agent and time. */
@@ -90,7 +89,7 @@ static void put_head(struct wd_envelope_out *o)
     else {
         const struct wm_doc_agent *a = &l->doc->agents.p[o->agent];
         wj_write_head(&l->w, roles[role].to_agent);
-        put_who(o, a);
+        put_agent_head(o, a);
         wj_write_str(&l->w, model_of(o, a));
         wj_write_close(&l->w, '}');
         wd_name(l, "timestamp");
@@ -98,6 +97,7 @@ static void put_head(struct wd_envelope_out *o)
     wj_write_plain_str(&l->w, time.p, time.n);
 }
 
+/* Arguments that are a JSON object are written as one, all others as the string that the model wrote. */
 static void put_call(struct wd_envelope_out *o)
 {
     struct wd_lowering *l     = o->l;
@@ -120,7 +120,7 @@ static void put_call(struct wd_envelope_out *o)
 
 static void put_text(struct wd_envelope_out *o, struct upp_str text)
 {
-    enum { FEW = 32 }; /* so many are as soon written as copied */
+    enum { FEW = 32 }; /* shorter texts are not worth copying */
     struct wj_writer *w  = &o->l->w;
     struct wj_extent  at = o->task_at;
     if (!text.p)
@@ -132,7 +132,7 @@ static void put_text(struct wd_envelope_out *o, struct upp_str text)
         wj_write_str_begun(w, text, o->task.n, wb_str(w->out->p + at.from, at.to - at.from));
 }
 
-static void put_content(struct wd_envelope_out *o, const struct wd_envelope_says *s)
+static void put_content(struct wd_envelope_out *o, const struct wd_envelope_content *s)
 {
     struct wd_lowering *l    = o->l;
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
@@ -154,7 +154,7 @@ static void put_content(struct wd_envelope_out *o, const struct wd_envelope_says
     wj_write_close(&l->w, '}');
 }
 
-/* What it is, or as far as one can tell. */
+/* The media type, or the best guess. */
 static struct upp_str mime_of(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
@@ -212,7 +212,7 @@ static void put_trace(struct wd_envelope_out *o)
     wj_write_close(&l->w, '}');
 }
 
-/* ---- What envelopes have no member for ------------------------------------------------------------------- */
+/* ---- The member weft ------------------------------------------------------------------------------------- */
 
 static void weft_open(struct wd_envelope_out *o)
 {
@@ -244,7 +244,7 @@ static void weft_true(struct wd_envelope_out *o, const char *name, bool is)
         weft_json(o, name, UPP_STR("true"));
 }
 
-/* What the part is, where the envelope alone would be read otherwise. */
+/* The kind of part, if it cannot be told from the envelope. */
 static struct upp_str kind_of(const struct wd_envelope_out *o)
 {
     return !o->part ? UPP_STR("nothing")
@@ -255,7 +255,7 @@ static struct upp_str kind_of(const struct wd_envelope_out *o)
         : (struct upp_str){0};
 }
 
-/* Metadata that are more than what this dialect itself has put there, or shows: arguments that are a text. */
+/* True if the metadata contains more than this dialect itself put there, or than the envelope shows (raw_args). */
 static bool has_metadata(struct wd_envelope_out *o)
 {
     const struct upp_part *p   = o->part;
@@ -301,7 +301,7 @@ static void put_weft(struct wd_envelope_out *o)
         put_weft_part(o);
 }
 
-/* An agent by its id, however an event speaks of it. */
+/* Agents are written by id, however the event names them. */
 static void put_mention(struct wd_envelope_out *o, yyjson_val *v)
 {
     uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(o->l->doc, wj_text(v)) : WM_NO_AGENT;
@@ -332,7 +332,7 @@ static void put_weft_event(struct wd_envelope_out *o, yyjson_val *event)
 
 /* ---- Envelopes ------------------------------------------------------------------------------------------- */
 
-/* Where it stands is known then: most texts begin with it. */
+/* Records where the task was written: most texts begin with it. */
 static void put_task(struct wd_envelope_out *o, struct upp_str task)
 {
     struct wj_writer *w = &o->l->w;
@@ -366,8 +366,8 @@ static void end(struct wd_envelope_out *o)
 
 void wd_envelope_write_part(struct wd_envelope_out *o)
 {
-    struct wd_envelope_says s = {0};
-    wd_envelope_say_part(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
+    struct wd_envelope_content s = {0};
+    wd_envelope_part_content(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
     begin(o, s.intent, s.task);
     put_content(o, &s);
     if (o->part && o->part->media)
@@ -377,7 +377,7 @@ void wd_envelope_write_part(struct wd_envelope_out *o)
     end(o);
 }
 
-/* {"type": "envelope.INTENT", "data": {"task", "content"}}, as envelopes of role system are read. */
+/* {"type": "envelope.INTENT", "data": {"task", "content"}}: what lift makes of an envelope of role system. */
 static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task, yyjson_val **content)
 {
     static const struct upp_str prefix = UPP_STR_INIT("envelope.");
@@ -393,15 +393,15 @@ static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task,
 
 void wd_envelope_write_event(struct wd_envelope_out *o)
 {
-    struct wd_envelope_says s     = {0};
-    yyjson_val             *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
-    struct upp_str          intent;
+    struct wd_envelope_content s     = {0};
+    yyjson_val                *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
+    struct upp_str             intent;
     if (is_own(event, &intent, &task, &content)) {
         begin(o, intent, wj_text(task));
         wj_put_value(&o->l->w, "content", content);
         put_trace(o);
     } else {
-        wd_envelope_say_event(o->l, event, &s);
+        wd_envelope_event_content(o->l, event, &s);
         begin(o, s.intent, s.task);
         put_content(o, &s);
         put_trace(o);

@@ -1,4 +1,4 @@
-/* dialects/envelope/write.h — one envelope: of a part, of a message without parts, of an event. */
+/* dialects/envelope/write.h — writes one envelope: of a part, of a message without parts, or of an event. */
 #ifndef WD_ENVELOPE_WRITE_H
 #define WD_ENVELOPE_WRITE_H
 
@@ -7,26 +7,26 @@
 struct wd_envelope_out {
     struct wd_lowering *l;
 
-    /* What it is of. */
+    /* What the envelope stands for. */
     const struct wm_doc_entry *e;
-    uint32_t                   i;     /* the entry's place */
-    uint32_t                   agent; /* whose it is; WM_NO_AGENT: nobody's */
+    uint32_t                   i;     /* the entry's index */
+    uint32_t                   agent; /* the author; WM_NO_AGENT: none */
     const struct upp_part     *part;  /* NULL: an event, or a message without parts */
-    unsigned                   k;     /* of how many in the entry */
+    unsigned                   k;     /* its index among the entry's envelopes */
 
     const char      *slot;
-    struct upp_str   first, id; /* first: of the first envelope of the entry */
-    struct upp_str   parent;    /* no text: none */
+    struct upp_str   first, id; /* first: id of the entry's first envelope */
+    struct upp_str   parent;    /* empty: none */
     struct upp_usage cost;      /* of the entry */
     bool             has_cost;
 
-    /* write.c's own. */
-    bool                       weft;    /* its object is open */
-    struct upp_str             time;    /* the last that was one as an envelope has it: often the next is the same */
-    struct upp_str             who;     /* what was written of the agent that came last */
-    const struct wm_doc_agent *who_of;  /* and which that is; NULL: nobody */
-    struct upp_str             task;    /* of the envelope */
-    struct wj_extent           task_at; /* in what is written, between its quotes */
+    /* State of write.c. */
+    bool                       weft;          /* the object "weft" is open */
+    struct upp_str             time;          /* the last valid time: the next one is often the same */
+    struct upp_str             agent_json;    /* JSON that was written for the last agent */
+    const struct wm_doc_agent *agent_written; /* which agent that was; NULL: none */
+    struct upp_str             task;          /* of the envelope */
+    struct wj_extent           task_at;       /* its extent in the output, between the quotes */
 };
 
 void wd_envelope_write_part(struct wd_envelope_out *o);

@@ -1,6 +1,6 @@
-/* dialects/ui/check.c — what the AI SDK refuses when it validates UI messages, and what only some versions know.
+/* dialects/ui/check.c — what the AI SDK rejects when it validates UI messages, and what only some versions accept.
  *
- * Members by tables: one row a member of a kind of part. An optional member is absent or of its type, never null.
+ * Tables of members: one row per member of a kind of part. An optional member is absent or of its type, never null.
  */
 #include "base/err.h"
 #include "dialects/ui/doc.h"
@@ -10,7 +10,7 @@ enum { MUST = 1 << 0, SINCE_6 = 1 << 1, SINCE_7 = 1 << 2 };
 
 struct member {
     const char *name;
-    char        type; /* 's' text, 'b' true or false, 'o' object, 'p' object of objects, 'a' anything */
+    char        type; /* 's' string, 'b' boolean, 'o' object, 'p' object of objects, 'a' any value */
     uint8_t     flags;
 };
 
@@ -19,7 +19,7 @@ struct kind {
     const char          *rule;
     const struct member *members;
     uint8_t              flags;
-    bool                 prefix; /* the type begins so */
+    bool                 prefix; /* `type` is a prefix */
 };
 
 static const struct member text[]      = {{"text", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
@@ -67,11 +67,11 @@ static const struct kind kinds[] = {
     {"tool-", "UI-4.1.6", tool, 0, true},
 };
 
-/* Of a tool's part: which members its state has. */
+/* Which members a tool part has in each state. */
 static const struct state {
     const char *word;
-    bool        input, output, error; /* must be there; output and error: must not where false */
-    char        approval;             /* 'n' none, 'r' requested, 'a' answered, 'y' perhaps granted, 'd' denied */
+    bool        input, output, error; /* required; for output and error, false means forbidden */
+    char        approval;             /* 'n' none, 'r' requested, 'a' answered, 'y' none or granted, 'd' denied */
     uint8_t     flags;
 } states[] = {
     {"input-streaming", false, false, false, 'n', 0},         {"input-available", true, false, false, 'n', 0},
@@ -179,7 +179,7 @@ static void check_tool(struct wd_problems *p, yyjson_val *part)
     char        quoted[WJ_QUOTED];
     size_t      i = 0;
     if (!is_text(word))
-        return; /* told already */
+        return; /* reported already */
     while (i < WB_LEN(states) && !wj_named(word, wb_cstr(states[i].word)))
         i++;
     if (i == WB_LEN(states)) {

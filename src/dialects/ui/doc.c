@@ -1,4 +1,4 @@
-/* dialects/ui/doc.c — UI messages of the AI SDK: their shapes, and their place in the table. */
+/* dialects/ui/doc.c — UI messages of the AI SDK: their shapes, and the dialect's table of functions. */
 #include "dialects/ui/doc.h"
 
 #include "json/value.h"

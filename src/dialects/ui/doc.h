@@ -1,17 +1,17 @@
-/* dialects/ui/doc.h — lists of UI messages of the AI SDK (5, 6, 7): the wire, for those who check, read and write it.
+/* dialects/ui/doc.h — lists of UI messages of the AI SDK (5, 6, 7): the wire format, shared by check, lift and lower.
  *
- * One table for all kinds of parts: which members a kind has is a matter of rules (check.c). What the model
- * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
+ * One table covers all kinds of parts; which members a kind has is checked by rules (check.c). What the model knows
+ * about a message and UI messages have no member for is in its metadata, next to what the live stream writes there:
  *
  *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run"},
- * "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ *                  "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
 #ifndef WD_UI_DOC_H
 #define WD_UI_DOC_H
 
 #include "dialects/core/document.h"
 
-enum { WD_UI_TARGET = 6 }; /* the version that is written where nobody says */
+enum { WD_UI_TARGET = 6 }; /* the version that is written by default */
 
 struct wd_ui_part {
     struct wj_node node;
@@ -60,23 +60,25 @@ enum wd_ui_message_row {
     WD_UI_PARTS,
 };
 
-/* What the metadata of a message say of it; no text: nothing. */
+/* What a message's metadata contains; absent texts have a NULL `.p`. */
 struct wd_ui_about {
     struct upp_str   time, agent, name, model, provider, ended, run;
     yyjson_val      *events; /* metadata.weft_events */
     bool             has_usage;
     struct upp_usage usage;
     uint64_t         reasoning;
-    bool             plain; /* they are just what we would write, as far as they alone can tell */
+    bool             canonical; /* exactly what lower would write, judging by the metadata alone */
 };
 void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to);
 
-/* Does the message say just what we would write for all that it became? No: it may yet. NULL: it is no agent's. */
-bool wd_ui_is_plain(const struct wd_ui_message *m, const struct wd_ui_about *about, const struct wm_doc_agent *agent);
+/* True if the message is exactly what lower would write for what it became; false if that is not certain. agent
+ * NULL: a message of the user. */
+bool wd_ui_is_canonical(const struct wd_ui_message *m, const struct wd_ui_about *about,
+                        const struct wm_doc_agent *agent);
 
 #define WD_UI_DENIED "The tool call was denied."
 
-/* The tool of a part of a tool; no text: it is of another kind. */
+/* The tool of a tool part; empty: a part of another kind. */
 struct upp_str wd_ui_tool(const struct wd_ui_part *p);
 
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);

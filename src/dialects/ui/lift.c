@@ -1,8 +1,8 @@
 /* dialects/ui/lift.c — UI messages into the model.
  *
- * A message of the user is a turn of the user. One of the assistant is a turn of the agent: each of its steps becomes
- * what was said (with the calls of tools), then the results of these, then the events that came meanwhile. What is
- * neither (system messages, sources, approvals ...) stays where it is.
+ * A user message is a turn of the user. An assistant message is a turn of the agent: each of its steps becomes the
+ * model's output (with its tool calls), then the results of these calls, then the events in between. Everything else
+ * (system messages, sources, approvals ...) is residue.
  */
 #include "base/err.h"
 #include "dialects/core/lift.h"
@@ -12,12 +12,12 @@
 struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
-    /* Of the message that is read. */
+    /* The current message. */
     uint32_t           agent;
     struct wd_ui_about about;
-    /* Of its step. */
-    struct wd_parts said, results;
-    WB_VEC(const struct wd_ui_part *) meanwhile;
+    /* Its current step. */
+    struct wd_parts output, results;
+    WB_VEC(const struct wd_ui_part *) events;
 };
 
 static int failed(const struct lifting *t)
@@ -32,7 +32,7 @@ static int metadata_of(const struct lifting *t, yyjson_val *v, struct upp_str *r
 
 /* ---- Files ----------------------------------------------------------------------------------------------- */
 
-/* Text, reasoning or a file; 0: none of them. */
+/* Text, reasoning or a file; 0: something else. */
 static int content_of(const struct lifting *t, const struct wd_ui_part *p, struct upp_part *to)
 {
     bool thought = wb_str_eq(p->type, UPP_STR("reasoning"));
@@ -52,8 +52,8 @@ static int content_of(const struct lifting *t, const struct wd_ui_part *p, struc
 
 /* ---- Tools ----------------------------------------------------------------------------------------------- */
 
-/* The members of an object, if it is one, but for that of one name. */
-static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name)
+/* Copies the object's members except `name`; nothing if it is not an object. */
+static void put_except(struct wj_writer *w, yyjson_val *object, struct upp_str name)
 {
     yyjson_val *key, *value;
     size_t      i, n;
@@ -66,7 +66,7 @@ static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name
     }
 }
 
-/* What is known of a part of a tool beside what its provider said; metadata.pydantic_ai has it, as in messages of
+/* What is known about a tool part apart from provider metadata; stored in metadata.pydantic_ai, as in messages of
  * Pydantic AI. */
 struct own {
     bool        denied, builtin; /* builtin: the provider made the call itself */
@@ -80,13 +80,13 @@ static bool is_own(yyjson_val *name, const struct own *own)
              (own->approval && wj_named(name, UPP_STR("approval")));
 }
 
-static void put_own(struct wj_writer *w, yyjson_val *said, const struct own *own)
+static void put_own(struct wj_writer *w, yyjson_val *provider, const struct own *own)
 {
     yyjson_val *key, *value;
     size_t      i, n;
     wj_write_open(w, '{');
-    if (yyjson_is_obj(said)) {
-        yyjson_obj_foreach(said, i, n, key, value)
+    if (yyjson_is_obj(provider)) {
+        yyjson_obj_foreach(provider, i, n, key, value)
         {
             if (is_own(key, own))
                 continue;
@@ -101,22 +101,22 @@ static void put_own(struct wj_writer *w, yyjson_val *said, const struct own *own
     wj_write_close(w, '}');
 }
 
-static int tool_metadata(const struct lifting *t, yyjson_val *said, const struct own *own, struct upp_str *ret)
+static int tool_metadata(const struct lifting *t, yyjson_val *provider, const struct own *own, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     if (!own->denied && !own->builtin && !own->approval)
-        return metadata_of(t, said, ret);
+        return metadata_of(t, provider, ret);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    put_but(&w, said, UPP_STR("pydantic_ai"));
+    put_except(&w, provider, UPP_STR("pydantic_ai"));
     wj_write_name(&w, UPP_STR("pydantic_ai"));
-    put_own(&w, yyjson_obj_get(said, "pydantic_ai"), own);
+    put_own(&w, yyjson_obj_get(provider, "pydantic_ai"), own);
     wj_write_close(&w, '}');
     return wj_writer_text(&w, t->l->a, ret);
 }
 
-/* 1: it has a result. */
+/* Returns 1 if the part has a result. */
 static int result_of(const struct lifting *t, const struct wd_ui_part *p, struct upp_part *to)
 {
     bool good = wb_str_eq(p->state, UPP_STR("output-available")), bad = wb_str_eq(p->state, UPP_STR("output-error"));
@@ -200,32 +200,32 @@ static int step_end(struct lifting *t)
 {
     struct wm_doc_entry *e;
     int                  r = 0;
-    if (t->said.list.n) {
+    if (t->output.list.n) {
         e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->about.time, t->err);
         if (!e)
             return failed(t);
         e->said.model    = t->about.model;
         e->said.provider = t->about.provider;
-        r                = wd_parts_finish(t->l->a, &t->said, &e->e.message, t->err);
+        r                = wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err);
     }
     if (r >= 0 && t->results.list.n) {
         e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->about.time, t->err);
         r = e ? wd_parts_finish(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
     }
-    for (size_t i = 0; r >= 0 && i < t->meanwhile.n; i++)
-        r = event_add(t, t->meanwhile.p[i]);
-    t->meanwhile.n = 0;
+    for (size_t i = 0; r >= 0 && i < t->events.n; i++)
+        r = event_add(t, t->events.p[i]);
+    t->events.n = 0;
     return r;
 }
 
 static int lift_event(struct lifting *t, const struct wd_ui_part *p)
 {
-    if (!t->said.list.n)
+    if (!t->output.list.n)
         return event_add(t, p);
-    if (wb_vec_push(&t->meanwhile, p, (size_t)WD_PARTS))
+    if (wb_vec_push(&t->events, p, (size_t)WD_PARTS))
         return 0;
-    return t->meanwhile.n < WD_PARTS ? upp_fail(t->err, UPP_ENOMEM, "no memory for an event")
-                                     : upp_fail(t->err, UPP_ELIMIT, "a step of more than %d events", WD_PARTS);
+    return t->events.n < WD_PARTS ? upp_fail(t->err, UPP_ENOMEM, "no memory for an event")
+                                  : upp_fail(t->err, UPP_ELIMIT, "a step of more than %d events", WD_PARTS);
 }
 
 static int lift_tool(struct lifting *t, const struct wd_ui_part *p)
@@ -233,7 +233,7 @@ static int lift_tool(struct lifting *t, const struct wd_ui_part *p)
     struct upp_part call, result;
     int             r = call_of(t, p, &call);
     if (r >= 0)
-        r = wd_parts_add(&t->said, &call, t->err);
+        r = wd_parts_add(&t->output, &call, t->err);
     if (r >= 0)
         r = result_of(t, p, &result);
     return r > 0 ? wd_parts_add(&t->results, &result, t->err) : r;
@@ -249,7 +249,7 @@ static int lift_part(struct lifting *t, const struct wd_ui_part *p)
     if (wd_ui_tool(p).p && p->tool_call_id.p)
         return lift_tool(t, p);
     int r = content_of(t, p, &part);
-    return r > 0 ? wd_parts_add(&t->said, &part, t->err) : r;
+    return r > 0 ? wd_parts_add(&t->output, &part, t->err) : r;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -261,12 +261,12 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
         struct upp_part part = {0};
         r                    = content_of(t, &m->parts.p[i], &part);
         if (r > 0 && part.kind != UPP_PART_REASONING)
-            r = wd_parts_add(&t->said, &part, t->err);
+            r = wd_parts_add(&t->output, &part, t->err);
     }
-    if (r < 0 || !t->said.list.n)
+    if (r < 0 || !t->output.list.n)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->about.time, t->err);
-    r                      = e ? wd_parts_finish(t->l->a, &t->said, &e->e.message, t->err) : failed(t);
+    r                      = e ? wd_parts_finish(t->l->a, &t->output, &e->e.message, t->err) : failed(t);
     return r;
 }
 
@@ -281,12 +281,12 @@ static int agent_of(struct lifting *t)
     return r;
 }
 
-/* What the metadata know of the message. */
+/* Adds the turn, with what the message's metadata says about it. */
 static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
     wd_ui_about(m->metadata, &t->about);
     t->agent                   = WM_NO_AGENT;
-    bool                agents = !user || t->about.agent.p; /* words to the model within its turn */
+    bool                agents = !user || t->about.agent.p; /* user text may be in an agent's turn */
     int                 r      = agents ? agent_of(t) : 0;
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
@@ -320,14 +320,14 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
     size_t n = doc->entries.n - first;
     if (r < 0)
         return r;
-    if (!n) { /* nothing of it is in the model: it stays in the list as a whole */
+    if (!n) { /* nothing of it is in the model: the whole message is residue */
         doc->turns.n = at;
         return 0;
     }
     doc->entries.p[first].id = m->id;
     r                        = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
     if (r >= 0)
-        wd_canonical(t->l, wd_ui_is_plain(m, &t->about, user ? NULL : &doc->agents.p[t->agent]));
+        wd_canonical(t->l, wd_ui_is_canonical(m, &t->about, user ? NULL : &doc->agents.p[t->agent]));
     return r;
 }
 
@@ -357,9 +357,9 @@ int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     struct upp_err why = {0};
     struct lifting t   = {.l = l, .err = &why};
     int r = yyjson_is_arr(root) ? lift_list(&t, root) : upp_fail(&why, UPP_EINVALID, "expected a list of UI messages");
-    wb_vec_done(&t.said.list);
+    wb_vec_done(&t.output.list);
     wb_vec_done(&t.results.list);
-    wb_vec_done(&t.meanwhile);
+    wb_vec_done(&t.events);
     if (r < 0 && err)
         *err = why;
     return r;

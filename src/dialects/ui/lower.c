@@ -1,6 +1,6 @@
 /* dialects/ui/lower.c — the model as UI messages of the AI SDK.
  *
- * A turn is a message. A call and its result are one part, which stands where the call does.
+ * A turn is a message. A call and its result are one part, in the position of the call.
  */
 #include "base/base64.h"
 #include "base/err.h"
@@ -14,7 +14,7 @@
 #include "json/value.h"
 #include "model/upp_json.h"
 
-/* The message that is written. */
+/* The message being written. */
 struct message {
     struct wd_lowering       *l;
     const struct wm_doc_turn *turn;
@@ -47,7 +47,7 @@ static bool is_denied(struct wd_lowering *l, const struct upp_part *result)
     return result->is_error && outcome && yyjson_is_str(outcome) && wj_named(outcome, UPP_STR("denied"));
 }
 
-/* Arguments are JSON; those that came as a text are what it says where that is an object. */
+/* Arguments are JSON; arguments that came as a text (raw_args) are parsed if that gives an object. */
 static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
     bool raw = yyjson_is_true(wd_pai_own_at(l, p->metadata, "raw_args"));
@@ -70,7 +70,7 @@ static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_pa
         wj_write_raw(&l->w, "{}", 2);
 }
 
-/* A text as it is, any other value as its JSON. */
+/* A string as it is, any other value as its JSON. */
 static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json)
 {
     yyjson_val *v    = json.n ? read_scratch(l, json) : NULL;
@@ -91,41 +91,41 @@ static void put_approval(struct wd_lowering *l, const struct upp_part *call, con
     wj_write_close(&l->w, '}');
 }
 
-/* What the part says by members of its own is not said again in metadata. */
-static bool is_said(yyjson_val *name, bool denied)
+/* Members of metadata.pydantic_ai that the part has as members of its own: they are not written twice. */
+static bool is_own_member(yyjson_val *name, bool denied)
 {
     return wj_named(name, UPP_STR("builtin")) || wj_named(name, UPP_STR("approval")) ||
                                                           (denied && wj_named(name, UPP_STR("outcome")));
 }
 
-static size_t count_unsaid(yyjson_val *own, bool denied)
+static size_t count_other(yyjson_val *own, bool denied)
 {
     yyjson_val *key, *value;
     size_t      i, n, left = 0;
-    yyjson_obj_foreach(own, i, n, key, value) left += !is_said(key, denied);
+    yyjson_obj_foreach(own, i, n, key, value) left += !is_own_member(key, denied);
     return left;
 }
 
-static void put_unsaid(struct wd_lowering *l, yyjson_val *own, bool denied)
+static void put_other(struct wd_lowering *l, yyjson_val *own, bool denied)
 {
     yyjson_val *key, *value;
     size_t      i, n;
     wj_write_open(&l->w, '{');
     yyjson_obj_foreach(own, i, n, key, value)
     {
-        if (is_said(key, denied))
+        if (is_own_member(key, denied))
             continue;
         wj_put_member(&l->w, key);
     }
     wj_write_close(&l->w, '}');
 }
 
-/* What a provider said of a call or its result. */
+/* Provider metadata of a call or its result. */
 static void put_tool_metadata(struct wd_lowering *l, const char *name, struct upp_str metadata, bool denied)
 {
     yyjson_val *v   = metadata.n ? read_scratch(l, metadata) : NULL, *key, *value;
     yyjson_val *own = yyjson_obj_get(v, "pydantic_ai");
-    size_t      i, n, left = yyjson_is_obj(own) ? count_unsaid(own, denied) : 0;
+    size_t      i, n, left = yyjson_is_obj(own) ? count_other(own, denied) : 0;
     if (!yyjson_is_obj(own) || left == unsafe_yyjson_get_len(own)) {
         wd_member_json(l, name, metadata);
         return;
@@ -139,14 +139,14 @@ static void put_tool_metadata(struct wd_lowering *l, const char *name, struct up
             continue;
         wj_write_name(&l->w, wj_text(key));
         if (value == own)
-            put_unsaid(l, own, denied);
+            put_other(l, own, denied);
         else
             wj_write_value(&l->w, value);
     }
     wj_write_close(&l->w, '}');
 }
 
-/* 5 has no place for it. */
+/* Version 5 has no member for it. */
 static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const struct upp_part *result, bool denied)
 {
     if (l->target != 5)
@@ -155,8 +155,8 @@ static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const str
         wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
 }
 
-/* What somebody was asked of the call, and said; NULL: nothing, or 5 has no place for it. Good until the next one is
- * read. */
+/* The approval request of the call, with its answer if there is one; NULL: none, or version 5, which has no member
+ * for it. Valid until the next scratch read. */
 static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *call)
 {
     yyjson_val *v = l->target == 5 ? NULL : wd_pai_own_at(l, call->metadata, "approval");
@@ -345,19 +345,19 @@ struct about {
     struct upp_str model, provider;
 };
 
-/* Which model it was, where all that was said was said by one. */
+/* The model, if it is the same for all replies. */
 static struct about about_model(struct message *m)
 {
-    const struct wm_reply_info *said = NULL;
+    const struct wm_reply_info *reply = NULL;
     bool                        one = true, more = false, agents = false;
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
         agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
         if (e->e.kind == WM_ENTRY_EVENT || e->e.message.role != UPP_ROLE_ASSISTANT)
             continue;
-        one &= !said || (same(said->model, e->said.model) && same(said->provider, e->said.provider));
+        one &= !reply || (same(reply->model, e->said.model) && same(reply->provider, e->said.provider));
         more |= e->said.response.p || e->said.stop;
-        said = &e->said;
+        reply = &e->said;
     }
     if (agents)
         wd_lose(m->l, m->first, "which agent said each of its steps", "a message has one");
@@ -365,7 +365,7 @@ static struct about about_model(struct message *m)
         wd_lose(m->l, m->first, "why the model stopped, and its ids of what it said", "there is no member for it");
     if (!one)
         wd_lose(m->l, m->first, "which model said each of its steps", "they were several");
-    return said && one ? (struct about){said->model, said->provider} : (struct about){0};
+    return reply && one ? (struct about){reply->model, reply->provider} : (struct about){0};
 }
 
 static void weft_name(struct wd_lowering *l, bool *open, const char *name, struct upp_str text)
@@ -378,7 +378,7 @@ static void weft_name(struct wd_lowering *l, bool *open, const char *name, struc
     wd_member(l, name, text);
 }
 
-/* When, at the place where Pydantic AI has it; who, which model, until when. */
+/* The time, in the member that Pydantic AI uses; then agent, model and end time. */
 static void put_about(struct message *m)
 {
     struct wd_lowering *l    = m->l;
@@ -395,7 +395,7 @@ static void put_about(struct message *m)
     if (m->turn->agent != WM_NO_AGENT) {
         const struct wm_doc_agent *a  = &l->doc->agents.p[m->turn->agent];
         struct upp_str             id = a->id.p ? a->id : a->name;
-        if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* words to the model in an agent's turn are not the user's */
+        if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* on user text, the agent marks whose turn it is in */
             weft_name(l, &open, "agent", id);
         if (a->name.p && !wb_str_eq(a->name, id))
             weft_name(l, &open, "name", a->name);
@@ -439,7 +439,7 @@ static void put_usage(struct message *m)
     wj_write_close(&m->l->w, '}');
 }
 
-/* Who sent each event, to whom and when, as the live stream says it (stream_chunks.c). */
+/* Source, targets and time of each event, as in the live stream (stream_chunks.c). */
 static void put_events(struct message *m)
 {
     struct wd_lowering *l   = m->l;
@@ -464,14 +464,14 @@ static void put_events(struct message *m)
         wj_write_close(&l->w, '}');
 }
 
-/* What messages of Pydantic AI have there of an application's own: of the first that has some. */
-static void put_kept(struct message *m)
+/* Application metadata of Pydantic AI messages: that of the first message that has some. */
+static void put_app_metadata(struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
-        yyjson_val *kept = wd_retained_member(wd_retained(m->l, "pydantic", "message", i), "metadata");
-        if (!wd_retained_metadata_is(kept))
+        yyjson_val *retained = wd_retained_member(wd_retained(m->l, "pydantic", "message", i), "metadata");
+        if (!wd_retained_metadata_is(retained))
             continue;
-        wd_retained_metadata_put(m->l, kept);
+        wd_retained_metadata_put(m->l, retained);
         return;
     }
 }
@@ -486,8 +486,8 @@ static struct upp_str id_of(const struct message *m)
     return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->first);
 }
 
-/* Results alone are shown where they were asked for. */
-static bool says_something(const struct message *m)
+/* A message of results alone is not written: results are in the parts of their calls. */
+static bool is_visible(const struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
@@ -500,7 +500,7 @@ static bool says_something(const struct message *m)
 static void put_message(struct message *m)
 {
     struct wd_lowering *l = m->l;
-    if (!says_something(m)) {
+    if (!is_visible(m)) {
         for (uint32_t i = m->first; i < m->first + m->n; i++)
             wd_lose_answers(l, i);
         return;
@@ -515,7 +515,7 @@ static void put_message(struct message *m)
     if (!m->user)
         put_usage(m);
     put_events(m);
-    put_kept(m);
+    put_app_metadata(m);
     wj_write_close(&l->w, '}');
     put_parts(m);
     wj_write_close(&l->w, '}');
@@ -527,9 +527,9 @@ static bool is_users(const struct wm_doc_entry *e)
     return e->e.kind != WM_ENTRY_EVENT && e->e.message.role == UPP_ROLE_USER;
 }
 
-/* All that the user submitted at once is one message; words to the model in the middle of a turn are one by themselves.
- */
-static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
+/* How many entries are one message by default: all that the user submitted at once, or one text to the model in the
+ * middle of an agent's turn, or the agent's entries up to such a text. */
+static uint32_t default_span(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
 {
     uint32_t end = turn->first + turn->n, n = 1;
     if (turn->agent == WM_NO_AGENT)
@@ -543,10 +543,10 @@ static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
 {
     struct wd_lowering *l   = p->l;
     uint32_t            end = turn->first + turn->n;
-    if (wd_is_canonical(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
+    if (wd_is_canonical(l, turn->first, "message")) /* a message that was read is always a whole turn */
         return;
     for (uint32_t i = turn->first; i < end && !l->w.failed;) {
-        uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
+        uint32_t       n = wd_span(l, i, "message", default_span(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
         m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
         wd_ui_put_systems(p, i + m.n);

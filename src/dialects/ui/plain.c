@@ -1,11 +1,11 @@
-/* dialects/ui/plain.c — UI messages that say just what we would write: they need not be compared.
+/* dialects/ui/plain.c — canonical UI messages: exactly what lower would write, so they need not be compared.
  *
- * Most do. What is not here is not wrong: it is written again and compared.
+ * Most messages are. Wrongly answering "no" is safe: the message is then written again and compared.
  */
 #include "dialects/ui/doc.h"
 #include "json/value.h"
 
-enum { NEAR = 16 }; /* parts of a step in which the id of a call is looked for */
+enum { NEAR = 16 }; /* parts of a step that are searched for the same call id */
 
 /* ---- Parts ------------------------------------------------------------------------------------------------- */
 
@@ -14,14 +14,14 @@ static bool is_step(const struct wd_ui_part *p)
     return wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE)) && wb_str_eq(p->type, UPP_STR("step-start"));
 }
 
-static bool is_plain_text(const struct wd_ui_part *p)
+static bool is_canonical_text(const struct wd_ui_part *p)
 {
     return wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT, WD_UI_STATE)) &&
            (wb_str_eq(p->type, UPP_STR("text")) || wb_str_eq(p->type, UPP_STR("reasoning"))) &&
                       (wb_str_eq(p->state, UPP_STR("done")) || wb_str_eq(p->state, UPP_STR("streaming")));
 }
 
-static bool is_plain_tool(const struct wd_ui_part *p)
+static bool is_canonical_tool(const struct wd_ui_part *p)
 {
     if (!wb_str_starts(p->type, UPP_STR("tool-")))
         return false;
@@ -34,33 +34,33 @@ static bool is_plain_tool(const struct wd_ui_part *p)
                      wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT));
 }
 
-/* Did a part of the step before this one have its id? Then the first result is the answer to both. */
-static bool is_again(const struct wd_ui_part *step, const struct wd_ui_part *p)
+/* Does an earlier part of the step have the same call id? Then the first result is the answer to both. */
+static bool is_duplicate_call(const struct wd_ui_part *step, const struct wd_ui_part *p)
 {
     if (p - step > NEAR)
-        return true; /* perhaps */
+        return true; /* not searched any further: assume so */
     for (; step < p; step++)
         if (wb_str_eq(step->tool_call_id, p->tool_call_id))
             return true;
     return false;
 }
 
-/* Each step begins with its own part, and says something. */
-static bool are_plain_steps(const struct wd_ui_message *m)
+/* Each step begins with a step-start and has at least one part. */
+static bool are_canonical_steps(const struct wd_ui_message *m)
 {
-    const struct wd_ui_part *step = NULL, *p = m->parts.p, *end = p + m->parts.n; /* step: the first part of it */
+    const struct wd_ui_part *step = NULL, *p = m->parts.p, *end = p + m->parts.n; /* step: its first part */
     for (; p < end; p++) {
         if (is_step(p)) {
             if (p == step)
                 return false;
             step = p + 1;
-        } else if (!step || (!is_plain_text(p) && (!is_plain_tool(p) || is_again(step, p))))
+        } else if (!step || (!is_canonical_text(p) && (!is_canonical_tool(p) || is_duplicate_call(step, p))))
             return false;
     }
     return step && step < end;
 }
 
-static bool are_plain_prompts(const struct wd_ui_message *m)
+static bool are_canonical_prompts(const struct wd_ui_message *m)
 {
     for (size_t i = 0; i < m->parts.n; i++)
         if (!wj_came_as(&m->parts.p[i].node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT)) ||
@@ -71,19 +71,20 @@ static bool are_plain_prompts(const struct wd_ui_message *m)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
 
-/* What is said of an agent by default is not said, nor a time at which it began. */
-static bool is_plain_about(const struct wd_ui_about *about, const struct wm_doc_agent *agent)
+/* lower writes neither an agent's default id and name nor an end time equal to the start time. */
+static bool is_canonical_about(const struct wd_ui_about *about, const struct wm_doc_agent *agent)
 {
     bool known = wb_str_eq(agent->id, UPP_STR("agent")), named = !wb_str_eq(agent->name, agent->id);
     return known == !about->agent.p && named == !!about->name.p && (!named || wb_str_eq(agent->name, about->name)) &&
            !(about->ended.p && wb_str_eq(about->ended, about->time));
 }
 
-bool wd_ui_is_plain(const struct wd_ui_message *m, const struct wd_ui_about *about, const struct wm_doc_agent *agent)
+bool wd_ui_is_canonical(const struct wd_ui_message *m, const struct wd_ui_about *about,
+                        const struct wm_doc_agent *agent)
 {
-    if (!about->plain || !wj_came_as(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
+    if (!about->canonical || !wj_came_as(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
         return false;
     if (agent)
-        return is_plain_about(about, agent) && are_plain_steps(m);
-    return unsafe_yyjson_get_len(m->metadata) == 1 && are_plain_prompts(m);
+        return is_canonical_about(about, agent) && are_canonical_steps(m);
+    return unsafe_yyjson_get_len(m->metadata) == 1 && are_canonical_prompts(m);
 }

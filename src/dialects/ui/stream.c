@@ -1,13 +1,13 @@
 /* dialects/ui/stream.c — the UI message stream that useChat reads, for majors 5, 6 and 7 of its client.
  *
- * The client enforces an order (docs/dialects/ui.md): what is not open cannot go on, what is not known has no outcome.
- * It holds here by construction: `start`, `start-step`, `finish-step` and the end are written by the functions of
- * "Stages" alone, a block is opened and closed by those of stream_blocks.c, a call by those of stream_calls.c;
- * everything else asks for the stage it needs.
+ * The client enforces an order (docs/dialects/ui.md): a delta needs an open block, an outcome needs a known call.
+ * The code guarantees it by construction: only the functions under "Stages" write `start`, `start-step`,
+ * `finish-step` and the end; only stream_blocks.c opens and closes blocks; only stream_calls.c writes calls; all other
+ * functions first move to the stage they need.
  *
- * One step of the client is one message of the model and its outcomes, so that a reset takes back one attempt and
- * nothing else. Calls of child runs are shown only when they wait for somebody; other events of children only by
- * option.
+ * One step of the client is one message of the model and the outcomes of its calls, so a reset removes exactly one
+ * attempt. Calls of child runs are sent only if they wait for the client; other events of children only with the
+ * option `children`.
  */
 #include "dialects/ui/stream.h"
 
@@ -17,7 +17,7 @@
 #include "model/id.h"
 #include "model/upp_json.h"
 
-enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: up to 13 bytes of memory per byte of JSON */
 
 void ui_simple(struct wd_out *o, struct upp_str chunk)
 {
@@ -51,9 +51,9 @@ void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     if (u->stage != UI_STARTED)
         return;
     ui_simple(o, UPP_STR("{\"type\":\"start-step\"}"));
-    u->stage   = UI_STEP;
-    u->settled = false;
-    u->voided  = false;
+    u->stage    = UI_STEP;
+    u->no_reset = false;
+    u->voided   = false;
 }
 
 void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
@@ -67,7 +67,7 @@ void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
 
 void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (u->settled)
+    if (u->no_reset)
         ui_leave_step(u, o, "cut off");
     ui_to_step(u, ev, o);
 }
@@ -98,14 +98,14 @@ static void finish(struct wd_out *o, const struct wm_event *ev, const char *reas
         wj_put_open(&o->w, "messageMetadata", '{');
         wm_usage_put(&o->w, &ev->usage);
         if (wm_is_incomplete(ev->status, ev->text)) {
-            wj_put_raw(&o->w, "incomplete", ev->text.p, ev->text.n); /* made by the engine: one line */
+            wj_put_raw(&o->w, "incomplete", ev->text.p, ev->text.n); /* written by the engine: one line */
         }
         wd_end(o, '}');
     }
     wd_frame_close(o, UPP_STR("}"));
 }
 
-/* A call for which somebody is asked is shown, also one of a child. */
+/* Sends a call that waits for the client, also one of a child. */
 static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const struct wm_pending *p)
 {
     struct wd_call *c = wd_calls_find(&u->calls, p->call);
@@ -117,7 +117,7 @@ static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const
         if (!c)
             return;
         ui_call_ready(u, o, c, p->arguments);
-        u->settled = true;
+        u->no_reset = true;
     }
     if (p->approval && !c->asked && c->state == UI_CALL_READY) {
         ui_chunk(o, "tool-approval-request");
@@ -128,20 +128,20 @@ static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const
     }
 }
 
-/* 5 knows no approvals: it is told in the metadata what the run waits for, and goes on listening. */
-static void tell_approvals(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+/* Version 5 has no approvals: the metadata names the pending ones, and the stream continues. */
+static void put_pending(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     ui_chunk(o, "message-metadata");
     wj_put_open(&o->w, "messageMetadata", '{');
     wj_put_open(&o->w, "weft_pending", '[');
-    u->told = false;
+    u->pending_sent = false;
     for (size_t i = 0; i < ev->n_pending; i++)
         if (ev->pending[i].approval) {
             wj_write_open(&o->w, '{');
             wd_str(o, "toolCallId", ev->pending[i].call);
             wd_str(o, "toolName", ev->pending[i].name);
             wd_end(o, '}');
-            u->told = true;
+            u->pending_sent = true;
         }
     wd_end(o, ']');
     wd_end(o, '}');
@@ -157,7 +157,7 @@ static void waits(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         results |= !ev->pending[i].approval;
     }
     if (u->target < 6 && approvals)
-        tell_approvals(u, ev, o);
+        put_pending(u, ev, o);
     if (u->target < 6 && approvals && !results)
         return;
     ui_leave_step(u, o, "cut off");
@@ -170,8 +170,8 @@ static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     if (ev->status == WM_CANCELING)
         return;
     ui_to_started(u, ev, o);
-    if (u->told && ev->n_pending == 0)
-        tell_approvals(u, ev, o); /* nothing any more */
+    if (u->pending_sent && ev->n_pending == 0)
+        put_pending(u, ev, o); /* none is pending any more */
     if (ev->status == WM_WAITING)
         waits(u, ev, o);
     if (!wm_status_ended(ev->status))
@@ -187,7 +187,7 @@ static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     else if (ev->status == WM_COMPLETED)
         finish(o, ev, finish_reason(u->stop));
     else {
-        /* useChat reads no further than the error: all that it should have came before. */
+        /* useChat stops reading at `error`: everything else must come before it. */
         ui_chunk(o, "error");
         ui_error_message(u, o, ev->text, ev->status == WM_EXPIRED ? "the run has expired" : "the run failed");
         wd_frame_close(o, UPP_STR("}"));
@@ -196,7 +196,7 @@ static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     done(u, o, UI_ENDED);
 }
 
-/* A tool that is run without a model having asked for it is shown as well. */
+/* Also sends a tool call that no model made. */
 static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     struct wd_call *c = wd_calls_find(&u->calls, ev->call);
@@ -214,7 +214,7 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
     c = ui_call_add(u, o, ev->call, ev->name);
     if (c)
         ui_call_ready(u, o, c, ev->text);
-    u->settled = true;
+    u->no_reset = true;
 }
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
     case WM_SYSTEM:
         ui_to_started(u, ev, o);
         ui_system(u, o, ev);
-        u->settled = true; /* it is not taken back with a step that it stands in */
+        u->no_reset = true; /* a reset of the step must not remove the event */
         return 0;
     case WM_VOID:
         ui_attempt_void(u, ev, o);
@@ -297,11 +297,11 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
     return r < 0 ? r : wd_out_check(&o);
 }
 
-/* 5 goes on while somebody is asked for an approval. */
+/* With version 5 the stream continues while an approval is pending. */
 static bool ui_paused(const void *state)
 {
     const struct ui *u = state;
-    return u->stage == UI_PAUSED || !u->told;
+    return u->stage == UI_PAUSED || !u->pending_sent;
 }
 
 static void ui_done(void *state)

@@ -1,14 +1,13 @@
-/* dialects/ui/stream_blocks.c — what a model says, as blocks of a UI message stream. */
+/* dialects/ui/stream_blocks.c — model output as blocks of a UI message stream. */
 #include "dialects/ui/stream.h"
 
 #include <stdio.h>
 
 #include "model/id.h"
 
-/* ---- Blocks --------------------------------------------------------------------------------------------------------
- */
+/* ---- Blocks ---------------------------------------------------------------------------------------------- */
 
-/* Ids of blocks are those of the parts. */
+/* A block's id is that of its part. */
 static struct upp_str part_id(struct wb_uuid entry, size_t index, char out[64])
 {
     struct wm_id id;
@@ -22,7 +21,7 @@ static struct upp_str part_id(struct wb_uuid entry, size_t index, char out[64])
     return wb_str(out, WB_UUID_TEXT + (size_t)n);
 }
 
-/* "text-start" and its like. */
+/* Begins "text-start" and similar chunks. */
 static void block(struct wd_out *o, struct wb_uuid entry, size_t index, uint8_t kind, const char *what)
 {
     char id[64], type[32];
@@ -57,28 +56,28 @@ void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why)
             ui_call_bad(u, o, u->calls.list.p[i], UPP_STR(""), why);
 }
 
-/* ---- What a model says ----------------------------------------------------------------------------------- */
+/* ---- Model output ---------------------------------------------------------------------------------------- */
 
 static uint8_t aside_of(bool aside, struct upp_str phase)
 {
-    return !aside ? UI_SAID : wb_str_eq(phase, UPP_STR("reason")) ? UI_THOUGHT : UI_HIDDEN;
+    return !aside ? UI_OUTPUT : wb_str_eq(phase, UPP_STR("reason")) ? UI_REASONING : UI_HIDDEN;
 }
 
-/* As what a part is shown. */
+/* The kind that a part is sent as. */
 static uint8_t shown_as(const struct ui *u, uint8_t kind)
 {
-    return u->aside == UI_THOUGHT && kind == UPP_PART_TEXT ? UPP_PART_REASONING : kind;
+    return u->aside == UI_REASONING && kind == UPP_PART_TEXT ? UPP_PART_REASONING : kind;
 }
 
-/* Is it shown at all? Calls of scaffolding are seen when their tools are run, if ever. */
+/* False: the part is hidden. Calls of scaffolding are sent only when their tools run, if at all. */
 static bool is_shown(const struct ui *u, uint8_t kind)
 {
-    return u->aside == UI_SAID || (u->aside == UI_THOUGHT && kind != UPP_PART_CALL);
+    return u->aside == UI_OUTPUT || (u->aside == UI_REASONING && kind != UPP_PART_CALL);
 }
 
 int ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
-    bool open = u->open.open; /* then it is refused */
+    bool open = u->open.open; /* then wd_open_begin refuses the event */
     if (!open)
         u->aside = aside_of(ev->aside, ev->name);
     if (!open && u->aside != UI_HIDDEN)
@@ -137,7 +136,7 @@ int ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, str
     return r;
 }
 
-/* A part that no event told of: the tape is gone, or it is a medium. */
+/* A part without events of its own: the tape is gone, or it is media. */
 static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o, size_t index,
                        const struct upp_part *p)
 {
@@ -154,7 +153,7 @@ static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o
         ui_file(u, o, p->media);
 }
 
-/* Calls last: the client may act at once on one that is there. */
+/* Calls come last: the client may act on a call as soon as it is complete. */
 static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     const struct upp_message *m = &ev->entry->message;
@@ -173,7 +172,7 @@ static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out
 void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return; /* input and results are not said by a model */
+        return; /* only assistant messages are model output */
     const struct upp_message *m = &ev->entry->message;
     if (!u->open.open)
         u->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
@@ -191,19 +190,19 @@ void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         } else if (i < m->n_parts)
             whole_part(u, ev, o, i, &m->parts[i]);
     }
-    if (u->aside == UI_SAID) {
+    if (u->aside == UI_OUTPUT) {
         message_calls(u, ev, o);
         u->stop = ev->stop;
     }
     ui_end_blocks(u, o, "cut off");
-    u->settled = true;
+    u->no_reset = true;
 }
 
-/* 7 can take a step back; 5 and 6 can only end what was begun, and the next attempt begins anew beside it. */
+/* 7 can reset a step. 5 and 6 can only end what is open; the next attempt follows it. */
 void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!u->open.open) { /* nothing of it was sent here, or a child said it */
-        if (ev->aside)   /* but elsewhere: the client forgets which blocks are open */
+    if (!u->open.open) { /* nothing of the attempt was sent here, or it was a child's */
+        if (ev->aside)   /* but an earlier connection may have sent it: makes the client forget its open blocks */
             ui_simple(o, u->target < 7 ? UPP_STR("{\"type\":\"finish-step\"}") : UPP_STR("{\"type\":\"reset-step\"}"));
         return;
     }

@@ -1,5 +1,4 @@
-/* dialects/ui/stream_calls.c — the calls of a UI message stream: begun, complete or not, asked about, with an outcome.
- */
+/* dialects/ui/stream_calls.c — calls in a UI message stream: input, approval, outcome. */
 #include "dialects/ui/stream.h"
 
 struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name)
@@ -19,7 +18,7 @@ void ui_call_streams(struct wd_call *c, struct wd_out *o)
     c->state = UI_CALL_STREAMING;
 }
 
-/* 5 has a word for it only in its later versions: there the call fails at once. */
+/* Only later versions of 5 have `tool-input-error`: for 5 the call fails at once. */
 void ui_call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str input, const char *why)
 {
     if (u->target == 5) {
@@ -42,7 +41,8 @@ void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp
 {
     struct wb_buf *b = o->w.out;
     if (c->state == UI_CALL_NEW && u->voided)
-        ui_call_streams(c, o); /* begins it anew, where the step has one of this id that failed */
+        ui_call_streams(
+            c, o); /* restarts it, because the voided attempt may have left a failed call with this id in the step */
     ui_chunk(o, "tool-input-available");
     wd_str(o, "toolCallId", c->id);
     wd_str(o, "toolName", c->name);
@@ -52,7 +52,7 @@ void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp
         return;
     }
     if (!b->failed)
-        b->n = o->from; /* take the frame back */
+        b->n = o->from; /* remove the frame */
     ui_call_bad(u, o, c, arguments, "the arguments are not JSON");
 }
 
@@ -65,7 +65,7 @@ static void call_fails(struct ui *u, struct wd_out *o, struct wd_call *c, struct
     wd_calls_drop(&u->calls, c);
 }
 
-/* Only 7 is told: the client of 6 knows what its own user said, and no other. */
+/* Only for 7: a client of 6 knows its own user's answer, and has no chunk for anyone else's. */
 void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, bool approved)
 {
     if (!c->asked || c->answered || u->target < 7)
@@ -81,7 +81,7 @@ void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     struct wd_call *c = wd_calls_find(&u->calls, ev->call);
     if (!c)
-        return; /* of a child, and nobody was asked for it */
+        return; /* a child's call that the client was not asked about */
     if (c->state == UI_CALL_STREAMING) {
         ui_bug(o, ev, "an outcome before the input", ev->call);
         return;
@@ -90,7 +90,7 @@ void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     if (ev->outcome == WM_DENIED || ev->outcome == WM_DONE)
         ui_call_answered(u, o, c, ev->outcome == WM_DONE);
     if (ev->outcome == WM_DENIED && c->asked && u->target >= 6) {
-        ui_chunk(o, "tool-output-denied"); /* the client wants an approval in the call that is denied */
+        ui_chunk(o, "tool-output-denied"); /* the client requires an approval in a denied call */
         wd_str(o, "toolCallId", c->id);
         wd_frame_close(o, UPP_STR("}"));
         wd_calls_drop(&u->calls, c);

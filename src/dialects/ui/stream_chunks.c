@@ -1,4 +1,4 @@
-/* dialects/ui/stream_chunks.c — chunks of the UI message stream that are right wherever they stand. */
+/* dialects/ui/stream_chunks.c — chunks of the UI message stream that are valid at any stage. */
 #include <inttypes.h>
 
 #include "base/base64.h"
@@ -7,7 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 
-enum { SYSTEM_MAX = 64 << 20 }; /* json/read.h: 13 bytes for one; an event has at most 1 MiB */
+enum { SYSTEM_MAX = 64 << 20 }; /* json/read.h: up to 13 bytes of memory per byte of JSON; an event has at most 1 MiB */
 
 void ui_chunk(struct wd_out *o, const char *type)
 {
@@ -17,8 +17,8 @@ void ui_chunk(struct wd_out *o, const char *type)
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
-/* Our writer escapes no letter of a name, and every quote inside a string: where these bytes do not stand, no such
- * member is. They may stand where none is, at worst. */
+/* Our writer escapes no letter of a name, and every quote inside a string: if these bytes do not occur, there is no
+ * such member. A false positive is possible and harmless. */
 static bool forbidden(struct upp_str json)
 {
     return wb_str_find(json, UPP_STR("\"__proto__\":"), 0) != SIZE_MAX ||
@@ -26,8 +26,8 @@ static bool forbidden(struct upp_str json)
                                     wb_str_find(json, UPP_STR("\"prototype\":"), 0) != SIZE_MAX);
 }
 
-/* Moves what was written since `from` to u->text. */
-static struct upp_str take_back(struct ui *u, struct wd_out *o, size_t from)
+/* Moves the output since `from` to u->text. */
+static struct upp_str move_to_text(struct ui *u, struct wd_out *o, size_t from)
 {
     struct wb_buf *b = o->w.out;
     wb_buf_clear(&u->text);
@@ -53,14 +53,14 @@ bool ui_value(struct ui *u, struct wd_out *o, const char *name, struct upp_str t
         return false;
     }
     if (!b->failed && forbidden(wb_str(b->p + from, b->n - from))) {
-        struct upp_str json = take_back(u, o, from);
+        struct upp_str json = move_to_text(u, o, from);
         o->w.comma          = false;
         wj_write_str(&o->w, json);
     }
     return true;
 }
 
-/* The text of a string, or of a member of an object that is one; any other JSON as it is. */
+/* The text of a string, or of an object's string member `member`; any other JSON as it is. */
 static void error_text(struct ui *u, struct wd_out *o, struct upp_str json, const char *member, const char *otherwise)
 {
     yyjson_val *v = NULL, *inner;
@@ -121,7 +121,7 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 
 /* ---- System events --------------------------------------------------------------------------------------- */
 
-/* The event's data as the client can read them: ui_value wants them as text. */
+/* The event's data in a form that the client accepts: ui_value takes text. */
 static void event_data(struct ui *u, struct wd_out *o, yyjson_val *data)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
@@ -168,8 +168,8 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
 
 /* ---- Child runs ------------------------------------------------------------------------------------------ */
 
-/* What a child's event is called; NULL: it is not shown. */
-static const char *child_word(const struct wm_event *ev)
+/* The name of a child's event; NULL: it is not sent. */
+static const char *child_event_name(const struct wm_event *ev)
 {
     switch (ev->kind) {
     case WM_RUN:
@@ -187,7 +187,7 @@ static const char *child_word(const struct wm_event *ev)
 
 void ui_child(struct wd_out *o, const struct wm_event *ev)
 {
-    const char *word = child_word(ev);
+    const char *word = child_event_name(ev);
     if (!word)
         return;
     ui_chunk(o, "data-child");

@@ -37,7 +37,7 @@ static void end_system(struct wd_lowering *l)
     wj_write_close(&l->w, '}');
 }
 
-/* A request of prompts alone, which nothing in the model is. */
+/* A request that consists of prompts only, so that no entry of the model stands for it. */
 static void put_whole(struct wd_ui_prompts *p, size_t number)
 {
     yyjson_val *part, *parts = yyjson_obj_get(p->whole, "parts");
@@ -60,12 +60,12 @@ static void put_whole(struct wd_ui_prompts *p, size_t number)
 /* The prompts of the request that begins with this entry. */
 static void put_within(struct wd_ui_prompts *p, uint32_t entry)
 {
-    static const char *const path[] = {"metadata", "weft", "system", NULL};
-    struct wd_lowering      *l      = p->l;
-    yyjson_val              *kept   = wd_retained(l, "pydantic", "message", entry), *part;
-    struct wd_retained_items parts  = wd_retained_items(wd_retained_member(kept, "parts"));
-    struct upp_str           id     = wd_retained_text(kept, path);
-    bool                     open   = false;
+    static const char *const path[]   = {"metadata", "weft", "system", NULL};
+    struct wd_lowering      *l        = p->l;
+    yyjson_val              *retained = wd_retained(l, "pydantic", "message", entry), *part;
+    struct wd_retained_items parts    = wd_retained_items(wd_retained_member(retained, "parts"));
+    struct upp_str           id       = wd_retained_text(retained, path);
+    bool                     open     = false;
     while ((part = wd_retained_item(&parts))) {
         if (!is_prompt(part))
             continue;

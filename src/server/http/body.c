@@ -17,7 +17,7 @@ int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err
     if (!wb_str_trim(text).n)
         return 0;
     int r = wj_read(&x->arena, text, UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE), &v, err);
-    if (r == -UPP_ELIMIT) { /* its own fault, not ours: to be changed, not tried again */
+    if (r == -UPP_ELIMIT) { /* the client's fault: it should change the request, not retry */
         if (err)
             err->code = UPP_EINVALID;
         return -UPP_EINVALID;

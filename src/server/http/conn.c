@@ -14,10 +14,10 @@
 #include "server/http/server.h"
 
 enum {
-    ONE_SEND  = 64 << 10,  /* an answer up to this is one write, head and body */
+    ONE_SEND  = 64 << 10,  /* a response up to this is one write, head and body */
     HALVED    = 1 << 20,   /* a longer one is sent in pieces */
-    ARENA_MAX = 256 << 20, /* of one request: 13 times the longest body (json/read.h), and as much again as is left */
-    SLOW      = 1 << 20,   /* an answer up to this may be taken at 4 KB a second, a longer one at 64 */
+    ARENA_MAX = 256 << 20, /* per request: 13 times the longest body (json/read.h), and as much again */
+    SLOW      = 1 << 20,   /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
     LINGER    = 64 << 20,
 };
 
@@ -63,7 +63,7 @@ WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_
 
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err)
 {
-    WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / (bytes.n > SLOW ? 64 : 4)); /* in all */
+    WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / (bytes.n > SLOW ? 64 : 4)); /* for the whole write */
     int r = weft_fiber_canceled() ? upp_fail(err, UPP_ECANCELED, "the connection is being closed") : 0;
     while (r >= 0 && bytes.n) {
         int64_t n = WB_CALL(send)(c->fd, bytes.p, bytes.n);
@@ -79,8 +79,8 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
     return r < 0 ? r : 0;
 }
 
-/* Reads into the server's scratch, which is good until the next wait: how many bytes, 0 at the end. With `wait` it is
- * known that nothing is there yet. */
+/* Reads into the server's scratch buffer, valid until the next wait: how many bytes, 0 at the end. wait: the socket
+ * is known to be empty. */
 WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
 {
     for (;;) {
@@ -102,7 +102,7 @@ static int check_origin(const struct sv_conn *c, struct sv_http *h)
 {
     size_t         n;
     struct upp_str origin = sv_http_header(h, UPP_STR("origin"), &n);
-    if (h->host.p && !c->local) { /* no name leads to a Unix socket, and HTTP/1.0 may do without */
+    if (h->host.p && !c->local) { /* Unix sockets have no host name, and HTTP/1.0 needs none */
         int status = sv_host_check(&c->server->allowed, h->host);
         if (status) {
             h->why = status == 421 ? "this server does not answer to that Host" : "the Host header is not a host";
@@ -116,7 +116,7 @@ static int check_origin(const struct sv_conn *c, struct sv_http *h)
     return 0;
 }
 
-/* Whose request it is: 0, or a status. */
+/* The owner of the request: 0, or a status. */
 static int find_owner(struct sv_conn *c, struct sv_http *h)
 {
     const struct sv_server_opts *o = &c->server->opts;
@@ -133,8 +133,8 @@ static int find_owner(struct sv_conn *c, struct sv_http *h)
     return o->owner(o->app, wb_str_trim(wb_str_sub(key, scheme.n, SIZE_MAX)), &c->owner) ? 0 : 401;
 }
 
-/* The head is there: is it for us, and how much body may follow? What can be refused is refused before the body. A
- * route that is not there is answered like any other when there is no body to be thrown away. */
+/* The head is complete: checks it and limits the body. Refuses what it can before the body is read. An unknown route
+ * gets an ordinary response if there is no body to discard. */
 static int on_head(struct sv_http *h)
 {
     struct sv_conn *c      = WB_OUTER(h, struct sv_conn, http);
@@ -152,7 +152,7 @@ static int on_head(struct sv_http *h)
 
 enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
 
-/* How long the next byte may take. 0: too long already. */
+/* How long to wait for the next byte. 0: the time is up. */
 static uint64_t patience(const struct sv_conn *c, uint64_t since)
 {
     const struct sv_server_opts *o     = &c->server->opts;
@@ -172,7 +172,7 @@ static enum got refuse(struct sv_conn *c, int status, const char *why)
     return GOT_REFUSED;
 }
 
-/* Gives the parser what came; what it did not want is kept. */
+/* Passes received bytes to the parser; keeps those that it did not consume. */
 static enum sv_http_state feed(struct sv_conn *c, size_t n)
 {
     size_t             used;
@@ -186,11 +186,11 @@ static enum sv_http_state feed(struct sv_conn *c, size_t n)
         wb_buf_drop(&c->rest, used);
     }
     if (c->rest.failed)
-        c->http.keep_alive = false; /* what came behind is lost */
+        c->http.keep_alive = false; /* bytes after the request are lost */
     return state;
 }
 
-/* Reads one request. The first wait of a connection is as long as that for the rest of a head. */
+/* Reads one request. The first wait of a connection is as short as that for the rest of a head. */
 WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 {
     uint64_t since = wb_mono_ms();
@@ -227,7 +227,7 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
         }
         if (!sv_server_hold(c->server, &c->held, c->http.body.cap))
             return refuse(c, 503, "the server holds as much of requests and answers as it may");
-        if (came == SV_READ && weft_yield(NULL) < 0) /* one who sends fast does not keep the others waiting */
+        if (came == SV_READ && weft_yield(NULL) < 0) /* a fast sender must not starve the others */
             return GOT_NOTHING;
         if (c->http.head_done && !had_head) {
             since = wb_mono_ms();
@@ -237,9 +237,9 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     }
 }
 
-/* ---- Its answer -------------------------------------------------------------------------------------------------- */
+/* ---- Its response ------------------------------------------------------------------------------------------------ */
 
-/* What the body has room for beyond its text goes back. */
+/* Frees the unused capacity of the body. */
 static void shrink(struct wb_buf *body)
 {
     char *p = body->cap - body->n > ONE_SEND ? wb_realloc(body->p, body->n + 1) : NULL;
@@ -249,7 +249,7 @@ static void shrink(struct wb_buf *body)
     }
 }
 
-/* A long body is sent by halves: what was taken goes back to the budget before the rest of it is. */
+/* Sends a long body by halves: each half returns to the budget before the next is sent. */
 WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_buf *body = &x->reply.body;
@@ -259,7 +259,7 @@ WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
             return r;
         wb_buf_drop(body, n);
         shrink(body);
-        (void)sv_server_hold(x->server, &x->conn->held, body->cap); /* less is always taken */
+        (void)sv_server_hold(x->server, &x->conn->held, body->cap); /* shrinking always succeeds */
     }
     return 0;
 }
@@ -299,7 +299,7 @@ static int decode_params(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-/* Calls the handler, or says why there is none. */
+/* Calls the handler, or responds that there is none. */
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_match *m = &x->conn->match;
@@ -321,7 +321,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     r = m->route->handler(x, err);
-    if (large) { /* what was read goes before the next one reads: the answer is whole */
+    if (large) { /* frees what was read before another request reads: the response is complete */
         wb_arena_done(&x->arena);
         sv_server_turn_end(x->server);
     }
@@ -340,7 +340,7 @@ static void new_request_id(struct sv_exchange *x)
     struct wb_uuid id;
     char           hex[WB_UUID_HEX + 1];
     if (wb_uuid_new(&id, NULL) < 0)
-        return; /* an answer without an id is better than none */
+        return; /* a response without an id is better than none */
     (void)wb_uuid_hex(id, hex);
     (void)snprintf(x->request_id, sizeof x->request_id, "req_%s", hex);
 }
@@ -358,13 +358,13 @@ static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
                WB_LS("path", x->request->path), WB_LI("status", x->reply.status));
 }
 
-/* From here on the answer alone is held: what it was made of is given back before somebody slow reads it. */
+/* From here on only the response counts against the budget: its sources are freed before a slow client reads it. */
 static void hold_answer(struct sv_exchange *x)
 {
     struct wb_buf *body = &x->reply.body;
     wb_arena_done(&x->arena);
     sv_http_drop(&x->conn->http);
-    shrink(body); /* it grew by half */
+    shrink(body); /* buffers grow by half */
     if (sv_server_hold(x->server, &x->conn->held, body->cap))
         return;
     wb_buf_done(body);
@@ -372,7 +372,7 @@ static void hold_answer(struct sv_exchange *x)
     (void)sv_server_hold(x->server, &x->conn->held, body->cap);
 }
 
-/* Answers the request, or the refusal. True: the connection can take another one. */
+/* Responds to the request, or with the refusal. True: the connection can be used again. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
     struct sv_exchange x = {
@@ -408,7 +408,7 @@ WEFT_SUSPENDS static void serve(struct sv_conn *c)
     for (bool first = true;; first = false) {
         if (!c->rest.n)
             sv_server_busy(c->server, &c->busy, false);
-        else if (weft_yield(NULL) < 0) /* nor does one who has sent many requests */
+        else if (weft_yield(NULL) < 0) /* many pipelined requests must not starve the others */
             return;
         enum got got = receive(c, first);
         if (got == GOT_NOTHING)
@@ -416,7 +416,7 @@ WEFT_SUSPENDS static void serve(struct sv_conn *c)
         if (!respond(c, got == GOT_REFUSED))
             break;
     }
-    sv_server_busy(c->server, &c->busy, false); /* all was said: nobody who stops waits for this */
+    sv_server_busy(c->server, &c->busy, false); /* all was sent: stopping does not wait for it */
     if (!c->broken)
         sv_net_linger(c->fd, c->server->opts.linger_ms, LINGER);
 }

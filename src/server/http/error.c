@@ -94,7 +94,7 @@ void sv_error_write(struct wb_buf *out, int status, struct upp_str message, stru
 static void begin(struct sv_reply *reply, int status)
 {
     wb_buf_clear(&reply->headers);
-    wb_buf_done(&reply->body); /* what was to be said may be long */
+    wb_buf_done(&reply->body); /* an unfinished body may be long */
     reply->status = status;
     reply->type   = NULL;
 }

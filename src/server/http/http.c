@@ -4,7 +4,7 @@
 #include "base/defs.h"
 
 enum {
-    KEEP_BODY = 64 << 10, /* a larger buffer is given back after its request */
+    KEEP_BODY = 64 << 10, /* a larger buffer is freed after its request */
     PIECE     = 8 << 10,
 };
 
@@ -22,7 +22,7 @@ static int refuse(struct sv_http *h, int status, const char *why)
     return HPE_USER;
 }
 
-/* After something was added to a buffer. */
+/* Checks a buffer after something was added to it. */
 static int added(struct sv_http *h, const struct wb_buf *b)
 {
     return b->failed ? refuse(h, 503, "out of memory") : 0;
@@ -40,7 +40,7 @@ static int on_url(llhttp_t *p, const char *at, size_t n)
     return added(h, &h->head);
 }
 
-/* Trailers are counted and not kept: nobody asks for them, and they must not pass for headers. */
+/* Trailers are counted but dropped: they must not be taken for headers. */
 static int add_text(struct sv_http *h, const char *at, size_t n, size_t *where)
 {
     h->counted += n;
@@ -147,7 +147,7 @@ const char *sv_method_name(uint8_t method)
     return "other";
 }
 
-/* "/path?query", or the whole address with a host in it, which then counts and not the Host header (RFC 9112 3.2.2). */
+/* "/path?query", or an absolute URL, whose host then replaces the Host header (RFC 9112 3.2.2). */
 static int split_target(struct sv_http *h)
 {
     static const struct upp_str schemes[] = {UPP_STR_INIT("http://"), UPP_STR_INIT("https://")};
@@ -175,7 +175,7 @@ static int split_target(struct sv_http *h)
     return 0;
 }
 
-/* Each name once, where twice could mean two things. */
+/* Rejects duplicates of headers that would be ambiguous. */
 static int check_headers(struct sv_http *h)
 {
     size_t         n;
@@ -192,7 +192,7 @@ static int check_headers(struct sv_http *h)
         return refuse(h, 400, "more than one Transfer-Encoding header");
     if (n && !wb_str_eq_nocase(te, UPP_STR("chunked")))
         return refuse(h, 501, "a Transfer-Encoding other than chunked");
-    if (n && sv_http_header(h, UPP_STR("content-length"), NULL).p) /* llhttp says so too */
+    if (n && sv_http_header(h, UPP_STR("content-length"), NULL).p) /* llhttp checks this too */
         return refuse(h, 400, "Content-Length and Transfer-Encoding together");
 
     struct upp_str expect = sv_http_header(h, UPP_STR("expect"), &n);
@@ -207,7 +207,7 @@ static int on_headers_complete(llhttp_t *p)
     struct sv_http *h = of(p);
     h->method         = method_of(p->method);
     h->minor          = p->http_minor;
-    p->upgrade        = 0; /* an offer to speak something else is not taken */
+    p->upgrade        = 0; /* upgrades are not supported */
     if (p->http_major != 1 || p->http_minor > 1)
         return refuse(h, 505, "HTTP/1.1 and HTTP/1.0 are spoken here");
     if (p->method == HTTP_CONNECT)
@@ -237,7 +237,7 @@ static int on_body(llhttp_t *p, const char *at, size_t n)
     return added(h, &h->body);
 }
 
-/* The line with a chunk's size is over. What it announces is refused now, not when the bytes have come. */
+/* The line with a chunk's size is complete. Refuses too large a chunk before its bytes arrive. */
 static int on_chunk_header(llhttp_t *p)
 {
     struct sv_http *h = of(p);
@@ -248,7 +248,7 @@ static int on_chunk_header(llhttp_t *p)
 static int on_chunk_extension(llhttp_t *p, const char *at, size_t n)
 {
     struct sv_http *h = of(p);
-    (void)at; /* nobody asks for them */
+    (void)at; /* not used */
     h->extension += n;
     return h->extension > SV_MAX_EXT ? refuse(h, 400, "the extensions of a chunk are longer than 4 KiB") : 0;
 }
@@ -309,7 +309,7 @@ void sv_http_reset(struct sv_http *h)
     h->status                                                      = 0;
     h->why                                                         = NULL;
     h->path = h->query = h->host = (struct upp_str){NULL, 0};
-    llhttp_init(&h->parser, HTTP_REQUEST, &settings); /* anew for each message: nothing of the last one is left */
+    llhttp_init(&h->parser, HTTP_REQUEST, &settings); /* again for each message: nothing of the last one remains */
 }
 
 void sv_http_done(struct sv_http *h)
@@ -330,13 +330,14 @@ static int check_noise(struct sv_http *h, size_t used, bool in_body)
     return h->fed_body > SV_MAX_NOISE + 8 * h->body.n ? refuse(h, 400, "a chunked body that is mostly not body") : 0;
 }
 
-/* A request line has two blanks, one at each side of the target (RFC 9112 3). llhttp takes any number of them. Asked of
- * what llhttp has read, and before what that found behind it: the answer does not depend on how the bytes came. */
+/* A request line has two spaces, one on each side of the target (RFC 9112 3). llhttp accepts any number. Checked on
+ * the bytes that llhttp has read, before any error that it found after them: the result does not depend on how the
+ * bytes were split. */
 static int check_line(struct sv_http *h, struct upp_str bytes)
 {
     for (size_t i = 0; i < bytes.n && h->line_last != '\n'; i++) {
         char c = bytes.p[i];
-        if (!h->line_last && (c == '\r' || c == '\n')) /* an empty line before it is let through */
+        if (!h->line_last && (c == '\r' || c == '\n')) /* an empty line before it is allowed */
             continue;
         if (c == ' ' && (h->line_last == ' ' || ++h->blanks > 2)) {
             h->status = 0;
@@ -361,7 +362,7 @@ static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *
     }
     if (r != HPE_OK) {
         const char *why   = llhttp_get_error_reason(&h->parser);
-        bool        ours  = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then it is what follows it */
+        bool        ours  = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then what follows it is wrong */
         bool        other = r == HPE_INVALID_VERSION && !ours;
         (void)refuse(h, other ? 505 : 400, why && *why ? why : "this is no HTTP request");
     } else if (check_noise(h, bytes.n, in_body) == 0)
@@ -369,7 +370,7 @@ static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *
     return SV_HTTP_REFUSED;
 }
 
-/* In small pieces, so that the limits do not depend on how the bytes came. */
+/* In small pieces, so that limits do not depend on how the bytes were split. */
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used)
 {
     enum sv_http_state state = h->status ? SV_HTTP_REFUSED : h->done ? SV_HTTP_DONE : SV_HTTP_MORE;

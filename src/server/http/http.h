@@ -1,12 +1,12 @@
-/* server/http/http.h — the bytes of a connection become requests (HTTP/1.1 and 1.0), strictly.
+/* server/http/http.h — strictly parses the bytes of a connection into requests (HTTP/1.1 and 1.0).
  *
  * llhttp parses, with none of its lenient flags. What it leaves open is decided here: limits, Host, versions, transfer
- * encodings, trailers. No I/O: bytes in, and after each piece the answer to "is there a request, or a refusal?".
+ * encodings, trailers. No I/O: bytes in, and after each piece the state: more, a request, or a refusal.
  *
  * Invariants
  *  1. A message whose length two readers could understand differently is refused, and the connection ends with it.
- *  2. After SV_HTTP_DONE and SV_HTTP_REFUSED no further byte is taken until sv_http_reset.
- *  3. What the accessors give out is good until sv_http_reset.
+ *  2. After SV_HTTP_DONE and SV_HTTP_REFUSED no further byte is consumed until sv_http_reset.
+ *  3. What the accessors return is valid until sv_http_reset.
  */
 #ifndef SV_HTTP_H
 #define SV_HTTP_H
@@ -24,7 +24,7 @@ enum sv_method {
     SV_PATCH   = 1 << 4,
     SV_DELETE  = 1 << 5,
     SV_OPTIONS = 1 << 6,
-    SV_OTHER   = 1 << 7, /* all else that llhttp knows */
+    SV_OTHER   = 1 << 7, /* all others that llhttp knows */
 };
 
 enum {
@@ -32,14 +32,14 @@ enum {
     SV_MAX_HEAD    = 32 << 10, /* names, values, and four bytes for each pair */
     SV_MAX_HEADERS = 128,
     SV_MAX_BODY    = 16 << 20, /* unless the route has another limit */
-    SV_MAX_NOISE   = 64 << 10, /* bytes of a chunked body, beyond eight for each byte of it, that are no body */
+    SV_MAX_NOISE   = 64 << 10, /* overhead of a chunked body beyond eight bytes for each byte of it */
     SV_MAX_EXT     = 4 << 10,  /* names and values of the extensions of one chunk */
 };
 
 enum sv_http_state {
-    SV_HTTP_MORE = 0, /* give it more bytes */
-    SV_HTTP_DONE,     /* a request is there */
-    SV_HTTP_REFUSED,  /* `status` and `why` say what to answer; then the connection ends */
+    SV_HTTP_MORE = 0, /* needs more bytes */
+    SV_HTTP_DONE,     /* a request is complete */
+    SV_HTTP_REFUSED,  /* respond with `status` and `why`; then the connection ends */
 };
 
 struct sv_header {
@@ -56,28 +56,28 @@ struct sv_http {
     uint8_t     method; /* enum sv_method */
     uint8_t     minor;  /* HTTP/1.x */
     bool        head_done, done, keep_alive, has_body;
-    bool        expects; /* Expect: 100-continue, and no byte of the body has come */
+    bool        expects; /* Expect: 100-continue, and no byte of the body has arrived */
     size_t      n_target, counted, fed, fed_body, extension;
-    uint8_t     blanks;    /* of the request line, so far */
-    char        line_last; /* byte of the request line; NUL: it has not begun; LF: it is over */
+    uint8_t     blanks;    /* spaces in the request line so far */
+    char        line_last; /* last byte of the request line; NUL: it has not begun; LF: it is complete */
     size_t      max_body;  /* may be set by on_head */
     int         status;    /* of a refusal */
     const char *why;
 
-    /* What the head says, once head_done. The path is as it came, without the query; host is that of an absolute
-     * target or of the Host header; empty: none. */
+    /* From the head, once head_done. The path is not decoded and has no query; host is that of an absolute target or
+     * of the Host header; empty: none. */
     struct upp_str path, query, host;
 
-    /* Called when the head is complete and in order: 0, or the status to refuse with (and `why` set). */
+    /* Called when the head is complete and valid: 0, or the status to refuse with (and `why` set). */
     int (*on_head)(struct sv_http *h);
 };
 
 void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h));
-void sv_http_reset(struct sv_http *h); /* for the next request; keeps a little memory */
+void sv_http_reset(struct sv_http *h); /* for the next request; retains a little memory */
 void sv_http_done(struct sv_http *h);
-void sv_http_drop(struct sv_http *h); /* the body has been read; a large one is given back */
+void sv_http_drop(struct sv_http *h); /* the body was read: frees a large one */
 
-/* Takes bytes: *used of them, all unless the answer is not SV_HTTP_MORE. */
+/* Consumes *used bytes: all of them unless it returns something other than SV_HTTP_MORE. */
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used);
 
 /* The value of a header (any case), or empty; *count (may be NULL): the number of headers of that name. */

@@ -113,7 +113,7 @@ int sv_listen_parse(struct upp_str where, struct sv_listener *ret, struct upp_er
 
 /* ---- Listening --------------------------------------------------------------------------------------------------- */
 
-/* A socket file that nobody listens on is left over from one who died. */
+/* Is it a socket file that no process listens on, left by one that died? */
 static bool left_over(const union address *a, unsigned len)
 {
     int fd = WB_CALL(socket)(AF_UNIX, SOCK_STREAM, 0);
@@ -126,7 +126,7 @@ static bool left_over(const union address *a, unsigned len)
 
 static int bind_unix(int fd, const union address *a, unsigned len)
 {
-    (void)fchmod(fd, 0600); /* before it has a name: there is no moment in which others can connect */
+    (void)fchmod(fd, 0600); /* before it has a name, so that others can never connect */
     int r = WB_CALL(bind)(fd, &a->any, len);
     if (r == -EADDRINUSE && left_over(a, len) && WB_CALL(unlink)(a->un.sun_path) == 0)
         r = WB_CALL(bind)(fd, &a->any, len);
@@ -162,7 +162,7 @@ int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err
     }
     socklen_t n = sizeof bound;
     bound       = a;
-    if (a.any.sa_family != AF_UNIX && getsockname(l.fd, &bound.any, &n) == 0) /* which port it became */
+    if (a.any.sa_family != AF_UNIX && getsockname(l.fd, &bound.any, &n) == 0) /* the actual port */
         a = bound;
     describe(&a, &l);
     *ret = l;

@@ -1,6 +1,6 @@
-/* server/http/net.h — sockets to listen on, and what is set on those that come in.
+/* server/http/net.h — listening sockets, and options of accepted ones.
  *
- * Plain descriptors: fibers wait for them, on libuv and in the simulated world alike.
+ * Ordinary descriptors: fibers wait for them, on libuv and on the simulated loop.
  */
 #ifndef SV_NET_H
 #define SV_NET_H
@@ -19,22 +19,23 @@ struct sv_listener {
     char path[108]; /* of a Unix socket: removed when it is closed */
 };
 
-/* "ADDR:PORT", "[ADDR6]:PORT", "localhost:PORT" (port 0: a free one), "unix:PATH". Names are not looked up.
- * -UPP_EINVALID: this is no address. -UPP_EBUSY: somebody else listens there. */
+/* "ADDR:PORT", "[ADDR6]:PORT", "localhost:PORT" (port 0: a free one), "unix:PATH". Names are not resolved.
+ * -UPP_EINVALID: not an address. -UPP_EBUSY: another process listens there. */
 int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same without a socket: what would it listen on? */
+/* The same without opening a socket. */
 int sv_listen_parse(struct upp_str where, struct sv_listener *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 void sv_listener_close(struct sv_listener *l);
 
-/* For a connection that was accepted: no Nagle. For one that streams: a small send buffer, so that a reader that does
- * not read costs 64 KiB and not megabytes. Failures do not matter. */
+/* For an accepted connection: disables Nagle. For one that streams: a small send buffer, so that a client that does
+ * not read costs 64 KiB, not megabytes. Errors are ignored. */
 void sv_net_tune(int fd);
 void sv_net_tune_stream(int fd);
 
-/* No more is sent; what still comes is thrown away, until the other side has closed, at most for `ms` and `max` bytes.
- * Without it a close with unread bytes would reset the connection, and the other side would lose our last words. */
+/* Shuts down sending, and discards what still arrives until the other side has closed, at most for `ms` and `max`
+ * bytes. Otherwise a close with unread bytes would reset the connection, and the client would lose the end of our
+ * response. */
 WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max);
 
 #endif

@@ -48,7 +48,7 @@ static bool is_ip(struct upp_str name, unsigned char out[16], bool *six)
     return *six || inet_pton(AF_INET, text, out) == 1;
 }
 
-/* Written in whatever way. */
+/* The same address, in any notation. */
 static bool same_ip(struct upp_str name, const char *host)
 {
     unsigned char a[16], b[16];

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 
-/* By hand: strftime asks the locale for the names. */
+/* Not strftime: it uses the locale's names. */
 struct upp_str sv_date_now(struct sv_date *d)
 {
     static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -60,7 +60,7 @@ static bool is_value(struct upp_str s)
 void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value)
 {
     if (!is_token(name) || !is_value(value)) {
-        r->headers.failed = -UPP_EBUG; /* a second header must not be smuggled in by a value */
+        r->headers.failed = -UPP_EBUG; /* a value must not inject another header */
         return;
     }
     wb_buf_add(&r->headers, wb_cstr(name));

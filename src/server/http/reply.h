@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* The Date header, made once a second. All zero: none yet. */
+/* The Date header, formatted once a second. All zero: none yet. */
 struct sv_date {
     int64_t second;
     char    text[48]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
@@ -15,7 +15,7 @@ struct upp_str sv_date_now(struct sv_date *d);
 struct sv_reply {
     int           status;  /* 0: not set */
     const char   *type;    /* NULL: application/json */
-    struct wb_buf headers; /* more of them: sv_reply_header */
+    struct wb_buf headers; /* additional headers: sv_reply_header */
     struct wb_buf body;
     bool          sent; /* partly sent: nothing may be added */
 };
@@ -25,8 +25,8 @@ enum { SV_REPLY_HEADERS = 8 << 10, SV_REPLY_BODY = 64 << 20 };
 void sv_reply_init(struct sv_reply *r);
 void sv_reply_done(struct sv_reply *r);
 
-/* Adds a header. A name that is no token or a value with a control character fails the reply: -UPP_EBUG when it is
- * checked. */
+/* Adds a header. A name that is not a token, or a value with a control character, makes the reply's check fail with
+ * -UPP_EBUG. */
 void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value);
 
 enum { SV_LENGTH_CHUNKED = -1, SV_LENGTH_CLOSE = -2 };

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 
-/* Takes the next segment off both, which begin with a slash. */
+/* Removes the next segment from a path that begins with a slash. */
 static struct upp_str segment(struct upp_str *rest)
 {
     size_t n = 1;

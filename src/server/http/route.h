@@ -1,7 +1,7 @@
-/* server/http/route.h — which function answers which request.
+/* server/http/route.h — which function handles which request.
  *
- * Routes are rows of a const table: methods, a pattern whose {parts} stand for one segment each, a handler. A path that
- * no row has is 404; one that rows have for other methods is 405 with Allow.
+ * Routes are rows of a const table: methods, a pattern whose {parts} stand for one segment each, a handler. An unknown
+ * path is 404; a path that exists only for other methods is 405 with Allow.
  */
 #ifndef SV_ROUTE_H
 #define SV_ROUTE_H
@@ -18,14 +18,14 @@ struct sv_conn;
 
 enum { SV_PARAMS = 4 };
 
-/* One request and its answer, while a handler works on it. */
+/* One request and its response, while a handler works on it. */
 struct sv_exchange {
     struct sv_server     *server;
     struct sv_conn       *conn;
     const struct sv_http *request;
     struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
     struct wl_owner       owner;
-    struct wb_arena       arena; /* of this request */
+    struct wb_arena       arena; /* for this request */
     struct sv_reply       reply;
     char                  request_id[40];
 };
@@ -44,7 +44,7 @@ struct sv_route {
     uint8_t     methods; /* of enum sv_method; GET answers HEAD as well */
     const char *pattern; /* "/v1/threads/{t}/runs" */
     sv_handler *handler;
-    size_t      max_body; /* 0: SV_MAX_BODY, where the method has a body */
+    size_t      max_body; /* 0: SV_MAX_BODY, if the method has a body */
     unsigned    flags;
 };
 
@@ -60,16 +60,16 @@ struct sv_match {
     uint8_t                allow;             /* 405: the allowed methods */
 };
 
-/* Looks in the tables in their order. */
+/* Searches the tables in order. */
 void sv_route_find(const struct sv_routes *tables, size_t n, uint8_t method, struct upp_str path, struct sv_match *ret);
 
 /* "GET, HEAD, POST" */
 struct upp_str sv_route_allow(uint8_t methods, char out[64]);
 
-/* %41 is decoded; `plus`: and + is a blank. -UPP_EINVALID: a % without two hex digits, or a NUL. */
+/* Decodes %41; plus: + is a space. -UPP_EINVALID: a % without two hex digits, or a NUL. */
 int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A parameter of the query, decoded: 1; 0: there is none. More than one of that name: -UPP_EINVALID. */
+/* A query parameter, decoded: 1; 0: absent. -UPP_EINVALID: more than one of that name. */
 int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -16,20 +16,20 @@
 #include "server/http/stream.h"
 
 enum {
-    FULL_WAIT_MS = 100,  /* when there is no descriptor or memory for one more connection */
-    BROKEN       = 10,   /* failures in a row of a socket to listen on */
-    STORE_MS     = 250,  /* how often the store is looked at */
-    LAST_MS      = 1000, /* for what is being answered when the store has failed */
-    SAY_MS       = 1000, /* between two lines that say that no connection can be taken */
-    LARGE        = 4,    /* large answers that are made at the same time */
-    WAITING      = 1024, /* requests for more of them */
+    FULL_WAIT_MS = 100,  /* pause when there is no descriptor or memory for another connection */
+    BROKEN       = 10,   /* consecutive failures of a listening socket */
+    STORE_MS     = 250,  /* how often the store is checked */
+    LAST_MS      = 1000, /* for responses in progress when the store has failed */
+    LOG_MS       = 1000, /* between two log lines that no connection can be accepted */
+    LARGE        = 4,    /* large responses in progress at the same time */
+    WAITING      = 1024, /* requests that wait for one */
     TURN_MS      = 20000,
     SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
 };
 
-/* ---- Signs of life ----------------------------------------------------------------------------------------------- */
+/* ---- Health checks ----------------------------------------------------------------------------------------------- */
 
-static int say_ok(struct sv_exchange *x, struct upp_err *err)
+static int respond_ok(struct sv_exchange *x, struct upp_err *err)
 {
     (void)err;
     x->reply.status = 200;
@@ -37,7 +37,7 @@ static int say_ok(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-static int say_ready(struct sv_exchange *x, struct upp_err *err)
+static int respond_ready(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct upp_str states[] = {
         [WL_FULL] =
@@ -47,15 +47,15 @@ static int say_ready(struct sv_exchange *x, struct upp_err *err)
     const struct wl_store *store = x->server->opts.store;
     enum wl_state          state = store ? wl_store_state(store) : WL_WORKS;
     if (!x->server->stopping && state == WL_WORKS)
-        return say_ok(x, err);
+        return respond_ok(x, err);
     x->reply.status = 503;
     wb_buf_add(&x->reply.body, x->server->stopping ? UPP_STR("{\"status\":\"stopping\"}") : states[state]);
     return 0;
 }
 
 static const struct sv_route own_routes[] = {
-    {SV_GET, "/livez", say_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
-    {SV_GET, "/readyz", say_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+    {SV_GET, "/livez", respond_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+    {SV_GET, "/readyz", respond_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
 };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static int open_signals(struct sv_server *s, struct upp_err *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for nonsense */
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for invalid arguments */
     s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return s->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
 }
@@ -221,8 +221,8 @@ void sv_server_stop(struct sv_server *s)
     weft_cond_broadcast(&s->changed);
 }
 
-/* A fiber for a descriptor that came, or it is closed. */
-static int welcome(struct sv_server *s, int fd, bool local, struct upp_err *err)
+/* Starts a fiber for an accepted descriptor, or closes it. */
+static int start_conn(struct sv_server *s, int fd, bool local, struct upp_err *err)
 {
     bool            full = s->n_conns >= s->opts.max_conns;
     struct sv_conn *c    = NULL;
@@ -247,20 +247,20 @@ static int welcome(struct sv_server *s, int fd, bool local, struct upp_err *err)
 
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err)
 {
-    return welcome(s, fd, true, err);
+    return start_conn(s, fd, true, err);
 }
 
-/* Tried again ten times a second, told once. */
-static void say_full(struct sv_acceptor *a, const struct upp_err *err)
+/* Accepting is retried ten times a second, and logged once a second. */
+static void log_full(struct sv_acceptor *a, const struct upp_err *err)
 {
     uint64_t now = wb_mono_ms();
-    if (a->said_ms && now - a->said_ms < SAY_MS) {
-        a->unsaid++;
+    if (a->logged_ms && now - a->logged_ms < LOG_MS) {
+        a->unlogged++;
         return;
     }
-    wb_log(WB_WARN, "cannot take a connection", WB_LERR(err), WB_LU("not_told", a->unsaid));
-    a->said_ms = now;
-    a->unsaid  = 0;
+    wb_log(WB_WARN, "cannot take a connection", WB_LERR(err), WB_LU("not_told", a->unlogged));
+    a->logged_ms = now;
+    a->unlogged  = 0;
 }
 
 WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
@@ -270,23 +270,23 @@ WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
     struct sv_listener *l = a->listener;
     for (unsigned failures = 0;;) {
         int fd = weft_accept(l->fd, err);
-        int r  = fd < 0 ? fd : welcome(s, fd, l->local, err);
+        int r  = fd < 0 ? fd : start_conn(s, fd, l->local, err);
         if (r >= 0) {
             failures = 0;
-            r        = weft_yield(err); /* those who are here before those who come */
+            r        = weft_yield(err); /* existing connections before new ones */
             if (r < 0)
                 return r;
             continue;
         }
         if (r == -UPP_ECANCELED)
             return r;
-        say_full(a, err);
-        if (r == -UPP_ENET && ++failures == BROKEN) { /* this socket will never bring anybody again */
+        log_full(a, err);
+        if (r == -UPP_ENET && ++failures == BROKEN) { /* this socket will never accept again */
             s->failed = *err;
             sv_server_stop(s);
             return r;
         }
-        r = weft_sleep_ms(FULL_WAIT_MS, err); /* no descriptor, no memory: until somebody has left */
+        r = weft_sleep_ms(FULL_WAIT_MS, err); /* no descriptor or memory: wait until a connection has closed */
         if (r < 0)
             return r;
     }
@@ -302,14 +302,14 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
             return (int)n;
         wb_log(WB_INFO, "signal", WB_LU("number", info.ssi_signo));
         if (s->stopping)
-            s->opts.drain_ms = 1; /* the second one */
+            s->opts.drain_ms = 1; /* the second signal */
         sv_server_stop(s);
         weft_cond_broadcast(&s->changed);
     }
 }
 
-/* A store that can write no more acknowledges nothing any more either: whoever supervises this process starts another
- * one, which reads what is on the disk. */
+/* A store that cannot write any more cannot acknowledge anything: the process's supervisor should start another
+ * process, which reads what is on the disk. */
 WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
 {
     struct sv_server *s     = arg;
@@ -320,7 +320,7 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
             return r;
     }
     struct wl_commit none = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
-    if (store->ops->commit(store, &none, &s->failed) >= 0) /* it says why */
+    if (store->ops->commit(store, &none, &s->failed) >= 0) /* it returns the reason */
         return 0;
     wb_log(WB_ERROR, "the store has failed: the server stops", WB_LERR(&s->failed));
     s->opts.drain_ms = WB_MIN(s->opts.drain_ms, (uint64_t)LAST_MS);
@@ -328,7 +328,7 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* Until nobody is busy any more, at most drain_ms: which a second signal makes short. */
+/* Waits until no connection is busy, at most drain_ms, which a second signal shortens. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();

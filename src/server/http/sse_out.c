@@ -13,8 +13,8 @@ static bool is_word(const char *s)
     return n > 0;
 }
 
-/* Where the first of the bytes is that cannot go out as they are: line ends, and U+2028 and U+2029 (E2 80 A8, A9). */
-static size_t plain(struct upp_str s)
+/* The index of the first byte that cannot be sent as it is: line ends, and U+2028 and U+2029 (E2 80 A8, A9). */
+static size_t clean_length(struct upp_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
@@ -29,7 +29,7 @@ static size_t plain(struct upp_str s)
 static void add_line(struct wb_buf *out, struct upp_str s)
 {
     for (;;) {
-        size_t n = plain(s);
+        size_t n = clean_length(s);
         wb_buf_add(out, wb_str(s.p, n));
         if (n == s.n)
             return;
@@ -90,7 +90,7 @@ void sv_sse_goodbye(struct wb_buf *out)
     wb_buf_add(out, UPP_STR(": the server stops; come back with Last-Event-ID\n\n"));
 }
 
-/* As we write it: without zeros in front. */
+/* As we write it: without leading zeros. */
 static bool read_number(struct upp_str s, uint64_t *ret)
 {
     return (s.n == 1 || (s.n && s.p[0] != '0')) && wb_str_u64(s, ret);

@@ -1,27 +1,27 @@
-/* server/http/sse_out.h — the only place that makes the bytes of server-sent events.
+/* server/http/sse_out.h — the only place that writes server-sent events.
  *
- * Whatever the data holds, a reader sees as many events as frames were written, with that data, name and id: names are
- * words, ids are three numbers, data is one line. A line end in it becomes a blank (JSON has none but between tokens),
- * and U+2028 and U+2029 become their JSON escapes.
+ * Whatever the data contains, a reader sees as many events as frames were written, with that data, name and id: names
+ * are words, ids are three numbers, data is one line. A line end in it becomes a space (JSON has them only between
+ * tokens), and U+2028 and U+2029 become their JSON escapes.
  */
 #ifndef SV_SSE_OUT_H
 #define SV_SSE_OUT_H
 
 #include "base/buf.h"
 
-/* A frame of a run's event: the epoch, the number of the event, and which of its frames it is, from 1 on. Written as
- * "EPOCH-NUMBER.PART". */
+/* Id of a frame of a run's event: the epoch, the event's number, and the number of the frame within the event, from
+ * 1. Written as "EPOCH-NUMBER.PART". */
 struct sv_sse_id {
     uint32_t epoch;
     uint64_t number;
-    uint32_t part; /* 0: all of the event; "EPOCH-NUMBER" */
+    uint32_t part; /* 0: the whole event; "EPOCH-NUMBER" */
 };
 
 /* Adds one frame. `name` (NULL: none) is letters, digits, and . _ - : at most 64 of them, or the buffer fails with
  * -UPP_EBUG; `id` NULL: none. */
 void sv_sse_frame(struct wb_buf *out, const char *name, struct upp_str data, const struct sv_sse_id *id);
 
-/* Comments, which readers ignore: a sign of life, and a goodbye that means "come back". */
+/* Comments, which readers ignore: a keep-alive, and one that ends a stream to be resumed. */
 void sv_sse_ping(struct wb_buf *out);
 void sv_sse_goodbye(struct wb_buf *out);
 

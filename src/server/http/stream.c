@@ -7,10 +7,10 @@
 #include "server/http/server.h"
 
 enum {
-    CHUNK_ROOM = 10, /* eight hex digits and a line end, in front of each chunk */
+    CHUNK_ROOM = 10, /* eight hex digits and a line end, before each chunk */
     KEEP       = 64 << 10,
 };
-static const struct upp_str room = UPP_STR_INIT("0123456789"); /* CHUNK_ROOM bytes to be written over */
+static const struct upp_str room = UPP_STR_INIT("0123456789"); /* CHUNK_ROOM bytes to be overwritten */
 
 void sv_stream_wake(void *stream)
 {
@@ -19,7 +19,7 @@ void sv_stream_wake(void *stream)
     weft_cond_signal(&st->cond);
 }
 
-/* The buffer holds nothing but room for a chunk's size. */
+/* Clears the buffer, except for the room for a chunk's size. */
 static void begin(struct sv_stream *st)
 {
     if (st->out.cap > KEEP)
@@ -30,10 +30,10 @@ static void begin(struct sv_stream *st)
         wb_buf_add(&st->out, room);
 }
 
-/* Everything in one write: the head, where it has not gone yet, and all frames as one chunk. */
+/* Sends everything in one write: the head, if it was not sent yet, and all frames as one chunk. */
 WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *err)
 {
-    int r = wb_buf_check(&st->out, err); /* half a frame is never sent */
+    int r = wb_buf_check(&st->out, err); /* never sends a partial frame */
     if (r < 0)
         return r;
     size_t from = 0;
@@ -47,7 +47,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
                 *--p = "0123456789abcdef"[v & 15];
         }
         from = (size_t)(p - st->out.p) - st->before;
-        memmove(st->out.p + from, st->out.p, st->before); /* close the gap: the head, once */
+        memmove(st->out.p + from, st->out.p, st->before); /* closes the gap after the head, once */
         if (n)
             wb_buf_add(&st->out, UPP_STR("\r\n"));
         if (last)
@@ -60,7 +60,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
     return r;
 }
 
-/* Until it is woken; a ping where nothing happens for long. */
+/* Waits until it is woken; sends a ping after a long silence. */
 WEFT_SUSPENDS static int wait(struct sv_stream *st, struct upp_err *err)
 {
     int r = 0;
@@ -95,7 +95,7 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
         if (got == SV_PULL_LATER)
             r = wait(st, err);
         else if (flushed)
-            r = weft_yield(err); /* a long past and a fast reader do not keep the others waiting */
+            r = weft_yield(err); /* a long history and a fast reader must not starve the others */
         if (r < 0)
             return r;
     }

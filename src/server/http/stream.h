@@ -1,7 +1,7 @@
-/* server/http/stream.h — an answer that goes on: a subscriber of events.
+/* server/http/stream.h — a streaming response: a subscriber of events.
  *
- * A stream asks its source for what there is, sends all of it in one write, and waits to be woken. It keeps no fiber's
- * stack busy with more than this loop, so that it can become a plain object later.
+ * A stream pulls what its source has, sends all of it in one write, and waits to be woken. Its fiber's stack holds
+ * nothing but this loop, so that it can become an ordinary object later.
  */
 #ifndef SV_STREAM_H
 #define SV_STREAM_H
@@ -13,7 +13,7 @@
 enum sv_pull {
     SV_PULL_LATER = 0, /* nothing now: sv_stream_wake will be called */
     SV_PULL_MORE,      /* frames were added, and there may be more */
-    SV_PULL_END,       /* that was all (frames may have been added) */
+    SV_PULL_END,       /* the end (frames may have been added) */
 };
 
 struct sv_stream {
@@ -22,20 +22,20 @@ struct sv_stream {
     struct wb_buf       out;  /* frames: sv_sse_frame(&stream->out, ...) */
     struct weft_cond    cond;
     bool                woken, chunked;
-    size_t              before; /* bytes of the answer's head, in front of the first chunk */
+    size_t              before; /* bytes of the response's head, before the first chunk */
 };
 
 enum { SV_STREAM_FLUSH = 32 << 10, SV_STREAM_MAX = 48 << 20 };
 
-/* Adds frames to st->out; may suspend. A failure ends the stream in the middle, so that the reader comes back. */
+/* Adds frames to st->out; may suspend. A failure ends the stream in the middle, so that the client reconnects. */
 typedef int sv_source(void *arg, struct sv_stream *st, struct upp_err *err);
 
-/* Answers with a stream: `headers` are more headers, each with CRLF. 0: it ended as it should, or the server stops;
- * -UPP_ENET, -UPP_ETIMEOUT: its reader is gone, or reads nothing. */
+/* Responds with a stream: `headers` are additional headers, each with CRLF. 0: it ended properly, or the server
+ * stops; -UPP_ENET, -UPP_ETIMEOUT: its client is gone, or does not read. */
 WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_source *source, void *arg,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* There is something to pull: on the loop, at any time while it runs. */
+/* There is something to pull: call it on the loop, at any time while the stream runs. */
 void sv_stream_wake(void *stream);
 
 #endif

@@ -163,7 +163,7 @@ TEST(config_has_what_the_file_says)
     CHECK_INT(c->index, WL_INDEX_OFF);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
-    CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);
+    CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->has_log_level);
     CHECK(c->n_models == 1 && c->n_tools == 3 && c->n_agents == 2 && c->default_agent == &c->agents[1]);
     struct upp_err limited = {.code = UPP_ERATE};
     uint64_t       ms      = 0;
@@ -198,7 +198,7 @@ TEST(config_has_defaults)
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
     CHECK(!c->no_instructions);
-    CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->log_said);
+    CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->has_log_level);
     CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);
 }
 

@@ -1,4 +1,4 @@
-/* server/doors/v1/answers.c — answers to open calls: of a run that waits, and of an imported thread that ends with
+/* server/doors/v1/answers.c — answers to open calls: of a run that waits, or of an imported thread that ends with
  * them. */
 #include "thread/mend.h"
 #include "json/value.h"
@@ -93,14 +93,14 @@ static int check_open(const struct sv_answers *a, const struct wa_open *open, st
         calls[i] = a->p[i].call;
     int r = wa_open_check(open, calls, a->n, err);
     for (size_t i = 0; r >= 0 && i < a->n; i++)
-        if (!a->p[i].result.p && a->p[i].approved) /* what comes with a document starts nothing */
+        if (!a->p[i].result.p && a->p[i].approved) /* calls of an imported document are never executed */
             r = upp_fail(err, UPP_EINVALID,
                          "call '%.*s' came with a document and is not run here: its output is wanted",
                          UPP_FMT(a->p[i].call));
     return r;
 }
 
-/* All results in one message, in the order of the calls: each has one (check_open). */
+/* All results in one message, in the order of the calls: each call has one (check_open). */
 static int make_results(struct sv_exchange *x, const struct sv_answers *a, const struct wa_open *open,
                         struct upp_message **ret, struct upp_err *err)
 {

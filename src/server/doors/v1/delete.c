@@ -1,5 +1,5 @@
 /* server/doors/v1/delete.c — DELETE of threads and messages. `?erase=tree` also erases what other threads share with
- * it, and says which. */
+ * the thread, and lists those threads. */
 #include "json/write.h"
 #include "log/change.h"
 #include "server/doors/v1/objects.h"
@@ -52,7 +52,7 @@ WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = wl_message_delete(x->server->opts.store, &x->owner, &t, id, UPP_STR("deleted"), err);
     if (r == -UPP_EBUSY)
-        return sv_say_busy(x, &t, false, err);
+        return sv_busy_error(x, &t, false, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -1,5 +1,5 @@
 /* server/doors/v1/documents.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole
- * conversations as documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the
+ * conversations as documents. uap is SessionJSON, with the tree and the checkpoints; other dialects have the
  * history. */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static int unknown_dialect(const char *name, struct upp_str given, struct upp_er
                             UPP_FMT(given));
 }
 
-/* The dialect that a parameter of the query names; NULL: uap. */
+/* The dialect that a query parameter names; NULL: uap. */
 static int read_dialect(struct sv_exchange *x, const char *name, const struct wd_document_ops **ret,
                         struct upp_err *err)
 {
@@ -44,7 +44,7 @@ static int read_dialect(struct sv_exchange *x, const char *name, const struct wd
     return *ret ? 0 : unknown_dialect(name, given, err);
 }
 
-/* An agent by its id, as long as it is in force. */
+/* The id of an agent that is defined now. */
 static struct upp_str agent_id(void *arg, struct upp_str agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent);
@@ -66,7 +66,7 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
     return wj_writer_check(&w);
 }
 
-/* What is known of an agent as long as it is in force. Its prompt is nothing that a route gives away. */
+/* What is known about an agent that is defined now, except its system prompt: no route reveals that. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent->name);
@@ -85,7 +85,7 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     const struct sv_server_opts              *o      = &x->server->opts;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = o->engine, .dialect = wb_cstr(to->name)};
     int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
-    struct upp_str            seen = view.p ? agent_id(o->engine, view) : view; /* by the name of the configuration */
+    struct upp_str            seen = view.p ? agent_id(o->engine, view) : view; /* named as in the configuration */
     view                           = seen.p ? seen : view;
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }
@@ -111,7 +111,7 @@ WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
                             : r;
 }
 
-/* Every mistake is found before anything is made; the first one is told, with how many there are. */
+/* Finds every problem before anything is created; the error has the first one and their number. */
 static int check_document(const struct wd_document_ops *from, struct upp_str text, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(1u << 30);
@@ -150,7 +150,7 @@ WEFT_SUSPENDS static int import_document(struct sv_exchange *x, const struct wd_
     return r < 0 ? r : wa_doc_put(x->server->opts.store, &x->owner, &d.doc, copy, &x->arena, ret, err);
 }
 
-/* The dialect that 'from' names, or the document's own; NULL: uap. */
+/* The dialect that 'from' names, or the detected one; NULL: uap. */
 static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **ret, struct upp_err *err)
 {
     struct upp_str given;

@@ -40,13 +40,13 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_
     return 0;
 }
 
-WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
+WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_node   node;
     char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
     if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
-        return -UPP_EBUSY; /* what err says already has to do */
+        return -UPP_EBUSY; /* err has the message already */
     (void)wb_uuid_hex(t->id, thread);
     (void)wb_uuid_hex(node.holder, run);
     return for_run
@@ -105,7 +105,7 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
     wj_write_close(w, '}');
 }
 
-/* Whom requests are for that name no agent. */
+/* The agent of requests that name none. */
 static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 {
     return wr_agent(x->server->opts.engine, (struct upp_str){NULL, 0});
@@ -152,7 +152,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)
-        return sv_say_busy(x, &t, false, err);
+        return sv_busy_error(x, &t, false, err);
     if (r < 0)
         return r;
     line.node = t.head;
@@ -165,7 +165,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-/* A page of a path: places lo to hi (exclusive), read upwards or downwards until there is one more than `limit`. */
+/* A page of a path: positions lo to hi (exclusive), read upwards or downwards until there are limit + 1 messages. */
 struct page {
     uint32_t        lo, hi;
     bool            up;
@@ -174,7 +174,7 @@ struct page {
     size_t          n;
 };
 
-/* The place on the path of the message that a parameter names. 1, 0 where it is not given. */
+/* The position on the path of the message that a parameter names. 1; 0: the parameter is absent. */
 static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct upp_str name, uint32_t *ret,
                        struct upp_err *err)
 {
@@ -206,17 +206,17 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     *ret = (struct page){.lo = 0, .hi = path->length, .up = *ascending, .limit = (uint32_t)limit};
-    /* `after` follows in the chosen order, `before` stands before it there. */
+    /* Items after `after` and before `before`, in the chosen order. */
     if (has_after > 0)
         *(*ascending ? &ret->lo : &ret->hi) = *ascending ? after + 1 : after;
     if (has_before > 0)
         *(*ascending ? &ret->hi : &ret->lo) = *ascending ? before : before + 1;
     if (has_before > 0 && has_after == 0)
-        ret->up = !ret->up; /* the nearest ones */
+        ret->up = !ret->up; /* those nearest to the cursor */
     return 0;
 }
 
-/* Goes on where it was; in so many batches at most. */
+/* Continues where begin_list stopped, with a limited number of batches. */
 WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
                                    struct page *p, size_t batches, struct upp_err *err)
 {
@@ -270,7 +270,8 @@ struct listing {
     bool                ascending;
 };
 
-/* What nearly every page needs, in one go: one batch, so that a worker is not kept by a thread that says little. */
+/* Reads what nearly every page needs in one worker job, and only one batch: a thread with few messages to show must
+ * not block the worker. */
 WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_err *err)
 {
     struct listing     *l = arg;

@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "server/http/error.h"
 
-/* ---- Small things ------------------------------------------------------------------------------------------------ */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 /* Milliseconds as whole seconds; 0 is null. */
 static void seconds(struct wj_writer *w, const char *key, int64_t ms)
@@ -64,31 +64,31 @@ bool sv_is_visible(const struct wl_line *line)
             (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
 }
 
-/* A client's metadata lie under the name of their dialect, beside those of providers. */
+/* A client's metadata is stored under the name of its dialect, next to that of providers. */
 #define OURS "assistants"
 
 int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                      struct upp_err *err)
 {
-    const struct upp_message *m    = &line->entry.message;
-    bool                      said = m->role == UPP_ROLE_ASSISTANT;
+    const struct upp_message *m         = &line->entry.message;
+    bool                      assistant = m->role == UPP_ROLE_ASSISTANT;
     yyjson_val               *metadata;
     int                       r = asst_stored(a, m->metadata, &metadata, err);
     if (r < 0)
         return r;
     const struct asst_message shown = {
-        .id            = line->id,
-        .thread        = thread,
-        .run           = line->run,
-        .assistant     = line->entry.who,
-        .said          = said,
-        .created_ms    = m->time_ms,
-        .completed_ms  = m->interrupted ? 0 : m->time_ms,
-        .incomplete_ms = m->interrupted ? m->time_ms : 0,
-        .status        = m->interrupted ? "incomplete" : "completed",
-        .reason        = m->interrupted ? "run_cancelled" : NULL,
-        .content       = m,
-        .metadata      = sv_member(metadata, UPP_STR(OURS)),
+        .id             = line->id,
+        .thread         = thread,
+        .run            = line->run,
+        .assistant      = line->entry.who,
+        .from_assistant = assistant,
+        .created_ms     = m->time_ms,
+        .completed_ms   = m->interrupted ? 0 : m->time_ms,
+        .incomplete_ms  = m->interrupted ? m->time_ms : 0,
+        .status         = m->interrupted ? "incomplete" : "completed",
+        .reason         = m->interrupted ? "run_cancelled" : NULL,
+        .content        = m,
+        .metadata       = sv_member(metadata, UPP_STR(OURS)),
         };
     asst_message_write(w, &shown);
     return 0;
@@ -119,7 +119,7 @@ static int read_image(const struct sv_body *b, yyjson_val *v, struct wb_arena *a
 static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struct wb_arena *a, struct upp_part *ret,
                      struct upp_err *err)
 {
-    struct upp_str type = {NULL, 0}, said = {NULL, 0};
+    struct upp_str type = {NULL, 0}, text = {NULL, 0};
     if (!yyjson_is_obj(v))
         return sv_body_wrong(b, v, err, "a part of a content is an object");
     int r = sv_body_str(b, v, UPP_STR("type"), &type, err);
@@ -134,26 +134,26 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
                                                                           type.p ? wj_quote(type, shown, sizeof shown)
                                                                                  : "none");
     }
-    r = sv_body_str(b, v, UPP_STR("text"), &said, err);
+    r = sv_body_str(b, v, UPP_STR("text"), &text, err);
     if (r < 0)
         return r;
     if (r == 0)
         return sv_body_wrong(b, v, err, "a text part needs 'text', a string");
-    *ret = (struct upp_part){.kind = UPP_PART_TEXT, .text = said};
+    *ret = (struct upp_part){.kind = UPP_PART_TEXT, .text = text};
     return 0;
 }
 
-/* system: the first part says that it came as a system message. */
+/* system: the first part is a note that it came as a system message. */
 static int read_content(const struct sv_body *b, yyjson_val *v, bool system, struct wb_arena *a, struct upp_message *m,
                         struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content"));
     if (!content)
         return sv_body_wrong(b, v, err, "a message needs a content");
-    bool plain = yyjson_is_str(content);
-    if (!plain && !yyjson_is_arr(content))
+    bool string = yyjson_is_str(content);
+    if (!string && !yyjson_is_arr(content))
         return sv_body_wrong(b, content, err, "a content is a string or an array of parts");
-    size_t n = plain ? 1 : yyjson_arr_size(content), at = 0;
+    size_t n = string ? 1 : yyjson_arr_size(content), at = 0;
     if (n == 0)
         return sv_body_wrong(b, content, err, "the content is empty");
     m->parts = wb_new_n(a, struct upp_part, n + 1);
@@ -162,7 +162,7 @@ static int read_content(const struct sv_body *b, yyjson_val *v, bool system, str
     if (system)
         m->parts[at++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
     m->n_parts = at + n;
-    if (plain) {
+    if (string) {
         m->parts[at] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
         return 0;
     }
@@ -177,7 +177,7 @@ static int read_content(const struct sv_body *b, yyjson_val *v, bool system, str
     return 0;
 }
 
-/* In any spelling that somebody downstream may take for it. */
+/* In any spelling that a later reader might accept. */
 static bool is_system(struct upp_str role)
 {
     struct upp_str word = wb_str_trim(role);
@@ -200,7 +200,7 @@ static int refuse_system(const struct sv_body *b, yyjson_val *role, const struct
     return r;
 }
 
-/* Whose message it is. *system: it came as a system message, and is a user's. */
+/* The message's role. *system: it came as a system message, and is treated as a user's. */
 static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, uint8_t *ret,
                      bool *system, struct upp_err *err)
 {

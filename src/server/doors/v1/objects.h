@@ -18,7 +18,7 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
 enum { SV_LISTED_METADATA = 16 << 10 };
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
 
-/* Does the API show it: a message of user or assistant with content? */
+/* Does the API return it: a message of user or assistant with content? */
 bool sv_is_visible(const struct wl_line *line);
 int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                       struct upp_err *err) UPP_MUST_CHECK;
@@ -32,10 +32,10 @@ const char *sv_run_status(const struct wr_look *look);
 /* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
 #define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"
 
-/* A message of a request: role user or assistant, content text (a string or parts) and, of a user, image_url. All else
- * is refused with its pointer: what a client says about the past is no authority. The entry points into the arena.
- * One of role system or developer is refused with the cause SV_CLIENT_SYSTEM unless `agent`, for whom the request is
- * (NULL: nobody), allows it: then it is a user's, and its first part says what it came as. */
+/* A message of a request: role user or assistant, content text (a string or parts) and, of a user, image_url.
+ * Anything else is refused with its pointer: a client's account of the past has no authority. The entry points into
+ * the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM unless `agent`, for which the
+ * request is (NULL: none), allows it: then it becomes a user message, and its first part is the mark above. */
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
                     struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
 

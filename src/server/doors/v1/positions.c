@@ -1,5 +1,5 @@
-/* server/doors/v1/positions.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another
- * place of their tree, and new ones there. Nothing is started, and nothing that was said is lost. */
+/* server/doors/v1/positions.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: move a thread to another
+ * position of its tree, or create one there. They start no run and delete no messages. */
 #include "thread/position.h"
 #include "base/defs.h"
 #include "server/http/body.h"
@@ -7,7 +7,7 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* The thread and the one member of the body that these routes have. */
+/* The thread, and the one member that the body of these routes has. */
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct upp_str member, struct wl_thread *t,
                                       struct upp_str *ret, struct upp_err *err)
 {
@@ -21,7 +21,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct upp_str memb
     return r;
 }
 
-/* Where it stands now. */
+/* Responds with the thread's current position. */
 WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;

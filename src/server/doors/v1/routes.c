@@ -39,15 +39,15 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
-/* UAP 16.5: what a request says for the run's system prompt is honoured on loopback, unless the configuration says no;
- * with keys, of which none has a scope for it yet, it is refused. */
+/* UAP 16.5: a request may set the run's system prompt on loopback, unless the configuration forbids it; with keys,
+ * none of which has a scope for it yet, it is refused. */
 static int check_instructions(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
 {
     static const char *const names[] = {"instructions", "additional_instructions"};
     bool                     may     = !x->server->opts.no_instructions && !x->server->opts.owner;
     for (size_t i = 0; i < WB_LEN(names); i++) {
-        struct upp_str said;
-        int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &said, err);
+        struct upp_str text;
+        int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &text, err);
         if (r < 0)
             return r;
         if (r == 0 || may)
@@ -63,10 +63,10 @@ static int check_instructions(struct sv_exchange *x, const struct sv_body *b, st
     return 0;
 }
 
-/* What is kept with the run: the members of the request that say how to run. */
+/* The options stored with the run: the members of the request that configure it. */
 static int read_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
 {
-    static const char *const kept[] = {
+    static const char *const stored[] = {
         "metadata",
         "model",
         "instructions",
@@ -91,12 +91,12 @@ static int read_options(struct sv_exchange *x, const struct sv_body *b, struct u
         return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    for (size_t i = 0; i < WB_LEN(kept); i++) {
-        yyjson_val *v = sv_member(b->root, wb_cstr(kept[i]));
+    for (size_t i = 0; i < WB_LEN(stored); i++) {
+        yyjson_val *v = sv_member(b->root, wb_cstr(stored[i]));
         if (!v)
             continue;
         any = true;
-        wj_put_value(&w, kept[i], v);
+        wj_put_value(&w, stored[i], v);
     }
     wj_write_close(&w, '}');
     r    = wj_writer_check(&w);
@@ -125,7 +125,7 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
                                       "on_busy is reject, enqueue, interrupt or rollback");
 }
 
-/* The Idempotency-Key, for this thread, and what the request said. */
+/* The Idempotency-Key, for this thread, and a hash of the request. */
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
@@ -146,7 +146,7 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
     return wb_arena_check(&x->arena, err);
 }
 
-/* Has an earlier request with the key started the run? */
+/* Has an earlier request with this key started the run? */
 WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_start *start)
 {
     struct wl_store *s = x->server->opts.store;
@@ -154,8 +154,8 @@ WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_sta
     return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
-/* The last additional message is the input of the run, in one commit with it. Those before it, and all where the last
- * is an assistant's, are appended first, unless the key says that this has happened. */
+/* The last additional message is the run's input, committed together with it. Those before it are appended first, or
+ * all if the last is an assistant's, unless an earlier request with the same key did that. */
 WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e,
                                       struct wr_start *start, struct upp_err *err)
 {
@@ -174,7 +174,7 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
     }
     struct wl_thread to = *t;
     int              r  = wl_append(s, &x->owner, &to, e->p, first, &index, err);
-    return r == -UPP_EBUSY ? sv_say_busy(x, t, false, err) : r;
+    return r == -UPP_EBUSY ? sv_busy_error(x, t, false, err) : r;
 }
 
 WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
@@ -216,7 +216,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
                      "a run begins with answers to open calls or with additional_messages, not both");
     if (r >= 0)
         r = put_messages(x, &t, &entries, &start, err);
-    bool goes_on = false; /* a run that waited */
+    bool goes_on = false; /* the run waited and resumes */
     if (r >= 0 && answers.n && !key_is_used(x, &start)) {
         r       = sv_put_answers(x, &t, &answers, &start, &run.run, err);
         goes_on = r > 0;
@@ -227,7 +227,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     if (!goes_on)
         r = wr_start(x->server->opts.engine, &start, &run, err);
     if (r == -UPP_EBUSY)
-        return sv_say_busy(x, &t, true, err);
+        return sv_busy_error(x, &t, true, err);
     if (r < 0)
         return r;
     return stream ? sv_stream_events(x, run.run, &(struct wr_from){0}, true, err) : sv_answer_run(x, run.run, err);
@@ -235,7 +235,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
 
 /* ---- Looking, cancelling ----------------------------------------------------------------------------------------- */
 
-/* The run that {t}/{r} names: one of that thread. */
+/* The run that {t}/{r} names; it must belong to that thread. */
 WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_thread t;
@@ -282,7 +282,7 @@ WEFT_SUSPENDS static int cancel_in_thread(struct sv_exchange *x, struct upp_err 
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 
-/* Last-Event-ID: the last one had; ?from=N: the first one wanted, in the current epoch. */
+/* Last-Event-ID: the last event received; ?from=N: the first one wanted, in the current epoch. */
 static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err *err)
 {
     size_t           n;
@@ -305,7 +305,7 @@ static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err 
     return 0;
 }
 
-/* Of a UI stream, and of responses, every request has one segment; whoever reads uap follows the run to its end. */
+/* In ui and agentapi a request gets one segment of the stream; in uap a reader follows the run to its end. */
 WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_uuid run;

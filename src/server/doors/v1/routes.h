@@ -36,8 +36,8 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 
-/* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: there is none), and the handler that gives them
- * to a run. */
+/* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: none), and the handler that passes them to a
+ * run. */
 struct sv_body;
 struct sv_answers {
     struct wr_answer *p;
@@ -47,8 +47,8 @@ int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b
                                   struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
-/* The same for whatever has open calls on a thread. 1: a run waited for them, and goes on: *run. 0: they came open with
- * a document, and `start` begins with their results. */
+/* The same for whatever has open calls on a thread. 1: a run waited for them and resumes: *run. 0: they came with an
+ * imported document, and `start` begins with their results. */
 WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
                                  struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -80,11 +80,11 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Parameters of a list: `limit`, and `order` (asc or desc), the latter where `ascending` is not NULL. */
+/* Parameters of a list: `limit`, and, if `ascending` is not NULL, `order` (asc or desc). */
 enum { SV_LIST_MAX = 100 };
 int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Its envelope: begun with `data`, ended with first_id, last_id and has_more. */
+/* The envelope of a list: begins with `data`, ends with first_id, last_id and has_more. */
 void sv_list_begin(struct wj_writer *w);
 void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
 
@@ -98,6 +98,6 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_
                      const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* After -UPP_EBUSY: OpenAI's sentence, which names the run that holds the thread. */
-WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
+WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 
 #endif

@@ -56,7 +56,7 @@ int sv_stream_check(struct sv_exchange *x, struct upp_err *err)
     return choose(x, &ops, &opts, err);
 }
 
-/* One event: its frames, each with its id, without those that were had. They only feed the encoder. */
+/* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
     struct feed    *f = arg;
@@ -88,7 +88,7 @@ static void feed_done(struct feed *f)
     wb_free(f->state);
 }
 
-/* What the dialect wants to know of the run, and no event says. */
+/* What the dialect needs to know about the run and no event contains. */
 WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, struct wd_stream_opts *opts,
                                  struct upp_err *err)
 {

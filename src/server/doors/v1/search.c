@@ -1,7 +1,7 @@
 /* server/doors/v1/search.c — GET /v1/search, an extension: messages by words, agent, tool, time and thread.
  *
  * ?q=&agent=&tool=&after=&before=&thread=&limit=&cursor= ; after and before are times (RFC 3339, or seconds since
- * 1970), before is exclusive. `index` says how much of the log the answer knows.
+ * 1970), before is exclusive. `index` tells how much of the log the result covers.
  */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* server/doors/v1/threads.c — GET /v1/threads/{t}; and GET /v1/threads, an extension: the owner's threads, those that
- * changed last first.
+/* server/doors/v1/threads.c — GET /v1/threads/{t}; and GET /v1/threads, an extension: the owner's threads, the last
+ * changed ones first.
  *
- * The envelope and `limit` and `after` are those of every list; there is one order, because the store has one. Metadata
- * of a thread may be a megabyte: a page has only short ones, and of the others one handful at a time is in memory.
+ * The envelope, `limit` and `after` are those of every list; there is one order, because the store has one. A thread's
+ * metadata may be a megabyte: a page contains only short ones, and the long ones are read a few at a time.
  */
 #include "base/defs.h"
 #include "log/log.h"
@@ -11,13 +11,13 @@
 #include "server/http/server.h"
 
 enum {
-    HANDFUL    = 4,        /* threads with all their metadata in memory at once ... */
-    OF_HANDFUL = 24 << 20, /* ... and what they may take, sealed and opened */
+    HANDFUL    = 4,        /* threads whose whole metadata is in memory at once ... */
+    OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
 };
 
 struct found {
     struct wl_thread thread;
-    size_t           metadata; /* bytes: more than SV_LISTED_METADATA are not in the thread */
+    size_t           metadata; /* bytes; more than SV_LISTED_METADATA is not in the thread */
 };
 
 struct list {
@@ -59,12 +59,12 @@ static void take(struct list *l, const struct wl_thread *t)
     if (f.metadata > SV_LISTED_METADATA)
         f.thread.metadata = (struct upp_str){NULL, 0};
     f.thread.metadata = wb_arena_dup(&l->x->arena, f.thread.metadata);
-    f.thread.title    = (struct upp_str){NULL, 0}; /* no page shows it, or the owner */
+    f.thread.title    = (struct upp_str){NULL, 0}; /* a page contains neither title nor owner */
     f.thread.owner    = (struct wl_owner){.tenant = {NULL, 0}};
     l->found[l->n++]  = f;
 }
 
-/* As many as a page has at most, in one go: they do not change their order meanwhile. */
+/* Reads as many as a page can have in one store call: their order does not change meanwhile. */
 WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(OF_HANDFUL);

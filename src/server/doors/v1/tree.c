@@ -1,5 +1,5 @@
 /* server/doors/v1/tree.c — GET /v1/threads/{t}/tree and .../checkpoints, extensions: the branches of a conversation,
- * and the places to which it can be put back. */
+ * and the checkpoints that it can be restored to. */
 #include "server/doors/v1/tree.h"
 
 #include "base/defs.h"
@@ -119,7 +119,7 @@ struct list {
     struct upp_str after; /* empty: from the beginning */
 };
 
-/* The i-th in the order that was asked for. */
+/* The i-th in the requested order. */
 static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct list *list, size_t i)
 {
     return l->checkpoints[list->ascending ? i : l->n_checkpoints - 1 - i];

@@ -1,4 +1,4 @@
-/* server/doors/v1/tree.h — the tree of a thread as JSON, as the route gives it and `weft tree --json` prints it. */
+/* server/doors/v1/tree.h — the tree of a thread as JSON, for the route and for `weft tree --json`. */
 #ifndef SV_TREE_V1_H
 #define SV_TREE_V1_H
 

@@ -143,7 +143,7 @@ TEST(dialect_agentapi_knows_plain_arguments)
         bool           plain;
         struct upp_err err;
         test_note("%s", cases[i].text);
-        CHECK(wd_aap_is_plain(wb_cstr(cases[i].text), &plain, &err) == 0);
+        CHECK(wd_aap_is_canonical(wb_cstr(cases[i].text), &plain, &err) == 0);
         CHECK(plain == cases[i].plain);
     }
 }
