@@ -78,7 +78,7 @@ void wa_made_free(struct wa_made *m); /* frees a whole list */
 /* ---- Running (agent/run.c) ----------------------------------------------------------------------------------- */
 
 /* The input of a run, in the engine's form. */
-struct wa_asked {
+struct wa_run_input {
     struct upp_input                 in;
     const struct upp_message        *input; /* NULL: the model continues the history */
     const struct upp_message *const *history;
@@ -86,14 +86,14 @@ struct wa_asked {
     const struct upp_message       **list; /* the memory of history; NULL: none */
     struct upp_part                  text;
     struct upp_message               of_text, of_parts;
-    struct wb_arena                  memory; /* of wa_asked_own's copies */
+    struct wb_arena                  memory; /* of wa_run_input_own's copies */
 };
 
 /* Refers to *to itself and to the caller's input: neither may move. */
-int wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
+int wa_run_input_take(struct wa_run_input *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
 /* Copies everything that it refers to, except `thread` and `wait`, so that the caller's input may be freed. */
-int  wa_asked_own(struct wa_asked *q, struct upp_err *err) UPP_MUST_CHECK;
-void wa_asked_done(struct wa_asked *q);
+int  wa_run_input_own(struct wa_run_input *q, struct upp_err *err) UPP_MUST_CHECK;
+void wa_run_input_done(struct wa_run_input *q);
 
 /* The engine of a run, and its thread in the engine's store (that of a session). */
 struct wa_where {
@@ -103,7 +103,7 @@ struct wa_where {
 };
 
 /* where NULL: on the engine without a store. here: the calling fiber was created for this run (struct wr_start). */
-WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_asked *q, bool here,
+WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_run_input *q, bool here,
                            struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Negative if the caller's wait table says stop, otherwise 0. */

@@ -21,7 +21,7 @@ static struct upp_message user_message(const struct upp_part *parts, size_t n)
 }
 
 /* Accepts users, models and tools: only the agent itself has a system prompt (UAP 16.5). */
-static int add_all(struct wa_asked *q, const struct upp_message *list, size_t n, struct upp_err *err)
+static int add_all(struct wa_run_input *q, const struct upp_message *list, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (list[i].role < UPP_ROLE_USER || list[i].role > UPP_ROLE_TOOL)
@@ -32,7 +32,7 @@ static int add_all(struct wa_asked *q, const struct upp_message *list, size_t n,
     return 0;
 }
 
-int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_err *err)
+int wa_run_input_take(struct wa_run_input *q, const struct upp_input *given, struct upp_err *err)
 {
     wb_opts(&q->in, sizeof q->in, given);
     const struct upp_input   *in   = &q->in;
@@ -73,7 +73,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
                                     : upp_fail(err, UPP_EINVALID, "there is nothing to ask: no history and no input");
 }
 
-static int copy_message(struct wa_asked *q, const struct upp_message **m, struct upp_err *err)
+static int copy_message(struct wa_run_input *q, const struct upp_message **m, struct upp_err *err)
 {
     struct upp_message *copy = wb_new(&q->memory, struct upp_message);
     int                 r    = copy ? wm_message_copy(&q->memory, *m, copy, err) : wb_arena_check(&q->memory, err);
@@ -82,7 +82,7 @@ static int copy_message(struct wa_asked *q, const struct upp_message **m, struct
     return r;
 }
 
-int wa_asked_own(struct wa_asked *q, struct upp_err *err)
+int wa_run_input_own(struct wa_run_input *q, struct upp_err *err)
 {
     int r = q->input ? copy_message(q, &q->input, err) : 0;
     for (size_t i = 0; r >= 0 && i < q->n_history; i++)
@@ -90,7 +90,7 @@ int wa_asked_own(struct wa_asked *q, struct upp_err *err)
     return r;
 }
 
-void wa_asked_done(struct wa_asked *q)
+void wa_run_input_done(struct wa_run_input *q)
 {
     wb_free(q->list);
     wb_arena_done(&q->memory);
@@ -98,13 +98,13 @@ void wa_asked_done(struct wa_asked *q)
 }
 
 /* A cancelled caller starts nothing. */
-static int may_start(const struct wa_asked *q, struct upp_err *err)
+static int may_start(const struct wa_run_input *q, struct upp_err *err)
 {
     int r = weft__pending(weft__self("wa_start"));
     return r < 0 ? weft__cut_short(err, r, "an agent") : wa_stopped(q->in.wait, err);
 }
 
-int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_asked *q, bool here,
+int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_run_input *q, bool here,
              struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def;
@@ -167,7 +167,7 @@ int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wa
         if (r < 0)
             break;
         r = join_for(s, poll_ms, ret, err);
-        if (wr_over(s->tree))
+        if (wr_has_result(s->tree))
             return r;
     }
     int ended = wa_stop(e, s, ret, NULL);
@@ -177,10 +177,10 @@ int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wa
 /* ---- Running ---------------------------------------------------------------------------------------------------- */
 
 struct running {
-    struct weft_agent *agent;
-    struct wa_asked    asked;
-    struct upp_turn   *turn;
-    bool               alone; /* on a fiber created for it */
+    struct weft_agent  *agent;
+    struct wa_run_input asked;
+    struct upp_turn    *turn;
+    bool                alone; /* on a fiber created for it */
 };
 
 static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
@@ -193,7 +193,7 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
         return result;
     result = here ? wr_join(started.tree, &r->turn, err) /* it has already ended */
                   : wa_join(r->agent->home->engine, &started, r->asked.in.wait, &r->turn, err);
-    wr_leave(started.tree);
+    wr_tree_release(started.tree);
     return result;
 }
 
@@ -204,10 +204,10 @@ int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct
     r.turn     = NULL;
     r.alone    = !weft_loop_current();
     *ret       = NULL;
-    int result = wa_asked_take(&r.asked, in, err);
+    int result = wa_run_input_take(&r.asked, in, err);
     if (result >= 0)
         result = wa_home_do(a->home, "weft_agent_run", run, &r, err);
-    wa_asked_done(&r.asked);
+    wa_run_input_done(&r.asked);
     *ret = r.turn;
     return result;
 }

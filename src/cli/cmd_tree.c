@@ -13,7 +13,7 @@ struct looking {
     struct cli_drawing how;
 };
 
-static int print_json(const struct wl_thread *t, const struct wa_look *l, struct upp_err *err)
+static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 30);
     struct wj_writer                      w;
@@ -29,12 +29,12 @@ static int print_json(const struct wl_thread *t, const struct wa_look *l, struct
 
 WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
 {
-    struct looking  *x = rd->arg;
-    struct wl_thread t;
-    struct wa_look   l;
-    int              r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
+    struct looking        *x = rd->arg;
+    struct wl_thread       t;
+    struct wa_tree_summary l;
+    int                    r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
     if (r >= 0)
-        r = wa_thread_look(rd->store, &rd->owner, &t, &rd->arena, &l, err);
+        r = wa_tree_summarise(rd->store, &rd->owner, &t, &rd->arena, &l, err);
     if (r < 0)
         return r;
     return x->json ? print_json(&t, &l, err) : cli_draw_tree(stdout, &t, &l, &x->how, err);

@@ -84,13 +84,13 @@ WEFT_SUSPENDS static int learn_all(struct wl_store *s, size_t *rows, struct upp_
     int    r = wl__search_on(s, err);
     if (r < 0)
         return r;
-    r = wl_learn(s, &n, err); /* fails if there is no index, before anything is deleted */
+    r = wl_index_rows(s, &n, err); /* fails if there is no index, before anything is deleted */
     if (r == -UPP_EREFUSED)
         return upp_fail(err, UPP_EREFUSED, "this store keeps no words: whoever searches reads the log");
     if (r >= 0)
-        r = wl_forget(s, err);
+        r = wl_index_reset(s, err);
     for (n = 1; r >= 0 && n; *rows += n)
-        r = wl_learn(s, &n, err);
+        r = wl_index_rows(s, &n, err);
     return r;
 }
 

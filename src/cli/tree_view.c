@@ -20,14 +20,14 @@ enum {
 
 /* A path from the root, and how far each node on it is done. */
 struct drawing {
-    FILE                     *out;
-    const struct wl_thread   *thread;
-    const struct wa_look     *look;
-    const struct cli_drawing *how;
-    struct wb_arena           memory;
-    uint32_t                 *nodes; /* on the path */
-    size_t                   *next;  /* index of each one's next child */
-    size_t                    depth; /* length of the path */
+    FILE                         *out;
+    const struct wl_thread       *thread;
+    const struct wa_tree_summary *look;
+    const struct cli_drawing     *how;
+    struct wb_arena               memory;
+    uint32_t                     *nodes; /* on the path */
+    size_t                       *next;  /* index of each one's next child */
+    size_t                        depth; /* length of the path */
 };
 
 /* All of the same width. */
@@ -40,7 +40,7 @@ static const struct {
 
 static bool is_last(const struct drawing *x, size_t level)
 {
-    const struct wa_look_node *parent = &x->look->nodes[x->nodes[level - 1]];
+    const struct wa_summary_node *parent = &x->look->nodes[x->nodes[level - 1]];
     return x->next[level - 1] == parent->n_children; /* `next` was advanced when the path entered the child */
 }
 
@@ -97,7 +97,7 @@ static void draw_dots(const struct drawing *x, size_t n)
 }
 
 /* The other threads that end here. */
-static void draw_threads(const struct drawing *x, const struct wa_look_node *n)
+static void draw_threads(const struct drawing *x, const struct wa_summary_node *n)
 {
     size_t others = 0;
     char   id[64];
@@ -114,12 +114,12 @@ static void draw_threads(const struct drawing *x, const struct wa_look_node *n)
         (void)fprintf(x->out, " and %zu more", others - THREADS);
 }
 
-static void draw_checkpoints(const struct drawing *x, const struct wa_look_node *n)
+static void draw_checkpoints(const struct drawing *x, const struct wa_summary_node *n)
 {
     for (size_t i = 0; x->how->checkpoints && i < n->n_checkpoints; i++) {
-        const struct wa_look_checkpoint *cp   = &n->checkpoints[i];
-        struct wb_time                   time = wb_time_from_ms(cp->time_ms);
-        char                             text[WB_TIME_TEXT];
+        const struct wa_summary_checkpoint *cp   = &n->checkpoints[i];
+        struct wb_time                      time = wb_time_from_ms(cp->time_ms);
+        char                                text[WB_TIME_TEXT];
         draw_lines(x, false);
         (void)fprintf(x->out, "%s%s ", n->n_children ? styles[x->how->utf8].pass : styles[x->how->utf8].gap,
                       styles[x->how->utf8].dot);
@@ -132,9 +132,9 @@ static void draw_checkpoints(const struct drawing *x, const struct wa_look_node 
 
 static void draw_node(const struct drawing *x)
 {
-    uint32_t                   at      = x->nodes[x->depth];
-    const struct wa_look_node *n       = &x->look->nodes[at];
-    bool                       current = at == x->look->current;
+    uint32_t                      at      = x->nodes[x->depth];
+    const struct wa_summary_node *n       = &x->look->nodes[at];
+    bool                          current = at == x->look->current;
     draw_lines(x, true);
     if (current)
         (void)fputs("* ", x->out);
@@ -172,7 +172,7 @@ static void draw_head(const struct drawing *x)
                   x->look->n_checkpoints, x->look->n_checkpoints == 1 ? "" : "s");
 }
 
-int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_look *l, const struct cli_drawing *how,
+int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_summary *l, const struct cli_drawing *how,
                   struct upp_err *err)
 {
     struct drawing x = {.out = out, .thread = t, .look = l, .how = how, .memory = WB_ARENA(16u << 20)};
@@ -184,7 +184,7 @@ int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_look *l,
         x.nodes[0] = l->root;
         draw_node(&x);
         for (;;) { /* no recursion: a tree may be thousands of nodes deep */
-            const struct wa_look_node *n = &l->nodes[x.nodes[x.depth]];
+            const struct wa_summary_node *n = &l->nodes[x.nodes[x.depth]];
             if (x.next[x.depth] < n->n_children) {
                 x.nodes[x.depth + 1] = n->children[x.next[x.depth]++];
                 x.next[++x.depth]    = 0;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "thread/look.h"
+#include "thread/summary.h"
 
 struct cli_drawing {
     bool utf8;        /* with box-drawing characters; else ASCII */
@@ -14,7 +14,7 @@ struct cli_drawing {
 /* One line per node: where it branches off, its name, its number of messages (and how many of them the thread has,
  * if it points into the middle), one dot per checkpoint, its first words, and which other threads end there. '*'
  * marks the thread's position. The output contains no terminal control sequences. */
-int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_look *l, const struct cli_drawing *how,
+int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_summary *l, const struct cli_drawing *how,
                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Is this file a terminal that shows UTF-8? */

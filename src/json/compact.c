@@ -151,12 +151,12 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
 
 /* ---- Members and items ------------------------------------------------------------------------------------------ */
 
-struct wj_inside wj_inside(struct upp_str compact)
+struct wj_compact_iter wj_compact_iter(struct upp_str compact)
 {
     bool object = compact.n && compact.p[0] == '{';
     if (!object && !(compact.n && compact.p[0] == '['))
-        return (struct wj_inside){0};
-    return (struct wj_inside){.at = compact.p + 1, .end = compact.p + compact.n - 1, .object = object};
+        return (struct wj_compact_iter){0};
+    return (struct wj_compact_iter){.at = compact.p + 1, .end = compact.p + compact.n - 1, .object = object};
 }
 
 /* From just after the opening quote to just after the closing one. */
@@ -183,7 +183,7 @@ static const char *past_value(const char *p, const char *end)
     return p;
 }
 
-bool wj_inside_next(struct wj_inside *in, struct upp_str *ret)
+bool wj_compact_next(struct wj_compact_iter *in, struct upp_str *ret)
 {
     if (in->at >= in->end)
         return false;

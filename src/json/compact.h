@@ -17,12 +17,12 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts);
 
 /* Iterates over a compact text: an object's names, as spelled between their quotes, or an array's items. False: no
  * more. */
-struct wj_inside {
+struct wj_compact_iter {
     const char *at, *end;
     bool        object;
 };
-struct wj_inside wj_inside(struct upp_str compact);
-bool             wj_inside_next(struct wj_inside *in, struct upp_str *ret);
+struct wj_compact_iter wj_compact_iter(struct upp_str compact);
+bool                   wj_compact_next(struct wj_compact_iter *in, struct upp_str *ret);
 
 WB_EXPORT_END
 

@@ -301,7 +301,7 @@ static inline __attribute__((always_inline)) int read_members(struct reading *r,
         name  = unsafe_yyjson_get_next(name + 1);
     }
     if (ordered && known)
-        node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_RISING);
+        node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_TABLE_ORDER);
     return 0;
 }
 

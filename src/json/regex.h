@@ -39,7 +39,7 @@ struct wj_regex {
 };
 
 /* Working memory for programs of at most `n` steps, for any number of runs, by one thread at a time. */
-struct wj_regex_room {
+struct wj_regex_memory {
     uint16_t *memory;
     uint16_t  n;
 };
@@ -51,17 +51,17 @@ WB_EXPORT_BEGIN
  * -UPP_ELIMIT: exceeds the limits above. -UPP_ENOMEM. */
 int wj_regex_new(struct wb_arena *a, struct upp_str pattern, struct wj_regex *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-int  wj_regex_room_init(struct wj_regex_room *room, uint16_t n, struct upp_err *err) UPP_MUST_CHECK;
-void wj_regex_room_done(struct wj_regex_room *room);
+int  wj_regex_room_init(struct wj_regex_memory *room, uint16_t n, struct upp_err *err) UPP_MUST_CHECK;
+void wj_regex_room_done(struct wj_regex_memory *room);
 
 /* 1: the text contains a match. 0: it does not. -UPP_ELIMIT: *budget, from which each operation takes one, ran out. */
-int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_room *room,
+int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_memory *room,
                   uint64_t *budget) UPP_MUST_CHECK;
 
 /* Finds the first match of at least one character that begins at byte `from` or later, and of those that begin there
  * the longest: 1 and its extent. Worst-case time is (characters of the text) times that of wj_regex_find: the budget is
  * the limit. */
-int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_room *room,
+int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_memory *room,
                    uint64_t *budget, size_t *start, size_t *end) UPP_MUST_CHECK;
 
 WB_EXPORT_END

@@ -16,17 +16,17 @@ struct run {
 
 enum { NO_CHAR = WB_CHAR_MAX + 1, ARRAYS = 4 };
 
-int wj_regex_room_init(struct wj_regex_room *room, uint16_t n, struct upp_err *err)
+int wj_regex_room_init(struct wj_regex_memory *room, uint16_t n, struct upp_err *err)
 {
     room->memory = wb_calloc(ARRAYS * (size_t)n, sizeof *room->memory);
     room->n      = n;
     return room->memory ? 0 : upp_fail(err, UPP_ENOMEM, "out of memory");
 }
 
-void wj_regex_room_done(struct wj_regex_room *room)
+void wj_regex_room_done(struct wj_regex_memory *room)
 {
     wb_free(room->memory);
-    *room = (struct wj_regex_room){0};
+    *room = (struct wj_regex_memory){0};
 }
 
 static bool in_word(uint32_t c)
@@ -124,7 +124,7 @@ static void next_round(struct run *t)
     }
 }
 
-int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_room *room, uint64_t *budget)
+int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_memory *room, uint64_t *budget)
 {
     uint16_t  *m = room->memory;
     struct run t = {.x      = x,
@@ -185,7 +185,7 @@ static size_t match_at(struct run *t, struct upp_str text, size_t at)
     }
 }
 
-int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_room *room,
+int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_memory *room,
                    uint64_t *budget, size_t *start, size_t *end)
 {
     uint16_t  *m    = room->memory;

@@ -12,12 +12,12 @@
 
 /* Functions here return 1: it fits. 0: it does not, and that was reported. < 0: the check failed. */
 struct check {
-    struct wj_report     report;
-    unsigned             depth, silent;
-    uint64_t             budget;
-    uint16_t             regex_steps;
-    struct wj_regex_room room;
-    struct upp_err      *err;
+    struct wj_report       report;
+    unsigned               depth, silent;
+    uint64_t               budget;
+    uint16_t               regex_steps;
+    struct wj_regex_memory room;
+    struct upp_err        *err;
 };
 
 static int apply(struct check *k, const struct wj_rules *r, yyjson_val *v);

@@ -91,12 +91,12 @@ struct wj_node {
     uint64_t               order;      /* see WJ_ORDER; set without plans, or with wj_plans.ordered */
 };
 
-/* wj_node.order: the rows of the object's members in document order, if there are at most ten; plus WJ_RISING if that
- * is the order of the table. 0 if a member is unknown, occurs twice, has aliases or alternatives, or was not read as it
- * is. */
-#define WJ_ORDER(...) wj_order((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}) / sizeof(uint8_t))
-#define WJ_RISING     ((uint64_t)1 << 63)
-#define WJ_BIT(row_)  ((uint64_t)1 << (row_)) /* in `seen` and `null` */
+/* wj_node.order: the rows of the object's members in document order, if there are at most ten; plus WJ_TABLE_ORDER if
+ * that is the order of the table. 0 if a member is unknown, occurs twice, has aliases or alternatives, or was not read
+ * as it is. */
+#define WJ_ORDER(...)  wj_order((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}) / sizeof(uint8_t))
+#define WJ_TABLE_ORDER ((uint64_t)1 << 63)
+#define WJ_BIT(row_)   ((uint64_t)1 << (row_)) /* in `seen` and `null` */
 enum { WJ_ORDER_ROWS = 10 };
 
 static inline uint64_t wj_order_step(uint64_t order, unsigned row)
@@ -113,15 +113,16 @@ static inline uint64_t wj_order(const uint8_t *rows, size_t n)
     return order;
 }
 
-static inline bool wj_came_as(const struct wj_node *node, uint64_t order)
+static inline bool wj_has_order(const struct wj_node *node, uint64_t order)
 {
-    return (node->order & ~WJ_RISING) == order && !node->null;
+    return (node->order & ~WJ_TABLE_ORDER) == order && !node->null;
 }
 
 /* Did the members come in the table's order: all rows of `all`, others only of `perhaps`, and no null? */
-static inline bool wj_came_rising(const struct wj_node *node, uint64_t all, uint64_t perhaps)
+static inline bool wj_has_table_order(const struct wj_node *node, uint64_t all, uint64_t perhaps)
 {
-    return (node->order & WJ_RISING) && (node->seen & all) == all && !(node->seen & ~(all | perhaps)) && !node->null;
+    return (node->order & WJ_TABLE_ORDER) && (node->seen & all) == all && !(node->seen & ~(all | perhaps)) &&
+           !node->null;
 }
 
 /* ---- Types of slots ------------------------------------------------------------------------------- */

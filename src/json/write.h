@@ -108,7 +108,7 @@ static inline void wj_copy(char *to, const char *from, size_t n)
 }
 
 /* A name that needs no escapes; fastest if its length is a compile-time constant. */
-static inline void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
+static inline void wj_write_unescaped_name(struct wj_writer *w, const char *name, size_t n)
 {
     if ((WB_UNLIKELY(w->match) && wj_match_name(w, (struct upp_str){name, n})) || !wj_room(w, n + 4))
         return;
@@ -122,7 +122,7 @@ static inline void wj_write_plain_name(struct wj_writer *w, const char *name, si
 }
 
 /* The same for a string. */
-static inline void wj_write_plain_str(struct wj_writer *w, const char *s, size_t n)
+static inline void wj_write_unescaped_str(struct wj_writer *w, const char *s, size_t n)
 {
     if (WB_UNLIKELY(w->match)) {
         wj_write_str(w, (struct upp_str){s, n});

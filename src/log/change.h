@@ -73,6 +73,6 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
 
 /* Removes what was erased or swept from the store's indexes for good: one bounded step for all tenants. *more: some is
  * left. */
-WEFT_SUSPENDS int wl_tidy(struct wl_store *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_index_compact(struct wl_store *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

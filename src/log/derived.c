@@ -265,7 +265,7 @@ static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct w
         b->list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &b->runs[i]};
     for (size_t i = 0; r >= 0 && i < b->n; i++) {
         b->list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &b->rows[i]};
-        r            = wl__unlearned(&b->rows[i], &x->a, &b->notes[noted], x->err);
+        r            = wl__reindex_note(&b->rows[i], &x->a, &b->notes[noted], x->err);
         if (r > 0)
             b->list[n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &b->notes[noted++]};
     }

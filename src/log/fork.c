@@ -61,12 +61,12 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
           .updated_ms = now,
     };
     r = wb_arena_check(a, err);
-    for (unsigned i = 0; r >= 0 && i < WL_MINTS; i++) {
+    for (unsigned i = 0; r >= 0 && i < WL_ID_TRIES; i++) {
         r = try_fork(s, &t, err);
         if (r == 0) {
             *ret = t;
             return 0;
         }
     }
-    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
+    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
 }

@@ -23,7 +23,7 @@ int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err)
 WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid *ret,
                                  struct upp_err *err)
 {
-    for (unsigned i = 0; i < WL_MINTS; i++) {
+    for (unsigned i = 0; i < WL_ID_TRIES; i++) {
         struct wl_node taken;
         int            r = wl_id_new(family, ret, err);
         if (r >= 0)
@@ -31,7 +31,7 @@ WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, u
         if (r < 0)
             return r == -UPP_ENOTFOUND ? 0 : r;
     }
-    return upp_fail(err, UPP_ELIMIT, "%d ids in a row were taken", WL_MINTS);
+    return upp_fail(err, UPP_ELIMIT, "%d ids in a row were taken", WL_ID_TRIES);
 }
 
 static int no_entry(struct wb_uuid id, struct upp_err *err)

@@ -13,7 +13,7 @@
 
 enum {
     WL_PATH_NODES = 4096, /* on one path, at most */
-    WL_MINTS      = 16,   /* tries for an id that is not taken */
+    WL_ID_TRIES   = 16,   /* tries for an id that is not taken */
 };
 
 /* ---- The end of a node's log ------------------------------------------------------------------------ */

@@ -322,7 +322,7 @@ static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_threa
 static WEFT_SUSPENDS void learn_others(struct deleting *x)
 {
     struct upp_err why = {0};
-    if (wl_learn_noted(x->s, x->o, &why) < 0)
+    if (wl_reindex_pending(x->s, x->o, &why) < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
 }
 
@@ -331,7 +331,7 @@ static int set_rows(struct deleting *x, struct wl_change *list, size_t *n)
 {
     for (size_t i = 0; i < x->edits.n; i++) {
         struct wl_value *note = wb_new(&x->a, struct wl_value);
-        int              r = note ? wl__unlearned(&x->edits.p[i], &x->a, note, x->err) : wb_arena_check(&x->a, x->err);
+        int r = note ? wl__reindex_note(&x->edits.p[i], &x->a, note, x->err) : wb_arena_check(&x->a, x->err);
         if (r < 0)
             return r;
         if (*n + 2 > WL_CHANGES)

@@ -463,7 +463,7 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     ret->p = wb_new_n(x->a, struct wl_found, max);
     if (!ret->p)
         return wb_arena_check(x->a, x->err);
-    r = wl_get_learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is indexed meanwhile may be missed */
+    r = wl_get_index_progress(x->s, &ret->upto, &ret->end, x->err); /* first: what is indexed meanwhile may be missed */
     if (r >= 0)
         r = by_index(x, max, ret);
     return r == -UPP_EREFUSED ? by_scanning(x, max, ret) : r;

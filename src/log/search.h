@@ -1,8 +1,8 @@
 /* log/search.h — finds messages by words, author, tool, time and thread.
  *
- * Only what everybody sees (audience all), of existing threads, is found. wl_learn indexes the words of the log as it
- * grows; a store without an index is searched by scanning its log, under a limit. Both compare the same text, so both
- * find the same messages.
+ * Only what everybody sees (audience all), of existing threads, is found. wl_index_rows indexes the words of the log as
+ * it grows; a store without an index is searched by scanning its log, under a limit. Both compare the same text, so
+ * both find the same messages.
  */
 #ifndef WL_SEARCH_H
 #define WL_SEARCH_H
@@ -60,27 +60,27 @@ WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const 
 
 /* Indexes the words of the next rows of the log. *rows: how many; 0: everything is indexed. -UPP_EREFUSED: the store
  * has no index, or search is off. */
-WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_index_rows(struct wl_store *s, size_t *rows, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Indexes entries of a node again after their row was set: those that are not erased have the same words as before.
  * -UPP_EREFUSED as above. */
-WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first,
-                                 uint32_t end, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_reindex(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
+                             struct upp_err *err) UPP_MUST_CHECK;
 
 /* Rows that were set and whose other entries must be indexed again: values of this space, put with the same commit and
  * removed once the entries are indexed. After a crash in between, the next start or sweep does it. */
-#define WL_UNLEARNED "unlearned"
+#define WL_REINDEX "unlearned"
 
 /* Makes such a note in the arena. 1: the row needs one. 0: it has only one entry. */
-int wl__unlearned(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret,
-                  struct upp_err *err) UPP_MUST_CHECK;
+int wl__reindex_note(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* Indexes what the notes of one tenant name; of all tenants. */
-WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
-WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_reindex_pending(struct wl_store *s, const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_reindex_pending_all(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Drops the whole index: wl_learn starts from the beginning. */
-WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+/* Drops the whole index: wl_index_rows starts from the beginning. */
+WEFT_SUSPENDS int wl_index_reset(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- search_text.c: which text of an entry is searched ---- */
 

@@ -10,16 +10,16 @@
 enum { ROWS = 256, BYTES = 1 << 20, TRIES = 8, LEARN_ARENA = 1 << 30 };
 
 struct learning {
-    struct wl_store *s;
-    struct wb_arena  a;
-    struct wl_words *list;
-    size_t           n, cap;
+    struct wl_store       *s;
+    struct wb_arena        a;
+    struct wl_index_entry *list;
+    size_t                 n, cap;
 };
 
 static int add_words(struct learning *x, const struct wl_followed *f, const struct wl_line *line, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2 * WL_SEARCH_TEXT), tools = WB_BUF(4 * WL_SEARCH_TEXT);
-    struct wl_words                       w = {.tenant  = f->tenant,
+    struct wl_index_entry                 w = {.tenant  = f->tenant,
                                                .node    = line->node,
                                                .index   = line->index,
                                                .time_ms = line->entry.message.time_ms,
@@ -37,8 +37,8 @@ static int add_words(struct learning *x, const struct wl_followed *f, const stru
         return r;
     wl__fold((char *)(uintptr_t)w.text.p, w.text.n); /* our own copy */
     if (x->n == x->cap) {
-        size_t           cap = x->cap ? x->cap * 2 : 64;
-        struct wl_words *p   = wb_new_n(&x->a, struct wl_words, cap);
+        size_t                 cap = x->cap ? x->cap * 2 : 64;
+        struct wl_index_entry *p   = wb_new_n(&x->a, struct wl_index_entry, cap);
         if (!p)
             return wb_arena_check(&x->a, err);
         if (x->n)
@@ -68,15 +68,15 @@ WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *la
 {
     enum { EACH = 1024 };
     for (size_t at = 0;; at += EACH) {
-        size_t            some   = WB_MIN(x->n - at, (size_t)EACH);
-        bool              end    = at + some == x->n;
-        struct wl_learned l      = {.list    = some ? x->list + at : NULL,
-                                    .n       = some,
-                                    .upto    = end ? last->number : before,
-                                    .changes = last->changes};
-        struct wl_change  change = {.kind = WL_LEARN, .learned = &l};
-        struct wl_commit  c      = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
-        int               r      = x->s->ops->commit(x->s, &c, err);
+        size_t                 some   = WB_MIN(x->n - at, (size_t)EACH);
+        bool                   end    = at + some == x->n;
+        struct wl_index_update l      = {.list    = some ? x->list + at : NULL,
+                                         .n       = some,
+                                         .upto    = end ? last->number : before,
+                                         .changes = last->changes};
+        struct wl_change       change = {.kind = WL_INDEX_ADD, .learned = &l};
+        struct wl_commit       c      = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
+        int                    r      = x->s->ops->commit(x->s, &c, err);
         if (r < 0 || end)
             return r;
     }
@@ -87,7 +87,7 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
     struct wl_followed *p;
     uint64_t            upto, end;
     size_t              n;
-    int                 r = wl_get_learned(x->s, &upto, &end, err);
+    int                 r = wl_get_index_progress(x->s, &upto, &end, err);
     if (r >= 0)
         r = x->s->ops->follow(x->s, upto, ROWS, BYTES, &x->a, &p, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
@@ -99,7 +99,7 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
     return r;
 }
 
-WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err)
+WEFT_SUSPENDS int wl_index_rows(struct wl_store *s, size_t *rows, struct upp_err *err)
 {
     struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
     int             r = wl__search_on(s, err);
@@ -127,7 +127,7 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
     size_t              n;
     if (!lines)
         return wb_arena_check(&x->a, err);
-    int r = wl_get_learned(x->s, &upto, &newest, err);
+    int r = wl_get_index_progress(x->s, &upto, &newest, err);
     if (r >= 0)
         r = x->s->ops->follow(x->s, newest ? newest - 1 : 0, 1, 1, &x->a, &last, &n, err);
     if (r < 0 || !n)
@@ -140,8 +140,8 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
     return r < 0 || !x->n ? r : commit(x, &at, upto, err);
 }
 
-WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first,
-                                 uint32_t end, struct upp_err *err)
+WEFT_SUSPENDS int wl_reindex(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
+                             struct upp_err *err)
 {
     struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
     int             r = wl__search_on(s, err);
@@ -158,10 +158,10 @@ WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, u
     return r < 0 ? r : 0;
 }
 
-WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err)
+WEFT_SUSPENDS int wl_index_reset(struct wl_store *s, struct upp_err *err)
 {
-    struct wl_learned l      = {.anew = true};
-    struct wl_change  change = {.kind = WL_LEARN, .learned = &l};
-    struct wl_commit  c      = {.owner = {.tenant = UPP_STR("weft")}, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    struct wl_index_update l      = {.anew = true};
+    struct wl_change       change = {.kind = WL_INDEX_ADD, .learned = &l};
+    struct wl_commit       c = {.owner = {.tenant = UPP_STR("weft")}, .changes = &change, .n = 1, .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }

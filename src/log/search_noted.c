@@ -11,12 +11,12 @@
 enum { PAGE = 64, DIGITS = 16, TENANTS = 64, NAME = 1024 };
 
 /* Name: node and position, 16 hex digits each. Value: the number of entries. */
-int wl__unlearned(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret, struct upp_err *err)
+int wl__reindex_note(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret, struct upp_err *err)
 {
     if (row->n_entries < 2)
         return 0;
     *ret =
-        (struct wl_value){.space                  = UPP_STR(WL_UNLEARNED),
+        (struct wl_value){.space                  = UPP_STR(WL_REINDEX),
                                            .name  = wb_arena_printf(a, "%016llx%016llx", (unsigned long long)row->node,
                                                                     (unsigned long long)row->pos),
                                            .bytes = wb_arena_printf(a, "%u", row->n_entries)};
@@ -45,12 +45,12 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, const struct wl_owner *o, con
         !read_hex(wb_str(v->name.p + DIGITS, DIGITS), &pos) || !wb_str_u64(v->bytes, &n) || n > UINT32_MAX)
         return 0;
     uint32_t first = wl_pos_index(pos);
-    int      r     = wl_learn_again(s, o, node, first, first + (uint32_t)n, err);
+    int      r     = wl_reindex(s, o, node, first, first + (uint32_t)n, err);
     return r == -UPP_EREFUSED || r == -UPP_ENOTFOUND ? 0 : r;
 }
 
 /* A note that fails stays, and does not stop the others. */
-WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
+WEFT_SUSPENDS int wl_reindex_pending(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
 {
     char           name[2 * DIGITS];
     struct upp_str after  = {0};
@@ -60,7 +60,7 @@ WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, s
         struct wl_value                          *list;
         struct wl_change                          drop[PAGE];
         size_t                                    learned = 0;
-        int r = wl_list_values(s, o, UPP_STR(WL_UNLEARNED), after, PAGE, &a, &list, &n, err);
+        int r = wl_list_values(s, o, UPP_STR(WL_REINDEX), after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             int one = learn(s, o, &list[i], failed < 0 ? NULL : err);
             if (one >= 0)
@@ -78,7 +78,7 @@ WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, s
     return failed;
 }
 
-WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err)
+WEFT_SUSPENDS int wl_reindex_pending_all(struct wl_store *s, struct upp_err *err)
 {
     char           name[NAME];
     struct upp_str after = {0};
@@ -87,7 +87,7 @@ WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err)
         struct upp_str                           *list;
         int                                       r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
-            r = wl_learn_noted(s, &(struct wl_owner){.tenant = list[i]}, err);
+            r = wl_reindex_pending(s, &(struct wl_owner){.tenant = list[i]}, err);
         if (r < 0)
             return r;
         if (n && list[n - 1].n > sizeof name)

@@ -149,7 +149,7 @@ struct wl_ref {
 };
 
 /* An entry as the search index sees it. The text is folded so that words can be compared byte by byte. */
-struct wl_words {
+struct wl_index_entry {
     struct upp_str tenant;
     uint64_t       node;
     uint32_t       index;
@@ -158,12 +158,12 @@ struct wl_words {
 };
 
 /* What the search index has read of the log: all rows up to this one (struct wl_followed). */
-struct wl_learned {
-    const struct wl_words *list;
-    size_t                 n;
-    uint64_t               upto;
-    uint64_t               changes; /* wl_followed.changes of the rows that were read */
-    bool                   anew;    /* drop the whole index first */
+struct wl_index_update {
+    const struct wl_index_entry *list;
+    size_t                       n;
+    uint64_t                     upto;
+    uint64_t                     changes; /* wl_followed.changes of the rows that were read */
+    bool                         anew;    /* drop the whole index first */
 };
 
 enum wl_change_kind {
@@ -196,27 +196,27 @@ enum wl_change_kind {
     WL_ADD_REF,    /* ref; -UPP_EBUSY: the blob does not exist (any more): add its pieces again */
     WL_DROP_REF,   /* ref */
     WL_DROP_BLOB,  /* blob; -UPP_EBUSY: something refers to it */
-    WL_LEARN,      /* learned; ignores the tenant of the commit. Replaces the index of these entries. -UPP_EBUSY: a row
+    WL_INDEX_ADD,  /* learned; ignores the tenant of the commit. Replaces the index of these entries. -UPP_EBUSY: a row
                     * was set or dropped since they were read (wl_followed.changes): follow the log again */
-    WL_TIDY,       /* more; ignores the tenant of the commit. Removes deleted entries from the index for good, one
-                    * bounded step at a time; *more: some are left */
+    WL_INDEX_COMPACT, /* more; ignores the tenant of the commit. Removes deleted entries from the index for good, one
+                       * bounded step at a time; *more: some are left */
 };
 
 struct wl_change {
     enum wl_change_kind kind;
     union {
-        const struct wl_row      *row;
-        const struct wl_node     *node;
-        const struct wl_thread   *thread;
-        const struct wm_run      *run;
-        const struct wl_alias    *alias;
-        const struct wl_key      *key;
-        const struct wl_value    *value;
-        const struct wl_piece    *piece;
-        const struct wl_ref      *ref;
-        const struct wl_blob_key *blob;
-        const struct wl_learned  *learned;
-        bool                     *more;
+        const struct wl_row          *row;
+        const struct wl_node         *node;
+        const struct wl_thread       *thread;
+        const struct wm_run          *run;
+        const struct wl_alias        *alias;
+        const struct wl_key          *key;
+        const struct wl_value        *value;
+        const struct wl_piece        *piece;
+        const struct wl_ref          *ref;
+        const struct wl_blob_key     *blob;
+        const struct wl_index_update *learned;
+        bool                         *more;
         struct {
             uint64_t       node;
             struct wb_uuid from, to;
@@ -262,7 +262,7 @@ struct wl_rows {
 struct wl_followed {
     struct upp_str tenant;
     uint64_t       number;  /* increases */
-    uint64_t       changes; /* number of row sets and node drops since the store was opened: for WL_LEARN */
+    uint64_t       changes; /* number of row sets and node drops since the store was opened: for WL_INDEX_ADD */
     struct wl_row  row;
 };
 
@@ -298,14 +298,14 @@ typedef int wl_reading_fn(struct wl_store *s, void *arg, struct upp_err *err);
 
 enum wl_what {
     /* One object by its key: get. Missing: -UPP_ENOTFOUND. */
-    WL_GET_NODE,    /* number: its key. A struct wl_node without its texts; needs no arena */
-    WL_GET_THREAD,  /* id */
-    WL_GET_RUN,     /* id */
-    WL_GET_ALIAS,   /* number: its kind; name. Sets only the object of a struct wl_alias; needs no arena */
-    WL_GET_KEY,     /* space: the route; name: the key. Needs no arena */
-    WL_GET_VALUE,   /* space, name */
-    WL_GET_PIECE,   /* blob, number: one piece of a complete blob */
-    WL_GET_LEARNED, /* a struct wl_progress: of all tenants, always exists; needs no arena */
+    WL_GET_NODE,           /* number: its key. A struct wl_node without its texts; needs no arena */
+    WL_GET_THREAD,         /* id */
+    WL_GET_RUN,            /* id */
+    WL_GET_ALIAS,          /* number: its kind; name. Sets only the object of a struct wl_alias; needs no arena */
+    WL_GET_KEY,            /* space: the route; name: the key. Needs no arena */
+    WL_GET_VALUE,          /* space, name */
+    WL_GET_PIECE,          /* blob, number: one piece of a complete blob */
+    WL_GET_INDEX_PROGRESS, /* a struct wl_progress: of all tenants, always exists; needs no arena */
     /* Several, at most max: list. */
     WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, after the one with this id */
     WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, ordered by id, after id */
@@ -316,7 +316,7 @@ enum wl_what {
     WL_LIST_OLD_RUNS,       /* runs of a tenant created before a time, oldest first, with numbers: after this number */
     WL_LIST_VALUES,         /* of a space, ordered by name, after this name (empty: from the start) */
     WL_LIST_TENANTS,        /* struct upp_str: ordered by name, after this name */
-    WL_LIST_LOOSE_BLOBS,    /* struct wl_blob_key: blobs without references since a time, complete or not */
+    WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time, complete or not */
     WL_WHATS,
 };
 
@@ -338,7 +338,7 @@ struct wl_list {
     uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
 };
 
-/* How far the search index (WL_LEARN) is, and the end of the log. */
+/* How far the search index (WL_INDEX_ADD) is, and the end of the log. */
 struct wl_progress {
     uint64_t upto, end;
 };
@@ -461,10 +461,11 @@ WEFT_SUSPENDS static inline int wl_get_piece(struct wl_store *s, const struct wl
     return s->ops->get(s, &ask, a, ret, err);
 }
 
-WEFT_SUSPENDS static inline int wl_get_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err)
+WEFT_SUSPENDS static inline int wl_get_index_progress(struct wl_store *s, uint64_t *upto, uint64_t *end,
+                                                      struct upp_err *err)
 {
     struct wl_progress x;
-    int                r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_LEARNED}, NULL, &x, err);
+    int                r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_INDEX_PROGRESS}, NULL, &x, err);
     if (r >= 0) {
         *upto = x.upto;
         *end  = x.end;
@@ -556,11 +557,11 @@ WEFT_SUSPENDS static inline int wl_list_tenants(struct wl_store *s, struct upp_s
     return wl_list_into(s, &(struct wl_ask){.what = WL_LIST_TENANTS, .name = after, .max = max}, a, ret, n, err);
 }
 
-WEFT_SUSPENDS static inline int wl_list_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms,
-                                                    size_t max, struct wb_arena *a, struct wl_blob_key **ret, size_t *n,
-                                                    struct upp_err *err)
+WEFT_SUSPENDS static inline int wl_list_unreferenced_blobs(struct wl_store *s, const struct wl_owner *o,
+                                                           int64_t before_ms, size_t max, struct wb_arena *a,
+                                                           struct wl_blob_key **ret, size_t *n, struct upp_err *err)
 {
-    struct wl_ask ask = {.what = WL_LIST_LOOSE_BLOBS, .owner = o, .before_ms = before_ms, .max = max};
+    struct wl_ask ask = {.what = WL_LIST_UNREFERENCED_BLOBS, .owner = o, .before_ms = before_ms, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);
 }
 

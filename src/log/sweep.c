@@ -114,7 +114,7 @@ static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows
         return 0;
     for (size_t i = 0; i < rows->n; i++)
         end = wl_pos_index(rows->p[i].pos) + rows->p[i].n_entries;
-    int r       = rows->n ? wl_learn_again(x->s, x->o, rows->p[0].node, first, end, x->err) : 0;
+    int r       = rows->n ? wl_reindex(x->s, x->o, rows->p[0].node, first, end, x->err) : 0;
     x->no_words = r == -UPP_EREFUSED;
     return r == -UPP_EREFUSED || r == -UPP_EBUSY ? 0 : r;
 }
@@ -286,7 +286,8 @@ static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_blob_key                       *keys;
     size_t                                    n, dropped = 0;
-    int r = wl_list_loose_blobs(x->s, x->o, x->now_ms - x->retention.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
+    int r = wl_list_unreferenced_blobs(x->s, x->o, x->now_ms - x->retention.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n,
+                                       x->err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wl_change drop = {.kind = WL_DROP_BLOB, .blob = &keys[i]};
         r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is referenced again, or gone */
@@ -311,7 +312,7 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
     if (!x.retention.loose_ms)
         x.retention.loose_ms = LOOSE_MS;
     struct upp_err why = {0};
-    int            r   = wl_learn_noted(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
+    int            r   = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     r = sweep_deleted(&x);
@@ -326,9 +327,9 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
     return 0;
 }
 
-WEFT_SUSPENDS int wl_tidy(struct wl_store *s, bool *more, struct upp_err *err)
+WEFT_SUSPENDS int wl_index_compact(struct wl_store *s, bool *more, struct upp_err *err)
 {
-    const struct wl_change change = {.kind = WL_TIDY, .more = more};
+    const struct wl_change change = {.kind = WL_INDEX_COMPACT, .more = more};
     struct wl_commit       c      = {.owner.tenant = UPP_STR("-"), .changes = &change, .n = 1, .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }

@@ -84,12 +84,12 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
 WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    for (unsigned i = 0; i < WL_MINTS; i++) {
+    for (unsigned i = 0; i < WL_ID_TRIES; i++) {
         int r = try_new(s, o, opts, a, ret, err);
         if (r <= 0)
             return r;
     }
-    return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
+    return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
 }
 
 /* Checks the tenant and the user. */

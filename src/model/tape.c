@@ -62,7 +62,7 @@ void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part)
     t->events++;
 }
 
-void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes)
+void wm_tape_new_run(struct wm_tape *t, uint32_t part, uint64_t bytes)
 {
     close_run(t);
     t->part  = part;

@@ -38,7 +38,7 @@ WB_EXPORT_BEGIN
 void wm_tape_init(struct wm_tape *t, size_t max);
 void wm_tape_done(struct wm_tape *t);
 void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part);
-void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes); /* wm_tape_delta, unlike the last one */
+void wm_tape_new_run(struct wm_tape *t, uint32_t part, uint64_t bytes); /* wm_tape_delta, unlike the last one */
 
 /* Closes the open run: the bytes are then complete. */
 struct upp_str wm_tape_end(struct wm_tape *t);
@@ -64,7 +64,7 @@ static inline void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t byte
         t->times++;
         t->events++;
     } else if (bytes)
-        wm_tape_other(t, part, bytes);
+        wm_tape_new_run(t, part, bytes);
 }
 
 /* Next mark of a tape that is being written. 0: no more for now; the cursor continues once more is written. */

@@ -169,7 +169,7 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
     if (r < 0)
         return r;
     b->run->whole = made && wm_status_ended(row.status);
-    return made ? wr_child_go_on(b->run, err) : begin(b->run, err);
+    return made ? wr_child_resume(b->run, err) : begin(b->run, err);
 }
 
 /* ---- Working ---------------------------------------------------------------------------------------------------- */
@@ -432,7 +432,7 @@ static void adopted_before(struct adopting *a, const struct upp_usage *u, size_t
 {
     subtract_adopted(a, u, n);
     for (size_t i = 0; i < n; i++)
-        wr_used_up(a->run, &u[i]);
+        wr_usage_sub_below(a->run, &u[i]);
 }
 
 static WEFT_SUSPENDS int adopt_reply(struct adopting *a, const struct upp_message *m, struct upp_err *err)
@@ -452,7 +452,7 @@ static WEFT_SUSPENDS int adopt_reply(struct adopting *a, const struct upp_messag
     }
     if (journaled)
         data = journaled->reply.data;
-    int r = wr_say(run, m, phase, journaled ? &journaled->reply.usage : NULL, data, err);
+    int r = wr_message_add(run, m, phase, journaled ? &journaled->reply.usage : NULL, data, err);
     if (r < 0 || !journaled)
         return r;
     subtract_adopted(a, &journaled->reply.usage, 1);
@@ -508,7 +508,7 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
     if (!was)
         return 0;
     subtract_adopted(a, was->cycles, was->n_cycles);
-    return wr_spent(run, was, ev, err);
+    return wr_child_usage_add(run, was, ev, err);
 }
 
 /* A call that never began, because it was denied or its arguments were invalid, has only an end. */
@@ -604,13 +604,13 @@ static const struct upp_message *prompt_of(const struct wr_run *child)
 }
 
 /* Only the run can hand over its thread, after the step that requested it. The first request counts. */
-static int adopt_handoff(struct wr_run *run, const struct wr_passing *request, struct upp_err *err)
+static int adopt_handoff(struct wr_run *run, const struct wr_handoff_request *request, struct upp_err *err)
 {
     if (!request->to.n || run->handoff.passing.to.n)
         return 0;
-    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, request->to),
-                                               .reason  = wb_arena_dup(&run->memory, request->reason),
-                                               .message = wb_arena_dup(&run->memory, request->message)};
+    run->handoff.passing = (struct wr_handoff_request){.to      = wb_arena_dup(&run->memory, request->to),
+                                                       .reason  = wb_arena_dup(&run->memory, request->reason),
+                                                       .message = wb_arena_dup(&run->memory, request->message)};
     return wb_arena_check(&run->memory, err);
 }
 
@@ -623,7 +623,7 @@ static int end_branch(struct adopting *a, struct upp_err *err)
     ev->text       = UPP_STR("null");
     ev->outcome    = a->branch->result < 0 ? WM_ERROR : WM_DONE;
     a->call->state = WR_CALL_ENDED;
-    return wr_spent(a->run, a->call, ev, err);
+    return wr_child_usage_add(a->run, a->call, ev, err);
 }
 
 int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *err)

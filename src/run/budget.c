@@ -11,7 +11,7 @@
 #include "run/strategy.h"
 #include "run/turn.h"
 
-void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
+void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {
     for (struct wr_run *up = run->parent; up; up = up->parent) {
         wr_usage_add(&up->budget.below.usage, u);
@@ -24,7 +24,7 @@ static void subtract(uint64_t *from, uint64_t n)
     *from -= WB_MIN(*from, n);
 }
 
-void wr_used_up(struct wr_run *run, const struct upp_usage *u)
+void wr_usage_sub_below(struct wr_run *run, const struct upp_usage *u)
 {
     struct upp_usage *below = &run->budget.below.usage;
     subtract(&below->input, u->input);
@@ -160,5 +160,5 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
 void wr_used_restore(struct wr_run *run)
 {
     run->budget.below = run->budget.below_before;
-    wr_used(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->budget.below.steps);
+    wr_usage_add_above(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->budget.below.steps);
 }

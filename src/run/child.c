@@ -109,7 +109,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
 }
 
 /* A child that waited and has its answers becomes running again. */
-int wr_child_go_on(struct wr_run *child, struct upp_err *err)
+int wr_child_resume(struct wr_run *child, struct upp_err *err)
 {
     int r         = wr_load(child, err);
     child->loaded = r >= 0;
@@ -249,7 +249,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)), WB_LS("call", call->id),
                WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
-    int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
+    int r = made ? wr_child_resume(child, err) : begin(parent, child, arguments, err);
     if (r == -UPP_EBUSY && !made) { /* another node of the family has its key; another call gets another id */
         upp_value_error(ret);
         return upp_value_text(ret, UPP_STR("the agent could not be asked: its id is taken; ask again"), err);

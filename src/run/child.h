@@ -10,7 +10,7 @@ WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const st
 int               wr_child_new_id(const struct wr_run *run, struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Resumes a child run that was found in the store. Adds a child's pending calls to those of its parent. */
-WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_child_resume(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err); /* NULL: failed */

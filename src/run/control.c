@@ -10,7 +10,7 @@
 
 /* Reads the pending calls of a waiting run from the last row of its node. */
 static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *run,
-                                      struct wb_arena *a, struct wr_look *ret, struct upp_err *err)
+                                      struct wb_arena *a, struct wr_run_info *ret, struct upp_err *err)
 {
     struct wl_range range = {
         .node = run->node, .from = run->first, .to = UINT64_MAX >> 1, .backwards = true, .max_rows = 1};
@@ -29,17 +29,17 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
     return r;
 }
 
-int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a, struct wr_look *ret,
-           struct upp_err *err)
+int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+           struct wr_run_info *ret, struct upp_err *err)
 {
     if (!e->store) {
         struct wr_tree *t = wr_tree_find(e, id);
         if (!t)
             return upp_fail(err, UPP_ENOTFOUND, "no such run");
-        *ret = (struct wr_look){.run = {.id = id, .root = id, .status = t->status, .epoch = t->epoch}};
+        *ret = (struct wr_run_info){.run = {.id = id, .root = id, .status = t->status, .epoch = t->epoch}};
         return 0;
     }
-    *ret  = (struct wr_look){0};
+    *ret  = (struct wr_run_info){0};
     int r = wl_get_run(e->store, o, id, a, &ret->run, err);
     return r < 0 || ret->run.status != WM_WAITING ? r : read_pending(e, o, &ret->run, a, ret, err);
 }

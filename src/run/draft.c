@@ -104,7 +104,7 @@ static void add_void_attempt(struct flush *f)
         const struct upp_part *p = &o->entry.message.parts[i];
         text += p->text.n + p->metadata.n + (p->media ? p->media->data.n : 0);
     }
-    if (text > WR_LOST_BYTES || f->row.event != o->number || f->row.records[0].kind != WM_VOID ||
+    if (text > WR_VOID_BYTES || f->row.event != o->number || f->row.records[0].kind != WM_VOID ||
         o->index != f->run->end.length + f->row.n_entries)
         return;
     f->row.lost = &o->entry;

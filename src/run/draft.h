@@ -6,7 +6,7 @@
 #include "run/engine.h"
 
 enum {
-    WR_LOST_BYTES = 1 << 20, /* of a void attempt's output: more is not stored for readers */
+    WR_VOID_BYTES = 1 << 20, /* of a void attempt's output: more is not stored for readers */
 };
 
 struct wr_open;

@@ -102,7 +102,7 @@ struct wr_started {
     bool           joined; /* an earlier request with the same key had started it */
     bool           queued;
 
-    struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_leave */
+    struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_tree_release */
 };
 
 /* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), or the queue is full.
@@ -113,18 +113,18 @@ WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, str
 /* Waits for the run and returns its result and its turn, which the caller then owns; NULL: no output. -UPP_EWAIT: the
  * run waits for answers. -UPP_ECANCELED with a turn: it was cancelled. */
 WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
-bool              wr_over(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
-void              wr_leave(struct wr_tree *t);      /* accepts NULL */
+bool              wr_has_result(const struct wr_tree *t); /* wr_join will not wait: its result is the run's */
+void              wr_tree_release(struct wr_tree *t);     /* accepts NULL */
 
 /* ---- Getting, cancelling, answering ----------------------------------------------------------------------- */
 
-struct wr_look {
+struct wr_run_info {
     struct wm_run            run;
     const struct wm_pending *pending; /* of the whole tree, while it waits */
     size_t                   n_pending;
 };
 WEFT_SUSPENDS int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_arena *a,
-                         struct wr_look *ret, struct upp_err *err) UPP_MUST_CHECK;
+                         struct wr_run_info *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Durable and idempotent. -UPP_EREFUSED: the run has ended (err says how). */
 WEFT_SUSPENDS int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
@@ -168,8 +168,8 @@ struct wr_from {
 };
 
 /* Opens a reader of a run tree's events, from the first one on. It also returns events up to `from`, because an encoder
- * must see them: wr_reader_had tells how much of an event the client has received. (A client with an older epoch and a
- * number past that epoch's last record gets the void first.) */
+ * must see them: wr_reader_received tells how much of an event the client has received. (A client with an older epoch
+ * and a number past that epoch's last record gets the void first.) */
 WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                  const struct wr_from *from, struct wr_reader **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
@@ -186,9 +186,9 @@ WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_ev
 WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_event *ev, void (*wake)(void *arg),
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
-/* How many frames of an event the client has received. 0: none. WR_HAD: all, however many there are. */
-#define WR_HAD UINT32_MAX
-uint32_t wr_reader_had(const struct wr_reader *r, const struct wm_event *ev);
+/* How many frames of an event the client has received. 0: none. WR_RECEIVED_ALL: all, however many there are. */
+#define WR_RECEIVED_ALL UINT32_MAX
+uint32_t wr_reader_received(const struct wr_reader *r, const struct wm_event *ev);
 
 /* ---- Call tree ----------------------------------------------------------------------------------------------- */
 

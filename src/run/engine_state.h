@@ -56,8 +56,8 @@ struct wr_engine {
 };
 
 /* Makes the supervisor (run/supervisor.c) check idle runs at this time; 0: does nothing. */
-void wr_look_at(struct wr_engine *e, int64_t ms);
-void wr_look_soon(struct wr_engine *e);
+void wr_supervise_at(struct wr_engine *e, int64_t ms);
+void wr_supervise_soon(struct wr_engine *e);
 
 /* A root stopped before its end: schedules its recovery, with a growing delay. worked: it was executed in vain; after
  * ten such attempts it is left for the next start. */

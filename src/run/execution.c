@@ -24,7 +24,7 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Resumed between two steps: had the hook `stop` ended it? */
     bool between = run->pub.state.step && !run->step.dirty && !run->journal.replies.n && !run->journal.calls.n;
-    int  r       = between && !run->handoff.turn_begins ? wr_enough(run, true, err) : 0;
+    int  r       = between && !run->handoff.turn_begins ? wr_should_stop(run, true, err) : 0;
     run->handoff.turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
@@ -44,7 +44,7 @@ int wr_execute(struct wr_run *run, struct upp_err *err)
     do {
         r = run->def && !run->row.cancel ? wr_before(run, err) : 0;
         if (r < 0)
-            return wr_not_begun(run, r, err);
+            return wr_conclude_not_started(run, r, err);
         r = work_on(run, err);
     } while (r >= 0 && (r = wr_handoff(run, err)) > 0);
     return run->def ? wr_conclude(run, r, err) : r;
@@ -86,7 +86,7 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     c->state    = WR_CALL_ENDED;
     c->outcome  = outcome;
     c->result   = json;
-    return wr_spent(run, c, ev, err);
+    return wr_child_usage_add(run, c, ev, err);
 }
 
 /* The run continues: its model receives the repair too. */
@@ -166,7 +166,7 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
         ev->text    = UPP_STR("null");
         ev->outcome = WM_STOPPED;
         c->state    = WR_CALL_ENDED;
-        int r       = wr_spent(run, c, ev, err);
+        int r       = wr_child_usage_add(run, c, ev, err);
         if (r < 0)
             return r;
     }
@@ -181,7 +181,7 @@ int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
     return r < 0 || !run->journal.calls.n ? r : repair_branches(run, err);
 }
 
-int wr_mend(struct wr_run *run, struct upp_err *err)
+int wr_repair_continuing(struct wr_run *run, struct upp_err *err)
 {
     return repair(run, false, true, err);
 }
@@ -389,7 +389,7 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     if (ended && !t->waiting_inputs && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
         if (wr_start_next(e, &t->owner, thread, err) < 0)
-            wr_look_soon(e);
+            wr_supervise_soon(e);
     }
     if (t->failed)
         wr_failed_run(t, go);

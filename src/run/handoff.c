@@ -35,9 +35,9 @@ static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str
         return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
     if (!wr_agent(run->engine, to))
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
-    run->handoff.passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
-                                               .reason  = wb_arena_dup(&run->memory, reason),
-                                               .message = wb_arena_dup(&run->memory, message)};
+    run->handoff.passing = (struct wr_handoff_request){.to      = wb_arena_dup(&run->memory, to),
+                                                       .reason  = wb_arena_dup(&run->memory, reason),
+                                                       .message = wb_arena_dup(&run->memory, message)};
     run->draft.state     = true; /* its step may commit more before it ends */
     return wb_arena_check(&run->memory, err);
 }
@@ -116,7 +116,7 @@ static int by_mention(struct wr_run *run, struct upp_err *err)
 
 /* ---- Handing over ------------------------------------------------------------------------------------------ */
 
-static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp_str *ret, struct upp_err *err)
+static int event_data(struct wr_run *run, const struct wr_handoff_request *p, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     struct wj_writer                      w;
@@ -129,7 +129,7 @@ static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp
     return wj_writer_text(&w, &run->memory, ret);
 }
 
-static int draft_event(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+static int draft_event(struct wr_run *run, const struct wr_handoff_request *p, struct upp_err *err)
 {
     struct weft_system_event ev = {.type = UPP_STR("agent.handoff"), .source = run->def->name, .targets = &p->to,
                                                    .n_targets = 1};
@@ -140,7 +140,7 @@ static int draft_event(struct wr_run *run, const struct wr_passing *p, struct up
     return r < 0 ? r : wr_event_add(run, json, err);
 }
 
-static int draft_turn(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+static int draft_turn(struct wr_run *run, const struct wr_handoff_request *p, struct upp_err *err)
 {
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
@@ -151,7 +151,7 @@ static int draft_turn(struct wr_run *run, const struct wr_passing *p, struct upp
 }
 
 /* The other agent's prompt is part of the thread: a message with the role user, from the run. */
-static int draft_message(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+static int draft_message(struct wr_run *run, const struct wr_handoff_request *p, struct upp_err *err)
 {
     if (!p->message.n)
         return 0;
@@ -171,9 +171,9 @@ static int draft_message(struct wr_run *run, const struct wr_passing *p, struct 
 
 static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
 {
-    struct wr_passing p       = run->handoff.passing;
-    struct wr_speaker speaker = {.until = run->mine.n, .who = run->def->name};
-    int               r       = draft_event(run, &p, err);
+    struct wr_handoff_request p       = run->handoff.passing;
+    struct wr_speaker         speaker = {.until = run->mine.n, .who = run->def->name};
+    int                       r       = draft_event(run, &p, err);
     if (r >= 0)
         r = draft_turn(run, &p, err);
     if (r >= 0)
@@ -182,7 +182,7 @@ static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
     if (r < 0)
         return r;
-    run->handoff.passing    = (struct wr_passing){0};
+    run->handoff.passing    = (struct wr_handoff_request){0};
     run->pub.state.own      = (struct upp_str){0};
     run->pub.state.plan     = (struct upp_str){0};
     run->middleware.request = (struct upp_str){0}; /* the other agent has its own middleware */
@@ -197,7 +197,7 @@ static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
     run->handoff.turn_begins = true;
     if (r >= 0)
         r = wr_become(run, p.to, err);
-    return r < 0 ? r : wr_path_anew(run, err);
+    return r < 0 ? r : wr_path_reload(run, err);
 }
 
 int wr_handoff(struct wr_run *run, struct upp_err *err)
@@ -220,8 +220,8 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
 
 /* ---- Messages of other agents -------------------------------------------------------------------------------- */
 
-int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str who, const struct upp_message **ret,
-               struct upp_err *err)
+int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct upp_str who,
+                         const struct upp_message **ret, struct upp_err *err)
 {
     *ret = m;
     if (m->role != UPP_ROLE_ASSISTANT || !who.n || !run->def || wb_str_eq(who, run->def->name) ||

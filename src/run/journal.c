@@ -444,7 +444,7 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t posi
     if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first step has the input */
         run->step.from.messages = run->mine.n;
     if (r >= 0)
-        r = wr_as_seen(run, m, line->entry.who, &seen, err);
+        r = wr_message_for_agent(run, m, line->entry.who, &seen, err);
     if (r >= 0)
         r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, position, err);
     if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
@@ -505,7 +505,7 @@ static struct upp_str speaker_of(const struct wr_run *run, size_t message)
     return (struct upp_str){0};
 }
 
-int wr_path_anew(struct wr_run *run, struct upp_err *err)
+int wr_path_reload(struct wr_run *run, struct upp_err *err)
 {
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
@@ -519,7 +519,7 @@ int wr_path_anew(struct wr_run *run, struct upp_err *err)
     run->middleware.n_remembered = 0;
     for (size_t i = 0; i < run->mine.n; i++) {
         const struct upp_message *seen = run->mine.p[i];
-        int                       r    = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
+        int                       r    = wr_message_for_agent(run, run->mine.p[i], speaker_of(run, i), &seen, err);
         if (r >= 0)
             r = wr_path_add(run, i == 0 && run->middleware.input && run->pub.input ? run->middleware.input : seen, err);
         if (r < 0)

@@ -44,6 +44,6 @@ static inline bool wr_is_open_branch(const struct wr_call *c)
 }
 
 /* Reloads history and messages, for the agent that was just handed the thread. */
-WEFT_SUSPENDS int wr_path_anew(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_path_reload(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

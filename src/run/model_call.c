@@ -299,8 +299,8 @@ static int replay_part(struct wr_open *o, uint32_t i, const struct upp_part *p, 
 
 static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct upp_err *err);
 
-int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
-           struct upp_str data, struct upp_err *err)
+int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
+                   struct upp_str data, struct upp_err *err)
 {
     struct asking            a         = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
     struct wr_journal_reply *journaled = NULL;
@@ -461,7 +461,7 @@ int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, siz
     struct wr_run             *run   = wr_of(pub);
     const struct wr_agent_def *agent = run->def;
     struct upp_tool_spec      *specs = wb_new_n(&run->memory, struct upp_tool_spec, agent->n_tools + 1);
-    bool                       bound = wr_bound(run);
+    bool                       bound = wr_has_rights(run);
     *n                               = 0;
     *ret                             = specs;
     if (!specs)
@@ -543,7 +543,8 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r >= 0)
         r = step_start(run, err);
     if (r >= 0)
-        r = wr_mend(run, err); /* calls that the strategy did not run need a result before the next model call */
+        r = wr_repair_continuing(
+            run, err); /* calls that the strategy did not run need a result before the next model call */
     if (r >= 0)
         r = flush_before(run, err);
     if (r >= 0)

@@ -66,7 +66,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
     /* The holder may have ended while this was written. The run is queued in any case. */
     if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
-        wr_look_soon(s->engine);
+        wr_supervise_soon(s->engine);
     return 0;
 }
 
@@ -203,7 +203,7 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
     return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
 }
 
-bool wr_start_left(struct wr_starting *s)
+bool wr_start_release_holder(struct wr_starting *s)
 {
     struct wr_tree *t = WB_TAKE(s->holder);
     if (!t)
@@ -213,11 +213,11 @@ bool wr_start_left(struct wr_starting *s)
     return true;
 }
 
-void wr_start_go_on(struct wr_engine *e, const struct wr_start *what)
+void wr_start_next_or_later(struct wr_engine *e, const struct wr_start *what)
 {
     struct upp_err why;
     if (wr_start_next(e, &what->owner, what->thread, &why) < 0)
-        wr_look_soon(e);
+        wr_supervise_soon(e);
 }
 
 /* Notes which tools ran in the run that is rolled back: nothing is deleted, and nothing is hidden. */

@@ -538,14 +538,14 @@ int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, stru
     }
 }
 
-uint32_t wr_reader_had(const struct wr_reader *rd, const struct wm_event *ev)
+uint32_t wr_reader_received(const struct wr_reader *rd, const struct wm_event *ev)
 {
     const struct wr_from *from   = &rd->from;
     bool                  lost   = ev->from == &rd->from_lost;
     uint64_t              number = lost && !from->epoch ? rd->row.event : ev->number; /* counts with its void */
     if (from->epoch && ev->from->epoch < from->epoch)
-        return WR_HAD;
+        return WR_RECEIVED_ALL;
     if (number > from->number || (from->epoch && ev->from->epoch > from->epoch))
         return 0;
-    return number == from->number && from->part ? from->part : WR_HAD;
+    return number == from->number && from->part ? from->part : WR_RECEIVED_ALL;
 }

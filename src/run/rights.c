@@ -53,7 +53,7 @@ static uint32_t deepest(const struct wr_run *run)
 
 int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err)
 {
-    if (wr_bound(run) && !wr_allowed(run, tool))
+    if (wr_has_rights(run) && !wr_allowed(run, tool))
         return upp_fail(err, UPP_EREFUSED, "Tool '%.*s' is not allowed here", UPP_FMT(tool->spec.name));
     if (tool->kind != WR_TOOL_AGENT)
         return 0;
@@ -66,7 +66,7 @@ int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp
 int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err)
 {
     int answer = 1;
-    if (!wr_bound(run))
+    if (!wr_has_rights(run))
         return 1;
     for (const struct wr_run *up = run; up; up = up->parent)
         for (int i = 0; i < SETS; i++) {

@@ -27,7 +27,7 @@ struct wr_mark {
 };
 
 /* A requested handoff, until the end of its step. */
-struct wr_passing {
+struct wr_handoff_request {
     struct upp_str to, reason, message; /* to: empty: none */
 };
 
@@ -101,10 +101,10 @@ struct wr_run {
     } step;
 
     struct {
-        struct wr_passing passing;
-        struct upp_str    becomes;     /* the agent for the next state; empty: unchanged */
-        uint32_t          n;           /* handoffs in this run so far */
-        bool              turn_begins; /* the first turn of the next agent begins */
+        struct wr_handoff_request passing;
+        struct upp_str            becomes;     /* the agent for the next state; empty: unchanged */
+        uint32_t                  n;           /* handoffs in this run so far */
+        bool                      turn_begins; /* the first turn of the next agent begins */
     } handoff;
 
     struct {
@@ -200,6 +200,6 @@ void               wr_go(struct wr_run *run, bool committed);
 /* Adds a result for every call that has none. */
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
 /* The same for a run that continues without running them. */
-int wr_mend(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+int wr_repair_continuing(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

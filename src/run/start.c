@@ -183,7 +183,7 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
     return n;
 }
 
-int wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
+int wr_outcome_request(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
 {
     struct wr_tree    *t = run->tree;
     struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
@@ -198,10 +198,10 @@ int wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_er
 
 static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
 {
-    return w->wants_turn ? wr_want_turn(run, w->watch, err) : 0;
+    return w->wants_turn ? wr_outcome_request(run, w->watch, err) : 0;
 }
 
-struct wr_tree *wr_wanted(struct wr_run *run)
+struct wr_tree *wr_outcome_tree(struct wr_run *run)
 {
     if (!run->tree->outcome)
         return NULL;
@@ -240,7 +240,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     wb_crashpoint("c1.after");
     if (r >= 0) {
         s->engine->counts.started++;
-        ret->tree = wr_wanted(run);
+        ret->tree = wr_outcome_tree(run);
     }
     s->again = r == -UPP_EBUSY;
     wr_go(run, r >= 0);
@@ -347,7 +347,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
         return r;
     }
     e->counts.started++;
-    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wr_wanted(run)};
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wr_outcome_tree(run)};
     if (w->here)
         wr_work_here(run);
     else
@@ -369,11 +369,11 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
     for (unsigned tries = 0;; tries++) {
         struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
         int                r = try_start(&s, ret, err);
-        stopped              = wr_start_left(&s) || stopped;
+        stopped              = wr_start_release_holder(&s) || stopped;
         wb_arena_done(&s.memory);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (stopped && (r < 0 || ret->joined))
-                wr_start_go_on(e, what);
+                wr_start_next_or_later(e, what);
             return r < 0 ? r : 0;
         }
     }

@@ -47,11 +47,11 @@ int               wr_start_draft(const struct wr_start *w, struct upp_str notice
 WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Releases the run that is replaced. True: there was one, and the queue waits for its successor. */
-bool wr_start_left(struct wr_starting *s);
+bool wr_start_release_holder(struct wr_starting *s);
 
 /* If a run was stopped and nothing replaced it (the start failed, or an earlier request had the same key), starts the
  * next queued run: at once, or later by the supervisor. */
-WEFT_SUSPENDS void wr_start_go_on(struct wr_engine *e, const struct wr_start *what);
+WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wr_start *what);
 
 /* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
 

@@ -65,7 +65,7 @@ static int step_close(struct wr_run *run, struct upp_err *err)
     wr_observe(run);
     run->pub.state.step++;
     if (!run->branch) /* a branch becomes a step of its run, and counts there */
-        wr_used(run, &(struct upp_usage){0}, 1);
+        wr_usage_add_above(run, &(struct upp_usage){0}, 1);
     run->budget.below_before.steps = run->budget.below.steps;
     run->draft.state               = true;
     run->step.open = run->step.dirty = run->step.start_reported = false;
@@ -77,7 +77,7 @@ static int step_close(struct wr_run *run, struct upp_err *err)
 }
 
 /* Also called after the last step, so that a hook that counts steps sees all of them. */
-int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
+int wr_should_stop(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
     int                      r = h && h->stop ? wr_count_tokens(run, err) : 0;
@@ -133,7 +133,7 @@ static WEFT_SUSPENDS int step_hook(struct wr_run *run, struct upp_err *err)
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    int            r   = wr_mend(run, err);
+    int            r   = wr_repair_continuing(run, err);
     if (r >= 0)
         r = step_hook(run, err);
     if (r >= 0)
@@ -149,7 +149,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     if (r >= 0)
         r = call_watch(run, err);
-    return r < 0 ? r : wr_enough(run, !run->budget.done, err);
+    return r < 0 ? r : wr_should_stop(run, !run->budget.done, err);
 }
 
 int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err *err)
@@ -203,7 +203,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return r;
     run->row = row;
     run->row.version++;
-    wr_look_at(run->engine, row.expires_ms);
+    wr_supervise_at(run->engine, row.expires_ms);
     return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->journal.pending.n);
 }
 
@@ -231,7 +231,7 @@ static WEFT_SUSPENDS int add_missing(struct wr_run *run, const struct upp_turn *
     int r = 0;
     for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
         if (turn->messages[i].role == UPP_ROLE_ASSISTANT && !is_mine(run, &turn->messages[i]))
-            r = wr_say(run, &turn->messages[i], "recovered", NULL, (struct upp_str){0}, err);
+            r = wr_message_add(run, &turn->messages[i], "recovered", NULL, (struct upp_str){0}, err);
     return r;
 }
 
@@ -261,7 +261,7 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
     if (r >= 0)
         r = step_close(run, err);
     run->budget.done = run->budget.done || !run->budget.over;
-    return r < 0 ? r : wr_enough(run, false, err);
+    return r < 0 ? r : wr_should_stop(run, false, err);
 }
 
 /* A run that was stopped when it had only scaffolding (right after planning) answers with the last of that. The answer
@@ -355,7 +355,7 @@ static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, s
     return r < 0 ? r : wr_last_step(run, err);
 }
 
-int wr_not_begun(struct wr_run *run, int result, struct upp_err *err)
+int wr_conclude_not_started(struct wr_run *run, int result, struct upp_err *err)
 {
     return recover_by_middleware(run, result, err);
 }

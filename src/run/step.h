@@ -10,7 +10,7 @@ WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_
 
 /* 1: the run stops: the hook `stop` says so, a handoff was requested, or a budget is used up. `goes_on`: it would begin
  * one more step. */
-WEFT_SUSPENDS int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_should_stop(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the current step with what is in the draft. */
 WEFT_SUSPENDS int wr_last_step(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -19,15 +19,15 @@ WEFT_SUSPENDS int wr_last_step(struct wr_run *run, struct upp_err *err) UPP_MUST
 WEFT_SUSPENDS int wr_conclude(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for a run whose strategy did not begin: middleware's before failed. */
-WEFT_SUSPENDS int wr_not_begun(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_conclude_not_started(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Budgets ----------------------------------------------------------------------------------------------- */
 
 /* Adds a run's usage to all its ancestors. */
-void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
+void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
 void wr_used_restore(struct wr_run *run);
 /* A child has ended: its usage moves from `below` to the run's own state. */
-void wr_used_up(struct wr_run *run, const struct upp_usage *u);
+void wr_usage_sub_below(struct wr_run *run, const struct upp_usage *u);
 
 /* 1: it exceeds a limit of its own or of an ancestor; its metadata says so. `goes_on`: it wants one more step. */
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;

@@ -71,7 +71,7 @@ static WEFT_SUSPENDS int recover_for(struct wr_engine *e, const struct wl_owner 
     else if (r == 0)
         return wr_tree_disown(run), 0;
     if (r >= 0 && ret)
-        r = wr_want_turn(run, watch, err);
+        r = wr_outcome_request(run, watch, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -82,7 +82,7 @@ static WEFT_SUSPENDS int recover_for(struct wr_engine *e, const struct wl_owner 
     r = wr_flush(run, NULL, err);
     wb_crashpoint("recover.after");
     if (r >= 0 && ret)
-        ret->tree = wr_wanted(run);
+        ret->tree = wr_outcome_tree(run);
     wr_go(run, r >= 0);
     e->counts.recovered += r >= 0;
     return r;
@@ -124,7 +124,7 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
             int r = wr_cancel(e, o, row->id, err);
             return r == -UPP_EREFUSED ? 0 : r;
         }
-        wr_look_at(e, row->expires_ms);
+        wr_supervise_at(e, row->expires_ms);
         return 0;
     default:
         return recover_run(e, o, row, err);
@@ -153,7 +153,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
                 return r;
             }
             if (r == -UPP_ELIMIT) /* too many at once: the others follow when there is room */
-                wr_look_soon(e);
+                wr_supervise_soon(e);
             else if (r < 0) { /* one that cannot be read must not block the others */
                 char id[WB_UUID_TEXT + 1];
                 wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
@@ -198,12 +198,12 @@ static void no_room(struct wr_tree *tree)
 {
     char id[WB_UUID_TEXT + 1];
     if (!is_full(tree->engine)) { /* no memory: like runs that find no room to work */
-        wr_look_soon(tree->engine);
+        wr_supervise_soon(tree->engine);
         return;
     }
     wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them",
            WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", MAX_FAILED_RUNS));
-    wr_look_at(tree->engine, wb_wall_ms() + LATER_MS);
+    wr_supervise_at(tree->engine, wb_wall_ms() + LATER_MS);
 }
 
 void wr_failed_run(struct wr_tree *tree, bool worked)
@@ -227,7 +227,7 @@ void wr_failed_run(struct wr_tree *tree, bool worked)
         wb_log(WB_ERROR, "a run cannot be ended, and is left for the next start",
                WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("tries", t->tries));
     } else
-        wr_look_at(e, t->at_ms);
+        wr_supervise_at(e, t->at_ms);
 }
 
 /* ---- Supervising ------------------------------------------------------------------------------------------------ */
@@ -324,7 +324,7 @@ static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
     return 0;
 }
 
-void wr_look_at(struct wr_engine *e, int64_t ms)
+void wr_supervise_at(struct wr_engine *e, int64_t ms)
 {
     if (!ms || !e->store || e->closing)
         return;
@@ -337,7 +337,7 @@ void wr_look_at(struct wr_engine *e, int64_t ms)
         e->looking = weft_scope_spawn(&e->scope, "looks after runs", supervisor_main, e, NULL, NULL) >= 0;
 }
 
-void wr_look_soon(struct wr_engine *e)
+void wr_supervise_soon(struct wr_engine *e)
 {
-    wr_look_at(e, wb_wall_ms() + SOON_MS);
+    wr_supervise_at(e, wb_wall_ms() + SOON_MS);
 }

@@ -31,13 +31,13 @@ struct upp_str wr_call_arguments(const struct wr_job *j)
     return wb_str_trim(text).n ? text : UPP_STR("{}");
 }
 
-static struct wr_doing *doing_of(const struct upp_call *call)
+static struct wr_active_call *doing_of(const struct upp_call *call)
 {
     union {
         const struct upp_call *in;
         struct upp_call       *out;
     } u = {.in = call};
-    return WB_OUTER(u.out, struct wr_doing, call.pub);
+    return WB_OUTER(u.out, struct wr_active_call, call.pub);
 }
 
 struct weft_run *weft_call_run(const struct upp_call *call)
@@ -66,7 +66,7 @@ static void write_key(struct wr_run *run, struct upp_str call, struct upp_str *k
 
 struct upp_str weft_call_key(const struct upp_call *call)
 {
-    struct wr_doing *d = doing_of(call);
+    struct wr_active_call *d = doing_of(call);
     if (d->key_room)
         write_key(d->run, call->id, &d->key, WB_TAKE(d->key_room));
     return d->key;
@@ -118,7 +118,7 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     c->result   = json;
     j->ready    = false;
     j->round->left--;
-    int r = wr_spent(run, c, ev, err);
+    int r = wr_child_usage_add(run, c, ev, err);
     return r < 0 ? r : wr_call_count(j, err);
 }
 
@@ -283,7 +283,7 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
                              .arguments = j->doing.call.pub.arguments,
                              .run       = run->row.id,
                              .approval  = approval};
-    j->waits              = approval ? WR_WAITS_FOR_YES : WR_WAITS_OUTSIDE;
+    j->waits              = approval ? WR_WAITS_APPROVAL : WR_WAITS_OUTSIDE;
     if (!wb_vec_push(&run->journal.pending, p, 8 * WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
     return 0;
@@ -371,7 +371,7 @@ static WEFT_SUSPENDS int run_checks(struct wr_job *j, struct upp_err *err)
         if (r >= 0 && j->call->state != WR_CALL_ENDED)
             r = check(j, err);
     }
-    bool asks = j->tool->base.approval || j->tool->approval || wr_bound(j->round->run);
+    bool asks = j->tool->base.approval || j->tool->approval || wr_has_rights(j->round->run);
     if (r >= 0 && asks && j->call->state != WR_CALL_ENDED)
         r = approve(j, err);
     return r;
@@ -399,7 +399,7 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return r;
     if (j->call->state == WR_CALL_STARTED)
         return resume_call(j, err);
-    if (j->tool->kind == WR_TOOL_AGENT || wr_bound(run))
+    if (j->tool->kind == WR_TOOL_AGENT || wr_has_rights(run))
         r = check_rights(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED)
         return r;

@@ -344,11 +344,11 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
  */
 
 struct worker_call {
-    struct wr_doing    doing; /* its texts follow the struct */
-    struct upp_tool    tool;
-    struct upp_value   value;
-    struct upp_cancel *stop; /* ends the worker's waits */
-    atomic_bool        begun;
+    struct wr_active_call doing; /* its texts follow the struct */
+    struct upp_tool       tool;
+    struct upp_value      value;
+    struct upp_cancel    *stop; /* ends the worker's waits */
+    atomic_bool           begun;
 };
 
 struct waiting {

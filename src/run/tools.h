@@ -21,7 +21,7 @@
 #include "upp/client/call.h"
 
 /* A call in progress, behind the struct upp_call that its function sees. */
-struct wr_doing {
+struct wr_active_call {
     struct upp__call call;
     struct wr_run   *run;
     struct upp_str   key;      /* set by weft_call_key */
@@ -31,8 +31,8 @@ struct wr_doing {
 /* Why a call that has not ended cannot continue now. */
 enum wr_waits {
     WR_WAITS_NOT = 0,
-    WR_WAITS_FOR_YES, /* for an approval: it has not begun */
-    WR_WAITS_OUTSIDE, /* for the client, or for a child that waits itself */
+    WR_WAITS_APPROVAL, /* for an approval: it has not begun */
+    WR_WAITS_OUTSIDE,  /* for the client, or for a child that waits itself */
 };
 
 struct wr_round;
@@ -42,7 +42,7 @@ struct wr_job {
     const struct upp_part *part;
     const struct wr_tool  *tool; /* NULL: there is none of that name */
     struct wr_call        *call;
-    struct wr_doing        doing; /* what hooks and the tool's function see */
+    struct wr_active_call  doing; /* what hooks and the tool's function see */
     uint32_t               group;
     bool                   ready; /* to be run in its group */
     uint8_t                waits; /* enum wr_waits */
@@ -85,7 +85,7 @@ WEFT_SUSPENDS int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, boo
 /* ---- Rights (run/rights.c) ----------------------------------------------------------------------------------- */
 
 /* Does this run or one of its ancestors have rights? */
-static inline bool wr_bound(const struct wr_run *run)
+static inline bool wr_has_rights(const struct wr_run *run)
 {
     while (run && !run->given && !(run->def && run->def->rights))
         run = run->parent;

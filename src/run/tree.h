@@ -97,10 +97,10 @@ struct wr_outcome {
     struct upp_err         why;
 };
 
-/* wr_want_turn, before the run starts: the caller will wait for the turn, and the tree stays until wr_leave. wr_wanted,
- * afterwards: that tree, with a reference; or NULL. */
-int             wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err) UPP_MUST_CHECK;
-struct wr_tree *wr_wanted(struct wr_run *run);
+/* wr_outcome_request, before the run starts: the caller will wait for the turn, and the tree stays until
+ * wr_tree_release. wr_outcome_tree, afterwards: that tree, with a reference; or NULL. */
+int wr_outcome_request(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err) UPP_MUST_CHECK;
+struct wr_tree *wr_outcome_tree(struct wr_run *run);
 
 struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */
 int             wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid root, struct wr_tree **ret,

@@ -99,17 +99,17 @@ static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp
 
 int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
-    wr_used(run, u, 0);
+    wr_usage_add_above(run, u, 0);
     return count_cycle(run, u, err);
 }
 
 int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
-    wr_used_up(run, u);
+    wr_usage_sub_below(run, u);
     return count_cycle(run, u, err);
 }
 
-int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
+int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
 {
     ended->usage = (struct upp_usage){0};
     ended->last  = call->n_cycles;
@@ -262,7 +262,7 @@ int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
 
 /* ---- For the caller that started the run --------------------------------------------------------------------- */
 
-bool wr_over(const struct wr_tree *t)
+bool wr_has_result(const struct wr_tree *t)
 {
     return t->outcome->set || !t->run;
 }
@@ -272,7 +272,7 @@ int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
     struct wr_outcome *o = t->outcome;
     int                r = 0;
     *ret                 = NULL;
-    while (r >= 0 && !wr_over(t))
+    while (r >= 0 && !wr_has_result(t))
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
@@ -284,7 +284,7 @@ int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
     return o->result;
 }
 
-void wr_leave(struct wr_tree *t)
+void wr_tree_release(struct wr_tree *t)
 {
     if (t)
         wr_tree_unref(t);

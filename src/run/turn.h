@@ -13,8 +13,8 @@ int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err 
 
 /* Adds a complete assistant message to the draft, with a tape of one delta per part, after a flush of the draft. `used`
  * NULL: no usage. `data`: its structured answer; empty: none. */
-WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase,
-                         const struct upp_usage *used, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *phase,
+                                 const struct upp_usage *used, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
 /* Adds a strategy's prompt to the path, for this run only, once per phase. */
 int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase,
               struct upp_err *err) UPP_MUST_CHECK;
@@ -27,8 +27,8 @@ int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
 
 /* Puts a child's usage into the end record of its call; from here on it is the run's own too. */
-int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
-             struct upp_err *err) UPP_MUST_CHECK;
+int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
+                       struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_mark wr_mark_now(const struct wr_run *run);
 
@@ -41,7 +41,7 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
 int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The message as the current agent sees it: texts of other agents begin with their name. */
-int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str who, const struct upp_message **ret,
-               struct upp_err *err) UPP_MUST_CHECK;
+int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct upp_str who,
+                         const struct upp_message **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -80,7 +80,7 @@ int wrt_store_seal(const struct wc_config *c, const struct wrt_location *at, str
     if (r == 1)
         r = ws_master_parse(wb_secret_reveal(text), &key, err);
     else if (r == 0)
-        r = ws_sealed_not(inner, err);
+        r = ws_sealed_check_plain(inner, err);
     if (r < 0)
         inner->ops->close(inner);
     else if (text) {

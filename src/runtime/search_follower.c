@@ -10,7 +10,7 @@ static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
 {
     struct upp_err err = {0};
     size_t         n   = 0;
-    int            r   = wl_learn(s, &n, &err);
+    int            r   = wl_index_rows(s, &n, &err);
     if (r == -UPP_EREFUSED)
         return UINT64_MAX; /* searches read the log itself */
     if (r < 0) {
@@ -24,7 +24,7 @@ static WEFT_SUSPENDS int index_main(void *arg, struct upp_err *err)
 {
     struct wl_store *s   = arg;
     struct upp_err   why = {0};
-    if (wl_learn_left(s, &why) < 0) /* then the sweeper does it */
+    if (wl_reindex_pending_all(s, &why) < 0) /* then the sweeper does it */
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     for (int r = 0; r >= 0;) {
         uint64_t ms = follow(s);

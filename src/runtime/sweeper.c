@@ -68,7 +68,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     }
     bool more = true;
     for (unsigned i = 0; r >= 0 && more && i < PIECES; i++) {
-        r = wl_tidy(s, &more, failed < 0 ? NULL : err);
+        r = wl_index_compact(s, &more, failed < 0 ? NULL : err);
         if (r >= 0)
             r = weft_yield(err);
     }

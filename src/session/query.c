@@ -57,7 +57,7 @@ static WEFT_SUSPENDS int update_session(struct session_query *q, struct upp_err 
     return r < 0 || s->running || s->no_checkpoints ? r : wa_session_persist(s, err);
 }
 
-static WEFT_SUSPENDS int answer(struct asking *x, struct wa_asked *asked, struct upp_err *err)
+static WEFT_SUSPENDS int answer(struct asking *x, struct wa_run_input *asked, struct upp_err *err)
 {
     struct session_query *q = x->query;
     struct weft_session  *s = q->session;
@@ -67,22 +67,22 @@ static WEFT_SUSPENDS int answer(struct asking *x, struct wa_asked *asked, struct
     if (r < 0)
         return r;
     r = wa_join(where.engine, &started, NULL, &x->turn, err);
-    wr_leave(started.tree);
+    wr_tree_release(started.tree);
     return r;
 }
 
 static WEFT_SUSPENDS int ask(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct asking  *x = arg;
-    struct wa_asked asked;
-    struct upp_err  why = {0};
+    struct asking      *x = arg;
+    struct wa_run_input asked;
+    struct upp_err      why = {0};
     (void)s;
-    int r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = x->text), err);
+    int r = wa_run_input_take(&asked, UPP_OPTS(upp_input, .text = x->text), err);
     if (r >= 0)
-        r = wa_asked_own(&asked, err); /* a run of the session may change the text meanwhile */
+        r = wa_run_input_own(&asked, err); /* a run of the session may change the text meanwhile */
     if (r >= 0)
         r = answer(x, &asked, err);
-    wa_asked_done(&asked);
+    wa_run_input_done(&asked);
     if (r >= 0)
         r = upp_thread_append(x->thread, x->turn, err);
     int saved = update_session(x->query, &why);
@@ -144,7 +144,7 @@ static WEFT_SUSPENDS int make_node(struct weft_session *s, const struct wl_threa
 {
     struct wl_node root;
     int            r = find_root(s, t->head, &root, err);
-    for (unsigned i = 0; r >= 0 && i < WL_MINTS; i++) {
+    for (unsigned i = 0; r >= 0 && i < WL_ID_TRIES; i++) {
         r = wl_branch_make(&root, 0, ret, err);
         if (r < 0)
             return r;
@@ -153,7 +153,7 @@ static WEFT_SUSPENDS int make_node(struct weft_session *s, const struct wl_threa
         if (r <= 0)
             return r;
     }
-    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
+    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
 }
 
 /* Finds the sub-thread of a node, or adds one. */
@@ -178,9 +178,9 @@ static WEFT_SUSPENDS int find_sub_thread(struct weft_session *s, const struct wl
         }
     } while (n == PAGE);
     int r = 1;
-    for (unsigned i = 0; r == 1 && i < WL_MINTS; i++)
+    for (unsigned i = 0; r == 1 && i < WL_ID_TRIES; i++)
         r = add_sub_thread(s, t, node, false, ret, err);
-    return r == 1 ? upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS) : r;
+    return r == 1 ? upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES) : r;
 }
 
 /* ---- For programs ------------------------------------------------------------------------------------------ */

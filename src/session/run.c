@@ -1,7 +1,7 @@
 /* session/run.c — runs of a session: their history and their messages are in the log. */
 #include "session/session.h"
 #include "thread/commits.h"
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "thread/position.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
@@ -22,7 +22,7 @@ static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err
 }
 
 /* The call ids of the results at the beginning of the new messages; n: their number. */
-static int calls_of(const struct wa_asked *asked, struct wb_arena *a, struct upp_str **ret, size_t *n,
+static int calls_of(const struct wa_run_input *asked, struct wb_arena *a, struct upp_str **ret, size_t *n,
                     struct upp_err *err)
 {
     size_t lead = 0, most = 0;
@@ -39,7 +39,7 @@ static int calls_of(const struct wa_asked *asked, struct wb_arena *a, struct upp
 }
 
 /* Answers calls that an imported document left open. 0: the new messages are no such answers. */
-static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_asked *asked, struct wl_thread *t,
+static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_run_input *asked, struct wl_thread *t,
                                 struct wb_arena *a, struct upp_err *err)
 {
     struct wl_store *store = wr_engine_store(s->home->kept);
@@ -64,7 +64,7 @@ static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_asked *a
 }
 
 /* Appends the messages before the run's input. */
-static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *asked, struct upp_err *err)
+static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_run_input *asked, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
     struct wl_store                          *store = wr_engine_store(s->home->kept);
@@ -87,7 +87,7 @@ static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *a
     return r < 0 ? r : wl_append(store, &wa_owner, &t, entries, asked->n_history, &index, err);
 }
 
-int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret, struct upp_err *err)
+int wa_session_begin(struct weft_session *s, struct wa_run_input *asked, struct wa_where *ret, struct upp_err *err)
 {
     if (s->running)
         return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another run", UPP_FMT(s->id));
@@ -136,7 +136,7 @@ static WEFT_SUSPENDS int resume(struct weft_session *s, void *arg, struct upp_er
         r = wr_resume(s->home->kept, &wa_owner, s->thread, &s->watch, &started, err);
     if (r >= 0) {
         r = wa_join(s->home->kept, &started, NULL, turn, err);
-        wr_leave(started.tree);
+        wr_tree_release(started.tree);
     }
     return wa_session_end(s, r, err);
 }
@@ -150,8 +150,8 @@ int weft_session_resume(struct weft_session *s, struct upp_turn **ret, struct up
 /* ---- Running --------------------------------------------------------------------------------------------- */
 
 struct running {
-    struct wa_asked  asked;
-    struct upp_turn *turn;
+    struct wa_run_input asked;
+    struct upp_turn    *turn;
 };
 
 static WEFT_SUSPENDS int run(struct weft_session *s, void *arg, struct upp_err *err)
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int run(struct weft_session *s, void *arg, struct upp_err *
     if (result < 0)
         return wa_session_end(s, result, err);
     result = wa_join(where.engine, &started, r->asked.in.wait, &r->turn, err);
-    wr_leave(started.tree);
+    wr_tree_release(started.tree);
     return wa_session_end(s, result, err);
 }
 
@@ -177,12 +177,12 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
     *ret             = NULL;
     int result       = wa_session_input(in, err);
     if (result >= 0)
-        result = wa_asked_take(&r.asked, in, err);
+        result = wa_run_input_take(&r.asked, in, err);
     if (result >= 0)
-        result = wa_asked_own(&r.asked, err); /* it may point into the session, which is about to change */
+        result = wa_run_input_own(&r.asked, err); /* it may point into the session, which is about to change */
     if (result >= 0)
         result = wa_session_change(s, "weft_session_run", run, &r, err);
-    wa_asked_done(&r.asked);
+    wa_run_input_done(&r.asked);
     *ret = r.turn;
     return result;
 }

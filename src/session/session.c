@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -348,7 +348,7 @@ static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_sess
     memcpy(ret->tree.nodes, doc->tree.nodes, doc->tree.n * sizeof *doc->tree.nodes);
     if (doc->n_checkpoints)
         memcpy(ret->checkpoints, doc->checkpoints, doc->n_checkpoints * sizeof *doc->checkpoints);
-    return wa_mend_session(a, ret, closing, err);
+    return wa_repair_session(a, ret, closing, err);
 }
 
 int wa_session_flush(struct weft_session *s, struct upp_err *err)

@@ -72,7 +72,7 @@ WEFT_SUSPENDS int wa_session_persist(struct weft_session *s, struct upp_err *err
 /* ---- Running (run.c), also for streams ---- */
 
 int               wa_session_input(const struct upp_input *in, struct upp_err *err) UPP_MUST_CHECK;
-WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret,
+WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_run_input *asked, struct wa_where *ret,
                                    struct upp_err *err) UPP_MUST_CHECK;
 /* Returns the run's result, or the error of saving the session. */
 WEFT_SUSPENDS int wa_session_end(struct weft_session *s, int result, struct upp_err *err) UPP_MUST_CHECK;

@@ -29,7 +29,7 @@ struct weft_stream {
     struct wa_home      *home;
     struct weft_session *session; /* NULL: none */
     struct wa_where      where;   /* the session's run, otherwise the engine without a store */
-    struct wa_asked      asked;
+    struct wa_run_input  asked;
     struct wr_started    started;
     struct wr_reader    *reader;
     struct wa_translator translator;
@@ -59,7 +59,7 @@ static void take_wake(struct weft__msg *m)
 static void release(struct weft_stream *s)
 {
     wa_translator_done(&s->translator);
-    wa_asked_done(&s->asked);
+    wa_run_input_done(&s->asked);
     upp_turn_free(s->turn);
     unref(s);
 }
@@ -91,9 +91,9 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     s->where     = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
     wa_translator_init(&s->translator, &o, a->structure != NULL, points_of(session));
-    int r = wa_asked_take(&s->asked, in, err);
+    int r = wa_run_input_take(&s->asked, in, err);
     if (r >= 0 && session) /* the session, and with it the input, may change before the first pull */
-        r = wa_asked_own(&s->asked, err);
+        r = wa_run_input_own(&s->asked, err);
     if (r < 0) {
         release(s);
         return r;
@@ -128,7 +128,7 @@ static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
         if (r < 0) {
             int stopped = wa_stop(s->where.engine, &s->started, &s->turn, NULL);
             (void)stopped; /* err has the reason */
-            wr_leave(s->started.tree);
+            wr_tree_release(s->started.tree);
         }
     }
     if (r < 0)
@@ -156,7 +156,7 @@ static int end_stream(struct weft_stream *s, int result, struct upp_err *err)
 {
     if (s->phase == OPEN) {
         wr_reader_close(WB_TAKE(s->reader));
-        wr_leave(WB_TAKE(s->started.tree));
+        wr_tree_release(WB_TAKE(s->started.tree));
     }
     s->phase  = OVER;
     s->result = result;

@@ -38,13 +38,13 @@ static int check_piece(const struct wl_piece *p, struct upp_err *err)
     return 0;
 }
 
-static int check_learned(const struct wl_learned *l, struct upp_err *err)
+static int check_learned(const struct wl_index_update *l, struct upp_err *err)
 {
     if (l->n > WS_LEARN_MAX)
         return upp_fail(err, UPP_ELIMIT, "%zu entries to learn, at most %d are allowed", l->n, WS_LEARN_MAX);
     for (size_t i = 0; i < l->n; i++) {
-        const struct wl_words *w = &l->list[i];
-        int                    r = ws_check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
+        const struct wl_index_entry *w = &l->list[i];
+        int                          r = ws_check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
         if (r >= 0)
             r = ws_text_check("the name of who said it", w->who, WS_TEXT_MAX, err);
         if (r >= 0)
@@ -94,9 +94,9 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
                                 : upp_fail(err, UPP_EINVALID, "a value without a name");
     case WL_ADD_PIECE:
         return check_piece(c->piece, err);
-    case WL_LEARN:
+    case WL_INDEX_ADD:
         return check_learned(c->learned, err);
-    case WL_TIDY:
+    case WL_INDEX_COMPACT:
         return 0;
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
@@ -138,7 +138,7 @@ size_t ws_commit_bytes(const struct wl_commit *c)
             n += x->piece->bytes.n;
         else if (x->kind == WL_PUT_VALUE)
             n += x->value->bytes.n;
-        else if (x->kind == WL_LEARN)
+        else if (x->kind == WL_INDEX_ADD)
             for (size_t k = 0; k < x->learned->n; k++)
                 n += x->learned->list[k].text.n;
     }

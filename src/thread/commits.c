@@ -6,7 +6,7 @@
  */
 #include "thread/commits.h"
 
-#include "thread/session_known.h"
+#include "thread/session_extras.h"
 
 #include "base/clock.h"
 #include "base/hooks.h"
@@ -222,7 +222,7 @@ static WEFT_SUSPENDS int collect(struct collecting *g, const struct wm_entry *li
     return r;
 }
 
-int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
+int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_extras *before,
                  const struct upp_message *list, size_t n, struct upp_err *err)
 {
     int64_t                   wall   = wb_wall_ms();
@@ -233,10 +233,10 @@ int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const stru
     if (r >= 0 && before)
         r = collect(&g, before->events, before->n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
-        struct wa_known k;
+        struct wa_extras k;
         if (!g.n)
             wb_arena_reset(&g.a);
-        r = wa_known_take(&g.a, &list[i], caller, &k, err);
+        r = wa_extras_take(&g.a, &list[i], caller, &k, err);
         if (r >= 0)
             r = collect(&g, &k.message, 1, err);
         if (r >= 0)
@@ -298,7 +298,7 @@ struct import {
     const struct upp_message *closing; /* after the current node; NULL: none */
     struct wl_new_thread      made;
     struct wl_node           *nodes;    /* by index in the document */
-    struct wa_known          *before;   /* the events before the first message of each */
+    struct wa_extras         *before;   /* the events before the first message of each */
     uint32_t                **starts;   /* see find_starts; NULL: not computed yet */
     struct upp_str            metadata; /* of the thread */
     struct wb_arena          *memory;
@@ -316,10 +316,10 @@ static int find_starts(struct import *x, uint32_t node, struct upp_err *err)
     uint32_t                                 *start = wb_new_n(x->memory, uint32_t, t->n + 1);
     int                                       r     = wb_arena_check(x->memory, err);
     for (size_t i = 0; r >= 0 && i < t->n; i++) {
-        struct upp_str  metadata = t->messages[i].metadata;
-        struct wa_known k;
+        struct upp_str   metadata = t->messages[i].metadata;
+        struct wa_extras k;
         start[i] = at;
-        r        = wa_known_take_events(&a, &metadata, &k, err);
+        r        = wa_extras_take_events(&a, &metadata, &k, err);
         at += 1 + (uint32_t)k.n;
         wb_arena_reset(&a);
     }
@@ -344,11 +344,11 @@ static int seen_length(struct import *x, const struct wm_tree_node *branch, uint
 }
 
 /* Nodes retain the order of the document: each is created a millisecond after the previous one. */
-static int make_nodes(struct import *x, const struct wa_known *first, struct upp_err *err)
+static int make_nodes(struct import *x, const struct wa_extras *first, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &x->doc->tree;
     x->nodes                    = wb_new_n(x->memory, struct wl_node, t->n);
-    x->before                   = wb_new_n(x->memory, struct wa_known, t->n);
+    x->before                   = wb_new_n(x->memory, struct wa_extras, t->n);
     x->starts                   = wb_new_n(x->memory, uint32_t *, t->n);
     int r                       = wb_arena_check(x->memory, err);
     if (r >= 0)
@@ -357,7 +357,7 @@ static int make_nodes(struct import *x, const struct wa_known *first, struct upp
         struct wl_node *n        = &x->nodes[i];
         struct upp_str  metadata = t->nodes[i].metadata;
         if (i != t->root)
-            r = wa_known_take_events(x->memory, &metadata, &x->before[i], err);
+            r = wa_extras_take_events(x->memory, &metadata, &x->before[i], err);
         if (r < 0)
             return r;
         *n    = (struct wl_node){.tree       = x->made.root.tree,
@@ -456,14 +456,14 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     struct import                         x = {.doc = doc, .closing = closing, .memory = a};
     WB_CLEANUP(wa_put_done) struct wa_put p;
     struct wb_uuid                        other;
-    struct wa_known                       first;
+    struct wa_extras                      first;
     wa_put_init(&p, s, o);
     x.metadata = doc->metadata;
     int  taken = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
     bool alias = !(anyway && taken == 0);
     int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
     if (r >= 0)
-        r = wa_known_take_events(a, &x.metadata, &first, err);
+        r = wa_extras_take_events(a, &x.metadata, &first, err);
     if (r >= 0)
         r = wl_thread_make(
             o, UPP_OPTS(wl_thread_opts, .metadata = x.metadata, .alias = alias ? doc->id : (struct upp_str){0}),

@@ -48,10 +48,10 @@ WEFT_SUSPENDS int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end
 WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                   size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same, and stores metadata.weft of the messages (thread/session_known.h) as entries and authors; `before`: events
+/* The same, and stores metadata.weft of the messages (thread/session_extras.h) as entries and authors; `before`: events
  * before the first message, may be NULL. */
-struct wa_known;
-WEFT_SUSPENDS int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
+struct wa_extras;
+WEFT_SUSPENDS int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_extras *before,
                                const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes the last commit. */

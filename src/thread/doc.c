@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "thread/event.h"
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "base/iso8601.h"
 #include "model/doc_sidecar.h"
 #include "model/id.h"

@@ -7,7 +7,7 @@
 
 #include "thread/commits.h"
 #include "thread/import.h"
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/defs.h"

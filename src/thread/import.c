@@ -1,7 +1,7 @@
 /* thread/import.c — see import.h. */
 #include "thread/import.h"
 
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "base/crash.h"
 #include "base/defs.h"
 
@@ -44,7 +44,7 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
         return wa_fail_taken(doc.id, err);
     if (r < 0)
         return r;
-    r = wa_mend_session(&memory, &doc, &closing, err);
+    r = wa_repair_session(&memory, &doc, &closing, err);
     if (r < 0)
         return r;
     wb_crashpoint("import.before");

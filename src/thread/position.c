@@ -1,7 +1,7 @@
 /* thread/position.c — see position.h. */
 #include "thread/position.h"
 
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "base/crash.h"
 #include "base/defs.h"
 #include "json/read.h"
@@ -103,7 +103,7 @@ WEFT_SUSPENDS static int close_calls(struct wl_store *s, const struct wl_owner *
     int                                       r = wa_open_at(s, o, pos->node, pos->length, &a, &open, err);
     if (r < 0 || !open.of)
         return r;
-    r = wa_mend_list(&a, NULL, 0, &open, true, &mended, err);
+    r = wa_repair_list(&a, NULL, 0, &open, true, &mended, err);
     return r < 0 ? r : branch_off(s, o, pos, mended.list, mended.n, put, err);
 }
 
@@ -130,7 +130,7 @@ WEFT_SUSPENDS static int locate_messages(struct wl_store *s, const struct wl_own
         return close_calls(s, o, ret, put, err);
     r = wa_open_at(s, o, ret->node, ret->length, a, &open, err);
     if (r >= 0)
-        r = wa_mend_list(a, cp->messages, cp->n_messages, &open, true, &mended, err);
+        r = wa_repair_list(a, cp->messages, cp->n_messages, &open, true, &mended, err);
     return r < 0 ? r : branch_off(s, o, ret, mended.list, mended.n, put, err);
 }
 

@@ -5,8 +5,8 @@
  */
 #include "thread/session_reading.h"
 
-#include "thread/session_known.h"
-#include "thread/mend.h"
+#include "thread/session_extras.h"
+#include "thread/repair.h"
 
 #include "base/defs.h"
 #include "base/hooks.h"
@@ -228,7 +228,7 @@ static WEFT_SUSPENDS int read_tree(struct wa_reading *x, struct wm_tree_doc *ret
         struct wa_doc_node *node = &x->nodes[i];
         describe(x, node, &ret->nodes[i]);
         if (node->node.parent)
-            r = wa_known_events(x->to, x->opts, node->before, node->n_before, &ret->nodes[i].metadata, err);
+            r = wa_extras_events(x->to, x->opts, node->before, node->n_before, &ret->nodes[i].metadata, err);
         else
             ret->root = (uint32_t)i;
         if (r < 0)
@@ -315,7 +315,7 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
         return r;
     const struct wa_doc_node *first = &x->nodes[doc.tree.root];
     const struct wl_node     *root  = &first->node;
-    r = wa_known_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
+    r = wa_extras_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
     if (r < 0)
         return r;
     doc.id      = first_of(origin(x, root, "session"), wa_uuid_text(x->to, t->id));

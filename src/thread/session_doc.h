@@ -31,7 +31,7 @@ struct wa_doc_node {
     size_t              n_events;
     bool                has_events; /* among the entries of the last read */
 
-    /* Options for metadata.weft of the messages (thread/session_known.h); NULL: do not add it. */
+    /* Options for metadata.weft of the messages (thread/session_extras.h); NULL: do not add it. */
     const struct wa_doc_opts *known;
     const struct upp_message *caller; /* with `known`: the last assistant message before; NULL: none */
     struct wl_line           *before; /* with `known`: the entries before the first message */

@@ -1,5 +1,5 @@
 /* thread/session_nodes.c — reads the nodes of a tree and their messages from the log. */
-#include "thread/session_known.h"
+#include "thread/session_extras.h"
 
 #include <stdlib.h>
 
@@ -211,7 +211,7 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, 
         struct upp_message *m = &node->messages[i];
         for (next = at + 1; next < n && !is_message(&lines[next].entry);)
             next++;
-        r      = wa_known_message(a, node->known, &lines[at], next - at, caller, m, err);
+        r      = wa_extras_message(a, node->known, &lines[at], next - at, caller, m, err);
         caller = m->role == UPP_ROLE_ASSISTANT ? m : caller;
     }
     return r;

@@ -79,7 +79,7 @@ static inline WEFT_SUSPENDS int bed_run(struct bed *b, const char *text, bool on
     b->run    = s.run;
     b->thread = s.thread;
     int r     = wr_join(s.tree, &b->turn, &b->why);
-    wr_leave(s.tree);
+    wr_tree_release(s.tree);
     if (r < 0 && err)
         *err = b->why;
     return r;

@@ -138,7 +138,7 @@ int family_join(struct family *f, struct upp_err *err)
 {
     WEFT_DEADLINE(600000);
     f->result = wr_join(f->started.tree, &f->turn, &f->why);
-    wr_leave(f->started.tree);
+    wr_tree_release(f->started.tree);
     (void)err;
     return 0;
 }
@@ -158,7 +158,7 @@ int family_wait(struct family *f, uint8_t *status, struct upp_err *err)
 int family_pending(struct family *f, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     TRY(wr_get(f->rig.engine, &rig_owner, f->started.run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending; i++)
         wb_buf_addf(out, "%s%s:%.*s", i ? " " : "", look.pending[i].approval ? "approve" : "answer",

@@ -54,7 +54,7 @@ int round_turn(struct round *round, struct upp_err *err)
     round->run    = s.run;
     round->thread = s.thread;
     round->result = wr_join(s.tree, &round->turn, &round->why);
-    wr_leave(s.tree);
+    wr_tree_release(s.tree);
     return 0;
 }
 
@@ -83,7 +83,7 @@ int round_restart(struct round *round, struct upp_err *err)
 int round_pending(struct round *round, struct wb_buf *out, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     TRY(wr_get(round->rig.engine, &rig_owner, round->run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending; i++)
         wb_buf_addf(out, "%s%s:%.*s%.*s", i ? " " : "", look.pending[i].approval ? "approve" : "answer",

@@ -33,7 +33,7 @@ static const char *name_of(const struct weft_guard_rule *rule)
 }
 
 /* Replaces every match of the pattern. */
-static int replace(const struct rule *rule, struct upp_str text, struct wj_regex_room *room, uint64_t *work,
+static int replace(const struct rule *rule, struct upp_str text, struct wj_regex_memory *room, uint64_t *work,
                    struct wb_buf *out)
 {
     struct upp_str instead = wb_cstr(rule->as.instead ? rule->as.instead : "[removed]");
@@ -51,10 +51,10 @@ static int replace(const struct rule *rule, struct upp_str text, struct wj_regex
 static int by_pattern(const struct rule *rule, struct wb_arena *a, struct upp_str text, struct upp_str *ret,
                       struct upp_err *err)
 {
-    struct wj_regex_room room = {0};
-    uint64_t             work = WORK;
-    struct wb_buf        out  = WB_BUF(TEXT_BYTES);
-    int                  r    = wj_regex_room_init(&room, rule->regex.n, err);
+    struct wj_regex_memory room = {0};
+    uint64_t               work = WORK;
+    struct wb_buf          out  = WB_BUF(TEXT_BYTES);
+    int                    r    = wj_regex_room_init(&room, rule->regex.n, err);
     if (r < 0)
         return r;
     r = wj_regex_find(&rule->regex, text, &room, &work);

@@ -345,7 +345,8 @@ static int lift_list(struct lifting *t, yyjson_val *list)
         struct wd_aap_message m;
         if (!yyjson_is_obj(v))
             continue;
-        int r = WJ_DECODE(t->l->a, wd_aap_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &m, t->err);
+        int r =
+            WJ_DECODE(t->l->a, wd_aap_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_ignore_problem), &m, t->err);
         if (r >= 0)
             r = lift_message(t, &m);
         if (r < 0)

@@ -120,7 +120,7 @@ static void lose_results(struct wd_lowering *l)
 {
     for (uint32_t i = 0; i < l->doc->entries.n; i++)
         if (wm_is_visible(&wd_entry_at(l, i)->e))
-            wd_lose_answers(l, i);
+            wd_lose_unmatched_results(l, i);
 }
 
 int wd_asst_lower(struct wd_lowering *l, struct upp_err *err)

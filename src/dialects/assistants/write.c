@@ -182,7 +182,7 @@ static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint3
     wj_put_open(&l->w, "function", '{');
     wd_member(l, "name", call->name.p ? call->name : UPP_STR(""));
     wd_member(l, "arguments", call->text.p ? call->text : UPP_STR(""));
-    wd_member_or_null(l, "output", output_of(l, wd_answer_of(l->doc, p->entry, call->id), &json));
+    wd_member_or_null(l, "output", output_of(l, wd_result_of(l->doc, p->entry, call->id), &json));
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
 }
@@ -194,7 +194,7 @@ static void put_named(struct wd_asst_out *t, const struct wd_asst_piece *p, cons
     bool                any = false, listed;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call   = &wd_entry_at(l, p->entry)->e.message.parts[k];
-        const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_answer_of(l->doc, p->entry, call->id) : NULL;
+        const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_result_of(l->doc, p->entry, call->id) : NULL;
         if (errors)
             listed = result && result->is_error;
         else
@@ -214,7 +214,7 @@ static bool is_open(const struct wd_asst_out *t, const struct wd_asst_piece *p)
 {
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call = &wd_entry_at(t->l, p->entry)->e.message.parts[k];
-        if (call->kind == UPP_PART_CALL && !wd_answer_of(t->l->doc, p->entry, call->id))
+        if (call->kind == UPP_PART_CALL && !wd_result_of(t->l->doc, p->entry, call->id))
             return true;
     }
     return false;

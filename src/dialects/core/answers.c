@@ -11,10 +11,10 @@ static const struct upp_part *part_of(const struct wm_doc_entry *e, uint8_t kind
     return NULL;
 }
 
-const struct upp_part *wd_answer_of(const struct wm_doc *d, uint32_t at, struct upp_str id)
+const struct upp_part *wd_result_of(const struct wm_doc *d, uint32_t at, struct upp_str id)
 {
     const struct upp_part *found = NULL;
-    for (uint32_t i = at; !found && id.p && i < d->entries.n && i - at < WD_FAR; i++) {
+    for (uint32_t i = at; !found && id.p && i < d->entries.n && i - at < WD_RESULT_DISTANCE; i++) {
         if (i > at && part_of(&d->entries.p[i], UPP_PART_CALL, id))
             break;
         found = part_of(&d->entries.p[i], UPP_PART_RESULT, id);
@@ -25,13 +25,13 @@ const struct upp_part *wd_answer_of(const struct wm_doc *d, uint32_t at, struct 
 /* Is it the result of a call in this entry or an earlier one? */
 static bool has_call(const struct wm_doc *d, uint32_t at, const struct upp_part *result)
 {
-    for (uint32_t k = 0; k <= at && k < WD_FAR; k++)
+    for (uint32_t k = 0; k <= at && k < WD_RESULT_DISTANCE; k++)
         if (part_of(&d->entries.p[at - k], UPP_PART_CALL, result->id))
-            return wd_answer_of(d, at - k, result->id) == result;
+            return wd_result_of(d, at - k, result->id) == result;
     return false;
 }
 
-void wd_lose_answers(struct wd_lowering *l, uint32_t entry)
+void wd_lose_unmatched_results(struct wd_lowering *l, uint32_t entry)
 {
     const struct upp_message *m = &l->doc->entries.p[entry].e.message;
     for (size_t k = 0; k < m->n_parts && l->losses && !l->compare; k++)

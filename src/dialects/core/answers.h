@@ -4,13 +4,13 @@
 
 #include "dialects/core/document.h"
 
-enum { WD_FAR = 4096 }; /* maximum number of entries between a call and its result */
+enum { WD_RESULT_DISTANCE = 4096 }; /* maximum number of entries between a call and its result */
 
 /* The first result of a call in entry `at`, searched up to the next call with the same id. NULL: none. */
-const struct upp_part *wd_answer_of(const struct wm_doc *d, uint32_t at, struct upp_str id);
+const struct upp_part *wd_result_of(const struct wm_doc *d, uint32_t at, struct upp_str id);
 
 /* Reports the entry's results that no call receives: the call is missing, or has a result already. They are not
  * written. */
-void wd_lose_answers(struct wd_lowering *l, uint32_t entry);
+void wd_lose_unmatched_results(struct wd_lowering *l, uint32_t entry);
 
 #endif

@@ -187,7 +187,7 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
     return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);
 }
 
-int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err)
+int wd_document_detect_text(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     yyjson_val                               *root;

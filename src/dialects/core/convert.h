@@ -54,7 +54,8 @@ int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, con
                  struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Detects the dialect; *ret NULL: unknown. -UPP_EINVALID: not JSON. */
-int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err) UPP_MUST_CHECK;
+int wd_document_detect_text(struct upp_str text, const struct wd_document_ops **ret,
+                            struct upp_err *err) UPP_MUST_CHECK;
 
 /* Collects every problem of a document. ops NULL: the dialect is detected. *ret is the dialect. */
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,

@@ -217,7 +217,7 @@ void wd_implied(struct wd_lowering *l, unsigned what);
 /* Members and values of the open object; a NULL text is omitted. */
 static inline void wd_name(struct wd_lowering *l, const char *name) /* one that needs no escapes */
 {
-    wj_write_plain_name(&l->w, name, strlen(name));
+    wj_write_unescaped_name(&l->w, name, strlen(name));
 }
 
 static inline void wd_json_value(struct wd_lowering *l, struct upp_str json) /* an item, or a member's value */
@@ -240,7 +240,7 @@ static inline void wd_member(struct wd_lowering *l, const char *name, struct upp
 static inline void wd_member_word(struct wd_lowering *l, const char *name, struct upp_str word) /* without escapes */
 {
     wd_name(l, name);
-    wj_write_plain_str(&l->w, word.p, word.n);
+    wj_write_unescaped_str(&l->w, word.p, word.n);
 }
 
 static inline void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)

@@ -20,7 +20,7 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
     return wm_doc_agent_add(l->doc, &a, ret, err);
 }
 
-void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects)
+void wd_reserve(struct wd_lifting *l, size_t turns, size_t entries, size_t objects)
 {
     /* If a reservation fails, a later push succeeds or reports it. */
     (void)wb_vec_reserve(&l->doc->turns, WB_MIN(turns, (size_t)WM_DOC_ENTRIES));
@@ -109,7 +109,7 @@ uint64_t wd_number_of(struct upp_str number)
     return number.p && wb_str_u64(number, &n) ? n : 0;
 }
 
-bool wd_is_plain_number(struct upp_str number)
+bool wd_is_canonical_number(struct upp_str number)
 {
     enum { DIGITS = 19 }; /* any number of so many digits fits into 64 bits */
     size_t i = 0;
@@ -124,7 +124,7 @@ uint64_t wd_number_at(yyjson_val *obj, const char *name)
     return v && yyjson_is_raw(v) ? wd_number_of(wj_text(v)) : 0;
 }
 
-void wd_leave(void *ctx, const char *pointer, const char *sentence)
+void wd_ignore_problem(void *ctx, const char *pointer, const char *sentence)
 {
     (void)ctx, (void)pointer, (void)sentence;
 }

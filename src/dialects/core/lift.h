@@ -15,7 +15,7 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reserves memory for this many turns, entries and anchored objects. */
-void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects);
+void wd_reserve(struct wd_lifting *l, size_t turns, size_t entries, size_t objects);
 
 /* Adds an entry, to the last turn if there are turns. `time` as in the document; NULL: now. Returns NULL on failure,
  * see err. */
@@ -45,10 +45,10 @@ int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, st
 yyjson_val *wd_last_at(yyjson_val *obj, const char *name);   /* the last duplicate, which may contain anchors */
 uint64_t    wd_number_at(yyjson_val *obj, const char *name); /* a whole number; otherwise 0 */
 uint64_t    wd_number_of(struct upp_str number);
-bool        wd_is_plain_number(struct upp_str number); /* wd_number_of it is formatted as the same text */
+bool        wd_is_canonical_number(struct upp_str number); /* wd_number_of it is formatted as the same text */
 
 /* Problem callback for decoding: ignores members of the wrong type. They come back as residue, and validation reports
  * them. */
-void wd_leave(void *ctx, const char *pointer, const char *sentence);
+void wd_ignore_problem(void *ctx, const char *pointer, const char *sentence);
 
 #endif

@@ -69,16 +69,16 @@ static bool has_escapes(struct upp_str text)
 /* The same for compact JSON, without parsing it. False: it must be parsed. */
 static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct upp_str *ret)
 {
-    struct names     names;
-    struct wj_inside in  = wj_inside(json);
-    struct upp_str   one = json.p[0] == '"' ? wb_str_sub(json, 1, json.n - 2) : json;
-    size_t           n   = 0;
-    names.n              = 0;
+    struct names           names;
+    struct wj_compact_iter in  = wj_compact_iter(json);
+    struct upp_str         one = json.p[0] == '"' ? wb_str_sub(json, 1, json.n - 2) : json;
+    size_t                 n   = 0;
+    names.n                    = 0;
     if (!in.at) {
         *ret = cut(one);
         return !has_escapes(one);
     }
-    for (bool room = true; room && wj_inside_next(&in, &one); n++) {
+    for (bool room = true; room && wj_compact_next(&in, &one); n++) {
         if (in.object && has_escapes(one))
             return false;
         if (in.object)

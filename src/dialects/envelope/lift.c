@@ -395,7 +395,7 @@ static int lift_list(struct lifting *t, yyjson_val *root)
     size_t      i, n, most = root->uni.ofs / sizeof *root / VALUES;
     yyjson_val *v;
     most = WB_MIN(most, yyjson_arr_size(root));
-    wd_expect(t->l, most / 2, most, most + 1);
+    wd_reserve(t->l, most / 2, most, most + 1);
     yyjson_arr_foreach(root, i, n, v)
     {
         int r = lift_one(t, v);

@@ -151,7 +151,7 @@ int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, s
 {
     if (wd_envelope_read_canonical(v, e))
         return 0;
-    int r = WJ_DECODE(a, wd_envelope, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), e, err);
+    int r = WJ_DECODE(a, wd_envelope, v, UPP_OPTS(wj_decode_opts, .problem = wd_ignore_problem), e, err);
     if (r >= 0)
         look_inside(e);
     return r;

@@ -94,7 +94,7 @@ static void put_head(struct wd_envelope_out *o)
         wj_write_close(&l->w, '}');
         wd_name(l, "timestamp");
     }
-    wj_write_plain_str(&l->w, time.p, time.n);
+    wj_write_unescaped_str(&l->w, time.p, time.n);
 }
 
 /* Arguments that are a JSON object are written as one, all others as the string that the model wrote. */

@@ -242,12 +242,12 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
     struct upp_err              why     = {0};
     struct lifting              t       = {.l = l, .err = &why};
     struct wj_plans             plans   = {.ordered = true};
-    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
+    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_ignore_problem, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;
     int r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
     if (r >= 0) {
-        wd_expect(l, 0, yyjson_arr_size(root), yyjson_arr_size(root) + 1);
+        wd_reserve(l, 0, yyjson_arr_size(root), yyjson_arr_size(root) + 1);
         yyjson_arr_foreach(root, i, n, v)
         {
             struct wd_pai_message m;

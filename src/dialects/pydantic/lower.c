@@ -176,7 +176,7 @@ static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_p
     wd_pai_put_part(o, i, p);
     if (p->kind != UPP_PART_CALL || !wd_pai_is_builtin(o->l, p))
         return;
-    const struct upp_part *result = wd_answer_of(o->l->doc, i, p->id);
+    const struct upp_part *result = wd_result_of(o->l->doc, i, p->id);
     if (result && wd_pai_is_builtin(o->l, result))
         wd_pai_put_builtin(o, result);
 }

@@ -224,7 +224,7 @@ static void expect(struct lifting *t, const struct wd_tp_thread *d)
         messages += d->turns.p[i].messages.n;
         entries += d->turns.p[i].parts.n;
     }
-    wd_expect(t->l, d->turns.n, entries + messages, d->turns.n + messages + 1);
+    wd_reserve(t->l, d->turns.n, entries + messages, d->turns.n + messages + 1);
 }
 
 /* ---- The thread ------------------------------------------------------------------------------------------------ */
@@ -280,8 +280,8 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     struct wm_doc      *doc = l->doc;
     struct wd_tp_thread d;
     struct wj_plans     plans = {.ordered = true};
-    int                 r =
-        WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wd_leave, .plans = &plans), &d, &why);
+    int r = WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wd_ignore_problem, .plans = &plans),
+                      &d, &why);
     if (r >= 0 && (!d.turns.p || wd_tp_version(d.version) < 0))
         r = !d.turns.p ? upp_fail(&why, UPP_EINVALID, "a thread has turns")
                        : upp_fail(&why, UPP_EINVALID, "version '%.*s' is not one of " WD_THREAD_VERSION "'s",

@@ -334,10 +334,10 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
     struct wj_plans             plans   = {.ordered = true};
-    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
+    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_ignore_problem, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;
-    wd_expect(t->l, yyjson_arr_size(root), 2 * yyjson_arr_size(root), yyjson_arr_size(root) + 1);
+    wd_reserve(t->l, yyjson_arr_size(root), 2 * yyjson_arr_size(root), yyjson_arr_size(root) + 1);
     yyjson_arr_foreach(root, i, n, v)
     {
         struct wd_ui_message m;

@@ -174,7 +174,7 @@ static const char *open_state(struct wd_lowering *l, const struct upp_part *call
 
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
 {
-    const struct upp_part *result = wd_answer_of(l->doc, entry, p->id);
+    const struct upp_part *result = wd_result_of(l->doc, entry, p->id);
     bool                   denied = result && l->target != 5 && is_denied(l, result);
     const char            *state  = !result             ? open_state(l, p)
                                     : !result->is_error ? "output-available"
@@ -328,7 +328,7 @@ static void put_parts(struct message *m)
         if (!wm_is_visible(&e->e))
             continue;
         if (e->e.kind != WM_ENTRY_EVENT)
-            wd_lose_answers(l, i);
+            wd_lose_unmatched_results(l, i);
         if (e->e.kind == WM_ENTRY_EVENT && m->user)
             wd_lose(l, i, "an event", "a message of the user has none");
         else if (e->e.kind == WM_ENTRY_EVENT)
@@ -502,7 +502,7 @@ static void put_message(struct message *m)
     struct wd_lowering *l = m->l;
     if (!is_visible(m)) {
         for (uint32_t i = m->first; i < m->first + m->n; i++)
-            wd_lose_answers(l, i);
+            wd_lose_unmatched_results(l, i);
         return;
     }
     m->id = id_of(m);

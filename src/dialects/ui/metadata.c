@@ -54,7 +54,7 @@ static inline struct upp_str text(struct members *o, struct upp_str name)
 static uint64_t number_of(struct members *o, yyjson_val *v)
 {
     struct upp_str digits = v && unsafe_yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
-    o->canonical &= !v || wd_is_plain_number(digits);
+    o->canonical &= !v || wd_is_canonical_number(digits);
     return wd_number_of(digits);
 }
 

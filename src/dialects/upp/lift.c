@@ -325,7 +325,7 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 void wd_upp_lift_reserve(struct wd_upp_in *t, size_t messages)
 {
     const struct wm_doc *doc = t->l->doc;
-    wd_expect(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
+    wd_reserve(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
 }
 
 static int lift_agent(struct wd_upp_in *t, yyjson_val *v)

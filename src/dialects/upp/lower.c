@@ -36,7 +36,7 @@ static void put_name(struct wd_upp_weft *o, struct upp_str name)
 {
     if (!o->open)
         wd_upp_weft_open(o);
-    wj_write_plain_name(&o->l->w, name.p, name.n);
+    wj_write_unescaped_name(&o->l->w, name.p, name.n);
 }
 
 static void put_text(struct wd_upp_weft *o, struct upp_str name, struct upp_str text)

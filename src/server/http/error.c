@@ -121,15 +121,9 @@ static const char *refusal_name(int status)
         int         status;
         const char *name;
     } names[] = {
-        {401, "invalid_api_key"},
-        {403, "origin_not_allowed"},
-        {404, "not_found"},
-        {405, "method_not_allowed"},
-        {408, "request_timeout"},
-        {413, "body_too_large"},
-        {414, "url_too_long"},
-        {421, "unknown_host"},
-        {431, "headers_too_large"},
+        {401, "invalid_api_key"},    {403, "origin_not_allowed"}, {404, "not_found"},
+        {405, "method_not_allowed"}, {408, "request_timeout"},    {413, "body_too_large"},
+        {414, "url_too_long"},       {421, "unknown_host"},       {431, "headers_too_large"},
     };
     for (size_t i = 0; i < WB_LEN(names); i++)
         if (names[i].status == status)

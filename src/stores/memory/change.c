@@ -504,7 +504,7 @@ static const struct {
     [WL_ADD_REF]      = {ws_mem_add_ref, ws_mem_undo_ref, NULL},
     [WL_DROP_REF]     = {ws_mem_drop_ref, NULL, NULL},
     [WL_DROP_BLOB]    = {ws_mem_drop_blob, ws_mem_undrop_blob, ws_mem_free_dropped_blob},
-    [WL_LEARN]        = {refuse_words, NULL, NULL},
+    [WL_INDEX_ADD]    = {refuse_words, NULL, NULL},
 };
 
 static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
@@ -550,7 +550,7 @@ static void finish(struct ws_mem_applying *a)
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_mem_applying a = {.m = m, .now_ms = wb_wall_ms()};
-    if (c->n && c->changes[0].kind == WL_TIDY) { /* belongs to no tenant, and there is no index */
+    if (c->n && c->changes[0].kind == WL_INDEX_COMPACT) { /* belongs to no tenant, and there is no index */
         *c->changes[0].more = false;
         return 0;
     }

@@ -163,8 +163,8 @@ int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, v
         struct wl_progress progress;
     } x;
     ws_mem_lock(m);
-    const void *found = k->what == WL_GET_LEARNED ? m : find(m, k);
-    if (k->what == WL_GET_LEARNED)
+    const void *found = k->what == WL_GET_INDEX_PROGRESS ? m : find(m, k);
+    if (k->what == WL_GET_INDEX_PROGRESS)
         x.progress = (struct wl_progress){0, m->log.n ? m->log.p[m->log.n - 1].number : 0};
     else if (found)
         copy_out(k->what, found, a, &x);

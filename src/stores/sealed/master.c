@@ -212,7 +212,7 @@ WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key,
     return r;
 }
 
-WEFT_SUSPENDS int ws_sealed_not(struct wl_store *s, struct upp_err *err)
+WEFT_SUSPENDS int ws_sealed_check_plain(struct wl_store *s, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct wl_value                           *v;

@@ -353,7 +353,7 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
     } x;
     switch ((int)k->what) {
     case WL_GET_NODE: /* without texts */
-    case WL_GET_LEARNED:
+    case WL_GET_INDEX_PROGRESS:
         return INNER(s)->ops->get(INNER(s), k, a, ret, err);
     case WL_GET_ALIAS:
         return get_alias(s, *k, ret, err);
@@ -386,7 +386,8 @@ WEFT_SUSPENDS int ws_open_list(struct wl_store *s, const struct wl_ask *k, struc
         return list_tenants(s, *k, a, ret, err);
     int r = INNER(s)->ops->list(INNER(s), k, a, ret, err);
     if (r >= 0)
-        r = k->what == WL_LIST_LOOSE_BLOBS ? open_blobs(s, k->owner->tenant, ret->p, ret->n, err)
-                                           : open_all(s, k->owner->tenant, ws_kind_of(k->what), ret->p, ret->n, err);
+        r = k->what == WL_LIST_UNREFERENCED_BLOBS
+                ? open_blobs(s, k->owner->tenant, ret->p, ret->n, err)
+                : open_all(s, k->owner->tenant, ws_kind_of(k->what), ret->p, ret->n, err);
     return r;
 }

@@ -277,9 +277,9 @@ static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *e
     case WL_DROP_THREAD:
     case WL_DROP_NODE:
     case WL_DROP_RUN:
-    case WL_TIDY:
+    case WL_INDEX_COMPACT:
         return 0;
-    case WL_LEARN:
+    case WL_INDEX_ADD:
         break;
     }
     return upp_fail(err, UPP_EREFUSED, "an encrypted store keeps no words");
@@ -363,7 +363,7 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
     int               r = ws_check_commit(c, err);
     if (r < 0)
         return r;
-    if (!c->n || c->changes[0].kind == WL_TIDY) /* belongs to no tenant */
+    if (!c->n || c->changes[0].kind == WL_INDEX_COMPACT) /* belongs to no tenant */
         return s->inner->ops->commit(s->inner, c, err);
     struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
 

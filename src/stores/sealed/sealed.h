@@ -34,7 +34,7 @@ WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master 
                                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* For opening a store without a key: -UPP_EREFUSED if it is sealed. */
-WEFT_SUSPENDS int ws_sealed_not(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int ws_sealed_check_plain(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Rewraps the keys of all tenants with another master key. If it is interrupted, call it again; until it is complete,
  * either key opens the store. */

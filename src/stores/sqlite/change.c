@@ -281,37 +281,37 @@ static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *
 /* ---- A commit -------------------------------------------------------------------------------------- */
 
 static ws_change_fn *const changes[] = {
-    [WL_ADD_ROW]      = add_row,
-    [WL_ADD_NODE]     = add_node,
-    [WL_ADD_THREAD]   = add_thread,
-    [WL_SET_THREAD]   = set_thread,
-    [WL_HOLD_NODE]    = hold_node,
-    [WL_ADD_RUN]      = add_run,
-    [WL_SET_RUN]      = set_run,
-    [WL_ADD_ALIAS]    = add_alias,
-    [WL_ADD_KEY]      = add_key,
-    [WL_TOUCH_THREAD] = touch_thread,
-    [WL_SET_NODE]     = ws_set_node,
-    [WL_SET_ROW]      = ws_set_row,
-    [WL_DROP_THREAD]  = ws_drop_thread,
-    [WL_DROP_NODE]    = ws_drop_node,
-    [WL_DROP_RUN]     = ws_drop_run,
-    [WL_DROP_ALIAS]   = ws_drop_alias,
-    [WL_PUT_VALUE]    = ws_put_value,
-    [WL_DROP_VALUE]   = ws_drop_value,
-    [WL_ADD_PIECE]    = ws_add_piece,
-    [WL_NAME_BLOB]    = ws_name_blob,
-    [WL_ADD_REF]      = ws_add_ref,
-    [WL_DROP_REF]     = ws_drop_ref,
-    [WL_DROP_BLOB]    = ws_drop_blob,
-    [WL_LEARN]        = ws_learn,
-    [WL_TIDY]         = ws_tidy,
+    [WL_ADD_ROW]       = add_row,
+    [WL_ADD_NODE]      = add_node,
+    [WL_ADD_THREAD]    = add_thread,
+    [WL_SET_THREAD]    = set_thread,
+    [WL_HOLD_NODE]     = hold_node,
+    [WL_ADD_RUN]       = add_run,
+    [WL_SET_RUN]       = set_run,
+    [WL_ADD_ALIAS]     = add_alias,
+    [WL_ADD_KEY]       = add_key,
+    [WL_TOUCH_THREAD]  = touch_thread,
+    [WL_SET_NODE]      = ws_set_node,
+    [WL_SET_ROW]       = ws_set_row,
+    [WL_DROP_THREAD]   = ws_drop_thread,
+    [WL_DROP_NODE]     = ws_drop_node,
+    [WL_DROP_RUN]      = ws_drop_run,
+    [WL_DROP_ALIAS]    = ws_drop_alias,
+    [WL_PUT_VALUE]     = ws_put_value,
+    [WL_DROP_VALUE]    = ws_drop_value,
+    [WL_ADD_PIECE]     = ws_add_piece,
+    [WL_NAME_BLOB]     = ws_name_blob,
+    [WL_ADD_REF]       = ws_add_ref,
+    [WL_DROP_REF]      = ws_drop_ref,
+    [WL_DROP_BLOB]     = ws_drop_blob,
+    [WL_INDEX_ADD]     = ws_learn,
+    [WL_INDEX_COMPACT] = ws_tidy,
 };
 
 /* A commit that concerns all tenants does not create one. */
 static bool is_of_all(const struct wl_commit *c)
 {
-    return c->n == 1 && (c->changes[0].kind == WL_LEARN || c->changes[0].kind == WL_TIDY);
+    return c->n == 1 && (c->changes[0].kind == WL_INDEX_ADD || c->changes[0].kind == WL_INDEX_COMPACT);
 }
 
 static int apply_one(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)

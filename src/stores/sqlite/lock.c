@@ -151,7 +151,7 @@ int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err
     return 0;
 }
 
-int ws_lock_look(const char *path, int *ret, struct upp_err *err)
+int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     int                         r  = open_lock(path, O_RDONLY, err, &fd);

@@ -34,7 +34,7 @@ int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err
 
 /* Opens the lock file for reading while nobody owns the database (the caller closes *ret): 1. 0: somebody owns it, or
  * there is no lock file. */
-int ws_lock_look(const char *path, int *ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* PATH.sock; if that is too long for a socket, a short name in the same folder. -UPP_EINVALID: that is too long,
  * too. */

@@ -97,7 +97,7 @@ static void put_back(struct ws_sqlite *s, const struct ws_promise_look *x)
 static int refuse_reader(struct ws_sqlite *s, struct ws_promise_look *x, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
-    int                         r  = ws_lock_look(s->path, &fd, err);
+    int                         r  = ws_lock_open_unowned(s->path, &fd, err);
     if (r > 0)
         return refuse(s->path, x, err);
     *x = (struct ws_promise_look){0};
@@ -110,7 +110,7 @@ int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
     struct ws_promise_look     *x = s->look = wb_calloc(1, sizeof *x);
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for a store");
-    int r = s->opts.read_only ? ws_lock_look(s->path, &fd, err) : 1;
+    int r = s->opts.read_only ? ws_lock_open_unowned(s->path, &fd, err) : 1;
     if (r <= 0) /* the owner has checked */
         return r;
     r = ws_promise_look(s->path, s->opts.read_only ? fd : s->lock_file.fd, x, err);
@@ -253,7 +253,7 @@ int ws_sqlite_losses(const char *path, struct ws_sqlite_losses *ret, struct upp_
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     struct ws_promise_look     *x  = wb_calloc(1, sizeof *x);
-    int                         r  = x ? ws_lock_look(path, &fd, err) : upp_fail(err, UPP_ENOMEM, "no memory");
+    int                         r  = x ? ws_lock_open_unowned(path, &fd, err) : upp_fail(err, UPP_ENOMEM, "no memory");
     ret->missing[0]                = 0;
     if (r >= 0)
         r = ws_promise_look(path, fd, x, err);

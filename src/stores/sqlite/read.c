@@ -243,21 +243,21 @@ struct how {
 };
 
 static const struct how hows[WL_WHATS] = {
-    [WL_GET_NODE]         = {WS_NODE, "tn", 1, WS_NODE_COLUMNS - 1},
-    [WL_GET_THREAD]       = {WS_THREAD, "ti", 0, 0},
-    [WL_GET_RUN]          = {WS_RUN, "ti", 0, 0},
-    [WL_GET_ALIAS]        = {WS_ALIAS, "tuna", 2, 1},
-    [WL_GET_KEY]          = {WS_KEY, "tsax", 2, 3},
-    [WL_GET_VALUE]        = {WS_VALUE, "tsa", 2, 1},
-    [WL_GET_PIECE]        = {WS_PIECE, "tbn", 0, 0},
-    [WL_LIST_THREADS]     = {WS_THREADS, "tuTiM", 0, 0},
-    [WL_LIST_RUNS]        = {WS_RUNS, "tiM", 0, 0},
-    [WL_LIST_RUNS_LIVE]   = {WS_RUNS_LIVE, "tiM", 0, 0},
-    [WL_LIST_LIVE]        = {WS_LIVE, "iM", 0, 0},
-    [WL_LIST_OLD_RUNS]    = {WS_OLD_RUNS, "tnTM", 0, 0},
-    [WL_LIST_VALUES]      = {WS_VALUES, "tsaM", 1, 2},
-    [WL_LIST_TENANTS]     = {WS_TENANTS_BY_NAME, "aM", 0, 0},
-    [WL_LIST_LOOSE_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
+    [WL_GET_NODE]                = {WS_NODE, "tn", 1, WS_NODE_COLUMNS - 1},
+    [WL_GET_THREAD]              = {WS_THREAD, "ti", 0, 0},
+    [WL_GET_RUN]                 = {WS_RUN, "ti", 0, 0},
+    [WL_GET_ALIAS]               = {WS_ALIAS, "tuna", 2, 1},
+    [WL_GET_KEY]                 = {WS_KEY, "tsax", 2, 3},
+    [WL_GET_VALUE]               = {WS_VALUE, "tsa", 2, 1},
+    [WL_GET_PIECE]               = {WS_PIECE, "tbn", 0, 0},
+    [WL_LIST_THREADS]            = {WS_THREADS, "tuTiM", 0, 0},
+    [WL_LIST_RUNS]               = {WS_RUNS, "tiM", 0, 0},
+    [WL_LIST_RUNS_LIVE]          = {WS_RUNS_LIVE, "tiM", 0, 0},
+    [WL_LIST_LIVE]               = {WS_LIVE, "iM", 0, 0},
+    [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnTM", 0, 0},
+    [WL_LIST_VALUES]             = {WS_VALUES, "tsaM", 1, 2},
+    [WL_LIST_TENANTS]            = {WS_TENANTS_BY_NAME, "aM", 0, 0},
+    [WL_LIST_UNREFERENCED_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
 };
 
 /* A family ordered by id: strays before its own ids, its own, strays after them. */
@@ -379,7 +379,7 @@ WEFT_SUSPENDS static int sq_get(struct wl_store *s, const struct wl_ask *ask, st
                                 struct upp_err *err)
 {
     struct ws_reading x = {
-        .fn = ask->what == WL_GET_LEARNED ? ws_read_learned : read_one, .ask = *ask, .a = a, .ret = ret};
+        .fn = ask->what == WL_GET_INDEX_PROGRESS ? ws_read_learned : read_one, .ask = *ask, .a = a, .ret = ret};
     if (ask->what == WL_GET_PIECE && ask->number >= WS_PIECES_MAX)
         return ws_not_found(err, ask);
     return ws_answer(s, &x, err);

@@ -43,7 +43,7 @@ void ws_read_columns(sqlite3_stmt *st, int i, const struct ws_column *c, size_t 
 WEFT_SUSPENDS int ws_look_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                  struct wb_arena *a, struct wl_followed **ret, size_t *n,
                                  struct upp_err *err) UPP_MUST_CHECK;
-/* WL_GET_LEARNED. */
+/* WL_GET_INDEX_PROGRESS. */
 int               ws_read_learned(struct ws_reading *x, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int ws_look_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                  struct wb_arena *a, struct wl_hit **ret, size_t *n,

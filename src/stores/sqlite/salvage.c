@@ -178,7 +178,7 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
     if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes an empty file for a new database */
         lose(s, "file", "it is shorter than a page");
     if (r >= 0)
-        r = ws_lock_look(path, &lock, err);
+        r = ws_lock_open_unowned(path, &lock, err);
     return r < 0 ? r : copy_wal(s, path, lock, err);
 }
 

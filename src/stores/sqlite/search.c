@@ -97,7 +97,7 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
     (void)sqlite3_bind_text64(st, i, s.p ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_err *err)
+static int add_words(struct ws_sqlite *s, const struct wl_index_entry *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf grams  = WB_BUF(GRAMS_MAX);
     int64_t                               tenant = 0; /* 0: the store does not have this tenant */
@@ -122,8 +122,8 @@ static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_e
 
 int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    const struct wl_learned *l = c->learned;
-    int                      r = 0;
+    const struct wl_index_update *l = c->learned;
+    int                           r = 0;
     (void)tenant;
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");

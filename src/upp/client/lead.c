@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "upp/client/waits.h"
 
-void upp__crowd_init(struct upp__crowd *c)
+void upp__crowd_init(struct upp__waiters *c)
 {
     wb_list_init(&c->parked);
 }
@@ -15,14 +15,14 @@ static void wake(struct upp__waiter *w)
         w->wait->wake(w->wait->arg, &w->place);
 }
 
-void upp__crowd_tell(struct upp__waiter *w)
+void upp__waiters_notify(struct upp__waiter *w)
 {
     w->news = true;
     wake(w);
 }
 
 /* If nobody leads, wakes the first parked waiter to lead. */
-static void hand_on(struct upp__crowd *c)
+static void hand_on(struct upp__waiters *c)
 {
     if (c->leader || c->successor || wb_list_empty(&c->parked))
         return;
@@ -35,7 +35,7 @@ static uint64_t until(uint64_t at, uint64_t now)
     return at == UPP_FOREVER ? UPP_FOREVER : at > now ? at - now : 0;
 }
 
-static int lead(struct upp__crowd *c, struct upp__waiter *me, int fd, uint64_t at, struct upp_err *err)
+static int lead(struct upp__waiters *c, struct upp__waiter *me, int fd, uint64_t at, struct upp_err *err)
 {
     uint64_t due = c->due(c->arg);
     c->leader    = me;
@@ -44,7 +44,7 @@ static int lead(struct upp__crowd *c, struct upp__waiter *me, int fd, uint64_t a
     return r < 0 ? r : c->drive(c->arg, err);
 }
 
-static int park(struct upp__crowd *c, struct upp__waiter *me, uint64_t at, struct upp_err *err)
+static int park(struct upp__waiters *c, struct upp__waiter *me, uint64_t at, struct upp_err *err)
 {
     wb_list_push(&c->parked, &me->link);
     int r = me->wait->park(me->wait->arg, &me->place, until(at, wb_mono_ms()), err);
@@ -54,7 +54,7 @@ static int park(struct upp__crowd *c, struct upp__waiter *me, uint64_t at, struc
     return r;
 }
 
-static int wait_for_news(struct upp__crowd *c, struct upp__waiter *me, int fd, uint64_t at, struct upp_err *err)
+static int wait_for_news(struct upp__waiters *c, struct upp__waiter *me, int fd, uint64_t at, struct upp_err *err)
 {
     bool can_park = UPP__CAN(me->wait, wake) && UPP__CAN(me->wait, park);
     while (!me->news) {
@@ -70,7 +70,7 @@ static int wait_for_news(struct upp__crowd *c, struct upp__waiter *me, int fd, u
     return 1;
 }
 
-int upp__crowd_wait(struct upp__crowd *c, struct upp__waiter *me, int fd, uint64_t until_ms, struct upp_err *err)
+int upp__waiters_wait(struct upp__waiters *c, struct upp__waiter *me, int fd, uint64_t until_ms, struct upp_err *err)
 {
     int r = wait_for_news(c, me, fd, until_ms, err);
     hand_on(c);

@@ -22,7 +22,7 @@ struct upp__waiter {
     bool                   news; /* what it waits for may have happened */
 };
 
-struct upp__crowd {
+struct upp__waiters {
     struct upp__waiter *leader;    /* waits for the descriptor */
     struct upp__waiter *successor; /* woken to lead, but has not run yet */
     struct wb_link      parked;
@@ -34,13 +34,13 @@ struct upp__crowd {
     int (*drive)(void *arg, struct upp_err *err);
 };
 
-void upp__crowd_init(struct upp__crowd *c);
+void upp__crowd_init(struct upp__waiters *c);
 
 /* Waits until `me` has news (and clears it): 1; or until `until_ms` (wb_mono_ms): 0. -UPP_ECANCELED, -UPP_ETIMEOUT, and
  * the failures of `drive`. */
-int upp__crowd_wait(struct upp__crowd *c, struct upp__waiter *me, int fd, uint64_t until_ms, struct upp_err *err);
+int upp__waiters_wait(struct upp__waiters *c, struct upp__waiter *me, int fd, uint64_t until_ms, struct upp_err *err);
 
 /* Marks a waiter as having news, and wakes it. */
-void upp__crowd_tell(struct upp__waiter *w);
+void upp__waiters_notify(struct upp__waiter *w);
 
 #endif

@@ -96,7 +96,7 @@ void upp__curl_dispatch(struct upp_http *h)
         struct upp_http_call *c = wb_item(l, struct upp_http_call, news);
         if (c->coded && !h->spent && !c->done && !c->failed && !c->paused && c->in.n > UPP__CURL_HIGH)
             c->paused = curl_easy_pause(c->easy, CURLPAUSE_RECV) == CURLE_OK;
-        upp__crowd_tell(&c->waiter);
+        upp__waiters_notify(&c->waiter);
         if (&c->waiter == h->crowd.leader) /* told by another: one that leads is not parked */
             poke(h);
     }

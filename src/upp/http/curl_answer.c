@@ -131,7 +131,7 @@ static int fail_result(struct upp_http_call *c, struct upp_err *err)
 static int wait_more(struct upp_http_call *c, uint64_t at, const char *what, uint64_t ms, struct upp_err *err)
 {
     uint64_t until = WB_MIN(at, c->total_at);
-    int      r     = upp__crowd_wait(&c->http->crowd, &c->waiter, c->http->epoll, until, err);
+    int      r     = upp__waiters_wait(&c->http->crowd, &c->waiter, c->http->epoll, until, err);
     if (r != 0)
         return r < 0 ? r : 0;
     return c->total_at < at ? fail_time(c, "the whole call to", c->req.total_ms, err) : fail_time(c, what, ms, err);

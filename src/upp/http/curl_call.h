@@ -20,16 +20,16 @@ enum {
 };
 
 struct upp_http {
-    char             *ca_file, *proxy; /* as given; NULL: not */
-    long              max_connections;
-    CURLM            *multi; /* NULL: not used yet */
-    int               epoll, poke;
-    uint64_t          timer_at, planned; /* libcurl's; the one that the leader knew when it began to wait */
-    struct upp__crowd crowd;
-    struct wb_link    calls; /* all that are open */
-    struct wb_link    news;  /* those that something came for since libcurl was entered */
-    bool              lost;  /* the kernel did not take a socket */
-    bool              spent; /* libcurl failed half-way: the multi handle is not entered again, but to take it down */
+    char               *ca_file, *proxy; /* as given; NULL: not */
+    long                max_connections;
+    CURLM              *multi; /* NULL: not used yet */
+    int                 epoll, poke;
+    uint64_t            timer_at, planned; /* libcurl's; the one that the leader knew when it began to wait */
+    struct upp__waiters crowd;
+    struct wb_link      calls; /* all that are open */
+    struct wb_link      news;  /* those that something came for since libcurl was entered */
+    bool                lost;  /* the kernel did not take a socket */
+    bool                spent; /* libcurl failed half-way: the multi handle is not entered again, but to take it down */
 };
 
 struct upp_http_call {

@@ -311,7 +311,7 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
     UPP_CLEANUP(upp_model_freep) struct upp_model  *echo = llm_script(NULL);
     UPP_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
     struct weft_agent                              *a, *helper = NULL;
-    struct wa_asked                                 asked = {0};
+    struct wa_run_input                             asked = {0};
     struct wr_started                               started;
     struct wm_event                                 ev;
     struct upp_turn                                *turn = NULL;
@@ -325,7 +325,7 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
                                                                      .execution = b->plan ? weft_strategy_plan : weft_strategy_loop),
                                                             &a, err);
     if (r >= 0)
-        r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
+        r = wa_run_input_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
     if (r >= 0)
         r = wa_start(a, NULL, &asked, false, &started, err);
     if (r >= 0) {
@@ -334,12 +334,12 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
             r = both_tell(b, &ev, err);
         int ended = wa_join(a->home->engine, &started, NULL, &turn, r < 0 ? NULL : err);
         r         = r < 0 ? r : ended;
-        wr_leave(started.tree);
+        wr_tree_release(started.tree);
         upp_turn_free(turn);
     }
     wr_reader_close(WB_TAKE(rd));
     weft_agent_free(helper);
-    wa_asked_done(&asked);
+    wa_run_input_done(&asked);
     return r;
 }
 

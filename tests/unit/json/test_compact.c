@@ -125,10 +125,10 @@ TEST(json_compact_shows_what_stands_in_it)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b  = WB_BUF(1 << 10);
-        struct wj_inside                      in = wj_inside(wb_cstr(cases[i].text));
+        struct wj_compact_iter                in = wj_compact_iter(wb_cstr(cases[i].text));
         struct upp_str                        s;
         CHECK(wj_is_compact(wb_cstr(cases[i].text), NULL));
-        while (wj_inside_next(&in, &s)) {
+        while (wj_compact_next(&in, &s)) {
             wb_buf_add(&b, s);
             wb_buf_addc(&b, '|');
         }

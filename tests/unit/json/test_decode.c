@@ -247,8 +247,8 @@ TEST(decode_tells_in_what_order_members_came)
         for (enum way way = BY_ROWS; way < WAYS; way++) {
             struct wj_decode_opts opts = {.size = sizeof opts, .problem = leave, .plans = plans_of(way, &plans)};
             CHECK(WJ_DECODE(&a, letters, v, &opts, &l, NULL) >= 0);
-            CHECK_INT(!!(l.node.order & WJ_RISING), way != PLANNED && cases[i].rising);
-            CHECK((l.node.order & ~WJ_RISING) == (way == PLANNED ? 0 : wj_order(cases[i].rows, cases[i].n)));
+            CHECK_INT(!!(l.node.order & WJ_TABLE_ORDER), way != PLANNED && cases[i].rising);
+            CHECK((l.node.order & ~WJ_TABLE_ORDER) == (way == PLANNED ? 0 : wj_order(cases[i].rows, cases[i].n)));
         }
     }
 }

@@ -130,15 +130,15 @@ TEST(json_match_gives_what_was_written)
     wj_write_name(w, UPP_STR("a"));
     CHECK(!wj_match_same(w, UPP_STR("[1,{\"b\":3}]")) && !wj_match_same(w, UPP_STR("[1,{\"b\":")));
     CHECK(wj_match_same(w, UPP_STR("[1,{\"b\":2}]")));
-    wj_write_plain_name(w, "c", 1);
+    wj_write_unescaped_name(w, "c", 1);
     wj_write_open(w, '{');
     CHECK(!b.m.differs);
-    wj_write_plain_name(w, "f", 1); /* it is d */
+    wj_write_unescaped_name(w, "f", 1); /* it is d */
     CHECK(b.m.differs);
     wj_write_str(w, wb_cstr(text));
     text[0] = 'x'; /* the caller's text may go */
     wj_write_close(w, '}');
-    wj_write_plain_name(w, "g", 1);
+    wj_write_unescaped_name(w, "g", 1);
     wj_write_raw(w, "[\"h\"]", 5);
     wj_write_close(w, '}');
     says(wj_match_end(w), UPP_STR("{\"a\":[1,{\"b\":2}],\"c\":{\"f\":\"e\"},\"g\":[\"h\"]}"));
@@ -168,8 +168,8 @@ TEST(json_match_knows_quotes_inside_a_string)
 {
     static const struct upp_str pairs[][2] = {
         {UPP_STR_INIT("[\"a\\\",\\\"b\"]"), UPP_STR_INIT("[\"a\",\"b\"]")},
-        {UPP_STR_INIT("{\"a\\\":1,\\\"b\":2}"), UPP_STR_INIT("{\"a\":1,\"b\":2}")},
-    };
+         {UPP_STR_INIT("{\"a\\\":1,\\\"b\":2}"), UPP_STR_INIT("{\"a\":1,\"b\":2}")},
+        };
     for (size_t i = 0; i < WB_LEN(pairs); i++)
         for (size_t other = 0; other < 2; other++) {
             BED(b);

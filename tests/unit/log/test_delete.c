@@ -349,8 +349,8 @@ static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct up
     for (size_t i = 0; i < rows.n; i++)
         state |= wb_str_find(rows.p[i].body, UPP_STR("{\"step\":1,\"usage\":[1,2]}"), 0) != SIZE_MAX;
     FAIL_UNLESS(state);
-    TRY(wl_learn_noted(s, O, err)); /* where it died before */
-    TRY(wl_list_values(s, O, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    TRY(wl_reindex_pending(s, O, err)); /* where it died before */
+    TRY(wl_list_values(s, O, UPP_STR(WL_REINDEX), (struct upp_str){0}, 10, &a, &notes, &n, err));
     FAIL_UNLESS(n == 0);
     return 0;
 }

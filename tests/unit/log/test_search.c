@@ -68,7 +68,7 @@ static WEFT_SUSPENDS int learn_all(struct wl_store *s, struct upp_err *err)
     size_t n = 1;
     int    r = 0;
     while (r >= 0 && n)
-        r = wl_learn(s, &n, err);
+        r = wl_index_rows(s, &n, err);
     return r == -UPP_EREFUSED ? 0 : r; /* that one is read */
 }
 
@@ -263,7 +263,7 @@ static WEFT_SUSPENDS int follow_and_erase(struct wl_store *s, uint64_t after, si
 
 static WEFT_SUSPENDS int no_learning(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    if (between.refuse_commit && c->n && c->changes[0].kind == WL_LEARN)
+    if (between.refuse_commit && c->n && c->changes[0].kind == WL_INDEX_ADD)
         return upp_fail(err, UPP_ESTORE, "the power is gone");
     return between.ops->commit(s, c, err);
 }
@@ -274,7 +274,7 @@ static WEFT_SUSPENDS int learns_behind(struct wl_store *s, const struct wl_owner
 {
     size_t rows;
     TRY(between.ops->search(s, o, q, a, ret, n, err));
-    return wl_learn(s, &rows, err);
+    return wl_index_rows(s, &rows, err);
 }
 
 static WEFT_SUSPENDS int erased(struct test_store *t, struct upp_err *err)
@@ -341,12 +341,12 @@ static WEFT_SUSPENDS int relearns(struct test_store *t, struct upp_err *err)
         TRY(r);
         if (words)
             FINDS(ALICE, 0, WORDS("plum"));
-        TRY(i ? wl_sweep(S, &ALICE, 1, NULL, &swept, err) : wl_learn_left(S, err));
+        TRY(i ? wl_sweep(S, &ALICE, 1, NULL, &swept, err) : wl_reindex_pending_all(S, err));
         if (i)
             FINDS(ALICE, 1, WORDS("plum"));
         else
             FINDS(ALICE, 2, WORDS("plum"));
-        TRY(wl_list_values(S, &ALICE, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 9, &a, &notes, &n, err));
+        TRY(wl_list_values(S, &ALICE, UPP_STR(WL_REINDEX), (struct upp_str){0}, 9, &a, &notes, &n, err));
         FAIL_UNLESS(n == 0);
     }
     FINDS(ALICE, 1, WORDS("third"));
@@ -381,7 +381,7 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
     between.refuse_commit   = true;
     ops.commit              = no_learning;
     S->ops                  = &ops;
-    int lost                = wl_learn(S, &n, err);
+    int lost                = wl_index_rows(S, &n, err);
     S->ops                  = between.ops;
     FAIL_UNLESS(lost == -UPP_ESTORE);
     TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
@@ -399,7 +399,7 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(r.n == 20 && r.upto == 256 && r.end == 300);
     TRY(learn_all(S, err));
     FINDS(ALICE, 100, WORDS("odd plum"));
-    TRY(wl_forget(S, err));
+    TRY(wl_index_reset(S, err));
     FINDS(ALICE, 0, WORDS("odd plum"));
     TRY(learn_all(S, err));
     TRY(learn_all(S, err)); /* twice is once */
@@ -612,7 +612,7 @@ static WEFT_SUSPENDS int tidies(struct test_store *t, struct upp_err *err)
         FAIL_UNLESS(blocks > 0); /* forgotten, and still there */
     }
     for (int i = 0; more && i < 1000; i++)
-        TRY(wl_tidy(S, &more, err));
+        TRY(wl_index_compact(S, &more, err));
     FAIL_UNLESS(!more);
     if (words) {
         TRY(blocks_with(t->path, "☃☄★", &blocks));

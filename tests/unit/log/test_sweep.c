@@ -264,7 +264,7 @@ static WEFT_SUSPENDS int finds(struct wl_store *s, struct upp_str word, size_t e
     struct wl_results                         found;
     size_t                                    rows = 1;
     for (int r = 0; r >= 0 && rows;) {
-        r = wl_learn(s, &rows, err);
+        r = wl_index_rows(s, &rows, err);
         if (r < 0 && r != -UPP_EREFUSED)
             return r;
     }

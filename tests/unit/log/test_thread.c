@@ -159,8 +159,8 @@ TEST(log_ids_that_are_taken_are_minted_again)
     struct upp_err                            err = {0};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
-    for (unsigned taken = 0; taken <= WL_MINTS; taken++) {
-        int            want = taken < WL_MINTS ? 0 : -UPP_EBUSY;
+    for (unsigned taken = 0; taken <= WL_ID_TRIES; taken++) {
+        int            want = taken < WL_ID_TRIES ? 0 : -UPP_EBUSY;
         struct crowded x    = {.store.ops = &ops, .real = s, .taken = taken};
         CHECK_INT(wl_thread_new(&x.store, &tree_owner, NULL, &a, &u, &err), want);
         x.asked = 0;

@@ -221,7 +221,7 @@ static WEFT_SUSPENDS int use_it(struct family *f, bool restart, struct upp_err *
     uint8_t                                   status;
     struct wm_run                             row;
     TRY(family_start(f, err));
-    wr_leave(f->started.tree);
+    wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(check_trace(f,
@@ -476,7 +476,7 @@ static WEFT_SUSPENDS int answer_all(struct family *f, struct upp_err *err)
     WB_CLEANUP(wb_buf_done) struct wb_buf p = WB_BUF(1u << 16);
     uint8_t                               status;
     TRY(family_start(f, err));
-    wr_leave(f->started.tree);
+    wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(family_pending(f, &p, err));
@@ -516,7 +516,7 @@ static WEFT_SUSPENDS int cancel_waiting(struct family *f, struct upp_err *err)
 {
     uint8_t status;
     TRY(family_start(f, err));
-    wr_leave(f->started.tree);
+    wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(wr_cancel(f->rig.engine, &rig_owner, f->started.run, err));

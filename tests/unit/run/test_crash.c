@@ -90,7 +90,7 @@ static WEFT_SUSPENDS int answer_all(struct stage *st, struct wb_uuid run, struct
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
     struct wr_answer                          answers[16];
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
     for (size_t i = 0; i < look.n_pending && i < WB_LEN(answers); i++)
         answers[i] = look.pending[i].approval
@@ -215,7 +215,7 @@ static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 22);
     WB_CLEANUP(wb_buf_done) struct wb_buf     log = WB_BUF(1u << 20);
     struct wb_uuid                            run;
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     TRY(first_run(st, &run, err));
     TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
     TRY(rig_history(&st->rig, look.run.thread, &log, err));

@@ -45,7 +45,7 @@ static WEFT_SUSPENDS int refuses(struct rig *rig, const struct vendor *v, const 
     struct shown                          s;
     struct wr_start                       what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &s.message};
     struct wr_started                     run;
-    struct wr_look                        look;
+    struct wr_run_info                    look;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     uint8_t                                   status;
     show(&s, row->kind);

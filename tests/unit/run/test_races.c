@@ -245,7 +245,7 @@ static WEFT_SUSPENDS int answer_one_sibling(struct place *p, struct upp_err *err
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wr_started                         s;
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     uint8_t                                   status;
     TRY(place_start(p, &s, err));
     for (size_t open = 2; open; open--) {

@@ -57,7 +57,7 @@ static int hear(struct client *c, struct encoder *e, const struct wr_reader *rd,
 {
     wd_frames_clear(&e->frames);
     TRY(e->ops->event(e->state, ev, &e->frames, err));
-    for (size_t i = wr_reader_had(rd, ev); i < e->frames.list.n && *left; i++, --*left) {
+    for (size_t i = wr_reader_received(rd, ev); i < e->frames.list.n && *left; i++, --*left) {
         wb_buf_add(&c->got, wb_str(e->frames.text.p + e->frames.list.p[i].from, e->frames.list.p[i].n));
         wb_buf_addc(&c->got, '\n');
         c->from = (struct wr_from){ev->from->epoch, ev->number, (uint32_t)i + 1};

@@ -258,7 +258,7 @@ static WEFT_SUSPENDS int person_says(struct family *f, struct upp_err *err)
     WB_CLEANUP(wb_buf_done) struct wb_buf p   = WB_BUF(1u << 20);
     uint8_t                               status;
     TRY(family_start(f, err));
-    wr_leave(f->started.tree);
+    wr_tree_release(f->started.tree);
     TRY(family_wait(f, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
     TRY(family_pending(f, &p, err));

@@ -214,10 +214,10 @@ static WEFT_SUSPENDS int approves(struct rig *rig, struct wb_buf *out, struct up
     TRY(rig_start(rig, "main", "hello", NULL, &s, err));
     TRY(rig_read(rig, s.run, out, err));
     TRY(wr_answer(rig->engine, &rig_owner, s.run, &no, 1, err));
-    struct wb_arena a = WB_ARENA(1u << 20);
-    struct wr_look  look;
-    int             r = wr_get(rig->engine, &rig_owner, s.run, &a, &look, err);
-    size_t          n = r < 0 ? 0 : look.n_pending;
+    struct wb_arena    a = WB_ARENA(1u << 20);
+    struct wr_run_info look;
+    int                r = wr_get(rig->engine, &rig_owner, s.run, &a, &look, err);
+    size_t             n = r < 0 ? 0 : look.n_pending;
     wb_arena_done(&a);
     TRY(r);
     FAIL_UNLESS(n == 1);

@@ -206,7 +206,7 @@ static WEFT_SUSPENDS int read_some(struct world *w, struct wb_uuid run, struct w
         r = checker_saw(&w->check, &view, &ev, err);
         if (r < 0)
             return r;
-        if (!wr_reader_had(rd, &ev)) {
+        if (!wr_reader_received(rd, &ev)) {
             *from = (struct wr_from){.epoch = ev.from->epoch, .number = ev.number};
             left--;
         }
@@ -323,7 +323,7 @@ static WEFT_SUSPENDS int answer_one(struct world *w, struct wb_uuid run, bool al
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 24);
     struct wr_answer                          answers[ANSWERS];
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     size_t                                    n   = 0;
     struct upp_err                            why = {0};
     int                                       r   = wr_get(w->rig.engine, &rig_owner, run, &a, &look, &why);

@@ -294,7 +294,7 @@ static WEFT_SUSPENDS int join_in_vain(struct place *p, struct wr_started *s, str
     TRY(wr_start(p->rig.engine, &what, s, err));
     int r = wr_join(s->tree, &turn, err);
     upp_turn_free(turn);
-    wr_leave(s->tree);
+    wr_tree_release(s->tree);
     FAIL_UNLESS(r == -UPP_ESTORE && wb_mono_ms() - begun < 1000);
     return 0;
 }
@@ -459,8 +459,8 @@ static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
     TRY(weft_sleep_ms(3600000, err));
     test_note("refused %llu", (unsigned long long)p->lazy.refused);
     FAIL_UNLESS(p->lazy.refused <= 10);
-    p->lazy.no_ends = false;
-    e->failed_runs.n   = 0;
+    p->lazy.no_ends  = false;
+    e->failed_runs.n = 0;
     TRY(weft_sleep_ms(121000, err));
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.status == WM_COMPLETED);

@@ -70,14 +70,14 @@ static void middleware_free(const struct wr_middleware *a)
     wb_free(it.out);
 }
 
-static const struct wc_makers all  = {.loop        = loop,
-                                      .react       = react,
-                                      .plan        = plan,
-                                      .logging     = logging,
-                                      .guardrails  = guardrails,
-                                      .memory      = memory,
-                                      .budget      = limits,
-                                      .middleware  = middleware,
+static const struct wc_makers all  = {.loop            = loop,
+                                      .react           = react,
+                                      .plan            = plan,
+                                      .logging         = logging,
+                                      .guardrails      = guardrails,
+                                      .memory          = memory,
+                                      .budget          = limits,
+                                      .middleware      = middleware,
                                       .middleware_free = middleware_free};
 static const struct wc_makers some = {.loop = loop};
 

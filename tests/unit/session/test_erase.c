@@ -146,7 +146,7 @@ TEST_WITH(session_that_is_erased_from_a_file_leaves_nothing, .no_torture = "sess
 static WEFT_SUSPENDS int learn(struct wl_store *store, struct upp_err *err)
 {
     for (size_t n = 1; n;)
-        TRY(wl_learn(store, &n, err));
+        TRY(wl_index_rows(store, &n, err));
     return 0;
 }
 
@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int delete_two(struct weft_session *s, struct upp_err *err)
     FAIL_UNLESS(gone == 2);
     TRY(learn(store, err));
     while (more)
-        TRY(wl_tidy(store, &more, err));
+        TRY(wl_index_compact(store, &more, err));
     return 0;
 }
 

@@ -217,7 +217,7 @@ TEST_WITH(full_disk_can_be_opened, .no_torture = "the disk is the test's own")
 WEFT_SUSPENDS static int status_of(struct full *x, struct wb_uuid run, uint8_t *ret, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wr_look                             look;
+    struct wr_run_info                         look;
     TRY(wr_get(x->rig.engine, &rig_owner, run, &a, &look, err));
     *ret = look.run.status;
     return 0;

@@ -88,21 +88,22 @@ WEFT_SUSPENDS static int writer(void *arg, struct upp_err *err)
 WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
-    struct wl_words                            words[8];
+    struct wl_index_entry                      words[8];
     struct wl_followed                        *rows;
     uint64_t                                   upto, end;
     size_t                                     n;
-    TRY(wl_get_learned(p->s, &upto, &end, err));
+    TRY(wl_get_index_progress(p->s, &upto, &end, err));
     TRY(p->s->ops->follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
-    struct wl_learned l = {.list = words, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
+    struct wl_index_update l = {
+        .list = words, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
     for (size_t i = 0; i < n; i++)
         if (rows[i].row.n_entries)
-            words[l.n++] = (struct wl_words){.tenant  = rows[i].tenant,
-                                             .node    = rows[i].row.node,
-                                             .index   = wl_pos_index(rows[i].row.pos),
-                                             .time_ms = 1,
-                                             .text    = wb_str(rows[i].row.body.p, WB_MIN(rows[i].row.body.n, 100))};
-    struct wl_change change = {.kind = WL_LEARN, .learned = &l};
+            words[l.n++] = (struct wl_index_entry){.tenant  = rows[i].tenant,
+                                                   .node    = rows[i].row.node,
+                                                   .index   = wl_pos_index(rows[i].row.pos),
+                                                   .time_ms = 1,
+                                                   .text = wb_str(rows[i].row.body.p, WB_MIN(rows[i].row.body.n, 100))};
+    struct wl_change change = {.kind = WL_INDEX_ADD, .learned = &l};
     struct wl_commit c      = {.owner = work_owner, .changes = &change, .n = 1};
     int              r      = n ? p->s->ops->commit(p->s, &c, err) : 0;
     return r == -UPP_EBUSY ? 0 : r;

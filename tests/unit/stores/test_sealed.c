@@ -391,7 +391,7 @@ WEFT_SUSPENDS static int keys(void *arg, struct upp_err *err)
     FAIL_UNLESS(open_db(&other_master, &s, &e) < 0);
     FAIL_UNLESS(e.code == 0 || strstr(e.msg, "another key"));
     TRY(open_db(NULL, &s, err));
-    r = ws_sealed_not(s, &e);
+    r = ws_sealed_check_plain(s, &e);
     s->ops->close(s);
     FAIL_UNLESS(r < 0);
     TRY(open_db(&test_master, &s, err)); /* and nothing has changed */
@@ -402,7 +402,7 @@ WEFT_SUSPENDS static int keys(void *arg, struct upp_err *err)
     TRY(ws_memory_open(&x, err));
     r = fill(x, ALICE, 0, err);
     if (r >= 0)
-        r = ws_sealed_not(x, err);
+        r = ws_sealed_check_plain(x, err);
     if (r < 0) {
         x->ops->close(x);
         return r;

@@ -33,7 +33,7 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, struct upp_err *err)
 {
     size_t n = 1;
     while (n)
-        TRY(wl_learn(s, &n, err));
+        TRY(wl_index_rows(s, &n, err));
     return 0;
 }
 
@@ -121,8 +121,8 @@ static WEFT_SUSPENDS int refuses(struct wl_store *s, struct upp_err *err)
     size_t         n;
     FAIL_UNLESS(wl_store_index(s) == WL_INDEX_OFF);
     FAIL_UNLESS(found(s, "plan", &why) == -UPP_EREFUSED && strstr(why.msg, "`search`"));
-    FAIL_UNLESS(wl_learn(s, &n, NULL) == -UPP_EREFUSED);
-    FAIL_UNLESS(wl_learn_again(s, &ALICE, 1, 0, 1, NULL) == -UPP_EREFUSED);
+    FAIL_UNLESS(wl_index_rows(s, &n, NULL) == -UPP_EREFUSED);
+    FAIL_UNLESS(wl_reindex(s, &ALICE, 1, 0, 1, NULL) == -UPP_EREFUSED);
     (void)err;
     return 0;
 }
@@ -150,7 +150,7 @@ static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, 
     TRY(open_as(path, index, &s, err));
     int r = wl_store_index(s) == want ? 0 : -UPP_EBUG;
     if (r >= 0)
-        r = wl_get_learned(s, &upto, &end, err);
+        r = wl_get_index_progress(s, &upto, &end, err);
     if (r >= 0 && (end != WB_LEN(texts) || upto != (learned ? end : 0)))
         r = upp_fail(err, UPP_EBUG, "%d of %d are known", (int)upto, (int)end);
     if (r >= 0 && want != WL_INDEX_OFF)

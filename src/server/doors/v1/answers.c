@@ -1,6 +1,6 @@
 /* server/doors/v1/answers.c — answers to open calls: of a run that waits, or of an imported thread that ends with
  * them. */
-#include "thread/mend.h"
+#include "thread/repair.h"
 #include "json/value.h"
 #include "server/http/body.h"
 #include "server/doors/v1/routes.h"

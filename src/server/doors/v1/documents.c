@@ -159,7 +159,7 @@ static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **
         return r;
     if (r == 0 || !wb_str_eq(given, UPP_STR("auto")))
         return read_dialect(x, "from", ret, err);
-    r = wd_document_whose(wb_buf_str(&x->request->body), ret, err);
+    r = wd_document_detect_text(wb_buf_str(&x->request->body), ret, err);
     if (r >= 0 && !*ret)
         return upp_fail(err, UPP_EINVALID, "no dialect knows this document: 'from' names one");
     if (r >= 0 && strcmp((*ret)->name, "uap") == 0)

@@ -245,12 +245,12 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-const char *sv_run_status(const struct wr_look *look)
+const char *sv_run_status(const struct wr_run_info *look)
 {
     return asst_status(&look->run, look->pending, look->n_pending);
 }
 
-int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look, struct upp_err *err)
+int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look, struct upp_err *err)
 {
     return asst_run_write(w, a, &look->run, look->pending, look->n_pending, err);
 }

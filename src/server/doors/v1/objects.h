@@ -23,11 +23,11 @@ bool sv_is_visible(const struct wl_line *line);
 int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                       struct upp_err *err) UPP_MUST_CHECK;
 
-int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look,
+int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look,
                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* "queued", "in_progress" ...: clients know these eight words and poll forever on any other. */
-const char *sv_run_status(const struct wr_look *look);
+const char *sv_run_status(const struct wr_run_info *look);
 
 /* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
 #define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"

@@ -22,10 +22,10 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
-    struct wr_look   look;
-    struct wj_writer w;
-    char             ms[16];
-    int              r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    struct wr_run_info look;
+    struct wj_writer   w;
+    char               ms[16];
+    int                r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -238,9 +238,9 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
 /* The run that {t}/{r} names; it must belong to that thread. */
 WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wl_thread t;
-    struct wr_look   look;
-    int              r = sv_run_id(x->params[1], ret, err);
+    struct wl_thread   t;
+    struct wr_run_info look;
+    int                r = sv_run_id(x->params[1], ret, err);
     if (r >= 0)
         r = sv_find_thread(x, &t, err);
     if (r >= 0)
@@ -259,8 +259,8 @@ WEFT_SUSPENDS static int get_run(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
-    struct wr_look look;
-    int            r = wr_cancel(x->server->opts.engine, &x->owner, run, err);
+    struct wr_run_info look;
+    int                r = wr_cancel(x->server->opts.engine, &x->owner, run, err);
     if (r == -UPP_EREFUSED && wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
         return upp_fail(err, UPP_EREFUSED, "Cannot cancel run with status '%s'.", sv_run_status(&look));
     return r < 0 ? r : sv_answer_run(x, run, err);

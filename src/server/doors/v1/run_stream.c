@@ -71,7 +71,7 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
     r = f->ops->event(f->state, &ev, &f->frames, err);
     if (r < 0)
         return r;
-    for (size_t i = wr_reader_had(f->reader, &ev); i < f->frames.list.n; i++) {
+    for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++) {
         const struct wd_frame *frame = &f->frames.list.p[i];
         sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
                      &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
@@ -92,8 +92,8 @@ static void feed_done(struct feed *f)
 WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, struct wd_stream_opts *opts,
                                  struct upp_err *err)
 {
-    struct wr_look look;
-    int            r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    struct wr_run_info look;
+    int                r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     opts->thread     = look.run.thread;

@@ -9,7 +9,7 @@
 
 /* ---- As JSON ----------------------------------------------------------------------------------------------------- */
 
-static void node_id(struct wj_writer *w, const char *key, const struct wa_look *l, uint32_t node)
+static void node_id(struct wj_writer *w, const char *key, const struct wa_tree_summary *l, uint32_t node)
 {
     char id[WB_UUID_TEXT + 1];
     wj_put_str(w, key, node < l->n ? wb_uuid_text(l->nodes[node].node.id, id) : (struct upp_str){NULL, 0});
@@ -30,8 +30,8 @@ static struct upp_str role_name(uint8_t role)
         : (struct upp_str){NULL, 0};
 }
 
-static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l,
-                             const struct wa_look_checkpoint *cp)
+static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l,
+                             const struct wa_summary_checkpoint *cp)
 {
     wj_write_open(w, '{');
     wj_put_str(w, "id", cp->id);
@@ -45,8 +45,8 @@ static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, con
     wj_write_close(w, '}');
 }
 
-static void write_node(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l,
-                       const struct wa_look_node *n)
+static void write_node(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l,
+                       const struct wa_summary_node *n)
 {
     struct upp_str metadata = n->node.metadata.n ? n->node.metadata : UPP_STR("{}");
     wj_write_open(w, '{');
@@ -76,7 +76,7 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     wj_write_close(w, '}');
 }
 
-void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l)
+void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l)
 {
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("thread.tree"));
@@ -94,18 +94,19 @@ void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct 
 
 /* ---- The routes -------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int look(struct sv_exchange *x, struct wl_thread *t, struct wa_look *ret, struct upp_err *err)
+WEFT_SUSPENDS static int look(struct sv_exchange *x, struct wl_thread *t, struct wa_tree_summary *ret,
+                              struct upp_err *err)
 {
     int r = sv_find_thread(x, t, err);
-    return r < 0 ? r : wa_thread_look(x->server->opts.store, &x->owner, t, &x->arena, ret, err);
+    return r < 0 ? r : wa_tree_summarise(x->server->opts.store, &x->owner, t, &x->arena, ret, err);
 }
 
 WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread t;
-    struct wa_look   l;
-    struct wj_writer w;
-    int              r = look(x, &t, &l, err);
+    struct wl_thread       t;
+    struct wa_tree_summary l;
+    struct wj_writer       w;
+    int                    r = look(x, &t, &l, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -120,19 +121,19 @@ struct list {
 };
 
 /* The i-th in the requested order. */
-static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct list *list, size_t i)
+static const struct wa_summary_checkpoint *at(const struct wa_tree_summary *l, const struct list *list, size_t i)
 {
     return l->checkpoints[list->ascending ? i : l->n_checkpoints - 1 - i];
 }
 
 WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err)
 {
-    struct list      list = {0};
-    struct wl_thread t;
-    struct wa_look   l     = {0};
-    size_t           first = 0;
-    struct wj_writer w;
-    int              r = sv_read_limit(x, &list.limit, &list.ascending, err);
+    struct list            list = {0};
+    struct wl_thread       t;
+    struct wa_tree_summary l     = {0};
+    size_t                 first = 0;
+    struct wj_writer       w;
+    int                    r = sv_read_limit(x, &list.limit, &list.ascending, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("after"), &list.after, err);
     if (r >= 0)

@@ -2,9 +2,9 @@
 #ifndef SV_TREE_V1_H
 #define SV_TREE_V1_H
 
-#include "thread/look.h"
+#include "thread/summary.h"
 #include "json/write.h"
 
-void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l);
+void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l);
 
 #endif

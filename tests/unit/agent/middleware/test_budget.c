@@ -6,7 +6,7 @@
 static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     TRY(bed_run(b, "go on", false, err));
     TRY(wr_get(b->place.rig.engine, &rig_owner, b->run, &a, &look, err));
     FAIL_UNLESS(look.run.status == WM_COMPLETED);

@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct heard                             *h = p->hooks.arg;
     struct wr_started                         s;
-    struct wr_look                            look;
+    struct wr_run_info                        look;
     uint8_t                                   status;
     size_t                                    n;
     TRY(place_start(p, &s, err));
@@ -227,7 +227,7 @@ static WEFT_SUSPENDS int alike(struct place *p, struct upp_err *err)
     TRY(place_start(p, &s, err));
     for (int i = 0; i < 4; i++) { /* of two steps with two rounds; both wait at once, or one after the other */
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-        struct wr_look                            look;
+        struct wr_run_info                        look;
         TRY(place_await(p, s.run, &status, err));
         if (status != WM_WAITING)
             break;

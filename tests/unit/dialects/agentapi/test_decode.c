@@ -294,7 +294,7 @@ TEST(dialect_agentapi_build_merges_data)
         test_note("%s + %s", merges[i].was, merges[i].more);
         CHECK(was && more && is.p);
         CHECK(wd_aap_add_delta_content(&b, 0, was, &err) == 0 && wd_aap_add_delta_content(&b, 0, more, &err) == 0);
-        CHECK_STR(wb_buf_str(&b.contents.p[0].said), is);
+        CHECK_STR(wb_buf_str(&b.contents.p[0].content), is);
     }
 }
 
@@ -367,9 +367,9 @@ TEST_WITH(dialect_agentapi_decode_bytes_are_limited, .no_torture = "memory that 
     yyjson_val                                             *x = content(&a, "text", "\"x\"");
     heard_init(&h);
     CHECK(x && wd_aap_add_delta_content(&b, 0, x, &err) >= 0 && b.contents.n == 1);
-    CHECK(test_vast_fill(&b.contents.p[0].said));
+    CHECK(test_vast_fill(&b.contents.p[0].content));
     int last = wd_aap_add_delta_content(&b, 0, x, &err), more = wd_aap_add_delta_content(&b, 0, x, &err);
-    test_vast_empty(&b.contents.p[0].said);
+    test_vast_empty(&b.contents.p[0].content);
     char *line = test_vast((size_t)WD_AAP_LINE + 1);
     CHECK(line);
     line[0]       = '{';

@@ -226,7 +226,7 @@ TEST_WITH(documents_results_are_looked_for_so_far, .no_torture = "4,000 messages
     static const struct {
         unsigned far;
         bool     found;
-    } cases[] = {{0, true}, {WD_FAR - 2, true}, {WD_FAR - 1, false}};
+    } cases[] = {{0, true}, {WD_RESULT_DISTANCE - 2, true}, {WD_RESULT_DISTANCE - 1, false}};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(64 << 20);
         WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &a};

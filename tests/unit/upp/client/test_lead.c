@@ -13,14 +13,14 @@ enum { WAITERS = 4 };
 
 /* The descriptor says how many of the waiters have news: the first ones. */
 struct rig {
-    struct upp__crowd  crowd;
-    struct upp__waiter waiters[WAITERS];
-    int                fd;
-    unsigned           drives;
-    uint64_t           due;
-    int                fail; /* of the next drive */
-    bool               tell; /* each drive has news for the first */
-    bool               driving, nested;
+    struct upp__waiters crowd;
+    struct upp__waiter  waiters[WAITERS];
+    int                 fd;
+    unsigned            drives;
+    uint64_t            due;
+    int                 fail; /* of the next drive */
+    bool                tell; /* each drive has news for the first */
+    bool                driving, nested;
 };
 
 static uint64_t due(void *arg)
@@ -41,7 +41,7 @@ static int drive(void *arg, struct upp_err *err)
     if (read(rig->fd, &many, sizeof many) != sizeof many)
         many = rig->tell;
     for (uint64_t i = 0; i < many && i < WAITERS; i++)
-        upp__crowd_tell(&rig->waiters[i]);
+        upp__waiters_notify(&rig->waiters[i]);
     rig->driving = false;
     return failed < 0 ? upp_fail(err, (enum upp_code) - failed, "driving failed") : 0;
 }
@@ -77,7 +77,7 @@ static bool is_quiet(const struct rig *rig)
 
 static int wait_as(struct rig *rig, size_t i, uint64_t ms, struct upp_err *err)
 {
-    return upp__crowd_wait(&rig->crowd, &rig->waiters[i], rig->fd, ms == UPP_FOREVER ? ms : wb_mono_ms() + ms, err);
+    return upp__waiters_wait(&rig->crowd, &rig->waiters[i], rig->fd, ms == UPP_FOREVER ? ms : wb_mono_ms() + ms, err);
 }
 
 /* ---- On a thread --------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ TEST(lead_news_that_were_there_before_are_taken_without_waiting)
 {
     WB_CLEANUP(rig_done) struct rig rig;
     CHECK(rig_open(&rig, NULL));
-    upp__crowd_tell(&rig.waiters[0]); /* it does not wait: nobody is woken */
+    upp__waiters_notify(&rig.waiters[0]); /* it does not wait: nobody is woken */
     CHECK_INT(wait_as(&rig, 0, UPP_FOREVER, NULL), 1);
     CHECK_INT(rig.drives, 0);
     CHECK_INT(wait_as(&rig, 0, 0, NULL), 0); /* once */

@@ -1,4 +1,4 @@
-/* thread/session_points.c — reads the checkpoints of a session from the log.
+/* thread/session_checkpoints.c — reads the checkpoints of a session from the log.
  *
  * A checkpoint is a position in the log. Its messages are those of its run on its node, so the message lists of all
  * checkpoints are slices of the node's list. Its state is in the row that ended its step.

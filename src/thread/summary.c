@@ -1,5 +1,5 @@
-/* thread/look.c — see look.h. */
-#include "thread/look.h"
+/* thread/summary.c — see look.h. */
+#include "thread/summary.h"
 
 #include <stdlib.h>
 
@@ -19,9 +19,9 @@ struct looking {
     struct wb_arena        *to;
     struct wb_arena         scratch; /* of the node being read */
     struct wa_doc_node     *nodes;
-    struct wa_look         *look;
-    WB_VEC(struct wa_look_checkpoint) checkpoints;
-    WB_VEC(struct wa_look_thread) threads;
+    struct wa_tree_summary *look;
+    WB_VEC(struct wa_summary_checkpoint) checkpoints;
+    WB_VEC(struct wa_summary_thread) threads;
 };
 
 static void looking_done(struct looking *x)
@@ -35,7 +35,7 @@ static void looking_done(struct looking *x)
 
 static int by_head(const void *a, const void *b)
 {
-    const struct wa_look_thread *x = a, *y = b;
+    const struct wa_summary_thread *x = a, *y = b;
     return x->head != y->head ? (x->head < y->head ? -1 : 1) : wb_uuid_cmp(x->id, y->id);
 }
 
@@ -56,7 +56,7 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
             after = page[i].id;
             if (!wb_uuid_eq(page[i].tree, x->thread->tree) || !wb_str_eq(page[i].owner.user, x->owner->user))
                 continue;
-            struct wa_look_thread t = {
+            struct wa_summary_thread t = {
                 .id = page[i].id, .head = page[i].head, .at = page[i].at, .below = page[i].kind == WL_SUB};
             if (x->threads.n < WA_LOOK_THREADS && !wb_vec_push(&x->threads, t, WA_LOOK_THREADS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for the threads of a tree");
@@ -67,7 +67,7 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
     return 0;
 }
 
-static int add_checkpoint(struct looking *x, struct wa_look_checkpoint cp, struct upp_err *err)
+static int add_checkpoint(struct looking *x, struct wa_summary_checkpoint cp, struct upp_err *err)
 {
     return wb_vec_push(&x->checkpoints, cp, WM_SESSION_CHECKPOINTS)
                ? 0
@@ -77,7 +77,7 @@ static int add_checkpoint(struct looking *x, struct wa_look_checkpoint cp, struc
 
 /* ---- One node ---------------------------------------------------------------------------------------------- */
 
-static void copy_beginning(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
+static void copy_beginning(struct looking *x, const struct wa_doc_node *from, struct wa_summary_node *to)
 {
     if (!from->n_messages)
         return;
@@ -87,7 +87,7 @@ static void copy_beginning(struct looking *x, const struct wa_doc_node *from, st
 }
 
 /* Its id in the imported document. */
-static void find_imported_id(struct looking *x, struct wa_look_node *n)
+static void find_imported_id(struct looking *x, struct wa_summary_node *n)
 {
     yyjson_val *v, *id;
     if (n->node.origin.p && wj_read(&x->scratch, n->node.origin, NULL, &v, NULL) >= 0 &&
@@ -96,7 +96,7 @@ static void find_imported_id(struct looking *x, struct wa_look_node *n)
 }
 
 /* The threads that end in this node. */
-static void assign_threads(struct looking *x, const struct wa_doc_node *from, struct wa_look_node *to)
+static void assign_threads(struct looking *x, const struct wa_doc_node *from, struct wa_summary_node *to)
 {
     size_t low = 0, high = x->threads.n;
     while (low < high) {
@@ -108,11 +108,11 @@ static void assign_threads(struct looking *x, const struct wa_doc_node *from, st
     }
     while (high < x->threads.n && x->threads.p[high].head == to->node.key)
         high++;
-    to->threads = wb_new_n(x->to, struct wa_look_thread, high - low);
+    to->threads = wb_new_n(x->to, struct wa_summary_thread, high - low);
     for (; to->threads && low < high; low++) {
-        struct wa_look_thread t = x->threads.p[low];
-        struct wl_thread      w = {.at = t.at};
-        t.messages              = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
+        struct wa_summary_thread t = x->threads.p[low];
+        struct wl_thread         w = {.at = t.at};
+        t.messages                 = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
         if (t.below && x->thread->kind != WL_SUB)
             to->aside = true;
         else
@@ -136,11 +136,11 @@ WEFT_SUSPENDS static int read_row(struct looking *x, size_t at, const struct wl_
         if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
             id = wm_position_uuid((struct wm_position){node->node.key, length, (uint16_t)ev->step});
         r = add_checkpoint(x,
-                           (struct wa_look_checkpoint){.id       = wb_arena_dup(x->to, wb_uuid_text(id, text)),
-                                                       .time_ms  = row.time_ms,
-                                                       .step     = ev->step,
-                                                       .node     = (uint32_t)at,
-                                                       .messages = (uint32_t)wa_messages_before(node, length)},
+                           (struct wa_summary_checkpoint){.id       = wb_arena_dup(x->to, wb_uuid_text(id, text)),
+                                                          .time_ms  = row.time_ms,
+                                                          .step     = ev->step,
+                                                          .node     = (uint32_t)at,
+                                                          .messages = (uint32_t)wa_messages_before(node, length)},
                            err);
     }
     return r;
@@ -165,9 +165,9 @@ WEFT_SUSPENDS static int read_rows(struct looking *x, size_t at, struct upp_err 
 
 WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *err)
 {
-    struct wa_doc_node  *from = &x->nodes[at];
-    struct wa_look_node *to   = &x->look->nodes[at];
-    int                  r    = wa_node_read(x->store, x->owner, from, &x->scratch, err);
+    struct wa_doc_node     *from = &x->nodes[at];
+    struct wa_summary_node *to   = &x->look->nodes[at];
+    int                     r    = wa_node_read(x->store, x->owner, from, &x->scratch, err);
     if (r < 0)
         return r;
     to->messages = (uint32_t)from->n_messages;
@@ -178,8 +178,8 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
     if (r < 0)
         return r;
     for (size_t i = 0; i < to->n_children; i++) {
-        struct wa_look_node *child = &x->look->nodes[to->children[i]];
-        child->branch              = (uint32_t)wa_messages_before(from, child->node.parent_length);
+        struct wa_summary_node *child = &x->look->nodes[to->children[i]];
+        child->branch                 = (uint32_t)wa_messages_before(from, child->node.parent_length);
     }
     if (at == x->look->current)
         x->look->messages = (uint32_t)wa_messages_before(from, wl_thread_length(x->thread, from->length));
@@ -196,8 +196,8 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
 static int map_nodes(const struct looking *x, const struct wm_tree_doc *tree, struct wb_arena *a, uint32_t **ret,
                      struct upp_err *err)
 {
-    const struct wa_look *l     = x->look;
-    uint32_t             *index = wb_new_n(a, uint32_t, tree->n);
+    const struct wa_tree_summary *l     = x->look;
+    uint32_t                     *index = wb_new_n(a, uint32_t, tree->n);
     if (!index)
         return wb_arena_check(a, err);
     for (size_t i = 0, next = 0; i < tree->n; i++) {
@@ -239,7 +239,7 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
             continue;
         uint32_t before = take_length(&lengths, x->look->nodes[index[cp->node]].messages);
         r               = add_checkpoint(x,
-                                         (struct wa_look_checkpoint){
+                                         (struct wa_summary_checkpoint){
                                              .id       = wb_arena_dup(x->to, cp->id),
                                              .time_ms  = wb_time_parse(cp->time, &time, NULL) < 0 ? 0 : wb_time_ms(&time),
                                              .step     = cp->step,
@@ -254,8 +254,8 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
 
 static int by_order(const void *a, const void *b)
 {
-    const struct wa_look_checkpoint *x = *(struct wa_look_checkpoint *const *)a,
-                                    *y = *(struct wa_look_checkpoint *const *)b;
+    const struct wa_summary_checkpoint *x = *(struct wa_summary_checkpoint *const *)a,
+                                       *y = *(struct wa_summary_checkpoint *const *)b;
     if (x->imported != y->imported)
         return x->imported ? -1 : 1;
     if (x->time_ms != y->time_ms && !x->imported)
@@ -266,10 +266,10 @@ static int by_order(const void *a, const void *b)
 /* Distributes the checkpoints to their nodes, and sorts the list of all. */
 static int assign_checkpoints(struct looking *x, struct upp_err *err)
 {
-    struct wa_look *l              = x->look;
-    l->n_checkpoints               = x->checkpoints.n;
-    l->checkpoints                 = wb_new_n(x->to, struct wa_look_checkpoint *, l->n_checkpoints);
-    struct wa_look_checkpoint *all = wb_new_n(x->to, struct wa_look_checkpoint, l->n_checkpoints);
+    struct wa_tree_summary *l         = x->look;
+    l->n_checkpoints                  = x->checkpoints.n;
+    l->checkpoints                    = wb_new_n(x->to, struct wa_summary_checkpoint *, l->n_checkpoints);
+    struct wa_summary_checkpoint *all = wb_new_n(x->to, struct wa_summary_checkpoint, l->n_checkpoints);
     if (!l->checkpoints || !all)
         return wb_arena_check(x->to, err);
     for (size_t i = 0; i < l->n_checkpoints; i++)
@@ -280,7 +280,7 @@ static int assign_checkpoints(struct looking *x, struct upp_err *err)
         l->nodes[i].n_checkpoints = 0;
     }
     for (size_t i = 0; i < l->n_checkpoints; i++) {
-        struct wa_look_node *n           = &l->nodes[x->checkpoints.p[i].node];
+        struct wa_summary_node *n        = &l->nodes[x->checkpoints.p[i].node];
         n->checkpoints[n->n_checkpoints] = x->checkpoints.p[i];
         l->checkpoints[i]                = &n->checkpoints[n->n_checkpoints++];
     }
@@ -294,8 +294,8 @@ static int assign_checkpoints(struct looking *x, struct upp_err *err)
 /* Fills in the nodes, their parents and their children. */
 static int link_nodes(struct looking *x, struct upp_err *err)
 {
-    struct wa_look *l = x->look;
-    l->nodes          = wb_new_n(x->to, struct wa_look_node, l->n);
+    struct wa_tree_summary *l = x->look;
+    l->nodes                  = wb_new_n(x->to, struct wa_summary_node, l->n);
     if (!l->nodes)
         return wb_arena_check(x->to, err);
     for (size_t i = 0; i < l->n; i++) {
@@ -315,16 +315,16 @@ static int link_nodes(struct looking *x, struct upp_err *err)
     int r = wb_arena_check(x->to, err);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         if (l->nodes[i].parent != UINT32_MAX) {
-            struct wa_look_node *parent            = &l->nodes[l->nodes[i].parent];
+            struct wa_summary_node *parent         = &l->nodes[l->nodes[i].parent];
             parent->children[parent->n_children++] = (uint32_t)i;
         }
     return r;
 }
 
-int wa_thread_look(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct wb_arena *a,
-                   struct wa_look *ret, struct upp_err *err)
+int wa_tree_summarise(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct wb_arena *a,
+                      struct wa_tree_summary *ret, struct upp_err *err)
 {
-    struct wa_look l = {.put_back = t->at != 0};
+    struct wa_tree_summary l = {.put_back = t->at != 0};
     WB_CLEANUP(looking_done)
     struct looking x = {.store = s, .owner = o, .thread = t, .to = a, .scratch = WB_ARENA(1u << 30), .look = &l};
     int            r = wa_tree_nodes(s, o, t->tree, a, &x.nodes, &l.n, err);

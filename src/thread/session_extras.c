@@ -1,5 +1,5 @@
-/* thread/session_known.c — see session_known.h. */
-#include "thread/session_known.h"
+/* thread/session_extras.c — see session_known.h. */
+#include "thread/session_extras.h"
 
 #include "base/defs.h"
 #include "base/iso8601.h"
@@ -202,8 +202,8 @@ static int end_map(struct writing *s, struct upp_str *ret)
     return wj_writer_text(&s->w, s->a, ret);
 }
 
-int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                     const struct upp_message *caller, struct upp_message *m, struct upp_err *err)
+int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
+                      const struct upp_message *caller, struct upp_message *m, struct upp_err *err)
 {
     static const bool                     all[N] = {true, true, true, true};
     WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(MAP_MAX);
@@ -223,8 +223,8 @@ int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const s
     return r < 0 ? r : end_map(&s, &m->metadata);
 }
 
-int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                    struct upp_str *map, struct upp_err *err)
+int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
+                     struct upp_str *map, struct upp_err *err)
 {
     static const bool                     events[N] = {[EVENTS] = true};
     WB_CLEANUP(wb_buf_done) struct wb_buf b         = WB_BUF(MAP_MAX);
@@ -296,7 +296,7 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
 }
 
 /* Takes all events or none. */
-static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_known *ret, struct upp_err *err)
+static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_extras *ret, struct upp_err *err)
 {
     size_t           n = yyjson_is_arr(list) ? yyjson_arr_size(list) : 0, i, max;
     yyjson_val      *v;
@@ -392,12 +392,12 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool taken_members[N
     return wj_writer_text(&w, a, ret);
 }
 
-int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
-                  struct wa_known *ret, struct upp_err *err)
+int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
+                   struct wa_extras *ret, struct upp_err *err)
 {
     bool        taken_members[N] = {false};
     yyjson_val *v;
-    *ret = (struct wa_known){
+    *ret = (struct wa_extras){
         .message = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = *m}};
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
@@ -415,11 +415,11 @@ int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct 
     return r < 0 ? r : rest_of(a, v, taken_members, &ret->message.message.metadata, err);
 }
 
-int wa_known_take_events(struct wb_arena *a, struct upp_str *map, struct wa_known *ret, struct upp_err *err)
+int wa_extras_take_events(struct wb_arena *a, struct upp_str *map, struct wa_extras *ret, struct upp_err *err)
 {
     static const bool taken_members[N] = {[EVENTS] = true};
     yyjson_val       *v;
-    *ret  = (struct wa_known){0};
+    *ret  = (struct wa_extras){0};
     int r = read_map(a, *map, &v, err);
     if (r < 0 || !yyjson_is_obj(v) || !wm_weft_find(v))
         return r;

@@ -1,4 +1,4 @@
-/* dialects/uap/stream_speaker.c — the runs in UAP's stream: see stream.h. */
+/* dialects/uap/stream_run.c — the runs in UAP's stream: see stream.h. */
 #include <inttypes.h>
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* dialects/core/table.c — the stream encoders by name. */
+/* dialects/core/streams.c — the stream encoders by name. */
 #include "dialects/core/dialect.h"
 
 /* clang-format off */

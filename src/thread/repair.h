@@ -1,4 +1,5 @@
-/* thread/mend.h — repairs calls without results, in imported documents and at positions in the middle of a tool round.
+/* thread/repair.h — repairs calls without results, in imported documents and at positions in the middle of a tool
+ * round.
  *
  * Providers reject a conversation in which a call has no result right after it. Runs ensure that themselves. For a
  * document, or a position between a call and its results, the functions here add error results, "outcome unknown".
@@ -32,14 +33,14 @@ struct wa_mended {
     size_t              n;
     uint32_t           *map;
 };
-int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
-                 struct wa_mended *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wa_repair_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
+                   struct wa_mended *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Repairs all nodes of a document, along their paths; calls at the ends of nodes may stay open. Branch points and
  * checkpoints that counted all messages of a node count the new ones. 1: the current node ends with open calls, and
  * *closing closes them (wa_session_put). */
-int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing,
-                    struct upp_err *err) UPP_MUST_CHECK;
+int wa_repair_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing,
+                      struct upp_err *err) UPP_MUST_CHECK;
 
 /* The calls that are open at a position of the log. */
 WEFT_SUSPENDS int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,

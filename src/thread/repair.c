@@ -1,5 +1,5 @@
-/* thread/mend.c — see mend.h. */
-#include "thread/mend.h"
+/* thread/repair.c — see mend.h. */
+#include "thread/repair.h"
 
 #include "base/defs.h"
 #include "model/doc_calls.h"
@@ -146,8 +146,8 @@ static bool is_complete(const struct upp_message *list, size_t n, struct wa_open
     return !close || !count_open(open);
 }
 
-int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
-                 struct wa_mended *ret, struct upp_err *err)
+int wa_repair_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
+                   struct wa_mended *ret, struct upp_err *err)
 {
     struct wa_open before = *open;
     *ret                  = (struct wa_mended){.list = list, .n = n};
@@ -221,7 +221,7 @@ static int mend_node(struct mending *x, uint32_t i, struct upp_err *err)
     struct wa_open       open;
     struct wm_tree_node *n = &x->doc->tree.nodes[i];
     open_before(x, i, &open);
-    int r = wa_mend_list(x->a, n->thread.messages, n->thread.n, &open, false, &x->mended[i], err);
+    int r = wa_repair_list(x->a, n->thread.messages, n->thread.n, &open, false, &x->mended[i], err);
     if (r < 0)
         return r;
     if (i == x->doc->tree.current)
@@ -231,7 +231,7 @@ static int mend_node(struct mending *x, uint32_t i, struct upp_err *err)
     return 0;
 }
 
-int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing, struct upp_err *err)
+int wa_repair_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing, struct upp_err *err)
 {
     struct wm_tree_doc *t = &doc->tree;
     struct mending      x = {.a = a, .doc = doc};

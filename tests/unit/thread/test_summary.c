@@ -1,5 +1,5 @@
 /* The tree of a thread at a glance: what the session itself says of it. */
-#include "thread/look.h"
+#include "thread/summary.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@ static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct up
 }
 
 struct seen {
-    struct wb_arena arena;
-    struct wa_look  look;
+    struct wb_arena        arena;
+    struct wa_tree_summary look;
 };
 
 static void seen_done(struct seen *x)
@@ -28,20 +28,20 @@ static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err 
     struct seen     *x = arg;
     struct wl_thread t;
     TRY(wa_session_thread(s, &x->arena, &t, err));
-    return wa_thread_look(wr_engine_store(s->home->kept), &wa_owner, &t, &x->arena, &x->look, err);
+    return wa_tree_summarise(wr_engine_store(s->home->kept), &wa_owner, &t, &x->arena, &x->look, err);
 }
 
 /* The same checkpoints in the same order, on the same nodes. */
-static WEFT_SUSPENDS int agrees(struct weft_session *s, const struct wa_look *l, struct upp_err *err)
+static WEFT_SUSPENDS int agrees(struct weft_session *s, const struct wa_tree_summary *l, struct upp_err *err)
 {
     size_t n;
     TRY(weft_session_checkpoints(s, &n, err));
     test_note("%zu checkpoints, not %zu", l->n_checkpoints, n);
     FAIL_UNLESS(l->n_checkpoints == n);
     for (size_t i = 0; i < n; i++) {
-        const struct wa_look_checkpoint *seen = l->checkpoints[i];
-        struct weft_checkpoint           cp;
-        char                             node[WB_UUID_TEXT + 1];
+        const struct wa_summary_checkpoint *seen = l->checkpoints[i];
+        struct weft_checkpoint              cp;
+        char                                node[WB_UUID_TEXT + 1];
         TRY(weft_session_checkpoint(s, i, &cp, err));
         FAIL_UNLESS(wb_str_eq(cp.id, seen->id) && cp.step == seen->step && cp.time_ms == seen->time_ms);
         FAIL_UNLESS(wb_str_eq(cp.node, wb_uuid_text(l->nodes[seen->node].node.id, node)));
@@ -69,10 +69,10 @@ static WEFT_SUSPENDS int looks(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(x.look.n == 2 && x.look.put_back && x.look.messages == 2 && x.look.current == x.look.root);
     TRY(say(s, "  three\nlines ", err));
     TRY(wa_session_look(s, "test", look, &x, err));
-    const struct wa_look_node *root = &x.look.nodes[x.look.root], *now = &x.look.nodes[x.look.current];
+    const struct wa_summary_node *root = &x.look.nodes[x.look.root], *now = &x.look.nodes[x.look.current];
     FAIL_UNLESS(x.look.n == 3 && !x.look.put_back && root->n_children == 2 && root->messages == 4);
     FAIL_UNLESS(now->branch == 2 && now->n_threads == 1 && wb_str_eq(now->words, UPP_STR("three\nlines")));
-    const struct wa_look_node *aside = &x.look.nodes[root->children[0]]; /* of one age they come in any order */
+    const struct wa_summary_node *aside = &x.look.nodes[root->children[0]]; /* of one age they come in any order */
     if (aside == now)
         aside = &x.look.nodes[root->children[1]];
     FAIL_UNLESS(aside->aside && !aside->n_checkpoints && !aside->n_threads && aside->branch == 0 &&

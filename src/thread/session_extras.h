@@ -1,4 +1,4 @@
-/* thread/session_known.h — data of a node's messages that the log has and UPP's JSON has no member for.
+/* thread/session_extras.h — data of a node's messages that the log has and UPP's JSON has no member for.
  *
  * Authors, tool names of results, metadata and titles of parts, and the system events after a message are in
  * metadata.weft of that message, in the format of docs/dialects/upp.md: agent, name, parts, events. Events before the
@@ -11,24 +11,24 @@
 
 /* Adds metadata.weft to the message of lines[0], with the events among the n - 1 entries after it. `caller`: the last
  * assistant message before it on its node, whose calls name the tools of results; NULL: none. */
-int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                     const struct upp_message *caller, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
+                      const struct upp_message *caller, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Adds the events of the lines to the map's `weft`; without events the map is unchanged. */
-int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                    struct upp_str *map, struct upp_err *err) UPP_MUST_CHECK;
+int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
+                     struct upp_str *map, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The inverse. Members of unknown form stay in the metadata. */
-struct wa_known {
+struct wa_extras {
     struct wm_entry  message;
     struct wm_entry *events;
     size_t           n;
 };
-int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
-                  struct wa_known *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wa_extras_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *caller,
+                   struct wa_extras *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Moves the events out of a map. */
-int wa_known_take_events(struct wb_arena *a, struct upp_str *map, struct wa_known *ret,
-                         struct upp_err *err) UPP_MUST_CHECK;
+int wa_extras_take_events(struct wb_arena *a, struct upp_str *map, struct wa_extras *ret,
+                          struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* dialects/upp/plain.c — recognizes canonical messages, which need not be compared.
+/* dialects/upp/canonical.c — recognizes canonical messages, which need not be compared.
  *
  * Most messages are. Any other is valid too: it is written back and compared.
  */
@@ -19,7 +19,7 @@ static bool is_text_or_none(yyjson_val *v)
 
 static bool is_canonical_number(yyjson_val *v)
 {
-    return v && yyjson_is_raw(v) && wd_is_plain_number(wj_text(v));
+    return v && yyjson_is_raw(v) && wd_is_canonical_number(wj_text(v));
 }
 
 bool wd_upp_is_canonical_usage(yyjson_val *const *found, const uint64_t *counts)

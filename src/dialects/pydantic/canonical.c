@@ -1,4 +1,4 @@
-/* dialects/pydantic/plain.c — recognizes canonical messages, which need not be compared.
+/* dialects/pydantic/canonical.c — recognizes canonical messages, which need not be compared.
  *
  * Most messages of a current version are. Any other is valid too: it is written back and compared.
  */
@@ -9,7 +9,7 @@
 /* Exactly these rows, in the table's order; `null` are null, `perhaps` may be. */
 static bool came_as(const struct wj_node *node, uint64_t rows, uint64_t null, uint64_t perhaps)
 {
-    return (node->order & WJ_RISING) && node->seen == rows && (node->null & ~perhaps) == null;
+    return (node->order & WJ_TABLE_ORDER) && node->seen == rows && (node->null & ~perhaps) == null;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------- */
@@ -79,8 +79,9 @@ static bool is_canonical_usage(const struct wd_pai_usage *u)
                        WJ_BIT(WD_PAI_OUTPUT) | WJ_BIT(WD_PAI_INPUT_AUDIO) | WJ_BIT(WD_PAI_CACHE_AUDIO_READ) |
                        WJ_BIT(WD_PAI_OUTPUT_AUDIO) | WJ_BIT(WD_PAI_DETAILS) | WJ_BIT(WD_PAI_COST),
                    WJ_BIT(WD_PAI_COST), 0) &&
-           wd_is_plain_number(u->input) && wd_is_plain_number(u->cache_write) && wd_is_plain_number(u->cache_read) &&
-           wd_is_plain_number(u->output) && wb_str_eq(u->input_audio, none) && wb_str_eq(u->cache_audio_read, none) &&
+           wd_is_canonical_number(u->input) && wd_is_canonical_number(u->cache_write) &&
+           wd_is_canonical_number(u->cache_read) && wd_is_canonical_number(u->output) &&
+           wb_str_eq(u->input_audio, none) && wb_str_eq(u->cache_audio_read, none) &&
            wb_str_eq(u->output_audio, none) && unsafe_yyjson_is_obj(u->details) && !unsafe_yyjson_get_len(u->details);
 }
 

@@ -1,4 +1,4 @@
-/* dialects/ui/plain.c — canonical UI messages: exactly what lower would write, so they need not be compared.
+/* dialects/ui/canonical.c — canonical UI messages: exactly what lower would write, so they need not be compared.
  *
  * Most messages are. Wrongly answering "no" is safe: the message is then written again and compared.
  */
@@ -11,12 +11,12 @@ enum { NEAR = 16 }; /* parts of a step that are searched for the same call id */
 
 static bool is_step(const struct wd_ui_part *p)
 {
-    return wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE)) && wb_str_eq(p->type, UPP_STR("step-start"));
+    return wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE)) && wb_str_eq(p->type, UPP_STR("step-start"));
 }
 
 static bool is_canonical_text(const struct wd_ui_part *p)
 {
-    return wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT, WD_UI_STATE)) &&
+    return wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT, WD_UI_STATE)) &&
            (wb_str_eq(p->type, UPP_STR("text")) || wb_str_eq(p->type, UPP_STR("reasoning"))) &&
                       (wb_str_eq(p->state, UPP_STR("done")) || wb_str_eq(p->state, UPP_STR("streaming")));
 }
@@ -26,12 +26,12 @@ static bool is_canonical_tool(const struct wd_ui_part *p)
     if (!wb_str_starts(p->type, UPP_STR("tool-")))
         return false;
     if (wb_str_eq(p->state, UPP_STR("output-available")))
-        return wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT, WD_UI_OUTPUT));
+        return wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT, WD_UI_OUTPUT));
     if (wb_str_eq(p->state, UPP_STR("output-error")))
-        return wj_came_as(&p->node,
-                          WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT, WD_UI_ERROR_TEXT));
+        return wj_has_order(&p->node,
+                            WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT, WD_UI_ERROR_TEXT));
     return wb_str_eq(p->state, UPP_STR("input-available")) &&
-                     wj_came_as(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT));
+                     wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT));
 }
 
 /* Does an earlier part of the step have the same call id? Then the first result is the answer to both. */
@@ -63,7 +63,7 @@ static bool are_canonical_steps(const struct wd_ui_message *m)
 static bool are_canonical_prompts(const struct wd_ui_message *m)
 {
     for (size_t i = 0; i < m->parts.n; i++)
-        if (!wj_came_as(&m->parts.p[i].node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT)) ||
+        if (!wj_has_order(&m->parts.p[i].node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT)) ||
             !wb_str_eq(m->parts.p[i].type, UPP_STR("text")))
             return false;
     return true;
@@ -82,7 +82,7 @@ static bool is_canonical_about(const struct wd_ui_about *about, const struct wm_
 bool wd_ui_is_canonical(const struct wd_ui_message *m, const struct wd_ui_about *about,
                         const struct wm_doc_agent *agent)
 {
-    if (!about->canonical || !wj_came_as(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
+    if (!about->canonical || !wj_has_order(&m->node, WJ_ORDER(WD_UI_ID, WD_UI_ROLE, WD_UI_METADATA, WD_UI_PARTS)))
         return false;
     if (agent)
         return is_canonical_about(about, agent) && are_canonical_steps(m);
