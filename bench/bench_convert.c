@@ -62,7 +62,7 @@ static void add_turns(struct wb_buf *b, int i)
     add_text(b, i + 2);
     wb_buf_add(
         b, UPP_STR("\"}}]},{\"message_type\":\"response\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\","
-                          "\"parts\":[{\"part_kind\":\"text\",\"content\":\""));
+                   "\"parts\":[{\"part_kind\":\"text\",\"content\":\""));
     add_text(b, i + 3);
     wb_buf_add(b, UPP_STR("\"}]}],\"total_usage\":{\"input_tokens\":120,\"output_tokens\":45,\"total_tokens\":165}}"));
 }
@@ -71,8 +71,8 @@ static void make(struct wb_buf *b, size_t bytes)
 {
     wb_buf_add(
         b, UPP_STR("{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":"
-                          "\"2026-01-01T00:00:00Z\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"A\",\"created_at\":"
-                          "\"2026-01-01T00:00:00Z\"}},\"turns\":["));
+                   "\"2026-01-01T00:00:00Z\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"A\",\"created_at\":"
+                   "\"2026-01-01T00:00:00Z\"}},\"turns\":["));
     for (int i = 0; b->n < bytes; i++)
         add_turns(b, i);
     wb_buf_add(b, UPP_STR("]}"));

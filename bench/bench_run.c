@@ -25,7 +25,7 @@ static struct models     models;
 #define SPEC(name_)                                                                                                    \
     {                                                                                                                  \
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT("does nothing"),                                      \
-                                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
+        .parameters = UPP_STR_INIT("{\"type\":\"object\"}")                                                            \
     }
 static const struct wr_tool tools[] = {{.spec = SPEC("noop_a"), .base = {.run = no_op}},
                                        {.spec = SPEC("noop_b"), .base = {.run = no_op}}};
@@ -43,10 +43,12 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 
 static void make_agent(size_t i, struct upp_str name, const struct upp_model *model)
 {
-    agents[i] =
-        (struct wr_agent_def){.name = name,
-                              .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = model,
-                                            .strategy = &weft_strategy_loop, .tools = tools, .n_tools = WB_LEN(tools)};
+    agents[i] = (struct wr_agent_def){.name     = name,
+                                      .id       = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                      .model    = model,
+                                      .strategy = &weft_strategy_loop,
+                                      .tools    = tools,
+                                      .n_tools  = WB_LEN(tools)};
 }
 
 /* ---- Runs

@@ -84,9 +84,10 @@ static WEFT_SUSPENDS int many_steps(struct weft_run *run, struct upp_err *err)
 }
 
 static const struct weft_strategy strategy = {.name = "steps", .execute = many_steps};
-static const struct wr_agent_def  agent    = {
-        .name = UPP_STR_INIT("bench"), .id = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = &says,
-                                                          .strategy = &strategy};
+static const struct wr_agent_def  agent    = {.name     = UPP_STR_INIT("bench"),
+                                              .id       = UPP_STR_INIT("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                              .model    = &says,
+                                              .strategy = &strategy};
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 {

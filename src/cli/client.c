@@ -52,7 +52,7 @@ static int parse_head(struct cli_answer *a, struct upp_str head, struct upp_err 
     struct upp_str line, rest = head;
     uint64_t       n;
     if (!wb_str_split(&rest, '\n', &line) || !wb_str_starts(line, UPP_STR("HTTP/1.")) ||
-                                                            !wb_str_u64(wb_str_sub(line, 9, 3), &n))
+        !wb_str_u64(wb_str_sub(line, 9, 3), &n))
         return upp_fail(err, UPP_EPROTO, "the owner of the store does not speak HTTP");
     a->status = (int)n;
     while (wb_str_split(&rest, '\n', &line)) {
@@ -115,8 +115,9 @@ static bool take_line(struct cli_answer *a, struct upp_str line)
 {
     if (!line.n)
         return a->data.n > 0;
-    struct wb_buf *to =
-        wb_str_starts(line, UPP_STR("data: ")) ? &a->data : wb_str_starts(line, UPP_STR("id: ")) ? &a->id : NULL;
+    struct wb_buf *to = wb_str_starts(line, UPP_STR("data: ")) ? &a->data
+                        : wb_str_starts(line, UPP_STR("id: ")) ? &a->id
+                                                               : NULL;
     if (to) {
         wb_buf_clear(to);
         wb_buf_add(to, wb_str_sub(line, to == &a->id ? 4 : 6, SIZE_MAX));

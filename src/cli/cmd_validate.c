@@ -34,8 +34,8 @@ static int print_other(struct validation *v, const struct cli_document_ref *at, 
 {
     char sentence[sizeof err->where + sizeof err->msg + 2];
     int  n = snprintf(sentence, sizeof sentence, "%s%s%s", err->where, err->where[0] ? ": " : "", err->msg);
-    struct wd_problem p = {.pointer = UPP_STR(""), .rule = rule, .severity = WD_ERROR,
-                                              .sentence = wb_str(sentence, (size_t)n)};
+    struct wd_problem p = {
+        .pointer = UPP_STR(""), .rule = rule, .severity = WD_ERROR, .sentence = wb_str(sentence, (size_t)n)};
     v->errors++;
     return print(v, at, &p, err);
 }

@@ -99,13 +99,12 @@ static int add_type(struct wj_schema_work *c, yyjson_val *v)
     static const struct {
         struct upp_str name;
         unsigned       bit;
-    } types[] =
-        {
-            {UPP_STR_INIT("null"), WJ_IS_NULL},       {UPP_STR_INIT("boolean"), WJ_IS_BOOL},
-                                                       {UPP_STR_INIT("object"), WJ_IS_OBJECT},   {UPP_STR_INIT("array"), WJ_IS_ARRAY},
-                                                                                                  {UPP_STR_INIT("number"), WJ_IS_NUMBER},   {UPP_STR_INIT("string"), WJ_IS_STRING},
-                                                                                                                                        {UPP_STR_INIT("integer"), WJ_IS_INTEGER},
-                                                                                                                                       };
+    } types[] = {
+        {UPP_STR_INIT("null"), WJ_IS_NULL},       {UPP_STR_INIT("boolean"), WJ_IS_BOOL},
+        {UPP_STR_INIT("object"), WJ_IS_OBJECT},   {UPP_STR_INIT("array"), WJ_IS_ARRAY},
+        {UPP_STR_INIT("number"), WJ_IS_NUMBER},   {UPP_STR_INIT("string"), WJ_IS_STRING},
+        {UPP_STR_INIT("integer"), WJ_IS_INTEGER},
+    };
     char quoted[WJ_QUOTED];
     if (!yyjson_is_str(v))
         return wj_schema_expected(c, v, "the name of a type");
@@ -191,14 +190,17 @@ static int key_dynamic(struct wj_schema_work *c, yyjson_val *v)
 
 static const struct wj_keyword any_value[] = {
     {UPP_STR_INIT("$dynamicRef"), key_dynamic},
-     {UPP_STR_INIT("$recursiveRef"), key_dynamic},
-      {UPP_STR_INIT("$ref"), key_ref},
-       {UPP_STR_INIT("allOf"), key_all},
-        {UPP_STR_INIT("anyOf"), key_any},
-         {UPP_STR_INIT("const"), key_const},
-          {UPP_STR_INIT("enum"), key_enum},
-           {UPP_STR_INIT("if"), key_if}, {UPP_STR_INIT("not"), key_not}, {UPP_STR_INIT("oneOf"), key_one},
-                                                                          {UPP_STR_INIT("type"), key_type}, {{0}, NULL},
+    {UPP_STR_INIT("$recursiveRef"), key_dynamic},
+    {UPP_STR_INIT("$ref"), key_ref},
+    {UPP_STR_INIT("allOf"), key_all},
+    {UPP_STR_INIT("anyOf"), key_any},
+    {UPP_STR_INIT("const"), key_const},
+    {UPP_STR_INIT("enum"), key_enum},
+    {UPP_STR_INIT("if"), key_if},
+    {UPP_STR_INIT("not"), key_not},
+    {UPP_STR_INIT("oneOf"), key_one},
+    {UPP_STR_INIT("type"), key_type},
+    {{0}, NULL},
 };
 
 static const struct wj_keyword *const keywords[] = {any_value, wj_schema_typed};

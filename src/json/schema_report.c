@@ -79,7 +79,7 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types)
 {
     static const struct upp_str names[] = {
         UPP_STR_INIT("null"),     UPP_STR_INIT("a boolean"), UPP_STR_INIT("an object"), UPP_STR_INIT("an array"),
-                                                                                                     UPP_STR_INIT("a number"), UPP_STR_INIT("a string"),  UPP_STR_INIT("an integer")}; /* by bit */
+        UPP_STR_INIT("a number"), UPP_STR_INIT("a string"),  UPP_STR_INIT("an integer")}; /* by bit */
     char           shown[WJ_SHOW_SIZE];
     struct wj_list list = {0};
     for (size_t i = 0; i < WB_LEN(names); i++)

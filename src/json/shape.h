@@ -220,7 +220,7 @@ struct wj_item {
     }
 #define WJ_ARR_ROW_(row, T, m, E, nm, fl, arg_)                                                                        \
     {                                                                                                                  \
-        UPP_STR_INIT(nm), &wj_kind_arr, (arg_),                                                                                 \
+        UPP_STR_INIT(nm), &wj_kind_arr, (arg_),                                                                        \
             offsetof(T, m) + WJ_IS_(row, T, m.p, E *) + WJ_IS_(row, T, m.n, size_t) +                                  \
                 WJ_TRUE_(offsetof(T, m.p) == offsetof(T, m) && offsetof(T, m.n) == offsetof(T, m) + sizeof(void *),    \
                          row ": " #T "." #m " is not a WJ_ARR"),                                                       \

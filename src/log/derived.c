@@ -151,7 +151,7 @@ static int add_branches(struct erasing *x, const struct wm_row *row)
 static bool may_have(const struct erasing *x, const struct wl_row *row)
 {
     return is_own(x, row->run) || wb_str_find(row->body, UPP_STR("\"summary\""), 0) != SIZE_MAX ||
-                                              wb_str_find(row->body, UPP_STR("\"history\""), 0) != SIZE_MAX;
+           wb_str_find(row->body, UPP_STR("\"history\""), 0) != SIZE_MAX;
 }
 
 /* 1: there was derived data, and *row is without it. */

@@ -50,8 +50,8 @@ static int erase_row(struct erasing *x, const struct wm_erasing *what, struct wl
 
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret)
 {
-    struct wm_entry e = {.data                   = UPP_STR("{\"type\":\"tree.erased\"}"),
-                                         .erased = {.time_ms = now, .why = UPP_STR("tree")}};
+    struct wm_entry e = {.data   = UPP_STR("{\"type\":\"tree.erased\"}"),
+                         .erased = {.time_ms = now, .why = UPP_STR("tree")}};
     return wl__event_row(&x->page, x->o, &e, node, end, now, ret, x->err);
 }
 

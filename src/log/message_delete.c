@@ -440,7 +440,9 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
     struct deleting x = {.s       = s,
                          .o       = o,
                          .message = message,
-                         .why     = why.n ? why : UPP_STR("deleted"), .a = WB_ARENA(WL__LARGE), .err = err};
+                         .why     = why.n ? why : UPP_STR("deleted"),
+                         .a       = WB_ARENA(WL__LARGE),
+                         .err     = err};
     int             r = locate(&x, t);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
         wb_arena_reset(&x.a);

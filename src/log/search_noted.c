@@ -15,11 +15,10 @@ int wl__reindex_note(const struct wl_row *row, struct wb_arena *a, struct wl_val
 {
     if (row->n_entries < 2)
         return 0;
-    *ret =
-        (struct wl_value){.space                  = UPP_STR(WL_REINDEX),
-                                           .name  = wb_arena_printf(a, "%016llx%016llx", (unsigned long long)row->node,
-                                                                    (unsigned long long)row->pos),
-                                           .bytes = wb_arena_printf(a, "%u", row->n_entries)};
+    *ret = (struct wl_value){
+        .space = UPP_STR(WL_REINDEX),
+        .name  = wb_arena_printf(a, "%016llx%016llx", (unsigned long long)row->node, (unsigned long long)row->pos),
+        .bytes = wb_arena_printf(a, "%u", row->n_entries)};
     int r = wb_arena_check(a, err);
     return r < 0 ? r : 1;
 }

@@ -187,13 +187,15 @@ static int must_erase(struct wb_arena *a, const struct wm_erasing *what, const s
     if (!is_message(e) || e->audience != WM_AUDIENCE_RUN)
         return 0;
     return (e->step == 0 && (what->asides || (what->rewritten && wb_str_eq(e->phase, UPP_STR("history"))))) ||
-            (e->step != 0 && what->prompts && e->message.role == UPP_ROLE_USER);
+           (e->step != 0 && what->prompts && e->message.role == UPP_ROLE_USER);
 }
 
 /* Numbers stay: the run's progress and usage. The other members contain content. */
 static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct upp_err *err)
 {
-    static const struct upp_str           content_members[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"), UPP_STR_INIT("own"), UPP_STR_INIT("passing"), UPP_STR_INIT("request")};
+    static const struct upp_str           content_members[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"),
+                                                               UPP_STR_INIT("own"), UPP_STR_INIT("passing"),
+                                                               UPP_STR_INIT("request")};
     WB_CLEANUP(wb_buf_done) struct wb_buf b                 = WB_BUF(WM_ROW_MAX);
     struct wj_writer                      w;
     yyjson_val                           *state, *name;

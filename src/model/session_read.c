@@ -39,9 +39,9 @@ static void *room(struct wm_getting *d, yyjson_val *list, size_t item, size_t mo
 
 static void check_status(struct wm_getting *d, yyjson_val *v)
 {
-    static const struct upp_str words[] = {
-        UPP_STR_INIT("pending"), UPP_STR_INIT("in_progress"), UPP_STR_INIT("completed"), UPP_STR_INIT("failed")};
-    char quoted[WJ_QUOTED];
+    static const struct upp_str words[] = {UPP_STR_INIT("pending"), UPP_STR_INIT("in_progress"),
+                                           UPP_STR_INIT("completed"), UPP_STR_INIT("failed")};
+    char                        quoted[WJ_QUOTED];
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(wj_text(v), words[i]))
             return;
@@ -54,13 +54,12 @@ static void check_step(struct wm_getting *d, yyjson_val *v, struct wm_names *ids
 {
     enum { ID, DESCRIPTION, TOOL, AFTER, STATUS, N };
     static const struct wm_member table[] = {
-        [ID]                  = {UPP_STR_INIT("id"), WM_ID, 0},
-                [DESCRIPTION] = {
-                    UPP_STR_INIT("description"), WM_STR, 0},
-                    [TOOL]            = {UPP_STR_INIT("tool"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
-                              [AFTER] = {UPP_STR_INIT("dependsOn"), WM_ARR, 0}, [STATUS] = {UPP_STR_INIT("status"),
-                                                                                                         WM_STR, 0},
-                                                                                };
+        [ID]          = {UPP_STR_INIT("id"), WM_ID, 0},
+        [DESCRIPTION] = {UPP_STR_INIT("description"), WM_STR, 0},
+        [TOOL]        = {UPP_STR_INIT("tool"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [AFTER]       = {UPP_STR_INIT("dependsOn"), WM_ARR, 0},
+        [STATUS]      = {UPP_STR_INIT("status"), WM_STR, 0},
+    };
     yyjson_val *m[N];
     if (!wm_getting_members(d, v, table, N, m))
         return;
@@ -166,16 +165,12 @@ static void read_state(struct wm_getting *d, yyjson_val *v, struct wm_checkpoint
 {
     enum { STEP, MESSAGES, METADATA, REASONING, PLAN, N };
     static const struct wm_member table[] = {
-        [STEP] = {UPP_STR_INIT("step"), WM_U32, 0}, [MESSAGES] = {
-                                                        UPP_STR_INIT("messages"), WM_ARR, 0},
-                                                        [METADATA] = {
-                                                            UPP_STR_INIT("metadata"), WM_OBJ, 0},
-                                                            [REASONING] = {
-                                                                UPP_STR_INIT("reasoning"),
-                                                                             WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
-                                                                [PLAN] = {UPP_STR_INIT("plan"), WM_ARR,
-                                                                                       WM_MAY_MISS | WM_MAY_BE_NULL},
-                                                                };
+        [STEP]      = {UPP_STR_INIT("step"), WM_U32, 0},
+        [MESSAGES]  = {UPP_STR_INIT("messages"), WM_ARR, 0},
+        [METADATA]  = {UPP_STR_INIT("metadata"), WM_OBJ, 0},
+        [REASONING] = {UPP_STR_INIT("reasoning"), WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [PLAN]      = {UPP_STR_INIT("plan"), WM_ARR, WM_MAY_MISS | WM_MAY_BE_NULL},
+    };
     yyjson_val *m[N];
     if (!wm_getting_members(d, v, table, N, m))
         return;
@@ -216,21 +211,15 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
 {
     enum { ID, SESSION, TIME, STEP, THREAD, STATE, SUBS, METADATA, N };
     static const struct wm_member table[] = {
-        [ID] = {
-            UPP_STR_INIT("id"), WM_ID, 0}, [SESSION] = {
-                                               UPP_STR_INIT("sessionId"), WM_ID, 0},
-                                               [TIME] = {
-                                                   UPP_STR_INIT("timestamp"), WM_TIME, 0},
-                                                   [STEP]                        = {UPP_STR_INIT("step"), WM_U32, 0},
-                                                             [THREAD]            = {UPP_STR_INIT("threadId"), WM_ID, 0},
-                                                                         [STATE] = {UPP_STR_INIT("state"), WM_OBJ, 0},
-                                                                                    [SUBS] = {
-                                                                                        UPP_STR_INIT("subAgentStates"), WM_OBJ,
-                                                                                            WM_MAY_MISS},
-                                                                                        [METADATA] = {UPP_STR_INIT("metadata"),
-                                                                                                          WM_OBJ,
-                                                                                                          WM_MAY_MISS},
-                                                                                        };
+        [ID]       = {UPP_STR_INIT("id"), WM_ID, 0},
+        [SESSION]  = {UPP_STR_INIT("sessionId"), WM_ID, 0},
+        [TIME]     = {UPP_STR_INIT("timestamp"), WM_TIME, 0},
+        [STEP]     = {UPP_STR_INIT("step"), WM_U32, 0},
+        [THREAD]   = {UPP_STR_INIT("threadId"), WM_ID, 0},
+        [STATE]    = {UPP_STR_INIT("state"), WM_OBJ, 0},
+        [SUBS]     = {UPP_STR_INIT("subAgentStates"), WM_OBJ, WM_MAY_MISS},
+        [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
+    };
     static const struct upp_str keys[] = {UPP_STR_INIT("uap.threadLength"), UPP_STR_INIT("uap.own")};
     struct wm_getting          *d      = s->d;
     yyjson_val                 *m[N], *ours[2];
@@ -288,15 +277,15 @@ static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session 
 {
     enum { VERSION, ID, AGENT, CREATED, UPDATED, TREE, CHECKPOINTS, METADATA, N };
     static const struct wm_member table[] = {
-        [VERSION]                                                        = {UPP_STR_INIT("version"), WM_STR, 0},
-                     [ID]                                                = {UPP_STR_INIT("id"), WM_ID, 0},
-                             [AGENT]                                     = {UPP_STR_INIT("agentId"), WM_STR, 0},
-                                        [CREATED]                        = {UPP_STR_INIT("createdAt"), WM_TIME, 0},
-                                                     [UPDATED]           = {UPP_STR_INIT("updatedAt"), WM_TIME, 0},
-                                                                  [TREE] = {UPP_STR_INIT("threadTree"), WM_OBJ, 0},
-                                                                            [CHECKPOINTS] = {UPP_STR_INIT("checkpoints"), WM_ARR, 0},
-                                                                                             [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
-                                                                                             };
+        [VERSION]     = {UPP_STR_INIT("version"), WM_STR, 0},
+        [ID]          = {UPP_STR_INIT("id"), WM_ID, 0},
+        [AGENT]       = {UPP_STR_INIT("agentId"), WM_STR, 0},
+        [CREATED]     = {UPP_STR_INIT("createdAt"), WM_TIME, 0},
+        [UPDATED]     = {UPP_STR_INIT("updatedAt"), WM_TIME, 0},
+        [TREE]        = {UPP_STR_INIT("threadTree"), WM_OBJ, 0},
+        [CHECKPOINTS] = {UPP_STR_INIT("checkpoints"), WM_ARR, 0},
+        [METADATA]    = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
+    };
     struct session reading = {.d = d, .s = s};
     yyjson_val    *m[N];
     if (!wm_getting_members(d, v, table, N, m))

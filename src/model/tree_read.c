@@ -24,12 +24,11 @@ static void read_thread(struct wm_getting *d, yyjson_val *v, struct upp_str crea
 {
     enum { ID, MESSAGES, CREATED, UPDATED, N };
     static const struct wm_member table[] = {
-        [ID] = {UPP_STR_INIT("id"), WM_ID, 0}, [MESSAGES] = {
-                                                   UPP_STR_INIT("messages"), WM_ARR, 0},
-                                                   [CREATED] = {UPP_STR_INIT("createdAt"), WM_TIME, WM_MAY_MISS},
-                                                                [UPDATED] = {UPP_STR_INIT("updatedAt"), WM_TIME,
-                                                                                          WM_MAY_MISS},
-                                                                };
+        [ID]       = {UPP_STR_INIT("id"), WM_ID, 0},
+        [MESSAGES] = {UPP_STR_INIT("messages"), WM_ARR, 0},
+        [CREATED]  = {UPP_STR_INIT("createdAt"), WM_TIME, WM_MAY_MISS},
+        [UPDATED]  = {UPP_STR_INIT("updatedAt"), WM_TIME, WM_MAY_MISS},
+    };
     struct wm_thread_json *t = &node->thread;
     yyjson_val            *m[N];
     if (!wm_getting_members(d, v, table, N, m))
@@ -52,16 +51,13 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
 {
     enum { ID, PARENT, NAME, THREAD, CHILDREN, METADATA, N };
     static const struct wm_member table[] = {
-        [ID] = {UPP_STR_INIT("id"), WM_ID, 0}, [PARENT] = {
-                                                   UPP_STR_INIT("parentId"), WM_ID, WM_MAY_MISS | WM_MAY_BE_NULL},
-                                                   [NAME] = {
-                                                       UPP_STR_INIT("name"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
-                                                       [THREAD] = {
-                                                           UPP_STR_INIT("thread"), WM_OBJ, 0},
-                                                           [CHILDREN] = {UPP_STR_INIT("children"), WM_ARR, 0},
-                                                                         [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ,
-                                                                                                    WM_MAY_MISS},
-                                                                         };
+        [ID]       = {UPP_STR_INIT("id"), WM_ID, 0},
+        [PARENT]   = {UPP_STR_INIT("parentId"), WM_ID, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [NAME]     = {UPP_STR_INIT("name"), WM_STR, WM_MAY_MISS | WM_MAY_BE_NULL},
+        [THREAD]   = {UPP_STR_INIT("thread"), WM_OBJ, 0},
+        [CHILDREN] = {UPP_STR_INIT("children"), WM_ARR, 0},
+        [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ, WM_MAY_MISS},
+    };
     static const struct upp_str keys[] = {UPP_STR_INIT("uap.branchPoint"), UPP_STR_INIT("uap.branchEvents")};
     struct wm_tree_node        *node   = &t->doc->nodes[i];
     yyjson_val                 *m[N], *found[WB_LEN(keys)] = {0};
@@ -226,11 +222,10 @@ void wm_getting_tree(struct wm_getting *d, yyjson_val *v, struct upp_str created
 {
     enum { ROOT, CURRENT, NODES, N };
     static const struct wm_member table[] = {
-        [ROOT] = {UPP_STR_INIT("rootId"), WM_ID, 0}, [CURRENT] =
-                                                         {UPP_STR_INIT("currentId"), WM_ID, 0}, [NODES] = {UPP_STR_INIT("nodes"),
-                                                                                                               WM_ARR,
-                                                                                                               0},
-                                                                                                };
+        [ROOT]    = {UPP_STR_INIT("rootId"), WM_ID, 0},
+        [CURRENT] = {UPP_STR_INIT("currentId"), WM_ID, 0},
+        [NODES]   = {UPP_STR_INIT("nodes"), WM_ARR, 0},
+    };
     struct tree t = {.d = d, .doc = ret};
     yyjson_val *m[N];
     *ret = (struct wm_tree_doc){0};

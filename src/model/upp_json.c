@@ -84,9 +84,9 @@ static void put_metadata_text(struct wj_writer *w, struct upp_str json)
 
 static const struct upp_str types[] = {
     [UPP_PART_TEXT] = UPP_STR_INIT("text"),     [UPP_PART_REASONING] = UPP_STR_INIT("reasoning"),
-                                                                                    [UPP_PART_IMAGE] = UPP_STR_INIT("image"),   [UPP_PART_DOCUMENT] = UPP_STR_INIT("document"),
-                                                                                                                                                               [UPP_PART_AUDIO] = UPP_STR_INIT("audio"),   [UPP_PART_VIDEO] = UPP_STR_INIT("video"),
-                                                                                                                                                                                                                                           [UPP_PART_BINARY] = UPP_STR_INIT("binary"),
+    [UPP_PART_IMAGE] = UPP_STR_INIT("image"),   [UPP_PART_DOCUMENT] = UPP_STR_INIT("document"),
+    [UPP_PART_AUDIO] = UPP_STR_INIT("audio"),   [UPP_PART_VIDEO] = UPP_STR_INIT("video"),
+    [UPP_PART_BINARY] = UPP_STR_INIT("binary"),
 };
 
 static void refuse_source(struct wj_writer *w, const struct upp_part *p)
@@ -99,10 +99,11 @@ static void refuse_source(struct wj_writer *w, const struct upp_part *p)
 static void put_source(struct wj_writer *w, const struct upp_part *p)
 {
     static const struct upp_str names[] = {
-        [UPP_SOURCE_BASE64] = UPP_STR_INIT("base64"), [UPP_SOURCE_BYTES] =
-                                                          UPP_STR_INIT("bytes"), [UPP_SOURCE_URL] = UPP_STR_INIT("url"), [UPP_SOURCE_TEXT] =
-                                                                                                 UPP_STR_INIT("text"),
-                                                                                             };
+        [UPP_SOURCE_BASE64] = UPP_STR_INIT("base64"),
+        [UPP_SOURCE_BYTES]  = UPP_STR_INIT("bytes"),
+        [UPP_SOURCE_URL]    = UPP_STR_INIT("url"),
+        [UPP_SOURCE_TEXT]   = UPP_STR_INIT("text"),
+    };
     const struct upp_media *m = p->media;
     uint8_t                 other =
         p->kind == UPP_PART_IMAGE ? UPP_SOURCE_TEXT : UPP_SOURCE_BYTES; /* the source that this kind cannot have */
@@ -442,7 +443,8 @@ void wm_usage_put(struct wj_writer *w, const struct upp_usage *u)
 
 void wm_err_write(struct wj_writer *w, const struct upp_err *e)
 {
-    static const struct upp_str modalities[] = {UPP_STR_INIT("llm"), UPP_STR_INIT("embedding"), UPP_STR_INIT("image"), UPP_STR_INIT("audio"), UPP_STR_INIT("video")};
+    static const struct upp_str modalities[] = {UPP_STR_INIT("llm"), UPP_STR_INIT("embedding"), UPP_STR_INIT("image"),
+                                                UPP_STR_INIT("audio"), UPP_STR_INIT("video")};
     wj_write_open(w, '{');
     wj_put_text(w, "name", UPP_STR("UPPError"));
     wj_put_text(w, "message", wb_cstr(e->msg[0] ? e->msg : upp_code_text(e->code)));

@@ -218,11 +218,11 @@ static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const
 static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct upp_media *m)
 {
     static const struct word image[]    = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
-                                            {UPP_STR_INIT("url"), UPP_SOURCE_URL},
-                                             {UPP_STR_INIT("bytes"), UPP_SOURCE_BYTES}};
+                                           {UPP_STR_INIT("url"), UPP_SOURCE_URL},
+                                           {UPP_STR_INIT("bytes"), UPP_SOURCE_BYTES}};
     static const struct word document[] = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
-                                            {UPP_STR_INIT("url"), UPP_SOURCE_URL},
-                                             {UPP_STR_INIT("text"), UPP_SOURCE_TEXT}};
+                                           {UPP_STR_INIT("url"), UPP_SOURCE_URL},
+                                           {UPP_STR_INIT("text"), UPP_SOURCE_TEXT}};
     yyjson_val              *v          = member(block, UPP_STR("source"));
     if (!v) {
         refuse_missing(g, block, UPP_STR("source"));
@@ -304,10 +304,8 @@ static bool get_canonical_block(yyjson_val *v, struct upp_part *p)
 
 static bool get_canonical_call(struct get *g, yyjson_val *v, struct upp_part *p)
 {
-    if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) ||
-                                          !is_text_at(v + 3, UPP_STR("toolName")) ||
-                                                      !wj_named(v + 5, UPP_STR("arguments")) || !yyjson_is_obj(v + 6) ||
-                                                                !is_shallow(v + 6))
+    if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) || !is_text_at(v + 3, UPP_STR("toolName")) ||
+        !wj_named(v + 5, UPP_STR("arguments")) || !yyjson_is_obj(v + 6) || !is_shallow(v + 6))
         return false;
     p->kind = UPP_PART_CALL;
     p->id   = wj_text(v + 2);
@@ -319,7 +317,7 @@ static bool get_canonical_call(struct get *g, yyjson_val *v, struct upp_part *p)
 static bool get_canonical_result(struct get *g, yyjson_val *v, struct upp_part *p)
 {
     if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) || !wj_named(v + 3, UPP_STR("result")) ||
-                                                                                     !is_shallow(v + 4))
+        !is_shallow(v + 4))
         return false;
     yyjson_val *error = unsafe_yyjson_get_next(v + 4);
     if (!wj_named(error, UPP_STR("isError")) || !yyjson_is_bool(error + 1))
@@ -337,10 +335,10 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
 {
     static const struct word types[] = {
         {UPP_STR_INIT("text"), UPP_PART_TEXT},     {UPP_STR_INIT("reasoning"), UPP_PART_REASONING},
-                                                    {UPP_STR_INIT("image"), UPP_PART_IMAGE},   {UPP_STR_INIT("document"), UPP_PART_DOCUMENT},
-                                                                                                {UPP_STR_INIT("audio"), UPP_PART_AUDIO},   {UPP_STR_INIT("video"), UPP_PART_VIDEO},
-                                                                                                                                            {UPP_STR_INIT("binary"), UPP_PART_BINARY},
-                                                                                                                                           };
+        {UPP_STR_INIT("image"), UPP_PART_IMAGE},   {UPP_STR_INIT("document"), UPP_PART_DOCUMENT},
+        {UPP_STR_INIT("audio"), UPP_PART_AUDIO},   {UPP_STR_INIT("video"), UPP_PART_VIDEO},
+        {UPP_STR_INIT("binary"), UPP_PART_BINARY},
+    };
     if (get_canonical_block(v, p))
         return;
     g->canonical = false;
@@ -571,8 +569,8 @@ static bool has_its_lists(uint8_t role, yyjson_val *const *found)
 static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
 {
     static const struct word types[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
-                                         {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
-                                          {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
+                                        {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
+                                        {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
     yyjson_val              *found[MEMBERS];
     size_t                   n_content;
     bool                     usual = true;

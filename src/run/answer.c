@@ -65,10 +65,10 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
     ev->text    = p->approval ? UPP_STR("\"Tool execution denied by approval handler\"")
                               : wb_arena_dup(&run->memory, answer->result);
-    c->state   = WR_CALL_ENDED;
-    c->outcome = ev->outcome;
-    c->result  = ev->text;
-    c->order   = run->step.n_ended++;
+    c->state    = WR_CALL_ENDED;
+    c->outcome  = ev->outcome;
+    c->result   = ev->text;
+    c->order    = run->step.n_ended++;
     return wb_arena_check(&run->memory, err);
 }
 

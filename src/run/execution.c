@@ -207,7 +207,7 @@ static const char *limit_of(struct wr_run *run)
         return run->budget.over;
     struct upp_str metadata = run->pub.state.metadata;
     if (wb_str_find(metadata, UPP_STR("maxStepsReached"), 0) == SIZE_MAX ||
-                    wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
+        wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
         return NULL;
     reached = yyjson_obj_get(v, "maxStepsReached");
     return reached && yyjson_is_true(reached) ? "max_steps" : NULL;

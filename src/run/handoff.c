@@ -62,9 +62,8 @@ int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_
     if (wj_read(&run->memory, arguments, NULL, &v, NULL) < 0)
         v = NULL; /* a handoff needs no arguments */
     struct upp_str reason = wj_text_at(v, "reason"), message = wj_text_at(v, "message");
-    return request_handoff(run, tool->agent,
-                           reason.n ? reason
-                                    : UPP_STR("tool_call"), message.n ? message : prompt_for(run, tool->agent), err);
+    return request_handoff(run, tool->agent, reason.n ? reason : UPP_STR("tool_call"),
+                           message.n ? message : prompt_for(run, tool->agent), err);
 }
 
 int wr_handoff_call(struct wr_run *run, const struct wr_tool *tool, struct upp_call *call, struct upp_value *ret,
@@ -131,10 +130,10 @@ static int event_data(struct wr_run *run, const struct wr_handoff_request *p, st
 
 static int draft_event(struct wr_run *run, const struct wr_handoff_request *p, struct upp_err *err)
 {
-    struct weft_system_event ev = {.type = UPP_STR("agent.handoff"), .source = run->def->name, .targets = &p->to,
-                                                   .n_targets = 1};
-    struct upp_str           json;
-    int                      r = event_data(run, p, &ev.data, err);
+    struct weft_system_event ev = {
+        .type = UPP_STR("agent.handoff"), .source = run->def->name, .targets = &p->to, .n_targets = 1};
+    struct upp_str json;
+    int            r = event_data(run, p, &ev.data, err);
     if (r >= 0)
         r = wr_event_write(run, &ev, &json, err);
     return r < 0 ? r : wr_event_add(run, json, err);

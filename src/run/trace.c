@@ -139,7 +139,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
         return upp_fail(err, UPP_ESTORE, "a run is not below the one that asked it");
     const struct wr_agent_def *def = wr_agent(t->engine, of->run.agent);
     of->agent_id                   = def ? def->id : UPP_STR("");
-    of->parent = parent;
+    of->parent                     = parent;
     if (of->run.status != WM_QUEUED)
         r = trace_rows(t, of, err);
     sum_up(of);
@@ -149,13 +149,11 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
 
 /* ---- As JSON ------------------------------------------------------------------------------------------------ */
 
-static const struct upp_str
-    statuses[] =
-        {
-            [WM_QUEUED] = UPP_STR_INIT("queued"),       [WM_RUNNING] = UPP_STR_INIT("running"),
-                                                                                    [WM_WAITING] = UPP_STR_INIT("waiting"),     [WM_CANCELING] = UPP_STR_INIT("canceling"),
-                                                                                                                                                        [WM_COMPLETED] = UPP_STR_INIT("completed"), [WM_FAILED] = UPP_STR_INIT("failed"),
-                                                                                                                                                                                                                               [WM_CANCELED] = UPP_STR_INIT("cancelled"),  [WM_EXPIRED] = UPP_STR_INIT("expired"),
+static const struct upp_str statuses[] = {
+    [WM_QUEUED] = UPP_STR_INIT("queued"),       [WM_RUNNING] = UPP_STR_INIT("running"),
+    [WM_WAITING] = UPP_STR_INIT("waiting"),     [WM_CANCELING] = UPP_STR_INIT("canceling"),
+    [WM_COMPLETED] = UPP_STR_INIT("completed"), [WM_FAILED] = UPP_STR_INIT("failed"),
+    [WM_CANCELED] = UPP_STR_INIT("cancelled"),  [WM_EXPIRED] = UPP_STR_INIT("expired"),
 };
 
 static void put_id(struct wj_writer *w, const char *name, struct wb_uuid id)

@@ -40,9 +40,9 @@ void wc_inline_secret(struct wc_reader *r, const struct wc_node *n)
 
 bool wc_is_secret_name(struct upp_str name)
 {
-    static const struct upp_str words[] = {
-        UPP_STR_INIT("auth"),  UPP_STR_INIT("key"),    UPP_STR_INIT("token"),     UPP_STR_INIT("secret"),
-                                                                                               UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"), UPP_STR_INIT("credential")};
+    static const struct upp_str words[] = {UPP_STR_INIT("auth"),      UPP_STR_INIT("key"),   UPP_STR_INIT("token"),
+                                           UPP_STR_INIT("secret"),    UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"),
+                                           UPP_STR_INIT("credential")};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_has_nocase(name, words[i]))
             return true;

@@ -229,7 +229,7 @@ static void read_tool(struct wc_reader *r, const struct wc_node *key, const stru
 {
     struct reading t = {
         .tool.tool = {.spec = {.name = key->text, .parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}")},
-                               .kind = WR_TOOL_CLIENT}};
+                      .kind = WR_TOOL_CLIENT}};
     (void)into;
     t.env = wb_new_n(&r->config->arena, struct wa_variable, WA_COMMAND_WORDS + WB_LEN(always));
     if (!t.env)

@@ -52,21 +52,21 @@ int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkp
         return r;
     const struct wm_checkpoint *cp = &s->doc.checkpoints[i];
     *ret                           = (struct weft_checkpoint){
-                                  .id                    = cp->id,
-                                  .session_id            = s->id,
-                                  .time_ms               = time_ms_of(cp->time),
-                                  .step                  = cp->step,
-                                  .node                  = s->doc.tree.nodes[cp->node].id,
-                                  .state                 = {.step = cp->state_step,
-                                                            .metadata =
-                      cp->state_metadata.p ? cp->state_metadata : UPP_STR("{}"), .plan = cp->plan, .own = cp->own},
-                                            .messages    = cp->messages,
-                                            .n_messages  = cp->n_messages,
-                                            .reasoning   = cp->reasoning,
-                                            .n_reasoning = cp->n_reasoning,
-                                            .metadata    = cp->metadata.p ? cp->metadata
-                                                                          : UPP_STR("{}"),
-                              };
+                                  .id          = cp->id,
+                                  .session_id  = s->id,
+                                  .time_ms     = time_ms_of(cp->time),
+                                  .step        = cp->step,
+                                  .node        = s->doc.tree.nodes[cp->node].id,
+                                  .state       = {.step     = cp->state_step,
+                                                  .metadata = cp->state_metadata.p ? cp->state_metadata : UPP_STR("{}"),
+                                                  .plan     = cp->plan,
+                                                  .own      = cp->own},
+                                  .messages    = cp->messages,
+                                  .n_messages  = cp->n_messages,
+                                  .reasoning   = cp->reasoning,
+                                  .n_reasoning = cp->n_reasoning,
+                                  .metadata    = cp->metadata.p ? cp->metadata : UPP_STR("{}"),
+    };
     return write_subs(s, cp, &ret->subagents, err);
 }
 

@@ -61,8 +61,8 @@ static int add_staged(struct wa_put *p, enum wl_change_kind kind, struct upp_err
     struct wl_value *v = wb_new(&p->memory, struct wl_value);
     if (!v)
         return wb_arena_check(&p->memory, err);
-    *v = (struct wl_value){.space                 = UPP_STR(WL_STAGED),
-                                            .name = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
+    *v = (struct wl_value){.space = UPP_STR(WL_STAGED),
+                           .name  = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
     if (kind == WL_PUT_VALUE)
         v->bytes = wl_staged_text(&p->memory, p->staged, p->n_staged);
     int r = wb_arena_check(&p->memory, err);
@@ -410,8 +410,8 @@ static int store_checkpoints(struct import *x, struct upp_err *err)
     if (r < 0)
         return r;
     x->rest  = wb_arena_dup(x->memory, wb_buf_str(&b));
-    x->value = (struct wl_value){.space = UPP_STR(WA_IMPORTED), .name = wb_uuid_text(x->made.thread.id, x->name),
-                                                  .bytes = x->rest};
+    x->value = (struct wl_value){
+        .space = UPP_STR(WA_IMPORTED), .name = wb_uuid_text(x->made.thread.id, x->name), .bytes = x->rest};
     return wb_arena_check(x->memory, err);
 }
 

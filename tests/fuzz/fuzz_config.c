@@ -32,7 +32,7 @@ FUZZ(config)
         const struct wc_mistake *m = &report.list[i];
         REQUIRE(m->line >= 1 && m->column >= 1 && m->text.n && wb_utf8_valid(m->text, NULL));
         REQUIRE(wb_str_find(m->text, UPP_STR("s3cret"), 0) == SIZE_MAX ||
-                            wb_str_find(in, UPP_STR("s3cret"), 0) != SIZE_MAX);
+                wb_str_find(in, UPP_STR("s3cret"), 0) != SIZE_MAX);
     }
     REQUIRE_SHOWN(err.msg);
     for (size_t i = 0; c && i < c->n_agents; i++) {

@@ -15,7 +15,7 @@ int main(void)
     if (weft_global_init(NULL, &err) < 0)
         return fprintf(stderr, "%s: %s\n", upp_code_name(err.code), err.msg), 1;
     if (upp_schema_new(UPP_STR("{\"type\":\"null\"}"), &schema, &err) < 0 ||
-                       upp_schema_check(schema, UPP_STR("1"), NULL, &report, &err) != 1)
+        upp_schema_check(schema, UPP_STR("1"), NULL, &report, &err) != 1)
         return 1;
     upp_schema_free(schema);
     if (upp_fail(&err, UPP_EINVALID, "%.*s", UPP_FMT(s)) != -UPP_EINVALID || upp_wrap(&err, -UPP_EINVALID, "in") >= 0)

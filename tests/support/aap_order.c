@@ -139,12 +139,10 @@ bool aap_order_frame(struct aap_order *c, struct upp_str frame)
         return wrong(c, "outside of a response");
     if (!number || !yyjson_is_raw(number) || wd_number_at(v, "sequence_number") != c->sequence)
         return wrong(c, "sequence_number is not the next");
-    bool good =
-        wb_str_eq(object, UPP_STR("response"))
-                  ? response(c, v, now)
-                  : wb_str_eq(object, UPP_STR("message"))
-                              ? message(c, v, now)
-                  : wb_str_eq(object, UPP_STR("content")) ? content(c, v, now) : wrong(c, "no such object");
+    bool good = wb_str_eq(object, UPP_STR("response"))  ? response(c, v, now)
+                : wb_str_eq(object, UPP_STR("message")) ? message(c, v, now)
+                : wb_str_eq(object, UPP_STR("content")) ? content(c, v, now)
+                                                        : wrong(c, "no such object");
     c->sequence++;
     return good;
 }

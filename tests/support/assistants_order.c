@@ -206,8 +206,8 @@ static bool run_frame(struct assistants_order *c, const char *word, yyjson_val *
     static const char *const ends[] = {"completed", "incomplete", "failed", "cancelled", "expired", NULL};
     if (!has_members(c, v, "thread.run", run_members) || !has_status(c, v, word, "queued"))
         return false;
-    bool created                  = wb_str_eq(wb_cstr(word), UPP_STR("created")),
-                             asks = at(v, "required_action") && yyjson_is_obj(at(v, "required_action"));
+    bool created = wb_str_eq(wb_cstr(word), UPP_STR("created")),
+         asks    = at(v, "required_action") && yyjson_is_obj(at(v, "required_action"));
     if (created == c->created)
         return wrong(c, "rule 9: created", wb_cstr(word));
     c->created = true;

@@ -328,9 +328,9 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_STEP_START:
         return step_line(r, ev, rest);
     case WM_MESSAGE_OPEN:
-        ev->id   = id_of(r, WM_NOUN_ENTRY);
-        r->phase = rest;
-        ev->name = rest.n ? rest : UPP_STR("act");
+        ev->id     = id_of(r, WM_NOUN_ENTRY);
+        r->phase   = rest;
+        ev->name   = rest.n ? rest : UPP_STR("act");
         ev->aside  = rest.n > 0;
         r->n_parts = 0;
         return true;

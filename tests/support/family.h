@@ -94,7 +94,7 @@ WEFT_SUSPENDS int family_story(struct family *f, struct wb_buf *out, struct upp_
 #define SPEC_OF(name_)                                                                                                 \
     {                                                                                                                  \
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(name_),                                               \
-                                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
+        .parameters = UPP_STR_INIT("{\"type\":\"object\"}")                                                            \
     }
 /* A tool that is an agent, with rights or other members of struct wr_tool. */
 #define ASKS(name_, agent_) ASKS_WITH(name_, agent_, .rights = NULL)

@@ -47,11 +47,11 @@ static int add_medium(struct inventing *x)
     struct upp_media *m = wb_new(x->a, struct upp_media);
     if (!m)
         return -UPP_ENOMEM;
-    *m = pick(x, 2)                      ? (struct upp_media){.source = UPP_SOURCE_BASE64,
-                                                              .data = UPP_STR("aGk="), .mime = UPP_STR("image/png")}
-                                         : (struct upp_media){.source = UPP_SOURCE_URL,
-                                                              .data   = UPP_STR("https://example.org/a.png"),
-                                                                              .mime = UPP_STR("image/png")};
+    *m = pick(x, 2)
+             ? (struct upp_media){.source = UPP_SOURCE_BASE64, .data = UPP_STR("aGk="), .mime = UPP_STR("image/png")}
+             : (struct upp_media){.source = UPP_SOURCE_URL,
+                                  .data   = UPP_STR("https://example.org/a.png"),
+                                  .mime   = UPP_STR("image/png")};
     if (!pick(x, 3)) {
         m->width = UPP_STR("2"), m->height = UPP_STR("1");
         m->title = UPP_STR("a.png");
@@ -121,9 +121,8 @@ static int invent_step(struct inventing *x, uint32_t agent, bool calls, bool all
     for (uint32_t n = calls ? 1 + pick(x, 3) : 0; r >= 0 && n; n--)
         r = add(x, (struct upp_part){.kind = UPP_PART_CALL,
                                      .id   = wb_arena_printf(x->a, "call_%u", ++x->calls),
-                                     .name = pick(x, 2)
-                                     ? UPP_STR("weather")
-                                     : UPP_STR("search_web"), .text = wb_cstr(args[pick(x, WB_LEN(args))])});
+                                     .name = pick(x, 2) ? UPP_STR("weather") : UPP_STR("search_web"),
+                                     .text = wb_cstr(args[pick(x, WB_LEN(args))])});
     if (r >= 0)
         r = end_entry(x, UPP_ROLE_ASSISTANT, agent);
     if (r < 0 || !calls)
@@ -174,8 +173,8 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
 {
     static const struct wm_doc_agent agents[] = {
         {.id = UPP_STR_INIT("ann"), .name = UPP_STR_INIT("ann"), .model = UPP_STR_INIT("m-1")},
-                                    {.id = UPP_STR_INIT("bob-2"), .name = UPP_STR_INIT("Bob")},
-                                     {.id = UPP_STR_INIT("c_3"), .name = UPP_STR_INIT("Cy the third")}};
+        {.id = UPP_STR_INIT("bob-2"), .name = UPP_STR_INIT("Bob")},
+        {.id = UPP_STR_INIT("c_3"), .name = UPP_STR_INIT("Cy the third")}};
     struct inventing x = {.seed = seed * 2654435761u + 1, .a = a, .d = ret, .err = err, .now = 1767225600000};
     uint32_t         place;
     int              r = 0;
@@ -225,18 +224,18 @@ void test_gist(const struct wm_doc *d, struct wb_buf *out)
         bool                       says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
         struct upp_str             who  = e->agent < d->agents.n ? d->agents.p[e->agent].id : UPP_STR("the user");
         for (size_t k = 0; says && k < e->e.message.n_parts; k++) {
-                         const struct upp_part *p = &e->e.message.parts[k];
-                         if (p->kind == UPP_PART_TEXT)
+            const struct upp_part *p = &e->e.message.parts[k];
+            if (p->kind == UPP_PART_TEXT)
                 wb_buf_addf(out, "%.*s says %.*s", UPP_FMT(who), UPP_FMT(p->text));
             else if (p->kind == UPP_PART_CALL) {
-                             wb_buf_addf(out, "%.*s calls %.*s %.*s ", UPP_FMT(who), UPP_FMT(p->id), UPP_FMT(p->name));
-                             put_json(p->text, false, out);
+                wb_buf_addf(out, "%.*s calls %.*s %.*s ", UPP_FMT(who), UPP_FMT(p->id), UPP_FMT(p->name));
+                put_json(p->text, false, out);
             } else if (p->kind == UPP_PART_RESULT) {
-                             wb_buf_addf(out, "%.*s %s ", UPP_FMT(p->id), p->is_error ? "fails" : "gives");
-                             put_json(p->text, p->is_error, out);
+                wb_buf_addf(out, "%.*s %s ", UPP_FMT(p->id), p->is_error ? "fails" : "gives");
+                put_json(p->text, p->is_error, out);
             } else
                 continue;
-                         wb_buf_addc(out, '\n');
+            wb_buf_addc(out, '\n');
         }
     }
 }

@@ -120,7 +120,7 @@ static const struct upp_str after_note[] = {UPP_STR_INIT("note"), UPP_STR_INIT("
 #define SPEC(name_, text_)                                                                                             \
     {                                                                                                                  \
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(text_),                                               \
-                                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
+        .parameters = UPP_STR_INIT("{\"type\":\"object\"}")                                                            \
     }
 
 const struct wr_tool rig_tools[] = {
@@ -133,13 +133,13 @@ const struct wr_tool rig_tools[] = {
     {.spec = SPEC("pick", "the client picks"), .kind = WR_TOOL_CLIENT},
     {.spec = SPEC("danger", "asks first"), .approval = true, .base = {.run = note}},
     {.spec = SPEC("pass_on", "hands over"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")},
-     {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
-      {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
-       {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
-       {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
-       {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
-       {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
-       {.spec = SPEC("tells", "appends a system event"), .delivery = WEFT_IDEMPOTENT, .base = {.run = tells}},
+    {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
+    {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
+    {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
+    {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
+    {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
+    {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
+    {.spec = SPEC("tells", "appends a system event"), .delivery = WEFT_IDEMPOTENT, .base = {.run = tells}},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 
@@ -158,10 +158,12 @@ int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_
     }
     if (r < 0)
         return r;
-    rig->agents[rig->n] = (struct wr_agent_def){
-        .name = wb_cstr(name),
-        .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = rig->models[rig->n],
-                      .strategy = &weft_strategy_loop, .tools = rig_tools, .n_tools = rig_n_tools};
+    rig->agents[rig->n] = (struct wr_agent_def){.name     = wb_cstr(name),
+                                                .id       = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                                .model    = rig->models[rig->n],
+                                                .strategy = &weft_strategy_loop,
+                                                .tools    = rig_tools,
+                                                .n_tools  = rig_n_tools};
     rig->n++;
     return 0;
 }

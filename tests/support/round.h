@@ -52,7 +52,7 @@ WEFT_SUSPENDS int round_story(struct round *round, struct wb_buf *out, struct up
 #define ROUND_SPEC(name_)                                                                                              \
     {                                                                                                                  \
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(name_),                                               \
-                                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
+        .parameters = UPP_STR_INIT("{\"type\":\"object\"}")                                                            \
     }
 
 #endif

@@ -23,18 +23,18 @@ static inline struct upp_str rows_text(struct rows *g, uint32_t max)
 {
     static const struct upp_str pieces[] = {
         UPP_STR_INIT("a"),
-            UPP_STR_INIT("plain text of many bytes. "),
-                UPP_STR_INIT("\0"),
-                    UPP_STR_INIT("\""),
-                        UPP_STR_INIT("\\"),
-                            UPP_STR_INIT("\n"),
-                                UPP_STR_INIT("\xc3\xa9"),
-                                    UPP_STR_INIT("\xe2\x82\xac"),
-                                                 UPP_STR_INIT("\xf0\x9f\x98\x80"),
-                                                              UPP_STR_INIT("\x7f/"),
-                                                                           UPP_STR_INIT("\xed\xb8\x80-"),
-                                                                                        UPP_STR_INIT("\xed\xa0\xbd-"),
-                                                                           };
+        UPP_STR_INIT("plain text of many bytes. "),
+        UPP_STR_INIT("\0"),
+        UPP_STR_INIT("\""),
+        UPP_STR_INIT("\\"),
+        UPP_STR_INIT("\n"),
+        UPP_STR_INIT("\xc3\xa9"),
+        UPP_STR_INIT("\xe2\x82\xac"),
+        UPP_STR_INIT("\xf0\x9f\x98\x80"),
+        UPP_STR_INIT("\x7f/"),
+        UPP_STR_INIT("\xed\xb8\x80-"),
+        UPP_STR_INIT("\xed\xa0\xbd-"),
+    };
     struct upp_str pick[16];
     size_t         n = rows_draw(g, WB_MIN(max, 15u) + 1), total = 0;
     for (size_t i = 0; i < n; i++) {
@@ -57,26 +57,17 @@ static inline struct upp_str rows_maybe(struct rows *g)
 /* JSON as our writer spells it. */
 static inline struct upp_str rows_json(struct rows *g, bool object)
 {
-    static const struct
-        upp_str
-            values
-                [] =
-                    {
-                        UPP_STR_INIT("null"),
-                                     UPP_STR_INIT("true"),
-                                                  UPP_STR_INIT("-0"),
-                                                               UPP_STR_INIT("1.50E+3"),
-                                                                            UPP_STR_INIT("\"\""),
-                                                                                         UPP_STR_INIT("\"\\u0000\\ud83d \\n\""),
-                                                                                                      UPP_STR_INIT("[]"),
-                                                                                                                   UPP_STR_INIT("[1,[2,{}]]"),
-                                                                                                                                UPP_STR_INIT("12345678901234567890123"),
-                                                                                                                                             UPP_STR_INIT("\"\xc3\xa9\""),
-                                                                                                                                };
+    static const struct upp_str values[] = {
+        UPP_STR_INIT("null"),         UPP_STR_INIT("true"),       UPP_STR_INIT("-0"),
+        UPP_STR_INIT("1.50E+3"),      UPP_STR_INIT("\"\""),       UPP_STR_INIT("\"\\u0000\\ud83d \\n\""),
+        UPP_STR_INIT("[]"),           UPP_STR_INIT("[1,[2,{}]]"), UPP_STR_INIT("12345678901234567890123"),
+        UPP_STR_INIT("\"\xc3\xa9\""),
+    };
     static const struct upp_str objects[] = {
-        UPP_STR_INIT("{}"), UPP_STR_INIT("{\"anthropic\":{\"signature\":\"abc==\",\"n\":[1,2.0]}}"),
-                                         UPP_STR_INIT("{\"a\":1,\"a\":2,\"\":null}"),
-                            };
+        UPP_STR_INIT("{}"),
+        UPP_STR_INIT("{\"anthropic\":{\"signature\":\"abc==\",\"n\":[1,2.0]}}"),
+        UPP_STR_INIT("{\"a\":1,\"a\":2,\"\":null}"),
+    };
     return object || rows_draw(g, 3) == 0 ? objects[rows_draw(g, WB_LEN(objects))]
                                           : values[rows_draw(g, WB_LEN(values))];
 }

@@ -39,7 +39,7 @@ static inline WEFT_SUSPENDS int write_rows(struct wl_store *s, struct talk *k, s
     struct upp_part p[6];
     struct upp_str  refs[]   = {UPP_STR("c1"), UPP_STR("c2")};
     struct wm_entry input[2] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("question secret")),
-                                          tree_says(UPP_ROLE_USER, &p[1], UPP_STR("aside secret"))};
+                                tree_says(UPP_ROLE_USER, &p[1], UPP_STR("aside secret"))};
     struct wm_entry asks     = tree_says(UPP_ROLE_ASSISTANT, &p[2], UPP_STR("thinking secret"));
     struct wm_entry shows    = tree_shows(refs, 2);
     struct wm_entry answer   = tree_says(UPP_ROLE_ASSISTANT, &p[5], UPP_STR("answer secret"));

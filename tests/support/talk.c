@@ -546,10 +546,8 @@ void talk_rewrite(const struct talk *t, const struct talk_told *told, struct wb_
             bool           first = wb_str_starts(head, UPP_STR("request"));
             if (first && round++) /* the round before it ends here */
                 put(out, "events", &told[round - 2].events);
-            skip = wb_str_starts(head, UPP_STR("sends")) ||
-                                 wb_str_starts(head, UPP_STR("events")) ||
-                                               wb_str_starts(head, UPP_STR("fails")) ||
-                                                             wb_str_starts(head, UPP_STR("losses"));
+            skip = wb_str_starts(head, UPP_STR("sends")) || wb_str_starts(head, UPP_STR("events")) ||
+                   wb_str_starts(head, UPP_STR("fails")) || wb_str_starts(head, UPP_STR("losses"));
             if (first && round > 1) {
                 if (told[round - 2].fails.n)
                     wb_buf_addf(out, ">> fails %.*s\n", UPP_FMT(wb_buf_str(&told[round - 2].fails)));

@@ -180,7 +180,7 @@ static bool check_call(struct ui_order *c, struct upp_str verb, struct upp_str i
             return wrong(c, "input for a call that has it", data);
         if (!here)
             return add(c, what, id);
-        item->what= what;
+        item->what = what;
         return true;
     }
     if (!item)

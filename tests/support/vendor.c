@@ -90,7 +90,7 @@ static bool speaks_as_system(yyjson_val *message)
     {
         struct upp_str role = yyjson_is_str(v) ? wb_str_trim(wj_text(v)) : (struct upp_str){0};
         if (wj_named(key, UPP_STR("role")) &&
-                     (wb_str_eq_nocase(role, UPP_STR("system")) || wb_str_eq_nocase(role, UPP_STR("developer"))))
+            (wb_str_eq_nocase(role, UPP_STR("system")) || wb_str_eq_nocase(role, UPP_STR("developer"))))
             return true;
     }
     return false;

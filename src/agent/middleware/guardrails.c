@@ -131,8 +131,8 @@ static int flag(struct weft_context *c, const char *name, const char *on, struct
         r = write_flag(&list, name, NULL, weft_context_get(c, "flagged"), err);
     if (r >= 0)
         r = weft_context_set(c, "flagged", wb_buf_str(&list), err);
-    struct weft_system_event ev = {.type = UPP_STR("guardrail.flagged"), .data = wb_buf_str(&data),
-                                                   .source = UPP_STR("guardrails")};
+    struct weft_system_event ev = {
+        .type = UPP_STR("guardrail.flagged"), .data = wb_buf_str(&data), .source = UPP_STR("guardrails")};
     return r < 0 ? r : weft_run_event(c->run, &ev, err);
 }
 

@@ -73,7 +73,7 @@ static int make_spec(struct wb_arena *arena, const struct upp_tool *from, const 
 {
     to->name        = from->name ? wb_cstr(from->name) : tool_name(arena, agent);
     to->description = from->description ? wb_cstr(from->description) : agent ? about(agent) : UPP_STR("");
-    int r = 0;
+    int r           = 0;
     if (agent && !from->parameters)
         to->parameters = wb_cstr(task_schema);
     else

@@ -97,15 +97,11 @@ static void merge(struct wj_writer *w, yyjson_val *was, yyjson_val *more)
 /* Members that are not payload: they belong to the frame, or are written again. */
 static bool is_frames(struct upp_str name)
 {
-    static const struct upp_str names[] = {UPP_STR_INIT("sequence_number"),
-                                                        UPP_STR_INIT("object"),
-                                                                     UPP_STR_INIT("status"),
-                                                                                  UPP_STR_INIT("error"),
-                                                                                               UPP_STR_INIT("type"),
-                                                                                                            UPP_STR_INIT("index"),
-                                                                                                                         UPP_STR_INIT("delta"),
-                                                                                                                                      UPP_STR_INIT("msg_id")};
-    size_t                      i       = 0;
+    static const struct upp_str names[] = {
+        UPP_STR_INIT("sequence_number"), UPP_STR_INIT("object"), UPP_STR_INIT("status"),
+        UPP_STR_INIT("error"),           UPP_STR_INIT("type"),   UPP_STR_INIT("index"),
+        UPP_STR_INIT("delta"),           UPP_STR_INIT("msg_id")};
+    size_t i = 0;
     while (i < WB_LEN(names) && !wb_str_eq(names[i], name))
         i++;
     return i < WB_LEN(names);
@@ -294,7 +290,7 @@ static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
     wj_put_text(w, "type", c->type);
     if (c->text)
         wj_put_text(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
-                                 c->content.n ? wb_buf_str(&c->content) : UPP_STR(""));
+                    c->content.n ? wb_buf_str(&c->content) : UPP_STR(""));
     else if (c->content.n > 2) {
         wb_buf_addc(w->out, ',');
         wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->content), 1, c->content.n - 2));

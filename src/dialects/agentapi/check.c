@@ -253,9 +253,9 @@ static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_st
 
 static void check_role(struct wd_problems *p, yyjson_val *role)
 {
-    static const struct upp_str roles[] = {
-        UPP_STR_INIT("assistant"), UPP_STR_INIT("user"), UPP_STR_INIT("system"), UPP_STR_INIT("tool")};
-    size_t i = 0;
+    static const struct upp_str roles[] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("user"), UPP_STR_INIT("system"),
+                                           UPP_STR_INIT("tool")};
+    size_t                      i       = 0;
     if (!is_text(role))
         return;
     while (i < WB_LEN(roles) && !wj_named(role, roles[i]))

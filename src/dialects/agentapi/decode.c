@@ -289,15 +289,10 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
     if (wb_str_starts(data, UPP_STR("data:")))
         data = wb_str_trim(wb_str_sub(data, 5, SIZE_MAX));
     else if (data.n && data.p[0] != '{')
-        return data.p[0] == ':' ||
-               wb_str_starts(data, UPP_STR("event:")) ||
-                             wb_str_starts(data, UPP_STR("id:")) ||
-                                           wb_str_starts(
-                                               data, UPP_STR("retry:")) ||
-                                               wb_str_eq(data, UPP_STR("[DONE]"))
-                                                         ? 0
-                                                         : upp_fail(err, UPP_EINVALID,
-                                                                    "a line that is neither an event nor an object");
+        return data.p[0] == ':' || wb_str_starts(data, UPP_STR("event:")) || wb_str_starts(data, UPP_STR("id:")) ||
+                       wb_str_starts(data, UPP_STR("retry:")) || wb_str_eq(data, UPP_STR("[DONE]"))
+                   ? 0
+                   : upp_fail(err, UPP_EINVALID, "a line that is neither an event nor an object");
     if (!data.n || wb_str_eq(data, UPP_STR("[DONE]")))
         return 0;
     wb_arena_reset(&d->scratch);
@@ -354,7 +349,7 @@ bool wd_aap_is_stream(struct upp_str lines)
         return false;
     object = wj_text_at(v, "object");
     return wb_str_eq(object, UPP_STR("content")) ||
-                     (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
+           (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }
 
 static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)

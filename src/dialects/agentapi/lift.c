@@ -84,13 +84,13 @@ static int media_of(const struct lifting *t, const struct wd_aap_content *c, str
 /* Text or media; 0: neither. */
 static int words_of(const struct lifting *t, const struct wd_aap_content *c, bool thought, struct upp_part *to)
 {
-    struct upp_str text = wb_str_eq(c->type, UPP_STR("text"))
-                                    ? c->text
-                                    : wb_str_eq(c->type, UPP_STR("refusal")) ? c->refusal : (struct upp_str){0};
+    struct upp_str text = wb_str_eq(c->type, UPP_STR("text"))      ? c->text
+                          : wb_str_eq(c->type, UPP_STR("refusal")) ? c->refusal
+                                                                   : (struct upp_str){0};
     if (!text.p)
         return thought ? 0 : media_of(t, c, to);
-    to->kind            = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
-    to->text            = text;
+    to->kind = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
+    to->text = text;
     return 1;
 }
 
@@ -183,9 +183,10 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
         struct upp_str word;
         uint8_t        role;
     } roles[] = {
-        {UPP_STR_INIT("user"), UPP_ROLE_USER}, {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
-                                                {UPP_STR_INIT("tool"), UPP_ROLE_TOOL},
-                                               };
+        {UPP_STR_INIT("user"), UPP_ROLE_USER},
+        {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
+        {UPP_STR_INIT("tool"), UPP_ROLE_TOOL},
+    };
     if (kind != WD_AAP_MESSAGE)
         return kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
     if (wb_str_eq(m->role, roles[2].word) && !yyjson_is_obj(yyjson_obj_get(m->metadata, "weft")))

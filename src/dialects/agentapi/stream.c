@@ -160,9 +160,8 @@ static void tool_ended(struct wd_aap_stream *s, const struct wm_event *ev, struc
     if (!c && ev->from->depth > 0)
         return;
     wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, ev->call, c && c->name.n ? c->name : ev->name,
-                 ev->text.n
-                     ? ev->text
-                     : UPP_STR("null"), c && c->state, ev->outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
+                 ev->text.n ? ev->text : UPP_STR("null"), c && c->state,
+                 ev->outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
     if (c)
         wd_calls_drop(&s->calls, c);
 }

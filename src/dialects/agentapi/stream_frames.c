@@ -174,7 +174,7 @@ static struct upp_str delta_head_of(struct wd_aap_live *m)
     const struct upp_str texts[] = {
         UPP_STR(",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\"index\":0,"
                 "\"delta\":true,\"msg_id\":\""),
-                m->id, UPP_STR("\",\"text\":")};
+        m->id, UPP_STR("\",\"text\":")};
     return wb_arena_join(&m->texts, texts, WB_LEN(texts));
 }
 
@@ -284,9 +284,8 @@ static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm
     wj_put_open(&o->w, "error", '{');
     wd_str(o, "code",
            code && yyjson_is_str(code) ? wj_text(code)
-                                       : ev->status == WM_EXPIRED
-               ? UPP_STR("TIMEOUT")
-               : UPP_STR("AGENT_ERROR"));
+           : ev->status == WM_EXPIRED  ? UPP_STR("TIMEOUT")
+                                       : UPP_STR("AGENT_ERROR"));
     wd_str(o, "message", message && yyjson_is_str(message) ? wj_text(message) : wb_cstr(word));
     wd_end(o, '}');
     wb_arena_reset(&s->scratch);

@@ -36,12 +36,12 @@ bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret)
 enum wd_aitp_capability wd_aitp_capability(struct upp_str url)
 {
     static const struct upp_str names[WD_AITP_CAPABILITIES] = {
-        [WD_AITP_PAYMENTS] = UPP_STR_INIT("aitp-01-payments"), [WD_AITP_DECISIONS] =
-                                     UPP_STR_INIT("aitp-02-decisions"), [WD_AITP_DATA_REQUEST] = UPP_STR_INIT("aitp-03-data-request"),
-                                                                            [WD_AITP_NEAR_WALLET] = UPP_STR_INIT("aitp-04-near-wallet"),
-                                                                                [WD_AITP_EVM_WALLET] =
-                                                                                    UPP_STR_INIT("aitp-05-evm-wallet"),
-                                                                                };
+        [WD_AITP_PAYMENTS]     = UPP_STR_INIT("aitp-01-payments"),
+        [WD_AITP_DECISIONS]    = UPP_STR_INIT("aitp-02-decisions"),
+        [WD_AITP_DATA_REQUEST] = UPP_STR_INIT("aitp-03-data-request"),
+        [WD_AITP_NEAR_WALLET]  = UPP_STR_INIT("aitp-04-near-wallet"),
+        [WD_AITP_EVM_WALLET]   = UPP_STR_INIT("aitp-05-evm-wallet"),
+    };
     struct wd_aitp_schema s;
     if (!wd_aitp_schema_parse(url, &s) || s.major >= WD_AITP_MAJORS)
         return WD_AITP_UNKNOWN;

@@ -202,8 +202,8 @@ static yyjson_val *field_of(struct following *t, yyjson_val *fields, struct upp_
 static bool is_email(struct upp_str s)
 {
     size_t at = wb_str_find(s, UPP_STR("@"), 0);
-    return at && at != SIZE_MAX && at + 1 < s.n &&
-           wb_str_find(s, UPP_STR("@"), at + 1) == SIZE_MAX && wb_str_find(s, UPP_STR(" "), 0) == SIZE_MAX;
+    return at && at != SIZE_MAX && at + 1 < s.n && wb_str_find(s, UPP_STR("@"), at + 1) == SIZE_MAX &&
+           wb_str_find(s, UPP_STR(" "), 0) == SIZE_MAX;
 }
 
 static bool is_option(struct following *t, yyjson_val *options, struct upp_str value)
@@ -336,16 +336,15 @@ static void confirm(struct following *t, yyjson_val *body)
 {
     struct upp_str           id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
     struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
-    uint8_t                  to = wb_str_eq(result, UPP_STR("success"))
-                                            ? WD_AITP_SUCCESS
-                           : wb_str_eq(result, UPP_STR("failure"))
-                                       ? WD_AITP_FAILURE
-                           : wb_str_eq(result, UPP_STR("pending")) ? WD_AITP_PENDING : 0;
+    uint8_t                  to = wb_str_eq(result, UPP_STR("success"))   ? WD_AITP_SUCCESS
+                                  : wb_str_eq(result, UPP_STR("failure")) ? WD_AITP_FAILURE
+                                  : wb_str_eq(result, UPP_STR("pending")) ? WD_AITP_PENDING
+                                                                          : 0;
     if (!e && id.p)
         report_unmatched(t, body);
     if (!e || !to)
         return;
-    bool                     waits= e->state == WD_AITP_PAID || e->state == WD_AITP_PENDING;
+    bool waits = e->state == WD_AITP_PAID || e->state == WD_AITP_PENDING;
     if (waits || (e->state == WD_AITP_EXPIRED && to == WD_AITP_FAILURE)) {
         e->state = to;
         e->reply = t->at;

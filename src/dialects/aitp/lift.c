@@ -75,14 +75,14 @@ static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
     struct upp_str actor = wd_aitp_actor(m), role = wj_text_at(m, "role");
     bool           user = actor.p ? t->user.p && wb_str_eq(actor, t->user) : wb_str_eq(role, UPP_STR("user"));
-    *agent = WM_NO_AGENT;
+    *agent              = WM_NO_AGENT;
     if (user)
         return 1;
     if (!actor.p && !wb_str_eq(role, UPP_STR("assistant")))
         return 0;
     int r = actor.p      ? agent_of(t, actor, agent)
-                      : t->agent.p ? agent_of(t, t->agent, agent)
-                                   : wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, agent, t->err);
+            : t->agent.p ? agent_of(t, t->agent, agent)
+                         : wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, agent, t->err);
     return r < 0 ? r : 1;
 }
 

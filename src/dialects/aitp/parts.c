@@ -14,14 +14,15 @@ enum { DEPTH = 100 }; /* of a result that is written as UPP's JSON */
 
 static const struct upp_str kinds[] = {
     [UPP_PART_TEXT] = UPP_STR_INIT("text"),     [UPP_PART_REASONING] = UPP_STR_INIT("reasoning"),
-                                                                                    [UPP_PART_IMAGE] = UPP_STR_INIT("image"),   [UPP_PART_DOCUMENT] = UPP_STR_INIT("document"),
-                                                                                                                                                               [UPP_PART_AUDIO] = UPP_STR_INIT("audio"),   [UPP_PART_VIDEO] = UPP_STR_INIT("video"),
-                                                                                                                                                                                                                                           [UPP_PART_BINARY] = UPP_STR_INIT("binary"), [UPP_PART_CALL] = UPP_STR_INIT("call"),
-                                                                                                                                                                                                                                                                                                                      [UPP_PART_RESULT] = UPP_STR_INIT("result"),
+    [UPP_PART_IMAGE] = UPP_STR_INIT("image"),   [UPP_PART_DOCUMENT] = UPP_STR_INIT("document"),
+    [UPP_PART_AUDIO] = UPP_STR_INIT("audio"),   [UPP_PART_VIDEO] = UPP_STR_INIT("video"),
+    [UPP_PART_BINARY] = UPP_STR_INIT("binary"), [UPP_PART_CALL] = UPP_STR_INIT("call"),
+    [UPP_PART_RESULT] = UPP_STR_INIT("result"),
 };
 static const struct upp_str roles[] = {
-    [UPP_ROLE_USER] = UPP_STR_INIT("user"), [UPP_ROLE_ASSISTANT] = UPP_STR_INIT("assistant"), [UPP_ROLE_TOOL] =
-                                                                                                  UPP_STR_INIT("tool"),
+    [UPP_ROLE_USER]      = UPP_STR_INIT("user"),
+    [UPP_ROLE_ASSISTANT] = UPP_STR_INIT("assistant"),
+    [UPP_ROLE_TOOL]      = UPP_STR_INIT("tool"),
 };
 
 static uint8_t word_of(const struct upp_str *words, size_t n, struct upp_str word)

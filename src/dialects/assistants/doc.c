@@ -29,7 +29,7 @@ static bool newest_first(yyjson_val *list, bool page)
     if (a != b)
         return a > b;
     return page && wb_str_eq(wj_text_at(first, "role"), UPP_STR("assistant")) &&
-                             wb_str_eq(wj_text_at(last, "role"), UPP_STR("user"));
+           wb_str_eq(wj_text_at(last, "role"), UPP_STR("user"));
 }
 
 struct wd_asst_list wd_asst_list(yyjson_val *v)

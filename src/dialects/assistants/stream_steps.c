@@ -104,12 +104,10 @@ struct asst_call *asst_find_call(struct asst_stream *s, struct upp_str id)
 struct asst_call *asst_add_call(struct asst_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name,
                                 struct upp_str arguments)
 {
-    struct asst_call c = {
-        .id                      = wb_arena_dup(&s->of_step, id.p ? id : UPP_STR("")),
-                           .name = wb_arena_dup(&s->of_step, name.p ? name : UPP_STR("")),
-                                                .arguments =
-                                                    wb_arena_dup(&s->of_step, arguments.n ? arguments : UPP_STR("{}"))};
-    int r = wb_arena_check(&s->of_step, o->w.err);
+    struct asst_call c = {.id        = wb_arena_dup(&s->of_step, id.p ? id : UPP_STR("")),
+                          .name      = wb_arena_dup(&s->of_step, name.p ? name : UPP_STR("")),
+                          .arguments = wb_arena_dup(&s->of_step, arguments.n ? arguments : UPP_STR("{}"))};
+    int              r = wb_arena_check(&s->of_step, o->w.err);
     if (r == 0 && s->calls.n >= WD_CALLS_MAX)
         r = upp_fail(o->w.err, UPP_ELIMIT, "a step has at most %d calls", WD_CALLS_MAX);
     else if (r == 0 && !wb_vec_push(&s->calls, c, WD_CALLS_MAX))
@@ -153,9 +151,9 @@ static void set_output(struct asst_stream *s, struct wd_out *o, struct asst_call
 {
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
     struct upp_str            text = ev->text.p ? ev->text : UPP_STR("null");
-    struct upp_err err;
-    yyjson_val    *v;
-    int            r = wj_read(&s->scratch, text, &opts, &v, &err);
+    struct upp_err            err;
+    yyjson_val               *v;
+    int                       r = wj_read(&s->scratch, text, &opts, &v, &err);
     if (r == 0 && yyjson_is_str(v))
         text = wj_text(v);
     else

@@ -122,8 +122,8 @@ static void report_residue(const struct wm_residue *list, uint32_t entry, struct
     for (const struct wm_residue *x = list; x; x = x->next) {
         if (!x->json.n || wb_str_eq(x->dialect, to) || wb_str_eq(x->dialect, reported))
             continue;
-        const struct upp_str what[] = {UPP_STR("what "), wb_str_sub(x->dialect, 0, 32),
-                                               UPP_STR(" says of its "), wb_str_sub(x->slot, 0, 32)};
+        const struct upp_str what[] = {UPP_STR("what "), wb_str_sub(x->dialect, 0, 32), UPP_STR(" says of its "),
+                                       wb_str_sub(x->slot, 0, 32)};
         wd_loss_add(losses, wd_loss_pointer(losses, entry), wb_arena_join(losses->a, what, WB_LEN(what)),
                     UPP_STR("only its own dialect has a place for it"));
     }

@@ -36,13 +36,11 @@ static struct upp_str data_of(struct upp_str url, struct upp_str mime)
 
 static uint8_t medium_of(struct upp_str mime)
 {
-    return !mime.p ? UPP_PART_DOCUMENT
-                   : wb_str_starts(mime, UPP_STR("image/"))
-                                   ? UPP_PART_IMAGE
-                   : wb_str_starts(mime, UPP_STR("audio/"))
-                                   ? UPP_PART_AUDIO
-                   : wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO
-                   : UPP_PART_DOCUMENT;
+    return !mime.p                                  ? UPP_PART_DOCUMENT
+           : wb_str_starts(mime, UPP_STR("image/")) ? UPP_PART_IMAGE
+           : wb_str_starts(mime, UPP_STR("audio/")) ? UPP_PART_AUDIO
+           : wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO
+                                                    : UPP_PART_DOCUMENT;
 }
 
 int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
@@ -65,10 +63,9 @@ int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, st
 
 struct upp_str wd_media_type(const struct upp_media *m)
 {
-    return m->mime.n ? m->mime
-                     : m->source == UPP_SOURCE_TEXT
-               ? UPP_STR("text/plain")
-               : UPP_STR("application/octet-stream");
+    return m->mime.n                      ? m->mime
+           : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+                                          : UPP_STR("application/octet-stream");
 }
 
 int wd_data_url(const struct upp_media *m, struct upp_str mime, struct wb_buf *out, struct upp_err *err)

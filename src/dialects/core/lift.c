@@ -10,7 +10,7 @@
 
 int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret, struct upp_err *err)
 {
-    id = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
+    id                    = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
     struct wm_doc_agent a = {.id = id, .name = name.p ? name : id};
     for (size_t i = 0; i < l->doc->agents.n; i++) /* by id only: another agent may have this id as its name */
         if (wb_str_eq(l->doc->agents.p[i].id, id)) {

@@ -245,9 +245,9 @@ static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fre
 /* Objects with different type members are never two forms of the same object. */
 static bool same_kind(yyjson_val *a, yyjson_val *b)
 {
-    static const struct upp_str tags[] = {
-        UPP_STR_INIT("type"),         UPP_STR_INIT("kind"),      UPP_STR_INIT("part_kind"),
-                                                                              UPP_STR_INIT("message_type"), UPP_STR_INIT("turn_type"), UPP_STR_INIT("role")};
+    static const struct upp_str tags[] = {UPP_STR_INIT("type"),      UPP_STR_INIT("kind"),
+                                          UPP_STR_INIT("part_kind"), UPP_STR_INIT("message_type"),
+                                          UPP_STR_INIT("turn_type"), UPP_STR_INIT("role")};
     if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
         return false;
     for (size_t i = 0; unsafe_yyjson_is_obj(a) && i < WB_LEN(tags); i++) {

@@ -77,8 +77,7 @@ yyjson_val *wd_retained_item(struct wd_retained_items *in)
 static bool is_ours(yyjson_val *name)
 {
     return wj_named(name, UPP_STR("weft")) || wj_named(name, UPP_STR("pydantic_ai")) ||
-                                                       wj_named(name, UPP_STR("usage")) ||
-                                                                wj_named(name, UPP_STR("weft_events"));
+           wj_named(name, UPP_STR("usage")) || wj_named(name, UPP_STR("weft_events"));
 }
 
 /* The members, by name; *nodes: their values are nodes. */

@@ -110,12 +110,12 @@ static void text_content(struct wd_lowering *l, const struct upp_part *p, bool u
 {
     yyjson_val    *own = about(l, p), *type = yyjson_obj_get(own, "type");
     struct upp_str text = p->text.p ? p->text : UPP_STR("");
-    yyjson_val *json = is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
-    s->intent        = user ? UPP_STR("execute") : UPP_STR("analyze");
-    s->type          = UPP_STR("text");
-    s->task          = cut(text);
-    s->text          = text;
-    s->data          = yyjson_obj_get(own, "data");
+    yyjson_val    *json = is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
+    s->intent           = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type             = UPP_STR("text");
+    s->task             = cut(text);
+    s->text             = text;
+    s->data             = yyjson_obj_get(own, "data");
     if (json) {
         s->type = UPP_STR("json");
         s->text = s->task = summary(l, json);
@@ -170,11 +170,11 @@ void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct 
 {
     yyjson_val    *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
     struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
-    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route"): UPP_STR("analyze");
-    s->type   = data ? UPP_STR("json") : UPP_STR("text");
-    s->task   = titled(l, UPP_STR("Event "), name);
-    s->text   = data ? summary(l, data) : s->task;
-    s->data   = data;
+    s->intent           = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route") : UPP_STR("analyze");
+    s->type             = data ? UPP_STR("json") : UPP_STR("text");
+    s->task             = titled(l, UPP_STR("Event "), name);
+    s->text             = data ? summary(l, data) : s->task;
+    s->data             = data;
 }
 
 void wd_envelope_part_content(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_content *s)

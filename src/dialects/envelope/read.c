@@ -51,8 +51,7 @@ static bool take_agent(struct rest *r, struct wd_envelope *e)
         return false;
     struct rest in = inside(e->agent);
     return take_text(&in, UPP_STR("id"), &e->agent_id) && take_text(&in, UPP_STR("name"), &e->agent_name) &&
-                                                                    take_text(&in, UPP_STR("model"), &e->model) &&
-                                                                              in.at == in.end;
+           take_text(&in, UPP_STR("model"), &e->model) && in.at == in.end;
 }
 
 static bool take_content(struct rest *r, struct wd_envelope *e)
@@ -114,14 +113,11 @@ bool wd_envelope_read_canonical(yyjson_val *v, struct wd_envelope *e)
 {
     struct rest r = inside(v);
     *e            = (struct wd_envelope){.node = {.from = v}};
-    e->canonical =
-        take_text(&r, UPP_STR("protocol"), &e->protocol) &&
-                  take_text(&r, UPP_STR("role"), &e->role) && take_agent(&r, e) &&
-                            take_text(&r, UPP_STR("timestamp"), &e->timestamp) &&
-                                      take_text(&r, UPP_STR("intent"), &e->intent) &&
-                                                take_text(&r, UPP_STR("task"), &e->task) && take_content(&r, e) &&
-                                                          take_trace(&r, e) && take_weft(&r, e) && r.at == r.end &&
-                                                          wb_str_eq(e->protocol, UPP_STR(WD_ENVELOPE_PROTOCOL));
+    e->canonical  = take_text(&r, UPP_STR("protocol"), &e->protocol) && take_text(&r, UPP_STR("role"), &e->role) &&
+                   take_agent(&r, e) && take_text(&r, UPP_STR("timestamp"), &e->timestamp) &&
+                   take_text(&r, UPP_STR("intent"), &e->intent) && take_text(&r, UPP_STR("task"), &e->task) &&
+                   take_content(&r, e) && take_trace(&r, e) && take_weft(&r, e) && r.at == r.end &&
+                   wb_str_eq(e->protocol, UPP_STR(WD_ENVELOPE_PROTOCOL));
     return e->canonical;
 }
 

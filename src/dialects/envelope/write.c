@@ -158,11 +158,10 @@ static void put_content(struct wd_envelope_out *o, const struct wd_envelope_cont
 static struct upp_str mime_of(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
-    return m->mime.n ? m->mime
-                     : m->source == UPP_SOURCE_TEXT
-               ? UPP_STR("text/plain")
-           : m->source == UPP_SOURCE_URL ? wd_pai_media_type(m->data, p->kind)
-                                         : UPP_STR("application/octet-stream");
+    return m->mime.n                      ? m->mime
+           : m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+           : m->source == UPP_SOURCE_URL  ? wd_pai_media_type(m->data, p->kind)
+                                          : UPP_STR("application/octet-stream");
 }
 
 /* "data:MIME;base64,..." */
@@ -247,12 +246,10 @@ static void weft_true(struct wd_envelope_out *o, const char *name, bool is)
 /* The kind of part, if it cannot be told from the envelope. */
 static struct upp_str kind_of(const struct wd_envelope_out *o)
 {
-    return !o->part ? UPP_STR("nothing")
-                    : o->part->media
-        ? UPP_STR("medium")
-        : o->part->kind == UPP_PART_REASONING
-        ? UPP_STR("reasoning")
-        : (struct upp_str){0};
+    return !o->part                              ? UPP_STR("nothing")
+           : o->part->media                      ? UPP_STR("medium")
+           : o->part->kind == UPP_PART_REASONING ? UPP_STR("reasoning")
+                                                 : (struct upp_str){0};
 }
 
 /* True if the metadata contains more than this dialect itself put there, or than the envelope shows (raw_args). */

@@ -233,8 +233,8 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
 static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool retry, struct upp_part *part,
                        struct sidecar *b, struct upp_err *err)
 {
-    bool success = p->outcome.p             ? wb_str_eq(p->outcome, UPP_STR("success"))
-                                            : !p->status.p || wb_str_eq(p->status, UPP_STR("success"));
+    bool success   = p->outcome.p ? wb_str_eq(p->outcome, UPP_STR("success"))
+                                  : !p->status.p || wb_str_eq(p->status, UPP_STR("success"));
     part->kind     = UPP_PART_RESULT;
     part->id       = p->tool_call_id;
     part->name     = p->tool_name;
@@ -313,9 +313,12 @@ int wd_pai_sidecar_add(struct wb_arena *a, struct upp_str *metadata, const char 
                        struct upp_err *err)
 {
     bool                 first  = !metadata->n;
-    const struct upp_str list[] = {
-        first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
-                        first ? UPP_STR("\"") : UPP_STR(",\""), wb_cstr(name), UPP_STR("\":"), json, UPP_STR("}}")};
+    const struct upp_str list[] = {first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
+                                   first ? UPP_STR("\"") : UPP_STR(",\""),
+                                   wb_cstr(name),
+                                   UPP_STR("\":"),
+                                   json,
+                                   UPP_STR("}}")};
     *metadata = wb_arena_join(a, list, WB_LEN(list));
     return wb_arena_check(a, err);
 }

@@ -392,8 +392,7 @@ static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const stru
 static bool is_outcome(struct upp_str word)
 {
     return wb_str_eq(word, UPP_STR("success")) || wb_str_eq(word, UPP_STR("failed")) ||
-                                                            wb_str_eq(word, UPP_STR("denied")) ||
-                                                                      wb_str_eq(word, UPP_STR("interrupted"));
+           wb_str_eq(word, UPP_STR("denied")) || wb_str_eq(word, UPP_STR("interrupted"));
 }
 
 static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct sidecar *b, bool builtin)
@@ -416,7 +415,9 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     if (o->style == WD_PAI_PYDANTIC) {
         wd_member_or_null(o->l, "timestamp", o->time);
         wd_member(o->l, "outcome",
-                  is_outcome(outcome) ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
+                  is_outcome(outcome) ? outcome
+                  : p->is_error       ? UPP_STR("failed")
+                                      : UPP_STR("success"));
     } else
         wd_member(o->l, "outcome", outcome);
     if (builtin)
@@ -443,7 +444,7 @@ static bool is_native(const struct wd_pai_out *o, const struct sidecar *b)
 bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p)
 {
     return wb_str_find(p->metadata, UPP_STR("\"builtin\""), 0) != SIZE_MAX &&
-                       yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
+           yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
 }
 
 void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)

@@ -140,6 +140,6 @@ bool wd_pai_is_canonical_message(const struct wd_pai_message *m, const struct wm
         if (!is_canonical_part(&m->parts.p[i], request, m->timestamp))
             return false;
     return wb_time_is_pydantic(m->timestamp) && !m->run_id.p == !run.p && wb_str_eq(m->run_id, run) && m->state &&
-           unsafe_yyjson_is_str(m->state) &&
-           wj_named(m->state, UPP_STR("complete")) && is_canonical_metadata(m->metadata, doc, e->agent);
+           unsafe_yyjson_is_str(m->state) && wj_named(m->state, UPP_STR("complete")) &&
+           is_canonical_metadata(m->metadata, doc, e->agent);
 }

@@ -33,7 +33,7 @@ static void details(struct pyd_check *c, yyjson_val *v, const struct pyd_row *ro
     yyjson_val *key, *count;
     bool        nothing = yyjson_is_null(v) || yyjson_is_false(v) ||
                    (yyjson_is_raw(v) && wj_num_eq(wj_text(v), UPP_STR("0"))) ||
-                    ((yyjson_is_arr(v) || yyjson_is_str(v)) && !unsafe_yyjson_get_len(v));
+                   ((yyjson_is_arr(v) || yyjson_is_str(v)) && !unsafe_yyjson_get_len(v));
     if (!yyjson_is_obj(v) && !nothing)
         pyd_wrong(c, v, row, "an object");
     yyjson_obj_foreach(v, i, n, key, count)

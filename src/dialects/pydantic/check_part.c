@@ -284,11 +284,11 @@ static const struct pyd_shape parts[] = {
     PYD_SHAPE("builtin-tool-return", PYD_RESPONSE, builtin_return_rows),
     PYD_SHAPE("file", PYD_RESPONSE, file_rows),
     {UPP_STR_INIT("compaction"), PYD_RESPONSE, PYD_REQUEST, compaction_rows, WB_LEN(compaction_rows), false},
-     {.name = UPP_STR_INIT("retry-feedback"), .later = PYD_REQUEST},
-      {.name = UPP_STR_INIT("capability-load-delta"), .later = PYD_REQUEST},
-       {.name = UPP_STR_INIT("model-settings-delta"), .later = PYD_REQUEST},
-        {.name = UPP_STR_INIT("instruction-delta"), .later = PYD_REQUEST},
-         {.name = UPP_STR_INIT("instruction-baseline"), .later = PYD_REQUEST},
+    {.name = UPP_STR_INIT("retry-feedback"), .later = PYD_REQUEST},
+    {.name = UPP_STR_INIT("capability-load-delta"), .later = PYD_REQUEST},
+    {.name = UPP_STR_INIT("model-settings-delta"), .later = PYD_REQUEST},
+    {.name = UPP_STR_INIT("instruction-delta"), .later = PYD_REQUEST},
+    {.name = UPP_STR_INIT("instruction-baseline"), .later = PYD_REQUEST},
 };
 
 /* ---- Pydantic AI's own tools: their kind determines arguments and results --------------------------------------- */
@@ -320,7 +320,7 @@ static void content_of_kind(struct pyd_check *c, yyjson_val *part, bool search)
     static const struct pyd_shape tools   = {.rows = tool, .n = 1, .open = true};
     static const struct pyd_row   found[] = {
           {.name = UPP_STR_INIT("discovered_tools"), .flags = PYD_NEEDED, .is = tool_names, .of = &tools},
-           PYD_OF("message", 0, pyd_text),
+          PYD_OF("message", 0, pyd_text),
     };
     static const struct pyd_row   loaded[] = {PYD_OF("instructions", 0, pyd_text)};
     static const struct pyd_row   content  = PYD_ANY("content", 0);

@@ -354,10 +354,9 @@ static bool retains_prompt(const struct wm_residue *r)
 {
     for (; r; r = r->next)
         if ((wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
-                                       wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) !=
-                                                   SIZE_MAX) ||
-                       (wb_str_eq(r->dialect, UPP_STR("ui")) &&
-                                  wb_str_find(r->json, UPP_STR("\"role\":\"system\""), 0) != SIZE_MAX))
+             wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) != SIZE_MAX) ||
+            (wb_str_eq(r->dialect, UPP_STR("ui")) &&
+             wb_str_find(r->json, UPP_STR("\"role\":\"system\""), 0) != SIZE_MAX))
             return true;
     return false;
 }

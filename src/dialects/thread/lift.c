@@ -112,7 +112,7 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
 static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 {
     struct upp_str name = id.p ? id : UPP_STR("agent");
-    *ret = wm_doc_agent_find(t->l->doc, name);
+    *ret                = wm_doc_agent_find(t->l->doc, name);
     if (*ret != WM_NO_AGENT)
         return 0;
     return wm_doc_agent_add(t->l->doc, &(struct wm_doc_agent){.id = name, .name = name}, ret, t->err);

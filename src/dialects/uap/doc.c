@@ -96,7 +96,7 @@ static void find_slot(struct wd_lowering *l, struct node *node)
 {
     struct upp_str slot = node->first < node->end ? wd_slot_like(l, node->first, WD_UAP_NODE) : (struct upp_str){0};
     node->slot          = slot.p ? slot : UPP_STR(WD_UAP_NODE);
-    node->rank = 0;
+    node->rank          = 0;
     (void)wb_str_u64(wb_str_sub(node->slot, sizeof WD_UAP_NODE, SIZE_MAX), &node->rank); /* after a dash; absent: 0 */
 }
 

@@ -18,7 +18,7 @@ static bool is_canonical_text(const struct wd_ui_part *p)
 {
     return wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TEXT, WD_UI_STATE)) &&
            (wb_str_eq(p->type, UPP_STR("text")) || wb_str_eq(p->type, UPP_STR("reasoning"))) &&
-                      (wb_str_eq(p->state, UPP_STR("done")) || wb_str_eq(p->state, UPP_STR("streaming")));
+           (wb_str_eq(p->state, UPP_STR("done")) || wb_str_eq(p->state, UPP_STR("streaming")));
 }
 
 static bool is_canonical_tool(const struct wd_ui_part *p)
@@ -31,7 +31,7 @@ static bool is_canonical_tool(const struct wd_ui_part *p)
         return wj_has_order(&p->node,
                             WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT, WD_UI_ERROR_TEXT));
     return wb_str_eq(p->state, UPP_STR("input-available")) &&
-                     wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT));
+           wj_has_order(&p->node, WJ_ORDER(WD_UI_TYPE, WD_UI_TOOL_CALL_ID, WD_UI_STATE, WD_UI_INPUT));
 }
 
 /* Does an earlier part of the step have the same call id? Then the first result is the answer to both. */

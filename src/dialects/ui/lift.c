@@ -76,8 +76,8 @@ struct own {
 static bool is_own(yyjson_val *name, const struct own *own)
 {
     return (own->denied && wj_named(name, UPP_STR("outcome"))) ||
-            (own->builtin && wj_named(name, UPP_STR("builtin"))) ||
-             (own->approval && wj_named(name, UPP_STR("approval")));
+           (own->builtin && wj_named(name, UPP_STR("builtin"))) ||
+           (own->approval && wj_named(name, UPP_STR("approval")));
 }
 
 static void put_own(struct wj_writer *w, yyjson_val *provider, const struct own *own)
@@ -131,7 +131,10 @@ static int result_of(const struct lifting *t, const struct wd_ui_part *p, struct
     } else {
         struct upp_str reason = denied ? wj_text_at(p->approval, "reason") : p->error_text;
         r                     = wd_string_text(t->l->a,
-                           reason.p ? reason : denied ? UPP_STR(WD_UI_DENIED) : UPP_STR(""), &to->text, t->err);
+                           reason.p ? reason
+                                               : denied ? UPP_STR(WD_UI_DENIED)
+                                                        : UPP_STR(""),
+                                               &to->text, t->err);
     }
     struct own own = {.denied = denied, .builtin = yyjson_is_true(p->provider_executed)};
     if (r >= 0)

@@ -95,7 +95,7 @@ static void put_approval(struct wd_lowering *l, const struct upp_part *call, con
 static bool is_own_member(yyjson_val *name, bool denied)
 {
     return wj_named(name, UPP_STR("builtin")) || wj_named(name, UPP_STR("approval")) ||
-                                                          (denied && wj_named(name, UPP_STR("outcome")));
+           (denied && wj_named(name, UPP_STR("outcome")));
 }
 
 static size_t count_other(yyjson_val *own, bool denied)
@@ -208,19 +208,13 @@ static struct upp_str guess(struct upp_str url)
 {
     static const struct {
         struct upp_str ending, mime;
-    } table[] =
-        {
-            {UPP_STR_INIT(".png"), UPP_STR_INIT("image/png")},
-             {UPP_STR_INIT(".jpg"), UPP_STR_INIT("image/jpeg")},
-              {UPP_STR_INIT(".jpeg"), UPP_STR_INIT("image/jpeg")},
-               {UPP_STR_INIT(".gif"), UPP_STR_INIT("image/gif")},
-                {UPP_STR_INIT(".webp"), UPP_STR_INIT("image/webp")},
-                 {UPP_STR_INIT(".pdf"), UPP_STR_INIT("application/pdf")},
-                  {UPP_STR_INIT(".txt"), UPP_STR_INIT("text/plain")},
-                   {UPP_STR_INIT(".mp3"), UPP_STR_INIT("audio/mpeg")},
-                    {UPP_STR_INIT(".wav"), UPP_STR_INIT("audio/wav")},
-                     {UPP_STR_INIT(".mp4"), UPP_STR_INIT("video/mp4")},
-                    };
+    } table[] = {
+        {UPP_STR_INIT(".png"), UPP_STR_INIT("image/png")},   {UPP_STR_INIT(".jpg"), UPP_STR_INIT("image/jpeg")},
+        {UPP_STR_INIT(".jpeg"), UPP_STR_INIT("image/jpeg")}, {UPP_STR_INIT(".gif"), UPP_STR_INIT("image/gif")},
+        {UPP_STR_INIT(".webp"), UPP_STR_INIT("image/webp")}, {UPP_STR_INIT(".pdf"), UPP_STR_INIT("application/pdf")},
+        {UPP_STR_INIT(".txt"), UPP_STR_INIT("text/plain")},  {UPP_STR_INIT(".mp3"), UPP_STR_INIT("audio/mpeg")},
+        {UPP_STR_INIT(".wav"), UPP_STR_INIT("audio/wav")},   {UPP_STR_INIT(".mp4"), UPP_STR_INIT("video/mp4")},
+    };
     for (size_t i = 0; i < WB_LEN(table); i++)
         if (wb_str_ends(url, table[i].ending))
             return table[i].mime;
@@ -229,9 +223,9 @@ static struct upp_str guess(struct upp_str url)
 
 static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
 {
-    struct upp_str guessed = m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
-: m->source == UPP_SOURCE_URL                             ? guess(m->data)
-                                                          : (struct upp_str){0};
+    struct upp_str guessed = m->source == UPP_SOURCE_TEXT  ? UPP_STR("text/plain")
+                             : m->source == UPP_SOURCE_URL ? guess(m->data)
+                                                           : (struct upp_str){0};
     if (m->mime.n || guessed.p)
         return m->mime.n ? m->mime : guessed;
     wd_lose(l, entry, "that nobody knows what a file is", "a file has a media type");

@@ -22,8 +22,8 @@ void ui_chunk(struct wd_out *o, const char *type)
 static bool forbidden(struct upp_str json)
 {
     return wb_str_find(json, UPP_STR("\"__proto__\":"), 0) != SIZE_MAX ||
-                       (wb_str_find(json, UPP_STR("\"constructor\":"), 0) != SIZE_MAX &&
-                                    wb_str_find(json, UPP_STR("\"prototype\":"), 0) != SIZE_MAX);
+           (wb_str_find(json, UPP_STR("\"constructor\":"), 0) != SIZE_MAX &&
+            wb_str_find(json, UPP_STR("\"prototype\":"), 0) != SIZE_MAX);
 }
 
 /* Moves the output since `from` to u->text. */

@@ -71,7 +71,7 @@ void wd_upp_calls_done(struct wd_upp_calls *c)
 static bool is_message(yyjson_val *v)
 {
     static const struct upp_str types[] = {UPP_STR_INIT("user"), UPP_STR_INIT("assistant"),
-                                                                              UPP_STR_INIT("tool_result")};
+                                           UPP_STR_INIT("tool_result")};
     yyjson_val                 *type    = yyjson_obj_get(v, "type");
     for (size_t i = 0; type && yyjson_is_str(type) && i < WB_LEN(types); i++)
         if (wj_named(type, types[i]))

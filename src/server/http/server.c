@@ -42,8 +42,9 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
     static const struct upp_str states[] = {
         [WL_FULL] =
             UPP_STR_INIT("{\"status\":\"disk_full\",\"message\":\"the disk is full: reading and cancelling work, "
-                                   "nothing new is stored until there is room\"}"),
-                         [WL_FAILED] = UPP_STR_INIT("{\"status\":\"store_failed\",\"message\":\"a sync failed, or a file of the store is gone: nothing is written any more\"}")};
+                         "nothing new is stored until there is room\"}"),
+        [WL_FAILED] = UPP_STR_INIT("{\"status\":\"store_failed\",\"message\":\"a sync failed, or a file of the store "
+                                   "is gone: nothing is written any more\"}")};
     const struct wl_store *store = x->server->opts.store;
     enum wl_state          state = store ? wl_store_state(store) : WL_WORKS;
     if (!x->server->stopping && state == WL_WORKS)

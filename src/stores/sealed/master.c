@@ -131,9 +131,8 @@ int ws_master_record(const struct ws_master *key, const struct ws_master *other,
     r = ws_master_name(seal, &id, err);
     if (r >= 0) {
         struct ws_seal_context at      = master_context(&id);
-        struct upp_str         parts[] = {leaving ? UPP_STR("leaving")
-                                                  : UPP_STR("here"), other ? wb_str((const char *)other->key, WS_MASTER)
-                                                                           : (struct upp_str){NULL, 0}};
+        struct upp_str         parts[] = {leaving ? UPP_STR("leaving") : UPP_STR("here"),
+                                  other ? wb_str((const char *)other->key, WS_MASTER) : (struct upp_str){NULL, 0}};
         *ret = (struct wl_value){.space = UPP_STR(WS_SEALED_MASTERS), .name = ws_master_text(&id, name)};
         r    = ws_seal_put(seal, &at, UPP_STR(""), parts, 2, a, &ret->bytes, err);
     }
@@ -198,8 +197,8 @@ WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key,
     if (r >= 0)
         r = ws_master_store(key, s->now.id, &s->now, err);
     if (r >= 0)
-        r = wl_list_values(s->inner, &ws_keys_owner,
-                           UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v, &n, err);
+        r = wl_list_values(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v,
+                           &n, err);
     if (r >= 0 && n == 0)
         r = first_master(s, key, &a, err);
     else if (r >= 0) {

@@ -183,8 +183,8 @@ static int seal_key(struct sealing *g, struct wl_change *c, struct upp_err *err)
 static int check_space(struct upp_str space, struct upp_err *err)
 {
     return wb_str_eq(space, UPP_STR(WS_SEALED_BLOBS))
-                     ? upp_fail(err, UPP_EINVALID, "no space of values can be called '%s'", WS_SEALED_BLOBS)
-                     : 0;
+               ? upp_fail(err, UPP_EINVALID, "no space of values can be called '%s'", WS_SEALED_BLOBS)
+               : 0;
 }
 
 static int hide_blob(struct sealing *g, const struct wl_blob_key *key, const struct wl_blob_key **ret,

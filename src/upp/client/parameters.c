@@ -147,7 +147,8 @@ static void object(struct reader *r)
 
 static void named_type(struct reader *r)
 {
-    static const struct upp_str types[] = {UPP_STR_INIT("string"), UPP_STR_INIT("integer"), UPP_STR_INIT("number"), UPP_STR_INIT("boolean"), UPP_STR_INIT("object")};
+    static const struct upp_str types[] = {UPP_STR_INIT("string"), UPP_STR_INIT("integer"), UPP_STR_INIT("number"),
+                                           UPP_STR_INIT("boolean"), UPP_STR_INIT("object")};
     struct upp_str              name    = word(r, "a type");
     bool                        any     = wb_str_eq(name, UPP_STR("any"));
     size_t                      i       = 0;

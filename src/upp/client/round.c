@@ -126,7 +126,7 @@ static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_s
         return r < 0 ? r : 0;
     }
     c->arguments = wb_str_trim(c->arguments).n ? wb_arena_dup(arena_of(s), c->arguments) : UPP_STR("{}");
-    int r = wb_arena_check(arena_of(s), err);
+    int r        = wb_arena_check(arena_of(s), err);
     return r < 0 ? r : 1;
 }
 
@@ -334,14 +334,13 @@ int upp__round_begin(struct upp_stream *s, struct upp_err *err)
         struct upp__job       *j    = &s->round.jobs[s->round.n++];
         const struct upp_tool *tool = find_tool(s->llm, p->name);
         j->part                     = p;
-        j->call                     = (struct upp__call){
-                                .pub             = {.tool      = tool,
-                                                    .id        = p->id,
-                                                    .name      = p->name,
-                                                    .arguments = wb_str_trim(p->text).n
-                                                                     ? p->text
-                                                                     : UPP_STR("{}"), .arg = tool ? tool->arg : NULL, .wait = s->wait},
-                                        .scratch = WB_ARENA((size_t)64 << 20)};
+        j->call                     = (struct upp__call){.pub     = {.tool      = tool,
+                                                                     .id        = p->id,
+                                                                     .name      = p->name,
+                                                                     .arguments = wb_str_trim(p->text).n ? p->text : UPP_STR("{}"),
+                                                                     .arg       = tool ? tool->arg : NULL,
+                                                                     .wait      = s->wait},
+                                                         .scratch = WB_ARENA((size_t)64 << 20)};
     }
     return upp__stream_check(s, err);
 }

@@ -103,8 +103,9 @@ int upp__head_line(struct upp__head *h, struct upp_str line, struct upp_err *err
     struct upp_str bare   = wb_str_trim(line);
     if (!bare.n && !folded)
         return finish(h, err);
-    int r = folded ? take_fold(h, bare, err)
-                   : wb_str_starts(bare, UPP_STR("HTTP/")) ? take_status(h, bare, err) : take_field(h, bare, err);
+    int r = folded                                  ? take_fold(h, bare, err)
+            : wb_str_starts(bare, UPP_STR("HTTP/")) ? take_status(h, bare, err)
+                                                    : take_field(h, bare, err);
     if (r < 0)
         return r;
     if (h->text.failed == -UPP_ELIMIT)
@@ -162,8 +163,10 @@ bool upp__http_moved(const struct upp__head *h)
 bool upp__http_travels(struct upp_str name)
 {
     static const struct upp_str harmless[] = {
-        UPP_STR_INIT("accept"), UPP_STR_INIT("accept-language"), UPP_STR_INIT("user-agent"),
-                                };
+        UPP_STR_INIT("accept"),
+        UPP_STR_INIT("accept-language"),
+        UPP_STR_INIT("user-agent"),
+    };
     for (size_t i = 0; i < WB_LEN(harmless); i++)
         if (wb_str_eq_nocase(name, harmless[i]))
             return true;
@@ -176,7 +179,7 @@ int upp__http_coding(struct upp_str s, struct upp_err *err)
     if (!s.n || wb_str_eq_nocase(s, UPP_STR("identity")))
         return 1;
     if (wb_str_eq_nocase(s, UPP_STR("gzip")) || wb_str_eq_nocase(s, UPP_STR("x-gzip")) ||
-                                                                 wb_str_eq_nocase(s, UPP_STR("deflate")))
+        wb_str_eq_nocase(s, UPP_STR("deflate")))
         return 0;
     return upp_fail(err, UPP_EPROTO, "the answer is encoded as '%.*s', which was not asked for", UPP_FMT(s));
 }

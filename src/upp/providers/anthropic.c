@@ -359,7 +359,7 @@ static void put_body(struct upp__body *b)
 static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
-    bool bearer = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
+    bool           bearer  = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
     upp__header(out, "content-type", UPP_STR("application/json"));
     upp__header(out, "anthropic-version", version);
     return upp__put_key(out, v, key, bearer ? "bearer" : "x-api-key", bearer ? "x-api-key" : "bearer", err);

@@ -24,11 +24,11 @@ static const struct delta {
     uint8_t        says;
 } deltas[] = {
     {UPP_STR_INIT("text_delta"), "text", UPP_STR_INIT("text"), APPEND, UPP_PART_TEXT},
-     {UPP_STR_INIT("input_json_delta"), "partial_json", UPP_STR_INIT("input"), JSON, UPP_PART_CALL},
-      {UPP_STR_INIT("thinking_delta"), "thinking", UPP_STR_INIT("thinking"), APPEND, UPP_PART_REASONING},
-       {UPP_STR_INIT("signature_delta"), "signature", UPP_STR_INIT("signature"), ASSIGN, 0},
-        {UPP_STR_INIT("citations_delta"), "citation", UPP_STR_INIT("citations"), PUSH, 0},
-         {UPP_STR_INIT("compaction_delta"), "content", UPP_STR_INIT("content"), APPEND, 0},
+    {UPP_STR_INIT("input_json_delta"), "partial_json", UPP_STR_INIT("input"), JSON, UPP_PART_CALL},
+    {UPP_STR_INIT("thinking_delta"), "thinking", UPP_STR_INIT("thinking"), APPEND, UPP_PART_REASONING},
+    {UPP_STR_INIT("signature_delta"), "signature", UPP_STR_INIT("signature"), ASSIGN, 0},
+    {UPP_STR_INIT("citations_delta"), "citation", UPP_STR_INIT("citations"), PUSH, 0},
+    {UPP_STR_INIT("compaction_delta"), "content", UPP_STR_INIT("content"), APPEND, 0},
 };
 enum { MEMBERS = WB_LEN(deltas), INPUT = 1 };
 
@@ -109,9 +109,10 @@ static const struct {
     struct upp_str type;
     uint8_t        says;
 } kinds[] = {
-    {UPP_STR_INIT("text"), UPP_PART_TEXT}, {UPP_STR_INIT("thinking"), UPP_PART_REASONING},
-                                            {UPP_STR_INIT("redacted_thinking"), UPP_PART_REASONING},
-                                             {UPP_STR_INIT("tool_use"), UPP_PART_CALL},
+    {UPP_STR_INIT("text"), UPP_PART_TEXT},
+    {UPP_STR_INIT("thinking"), UPP_PART_REASONING},
+    {UPP_STR_INIT("redacted_thinking"), UPP_PART_REASONING},
+    {UPP_STR_INIT("tool_use"), UPP_PART_CALL},
 };
 
 static uint8_t kind_of(yyjson_val *block)

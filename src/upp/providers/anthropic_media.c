@@ -52,8 +52,9 @@ const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *media)
                    : "Anthropic takes images as JPEG, PNG, GIF and WebP";
     case UPP_PART_DOCUMENT:
         return m->source == UPP_SOURCE_URL || m->source == UPP_SOURCE_TEXT || is_text_type(m->mime) ||
-               wb_str_eq_nocase(m->mime, UPP_STR("application/pdf")) ? NULL
-                                                                     : "Anthropic takes documents as PDF and as text";
+                       wb_str_eq_nocase(m->mime, UPP_STR("application/pdf"))
+                   ? NULL
+                   : "Anthropic takes documents as PDF and as text";
     case UPP_PART_AUDIO:
         return "Anthropic takes no audio";
     case UPP_PART_VIDEO:

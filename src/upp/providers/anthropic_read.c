@@ -200,12 +200,13 @@ static const struct {
     struct upp_str type;
     int (*on)(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
 } events[] = {
-    {UPP_STR_INIT("content_block_delta"), on_block_delta}, {UPP_STR_INIT("content_block_start"), on_block_start},
-                                                            {UPP_STR_INIT("content_block_stop"), on_block_stop},
-                                                             {UPP_STR_INIT("message_start"), on_message_start},
-                                                              {UPP_STR_INIT("message_delta"), on_message_delta},
-                                                               {UPP_STR_INIT("message_stop"), on_message_stop},
-                                                                {UPP_STR_INIT("error"), upp__fail_inside},
+    {UPP_STR_INIT("content_block_delta"), on_block_delta},
+    {UPP_STR_INIT("content_block_start"), on_block_start},
+    {UPP_STR_INIT("content_block_stop"), on_block_stop},
+    {UPP_STR_INIT("message_start"), on_message_start},
+    {UPP_STR_INIT("message_delta"), on_message_delta},
+    {UPP_STR_INIT("message_stop"), on_message_stop},
+    {UPP_STR_INIT("error"), upp__fail_inside},
 };
 
 int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)

@@ -27,7 +27,7 @@ bool upp__call_id_is_ours(struct upp_str id)
 {
     struct wb_uuid u;
     return id.n == 5 + WB_UUID_HEX && wb_str_starts(id, UPP_STR("call_")) &&
-                                                    wb_uuid_parse(wb_str_sub(id, 5, SIZE_MAX), &u);
+           wb_uuid_parse(wb_str_sub(id, 5, SIZE_MAX), &u);
 }
 
 bool upp__call_id_listed(yyjson_val *list, struct upp_str id)

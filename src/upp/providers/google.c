@@ -145,7 +145,7 @@ static struct upp_str make_url(const struct upp__vendor *v, struct wb_arena *a, 
         root.n -= sizeof ":streamGenerateContent" - 1;
     else {
         struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("v1beta"), name = escaped(a, v->model);
-        bool           full    = wb_str_find(name, UPP_STR("/"), 0) != SIZE_MAX;
+        bool           full = wb_str_find(name, UPP_STR("/"), 0) != SIZE_MAX;
         path = wb_arena_printf(a, "/%.*s/%s%.*s", UPP_FMT(version), full ? "" : "models/", UPP_FMT(name));
         root = upp__endpoint(a, root, path);
     }

@@ -251,7 +251,7 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
 {
     enum { CONTENT, INDEX, FINISH, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("index"),
-                                                                                      UPP_STR_INIT("finishReason")};
+                                                UPP_STR_INIT("finishReason")};
     yyjson_val                 *m[COUNT];
     int                         e = 0;
     upp__pick(candidate, names, COUNT, m);
@@ -325,12 +325,12 @@ static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_
 static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept, struct upp_err *err)
 {
     enum { CANDIDATES, USAGE, MODEL, ID, FEEDBACK, ERROR, COUNT };
-    static const struct upp_str names[COUNT] = {
-        UPP_STR_INIT("candidates"), UPP_STR_INIT("usageMetadata"),  UPP_STR_INIT("modelVersion"),
-                                                                                 UPP_STR_INIT("responseId"), UPP_STR_INIT("promptFeedback"), UPP_STR_INIT("error")};
-    yyjson_val             *m[COUNT];
-    struct upp__google_own *g = r->own;
-    int                     e = 0;
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("candidates"),     UPP_STR_INIT("usageMetadata"),
+                                                UPP_STR_INIT("modelVersion"),   UPP_STR_INIT("responseId"),
+                                                UPP_STR_INIT("promptFeedback"), UPP_STR_INIT("error")};
+    yyjson_val                 *m[COUNT];
+    struct upp__google_own     *g = r->own;
+    int                         e = 0;
     upp__pick(v, names, COUNT, m);
     if (m[ERROR])
         return upp__fail_inside(r, v, err);

@@ -379,7 +379,7 @@ static int read_message(struct upp__reader *r, yyjson_val *message, struct upp_e
 {
     enum { CONTENT, THINKING, CALLS, COUNT };
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("thinking"),
-                                                                                      UPP_STR_INIT("tool_calls")};
+                                                UPP_STR_INIT("tool_calls")};
     yyjson_val                 *m[COUNT], *call;
     int                         e = 0;
     upp__pick(message, names, COUNT, m);
@@ -394,10 +394,10 @@ static int read_message(struct upp__reader *r, yyjson_val *message, struct upp_e
 static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
     enum { MESSAGE, DONE, MODEL, ERROR, COUNT };
-    static const struct upp_str names[COUNT] = {
-        UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"), UPP_STR_INIT("error")};
-    struct own *o = r->own;
-    yyjson_val *m[COUNT];
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"),
+                                                UPP_STR_INIT("error")};
+    struct own                 *o            = r->own;
+    yyjson_val                 *m[COUNT];
     upp__pick(v, names, COUNT, m);
     if (m[ERROR])
         return upp__fail_inside(r, v, err);

@@ -319,11 +319,11 @@ static int read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *sai
 static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *choice, struct upp_err *err)
 {
     enum { INDEX, DELTA, FINISH, MESSAGE, ERROR, USAGE, COUNT };
-    static const struct upp_str names[COUNT] = {
-        UPP_STR_INIT("index"),   UPP_STR_INIT("delta"), UPP_STR_INIT("finish_reason"),
-                                                                     UPP_STR_INIT("message"), UPP_STR_INIT("error"), UPP_STR_INIT("usage")};
-    yyjson_val                *m[COUNT];
-    struct upp__provider_error t = {0};
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("index"),         UPP_STR_INIT("delta"),
+                                                UPP_STR_INIT("finish_reason"), UPP_STR_INIT("message"),
+                                                UPP_STR_INIT("error"),         UPP_STR_INIT("usage")};
+    yyjson_val                 *m[COUNT];
+    struct upp__provider_error  t = {0};
     upp__pick(choice, names, COUNT, m);
     struct upp_str finish = upp__str(m[FINISH]);
     if (upp__openai_index(m[INDEX]))
@@ -345,12 +345,12 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
 static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v, struct upp_err *err)
 {
     enum { ID, OBJECT, MODEL, CHOICES, USAGE, X_GROQ, ERROR, COUNT };
-    static const struct upp_str names[COUNT] = {
-        UPP_STR_INIT("id"),    UPP_STR_INIT("object"), UPP_STR_INIT("model"), UPP_STR_INIT("choices"),
-                                                                                           UPP_STR_INIT("usage"), UPP_STR_INIT("x_groq"), UPP_STR_INIT("error")};
-    struct upp__provider_error t = {0};
-    yyjson_val                *m[COUNT], *choice;
-    int                        e = 0;
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("id"),      UPP_STR_INIT("object"), UPP_STR_INIT("model"),
+                                                UPP_STR_INIT("choices"), UPP_STR_INIT("usage"),  UPP_STR_INIT("x_groq"),
+                                                UPP_STR_INIT("error")};
+    struct upp__provider_error  t            = {0};
+    yyjson_val                 *m[COUNT], *choice;
+    int                         e = 0;
     upp__pick(v, names, COUNT, m);
     if ((m[ERROR] || wb_str_eq(upp__str(m[OBJECT]), UPP_STR("error"))) && upp__openai_error(v, &t))
         return upp__openai_fail(&t, err);

@@ -42,7 +42,7 @@ bool upp__openai_error(yyjson_val *v, struct upp__provider_error *ret)
         return true;
     }
     if (wb_str_eq(upp__get_str(v, "object"), UPP_STR("error")) ||
-                  wb_str_eq(upp__get_str(v, "type"), UPP_STR("error"))) {
+        wb_str_eq(upp__get_str(v, "type"), UPP_STR("error"))) {
         read_error(v, ret);
         if (wb_str_eq(ret->type, UPP_STR("error")))
             ret->type = (struct upp_str){0};

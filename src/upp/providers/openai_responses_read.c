@@ -405,8 +405,9 @@ static const struct event_type *find_type(struct upp_str type)
 static struct upp_str pick(struct at *at)
 {
     enum { TYPE, OUTPUT, CONTENT, DELTA, SUMMARY, COUNT };
-    static const struct upp_str names[COUNT] = {UPP_STR_INIT("type"), UPP_STR_INIT("output_index"), UPP_STR_INIT("content_index"),
-                                                            UPP_STR_INIT("delta"), UPP_STR_INIT("summary_index")};
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("type"), UPP_STR_INIT("output_index"),
+                                                UPP_STR_INIT("content_index"), UPP_STR_INIT("delta"),
+                                                UPP_STR_INIT("summary_index")};
     yyjson_val                 *m[COUNT];
     upp__pick(at->event, names, COUNT, m);
     at->output  = upp__openai_index(m[OUTPUT]);

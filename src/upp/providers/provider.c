@@ -222,7 +222,7 @@ static int fail_status(struct upp_step *s, struct call *c, const struct upp_http
     struct upp__provider_error                t     = {.status   = h->status,
                                                        .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
     static const struct upp_str               ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
-                                                                                                UPP_STR_INIT("x-generation-id")};
+                                                       UPP_STR_INIT("x-generation-id")};
     int                                       r     = read_all(c, MAX_ERROR, true, &body, err);
     if (r == -UPP_ECANCELED || r == -UPP_ENOMEM)
         return r; /* else the status is enough */

@@ -10,9 +10,9 @@ enum { MAX_MEMBERS = 64, MAX_TEXT = 64 << 20 };
 /* The member that is cut into pieces; the others come whole. NULL: none, such a detail stands for itself. */
 static const char *text_member(struct upp_str type)
 {
-    return wb_str_eq(type, UPP_STR("reasoning.text"))
-                     ? "text"
-                     : wb_str_eq(type, UPP_STR("reasoning.summary")) ? "summary" : NULL;
+    return wb_str_eq(type, UPP_STR("reasoning.text"))      ? "text"
+           : wb_str_eq(type, UPP_STR("reasoning.summary")) ? "summary"
+                                                           : NULL;
 }
 
 static struct upp_str get_index(yyjson_val *v)

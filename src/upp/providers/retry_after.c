@@ -59,11 +59,11 @@ static const struct {
     uint64_t       ms, per_ms; /* one of them is 1 */
 } units[] = {
     {UPP_STR_INIT("ms"), 1, 1},           {UPP_STR_INIT("us"), 1, 1000},
-                                           {UPP_STR_INIT("\xc2\xb5s"), 1, 1000}, /* the micro sign, and the Greek
-                                                                                    letter, which Go reads as well */
-                                            {UPP_STR_INIT("\xce\xbcs"), 1, 1000}, {UPP_STR_INIT("ns"), 1, 1000000},
-                                                                                   {UPP_STR_INIT("h"), 3600000, 1},      {UPP_STR_INIT("m"), 60000, 1},
-                                                                                                                          {UPP_STR_INIT("s"), 1000, 1},
+    {UPP_STR_INIT("\xc2\xb5s"), 1, 1000}, /* the micro sign, and the Greek
+                                             letter, which Go reads as well */
+    {UPP_STR_INIT("\xce\xbcs"), 1, 1000}, {UPP_STR_INIT("ns"), 1, 1000000},
+    {UPP_STR_INIT("h"), 3600000, 1},      {UPP_STR_INIT("m"), 60000, 1},
+    {UPP_STR_INIT("s"), 1000, 1},
 };
 
 /* Takes "6m" off the beginning. */

@@ -429,6 +429,6 @@ int upp_scripted_new(struct upp_str script, struct upp_model **ret, struct upp_e
         return upp_wrap(err, r, "script");
     }
     m->name = s->name.p ? s->name : s->echo ? UPP_STR("echo") : UPP_STR("scripted");
-    *ret = m;
+    *ret    = m;
     return 0;
 }

@@ -104,8 +104,9 @@ static int ask(struct job *j, struct upp_err *err)
     static const struct upp_media dot = {
         .source = UPP_SOURCE_BASE64,
         .mime   = UPP_STR_INIT("image/png"),
-            .data = UPP_STR_INIT("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
-            };
+        .data   = UPP_STR_INIT(
+              "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+    };
     const struct upp_part                      parts[] = {{.kind = UPP_PART_TEXT, .text = wb_cstr(j->ask)},
                                                           {.kind = UPP_PART_IMAGE, .media = &dot}};
     const struct upp_input                     in   = {.size = sizeof in, .parts = parts, .n_parts = j->image ? 2 : 1};

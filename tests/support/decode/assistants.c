@@ -194,8 +194,9 @@ static int event_of(struct wd_asst_decoder *d, struct upp_str name, yyjson_val *
     static const struct {
         struct upp_str prefix;
         char           kind;
-    } kinds[] = {{UPP_STR_INIT("thread.run.step."), 's'}, {UPP_STR_INIT("thread.run."), 'r'},
-                                                           {UPP_STR_INIT("thread.message."), 'm'}};
+    } kinds[] = {{UPP_STR_INIT("thread.run.step."), 's'},
+                 {UPP_STR_INIT("thread.run."), 'r'},
+                 {UPP_STR_INIT("thread.message."), 'm'}};
     for (size_t i = 0; i < WB_LEN(kinds); i++)
         if (wb_str_starts(name, kinds[i].prefix))
             return object_event(d, kinds[i].kind, wb_str_sub(name, kinds[i].prefix.n, SIZE_MAX), v, err);

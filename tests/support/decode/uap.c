@@ -24,7 +24,7 @@ static int too_many(size_t n, const char *what, struct upp_err *err)
 /* Whose turn it is; a new one where another agent speaks, or in another run. */
 static int turn_of(struct wd_uap_decoder *d, uint32_t *agent, struct upp_err *err)
 {
-    struct upp_str id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
+    struct upp_str      id   = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
     struct wm_doc_agent a    = {.id = id, .name = id};
     struct wm_doc_turn *turn = d->doc->turns.n > d->turns ? &d->doc->turns.p[d->doc->turns.n - 1] : NULL;
     int                 r    = 0;
@@ -184,10 +184,11 @@ static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *e
 static int result_of(struct wd_uap_decoder *d, yyjson_val *v, struct upp_part *to, struct upp_err *err)
 {
     struct upp_str id = wj_text_at(v, "toolCallId"), name = wj_text_at(v, "toolName");
-    *to = (struct upp_part){
-        .kind = UPP_PART_RESULT,
-        .id = keep(d, id.p ? id : UPP_STR("")), .name = name.p ? keep(d, name) : wd_upp_call_tool(&d->calls, id),
-                   .text = UPP_STR("null"), .is_error = yyjson_is_true(yyjson_obj_get(v, "isError"))};
+    *to   = (struct upp_part){.kind     = UPP_PART_RESULT,
+                              .id       = keep(d, id.p ? id : UPP_STR("")),
+                              .name     = name.p ? keep(d, name) : wd_upp_call_tool(&d->calls, id),
+                              .text     = UPP_STR("null"),
+                              .is_error = yyjson_is_true(yyjson_obj_get(v, "isError"))};
     int r = wb_arena_check(d->a, err);
     return r < 0 ? r : wj_value_text(d->a, yyjson_obj_get(v, "result"), &to->text, err);
 }
@@ -336,8 +337,8 @@ static int on_void(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *e
 
 static bool has_ended(struct upp_str status)
 {
-    static const struct upp_str words[] = {UPP_STR_INIT("completed"),
-        UPP_STR_INIT("incomplete"), UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"), UPP_STR_INIT("expired")};
+    static const struct upp_str words[] = {UPP_STR_INIT("completed"), UPP_STR_INIT("incomplete"),
+                                           UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"), UPP_STR_INIT("expired")};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(status, words[i]))
             return true;

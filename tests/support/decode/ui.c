@@ -149,15 +149,15 @@ static int outcome(struct wd_ui_decoder *d, yyjson_val *chunk, const struct upp_
     struct wd_ui_slot *s = call_of(d, chunk, true, err);
     if (!s)
         return no_slot(d);
-    s->open = false;
-    s->result =
-        (struct upp_part){.kind     = UPP_PART_RESULT,
-                          .id       = s->part.id,
-                          .name     = s->part.name,
-                          .is_error = error != NULL,
-                          .text = UPP_STR("null"), .metadata = metadata ? wb_cstr(metadata) : (struct upp_str){0}};
-    int r = error ? wd_string_text(d->a, *error, &s->result.text, err)
-                  : wj_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
+    s->open   = false;
+    s->result = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                  .id       = s->part.id,
+                                  .name     = s->part.name,
+                                  .is_error = error != NULL,
+                                  .text     = UPP_STR("null"),
+                                  .metadata = metadata ? wb_cstr(metadata) : (struct upp_str){0}};
+    int r     = error ? wd_string_text(d->a, *error, &s->result.text, err)
+                      : wj_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
     return r < 0 || metadata ? r : keep_metadata(d, chunk, &s->result.metadata, err);
 }
 
@@ -379,10 +379,11 @@ static int on_finish(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err 
     static const struct {
         struct upp_str word;
         uint8_t        stop;
-    } reasons[] = {{UPP_STR_INIT("stop"), UPP_STOP_END}, {UPP_STR_INIT("length"), UPP_STOP_LENGTH},
-                                                          {UPP_STR_INIT("tool-calls"), UPP_STOP_TOOLS},
-                                                           {UPP_STR_INIT("content-filter"), UPP_STOP_FILTER},
-                                                            {UPP_STR_INIT("error"), UPP_STOP_ERROR}};
+    } reasons[] = {{UPP_STR_INIT("stop"), UPP_STOP_END},
+                   {UPP_STR_INIT("length"), UPP_STOP_LENGTH},
+                   {UPP_STR_INIT("tool-calls"), UPP_STOP_TOOLS},
+                   {UPP_STR_INIT("content-filter"), UPP_STOP_FILTER},
+                   {UPP_STR_INIT("error"), UPP_STOP_ERROR}};
     for (size_t i = 0; i < WB_LEN(reasons); i++)
         if (wb_str_eq(wj_text_at(chunk, "finishReason"), reasons[i].word))
             d->stop = reasons[i].stop;
@@ -421,8 +422,9 @@ static const struct {
     struct upp_str prefix;
     uint8_t        kind;
 } blocks[] = {
-    {UPP_STR_INIT("text-"), UPP_PART_TEXT}, {UPP_STR_INIT("reasoning-"), UPP_PART_REASONING},
-                                             {UPP_STR_INIT("thinking-"), UPP_PART_REASONING},
+    {UPP_STR_INIT("text-"), UPP_PART_TEXT},
+    {UPP_STR_INIT("reasoning-"), UPP_PART_REASONING},
+    {UPP_STR_INIT("thinking-"), UPP_PART_REASONING},
 };
 
 static bool is_verb(struct upp_str s)

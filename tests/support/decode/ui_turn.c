@@ -130,9 +130,9 @@ static int begin(struct turn *t)
 {
     struct wd_ui_decoder *d  = t->d;
     struct upp_str        id = d->who.p ? d->who : d->agent.p ? d->agent : UPP_STR("agent");
-    struct wm_doc_agent a = {.id = id, .name = d->name.p ? d->name : id, .model = d->model, .provider = d->provider};
-    int                 r = 0;
-    t->agent              = wm_doc_agent_find(d->doc, id);
+    struct wm_doc_agent   a  = {.id = id, .name = d->name.p ? d->name : id, .model = d->model, .provider = d->provider};
+    int                   r  = 0;
+    t->agent                 = wm_doc_agent_find(d->doc, id);
     if (t->agent == WM_NO_AGENT)
         r = wm_doc_agent_add(d->doc, &a, &t->agent, t->err);
     struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(d->doc, t->err);

@@ -295,9 +295,8 @@ static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {&tool, 1}), &top, err));
     int r = weft_agent_run(top, UPP_STR("go"), &turn, err);
     if (r >= 0)
-        FAIL_UNLESS(turn->n_executions == 2 &&
-                    wb_str_eq(turn->executions[0].result, UPP_STR("\"say this\"")) &&
-                              wb_str_eq(turn->executions[1].result, UPP_STR("\"{\\\"n\\\":1}\"")));
+        FAIL_UNLESS(turn->n_executions == 2 && wb_str_eq(turn->executions[0].result, UPP_STR("\"say this\"")) &&
+                    wb_str_eq(turn->executions[1].result, UPP_STR("\"{\\\"n\\\":1}\"")));
     /* The same tool in libupp's own loop. */
     if (r >= 0)
         r = upp_llm_new(UPP_OPTS(upp_llm_opts, .use = p->model, .tools = &tool, .n_tools = 1), &llm, err);

@@ -94,7 +94,7 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     TRY(weft_agent_run(a, UPP_STR("My name is Alice"), &one, err));
     TRY(weft_agent_run_with(
         a, UPP_OPTS(upp_input, .history = one->messages, .n_history = one->n_messages, .text = UPP_STR("And?")), &two,
-                    err));
+        err));
     FAIL_UNLESS(two->n_messages == 2 && wb_str_eq(two->messages[0].parts[0].text, UPP_STR("And?")));
     /* A thread, which stays as it is. */
     TRY(upp_thread_new(&thread, err));
@@ -110,7 +110,7 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     FAIL_UNLESS(same);
     /* Several new messages: the last one is the input. */
     struct upp_part    said[]  = {{.kind = UPP_PART_TEXT, .text = UPP_STR("first")},
-                                   {.kind = UPP_PART_TEXT, .text = UPP_STR("second")}};
+                                  {.kind = UPP_PART_TEXT, .text = UPP_STR("second")}};
     struct upp_message given[] = {{.role = UPP_ROLE_USER, .parts = &said[0], .n_parts = 1},
                                   {.role = UPP_ROLE_ASSISTANT, .parts = &said[0], .n_parts = 1},
                                   {.role = UPP_ROLE_USER, .parts = &said[1], .n_parts = 1}};
@@ -137,7 +137,7 @@ static WEFT_SUSPENDS int answers_what_is_there(struct agents *p, struct upp_err 
     TRY(weft_agent_run(a, UPP_STR("go"), &one, err));
     TRY(weft_agent_run_with(
         a, UPP_OPTS(upp_input, .history = one->messages, .n_history = one->n_messages, .text = UPP_STR("more")), &two,
-                    err));
+        err));
     FAIL_UNLESS(strcmp(upp_turn_text(one), "one") == 0 && strcmp(upp_turn_text(two), "two") == 0);
     return 0;
 }

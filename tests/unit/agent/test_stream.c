@@ -74,7 +74,8 @@ static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
     TRY(open_stream(p, NULL, &s, err));
     FAIL_UNLESS(p->trace.n == 0); /* nothing starts before the first pull */
     TRY(read_all(s, &out, err));
-    FAIL_UNLESS(test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n"
+    FAIL_UNLESS(test_expect_str(wb_buf_str(&out),
+                                UPP_STR("1 step_start\n"
                                         "message_start 0\n"
                                         "content_block_start 0\n"
                                         "text_delta 0 'Let'\n"
@@ -104,7 +105,7 @@ static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
                                         "content_block_stop 0\n"
                                         "message_stop 0\n"
                                         "2 step_end in=5 out=2\n"),
-                                                          __FILE__, __LINE__, "events"));
+                                __FILE__, __LINE__, "events"));
     TRY(weft_stream_turn(s, &turn, err));
     TRY(weft_stream_turn(s, &again, err));
     FAIL_UNLESS(turn && turn == again && strcmp(upp_turn_text(turn), "one") == 0);
@@ -146,7 +147,7 @@ static WEFT_SUSPENDS int passes_on(struct agents *p, struct upp_err *err)
                            UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .structure = structures[i]),
                            &a, err));
         TRY(weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")),
-                                          UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UPP), &s, err));
+                              UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UPP), &s, err));
         TRY(read_all(s, &ours, err));
         TRY(upp_events(p, structures[i], &theirs, err));
         FAIL_UNLESS(test_expect_str(wb_buf_str(&ours), wb_buf_str(&theirs), __FILE__, __LINE__, "events"));
@@ -169,11 +170,11 @@ static WEFT_SUSPENDS int one_source(struct agents *p, struct upp_err *err)
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s   = NULL;
     TRY(open_stream(p, UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UAP), &s, err));
     TRY(read_all(s, &out, err));
-    FAIL_UNLESS(
-        test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n1 action add={\"a\":1} note={}\n1 observation add=1 "
+    FAIL_UNLESS(test_expect_str(wb_buf_str(&out),
+                                UPP_STR("1 step_start\n1 action add={\"a\":1} note={}\n1 observation add=1 "
                                         "note=\"noted\"\n1 step_end\n2 step_start\n2 step_end in=5 "
                                         "out=2\n"),
-                                                  __FILE__, __LINE__, "events"));
+                                __FILE__, __LINE__, "events"));
     return 0;
 }
 
@@ -298,8 +299,8 @@ static WEFT_SUSPENDS int tells_of_acts(void *arg, struct weft_run *run, uint32_t
                                        struct upp_err *err)
 {
     static const struct upp_str to[] = {UPP_STR_INIT("helper"), UPP_STR_INIT("\"")};
-    struct weft_system_event    ev   = {.type = UPP_STR("x.y"), .data = UPP_STR("{\"n\": [1.50, null]}"), .targets = to,
-                                                                                .n_targets = 2};
+    struct weft_system_event    ev   = {
+             .type = UPP_STR("x.y"), .data = UPP_STR("{\"n\": [1.50, null]}"), .targets = to, .n_targets = 2};
     (void)arg, (void)step, (void)calls;
     TRY(weft_run_event(run, &ev, err));
     return weft_run_event(run, &(struct weft_system_event){.type = UPP_STR("z")}, err);
@@ -444,19 +445,19 @@ static WEFT_SUSPENDS int tells_children(struct agents *p, struct upp_err *err)
     int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {tools, 1}), &a, err);
     if (r >= 0)
         r = weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("go")),
-                                          UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UAP, .children = true), &s,
-                                          err);
+                              UPP_OPTS(weft_stream_opts, .only = WEFT_SOURCE_UAP, .children = true), &s, err);
     if (r >= 0)
         r = read_all(s, &out, err);
     weft_stream_close(s);
     weft_agent_free(helper);
     TRY(r);
-    FAIL_UNLESS(test_expect_str(wb_buf_str(&out), UPP_STR("1 step_start\n1 action helper={\"task\":\"say\"}\n"
+    FAIL_UNLESS(test_expect_str(wb_buf_str(&out),
+                                UPP_STR("1 step_start\n1 action helper={\"task\":\"say\"}\n"
                                         "> 0 subagent_start 'say'\n> 1 step_start\n> 1 step_end\n"
                                         "> 1 subagent_end 'say'\n"
                                         "1 observation helper=\"say\"\n1 step_end in=5 out=2\n"
                                         "2 step_start\n2 step_end in=5 out=2\n"),
-                                                          __FILE__, __LINE__, "events"));
+                                __FILE__, __LINE__, "events"));
     return 0;
 }
 

@@ -97,7 +97,7 @@ static WEFT_SUSPENDS int use_all_ways(struct weft_agent *a, const struct upp_mes
                                       const struct upp_thread *t, struct upp_err *err)
 {
     const struct upp_input ways[] = {{.size = sizeof ways[0], .history = list, .n_history = n, .text = UPP_STR("And?")},
-                                      {.size = sizeof ways[0], .thread = t, .text = UPP_STR("And?")}};
+                                     {.size = sizeof ways[0], .thread = t, .text = UPP_STR("And?")}};
     struct upp_input       was[2];
     memcpy(was, ways, sizeof was);
     for (size_t i = 0; i < 2; i++) {
@@ -260,12 +260,11 @@ static WEFT_SUSPENDS int looks_round(struct weft_run *run, struct upp_err *err)
     (void)weft_run_reasoning(run, &thoughts);
     const struct upp_message *const *said = weft_run_messages(run, &messages);
     const struct upp_message *const *had  = weft_run_history(run, &history);
-    seen->all =
-        run->agent == seen->agent && run->hooks == seen->hooks && run->has_tools && !run->parent && run->input &&
-        wb_str_eq(run->input->parts[0].text, UPP_STR("now")) && history == 1 &&
-                  wb_str_eq(had[0]->parts[0].text, UPP_STR("before")) && messages == 1 &&
-                            wb_str_eq(said[0]->parts[0].text, UPP_STR("now")) && run->state.step == 0 &&
-                                      thoughts == 0 && !run->state.plan.p && weft_run_agent_id(run).n == WB_UUID_TEXT;
+    seen->all = run->agent == seen->agent && run->hooks == seen->hooks && run->has_tools && !run->parent &&
+                run->input && wb_str_eq(run->input->parts[0].text, UPP_STR("now")) && history == 1 &&
+                wb_str_eq(had[0]->parts[0].text, UPP_STR("before")) && messages == 1 &&
+                wb_str_eq(said[0]->parts[0].text, UPP_STR("now")) && run->state.step == 0 && thoughts == 0 &&
+                !run->state.plan.p && weft_run_agent_id(run).n == WB_UUID_TEXT;
     TRY(weft_run_set_metadata(run, UPP_STR("mine"), UPP_STR("1"), err));
     seen->all = seen->all && strstr(run->state.metadata.p, "\"mine\":1");
     const struct weft_reply *reply;
@@ -652,12 +651,11 @@ static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
     unsigned             saw = 0;
     size_t               end;
     for (size_t at = 0; at < all.n; at = end) {
-        end                              = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
-        struct upp_str one               = wb_str_sub(all, at, end - at);
-        bool           sees_a            = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
-                                  sees_b = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
-                                                       sees_c = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) !=
-                                                                            SIZE_MAX;
+        end                   = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
+        struct upp_str one    = wb_str_sub(all, at, end - at);
+        bool           sees_a = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
+             sees_b           = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
+             sees_c           = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) != SIZE_MAX;
         saw += sees_c ? sees_a && sees_b : sees_a != sees_b;
     }
     test_note("%.*s", UPP_FMT(all));
@@ -697,16 +695,17 @@ static WEFT_SUSPENDS int speaks_as_before(struct ear *ear, const struct upp_mode
     UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn    = NULL;
     struct upp_part                                       parts[] = {
                                               {.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
-                                               {.kind = UPP_PART_CALL,
-                                                .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
-                                                                     {.kind = UPP_PART_RESULT,
-                                                                      .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
-                                                                                           {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
+                                              {.kind = UPP_PART_CALL,
+                                               .id   = UPP_STR("c1"),
+                                               .name = UPP_STR("add"),
+                                               .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
+                                              {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
+                                              {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
     const struct upp_message said[] = {
         {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
         {.role = UPP_ROLE_ASSISTANT, .parts = &parts[1], .n_parts = 1, .metadata = UPP_STR("{\"ear\":{\"n\":1.50}}")},
-         {.role = UPP_ROLE_TOOL, .parts = &parts[2], .n_parts = 1},
-         {.role = UPP_ROLE_USER, .parts = &parts[3], .n_parts = 1}};
+        {.role = UPP_ROLE_TOOL, .parts = &parts[2], .n_parts = 1},
+        {.role = UPP_ROLE_USER, .parts = &parts[3], .n_parts = 1}};
     struct weft_checkpoint cp;
     struct weft_agent     *a;
     struct upp_str         json;

@@ -9,14 +9,15 @@ TEST(base64_writes_both_alphabets_padded)
         struct upp_str bytes;
         const char    *std, *url;
     } cases[] = {
-        {UPP_STR_INIT(""), "", ""}, {UPP_STR_INIT("f"), "Zg==", "Zg=="},
-                                     {UPP_STR_INIT("fo"), "Zm8=", "Zm8="},
-                                      {UPP_STR_INIT("foo"), "Zm9v", "Zm9v"},
-                                       {UPP_STR_INIT("foobar"), "Zm9vYmFy", "Zm9vYmFy"},
-                                        {UPP_STR_INIT("\xfb\xff\xbe"), "+/++", "-_--"},
-                                         {UPP_STR_INIT("\0\0\0\0"), "AAAAAA==", "AAAAAA=="},
-                                          {UPP_STR_INIT("\xff"), "/w==", "_w=="},
-                                         };
+        {UPP_STR_INIT(""), "", ""},
+        {UPP_STR_INIT("f"), "Zg==", "Zg=="},
+        {UPP_STR_INIT("fo"), "Zm8=", "Zm8="},
+        {UPP_STR_INIT("foo"), "Zm9v", "Zm9v"},
+        {UPP_STR_INIT("foobar"), "Zm9vYmFy", "Zm9vYmFy"},
+        {UPP_STR_INIT("\xfb\xff\xbe"), "+/++", "-_--"},
+        {UPP_STR_INIT("\0\0\0\0"), "AAAAAA==", "AAAAAA=="},
+        {UPP_STR_INIT("\xff"), "/w==", "_w=="},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64), back = WB_BUF(64);
         test_note("case %zu", i);
@@ -72,27 +73,27 @@ TEST(base64_refuses_and_says_where)
         const char    *msg;
     } cases[] = {
         {UPP_STR_INIT("A"), "one digit too many or too few at offset 0"},
-         {UPP_STR_INIT("AAAAA"), "one digit too many or too few at offset 4"},
-          {UPP_STR_INIT("AAAAA==="), "one digit too many or too few at offset 4"},
-           {UPP_STR_INIT("="), "padding too long at offset 0"},
-            {UPP_STR_INIT("===="), "padding too long at offset 0"},
-             {UPP_STR_INIT("AAAA="), "padding too long at offset 4"},
-              {UPP_STR_INIT("AAA=="), "padding too long at offset 4"},
-               {UPP_STR_INIT("AA==="), "padding too long at offset 4"},
-                {UPP_STR_INIT("AA=A"), "byte 0x3d at offset 2"},
-                 {UPP_STR_INIT("Zg==Zg=="), "byte 0x3d at offset 2"},
-                  {UPP_STR_INIT("AAAA\n"), "byte 0x0a at offset 4"},
-                   {UPP_STR_INIT("AA A"), "byte 0x20 at offset 2"},
-                    {UPP_STR_INIT("AAA\0"), "byte 0x00 at offset 3"},
-                     {UPP_STR_INIT("AAA\xff"), "byte 0xff at offset 3"},
-                      {UPP_STR_INIT("AAAAAA*A"), "byte 0x2a at offset 6"},
-                       {UPP_STR_INIT("+A-A"), "'-' at offset 2 is of the other alphabet"},
-                        {UPP_STR_INIT("_AAAAAA/"), "'/' at offset 7 is of the other alphabet"},
-                         {UPP_STR_INIT("AAAA-/A"), "'/' at offset 5 is of the other alphabet"},
-                          {UPP_STR_INIT("Zh=="), "bits left over at offset 1"},
-                           {UPP_STR_INIT("Zh"), "bits left over at offset 1"},
-                            {UPP_STR_INIT("AAAAZm9="), "bits left over at offset 6"},
-                           };
+        {UPP_STR_INIT("AAAAA"), "one digit too many or too few at offset 4"},
+        {UPP_STR_INIT("AAAAA==="), "one digit too many or too few at offset 4"},
+        {UPP_STR_INIT("="), "padding too long at offset 0"},
+        {UPP_STR_INIT("===="), "padding too long at offset 0"},
+        {UPP_STR_INIT("AAAA="), "padding too long at offset 4"},
+        {UPP_STR_INIT("AAA=="), "padding too long at offset 4"},
+        {UPP_STR_INIT("AA==="), "padding too long at offset 4"},
+        {UPP_STR_INIT("AA=A"), "byte 0x3d at offset 2"},
+        {UPP_STR_INIT("Zg==Zg=="), "byte 0x3d at offset 2"},
+        {UPP_STR_INIT("AAAA\n"), "byte 0x0a at offset 4"},
+        {UPP_STR_INIT("AA A"), "byte 0x20 at offset 2"},
+        {UPP_STR_INIT("AAA\0"), "byte 0x00 at offset 3"},
+        {UPP_STR_INIT("AAA\xff"), "byte 0xff at offset 3"},
+        {UPP_STR_INIT("AAAAAA*A"), "byte 0x2a at offset 6"},
+        {UPP_STR_INIT("+A-A"), "'-' at offset 2 is of the other alphabet"},
+        {UPP_STR_INIT("_AAAAAA/"), "'/' at offset 7 is of the other alphabet"},
+        {UPP_STR_INIT("AAAA-/A"), "'/' at offset 5 is of the other alphabet"},
+        {UPP_STR_INIT("Zh=="), "bits left over at offset 1"},
+        {UPP_STR_INIT("Zh"), "bits left over at offset 1"},
+        {UPP_STR_INIT("AAAAZm9="), "bits left over at offset 6"},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
         struct upp_err                        err;

@@ -94,7 +94,7 @@ TEST(crash_points_are_named_with_a_number)
     }
     CHECK_STR(wb_cstr(err.msg),
               UPP_STR("crash point '0123456789012345678901234567890123456789012345678901234567890123:1' is "
-                                        "not NAME:N"));
+                      "not NAME:N"));
     CHECK_INT(wb_crash_arm(NULL, &err), 0);
     CHECK(!wb_crash_armed);
 }

@@ -146,10 +146,9 @@ TEST(log_writes_text)
     (void)upp_fail(&err, UPP_ERATE, "slow down");
     err.http           = 429;
     err.retry_after_ms = 1500;
-    wb_log(WB_WARN, "asked",
-           WB_LS("run", UPP_STR("2c1e")), WB_LI("step", -3), WB_LD("ms", 1.5), WB_LB("last", true),
-                 WB_LU("big", UINT64_MAX), WB_LI("small", INT64_MIN), WB_LZ("none", NULL),
-                 WB_LS("empty", UPP_STR("")), WB_LERR(&err));
+    wb_log(WB_WARN, "asked", WB_LS("run", UPP_STR("2c1e")), WB_LI("step", -3), WB_LD("ms", 1.5), WB_LB("last", true),
+           WB_LU("big", UINT64_MAX), WB_LI("small", INT64_MIN), WB_LZ("none", NULL), WB_LS("empty", UPP_STR("")),
+           WB_LERR(&err));
     CHECK_STR(seen(rig), UPP_STR(TIME_TEXT "level=warn msg=\"asked\" run=2c1e step=-3 ms=1.5 last=true "
                                            "big=18446744073709551615 small=-9223372036854775808 none=null empty=\"\" "
                                            "err=\"slow down\" code=RATE_LIMITED http=429 retry_after_ms=1500\n"));
@@ -170,15 +169,13 @@ TEST(log_writes_json)
     CHECK(rig);
     struct upp_err err;
     (void)upp_fail(&err, UPP_EAUTH, "no \"key\"");
-    wb_log(WB_ERROR, "asked",
-           WB_LS("run", UPP_STR("2c1e")), WB_LI("step", 3), WB_LD("ms", 1.5), WB_LD("nan", NAN), WB_LB("last", false),
-                 WB_LZ("none", NULL), WB_LERR(&err));
+    wb_log(WB_ERROR, "asked", WB_LS("run", UPP_STR("2c1e")), WB_LI("step", 3), WB_LD("ms", 1.5), WB_LD("nan", NAN),
+           WB_LB("last", false), WB_LZ("none", NULL), WB_LERR(&err));
     CHECK(is_json_line(wb_str(rig->seen, rig->n)));
     CHECK_STR(seen(rig),
-              UPP_STR(TIME_JSON
-                                 "\"level\":\"error\",\"msg\":\"asked\",\"run\":\"2c1e\",\"step\":3,\"ms\":1.5,"
-                                 "\"nan\":null,\"last\":false,\"none\":null,\"err\":\"no \\\"key\\\"\","
-                                 "\"code\":\"AUTHENTICATION_FAILED\"}\n"));
+              UPP_STR(TIME_JSON "\"level\":\"error\",\"msg\":\"asked\",\"run\":\"2c1e\",\"step\":3,\"ms\":1.5,"
+                                "\"nan\":null,\"last\":false,\"none\":null,\"err\":\"no \\\"key\\\"\","
+                                "\"code\":\"AUTHENTICATION_FAILED\"}\n"));
 }
 
 TEST(log_values_cannot_forge)
@@ -188,20 +185,20 @@ TEST(log_values_cannot_forge)
         const char    *text, *json;
     } cases[] = {
         {UPP_STR_INIT("a b"), "\"a b\"", "a b"},
-         {UPP_STR_INIT("x=1"), "\"x=1\"", "x=1"},
-          {UPP_STR_INIT("\" level=error msg=\"oh"), "\"\\\" level=error msg=\\\"oh\"", "\\\" level=error msg=\\\"oh"},
-           {UPP_STR_INIT("a\nlevel=error"), "\"a\\nlevel=error\"", "a\\nlevel=error"},
-            {UPP_STR_INIT("a\r\n\tb"), "\"a\\r\\n\\tb\"", "a\\r\\n\\tb"},
-             {UPP_STR_INIT("a\\"), "\"a\\\\\"", "a\\\\"},
-              {UPP_STR_INIT("\x1b[31mred"), "\"\\x1b[31mred\"", "\\u001b[31mred"},
-               {UPP_STR_INIT("nul\0\x7f"), "\"nul\\x00\\x7f\"", "nul\\u0000\\u007f"},
-                {UPP_STR_INIT("\xc3\xa4"), "\"\xc3\xa4\"", "\xc3\xa4"},
-                 {UPP_STR_INIT("\xc2\x85\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6"), "\"\\u0085\\u2028\\u202e\\u2066\"",
-                               "\\u0085\\u2028\\u202e\\u2066"},
-                  {UPP_STR_INIT("a\xff\xc3"), "\"a\xef\xbf\xbd\xef\xbf\xbd\"", "a\xef\xbf\xbd\xef\xbf\xbd"},
-                   {UPP_STR_INIT("\xed\xa0\xbd|"), "\"\xef\xbf\xbd|\"", "\xef\xbf\xbd|"}, /* half a pair: one mark */
-                    {UPP_STR_INIT("\xf0\x9f\x98\x80"), "\"\xf0\x9f\x98\x80\"", "\xf0\x9f\x98\x80"},
-                   };
+        {UPP_STR_INIT("x=1"), "\"x=1\"", "x=1"},
+        {UPP_STR_INIT("\" level=error msg=\"oh"), "\"\\\" level=error msg=\\\"oh\"", "\\\" level=error msg=\\\"oh"},
+        {UPP_STR_INIT("a\nlevel=error"), "\"a\\nlevel=error\"", "a\\nlevel=error"},
+        {UPP_STR_INIT("a\r\n\tb"), "\"a\\r\\n\\tb\"", "a\\r\\n\\tb"},
+        {UPP_STR_INIT("a\\"), "\"a\\\\\"", "a\\\\"},
+        {UPP_STR_INIT("\x1b[31mred"), "\"\\x1b[31mred\"", "\\u001b[31mred"},
+        {UPP_STR_INIT("nul\0\x7f"), "\"nul\\x00\\x7f\"", "nul\\u0000\\u007f"},
+        {UPP_STR_INIT("\xc3\xa4"), "\"\xc3\xa4\"", "\xc3\xa4"},
+        {UPP_STR_INIT("\xc2\x85\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6"), "\"\\u0085\\u2028\\u202e\\u2066\"",
+         "\\u0085\\u2028\\u202e\\u2066"},
+        {UPP_STR_INIT("a\xff\xc3"), "\"a\xef\xbf\xbd\xef\xbf\xbd\"", "a\xef\xbf\xbd\xef\xbf\xbd"},
+        {UPP_STR_INIT("\xed\xa0\xbd|"), "\"\xef\xbf\xbd|\"", "\xef\xbf\xbd|"}, /* half a pair: one mark */
+        {UPP_STR_INIT("\xf0\x9f\x98\x80"), "\"\xf0\x9f\x98\x80\"", "\xf0\x9f\x98\x80"},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         char want[256];
         test_note("case %zu", i);
@@ -385,8 +382,7 @@ TEST(log_writes_whole_lines_to_a_descriptor)
     struct upp_str rest = wb_buf_str(&text), line;
     while (wb_str_split(&rest, '\n', &line))
         ALWAYS(line.n == 0 || wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"one\"")) ||
-                                        wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"two\"")) ||
-                                                  wb_str_eq(line, UPP_STR("time=3")));
+               wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"two\"")) || wb_str_eq(line, UPP_STR("time=3")));
     CHECK_STR(wb_buf_str(&text),
               UPP_STR(TIME_TEXT "level=info msg=\"one\"\n" TIME_TEXT "level=info msg=\"two\"\ntime=3\n"));
 }
@@ -424,8 +420,7 @@ TEST_WITH(log_failed_writes_are_counted_and_not_fatal, .no_torture = "it replace
     wb_log(WB_INFO, "four");
     CHECK_INT(wb_log_lost() - before, 2);
     CHECK_STR(wb_str(written, written_n),
-              UPP_STR("time=2026-\n" TIME_TEXT "level=info msg=\"three\"\n" TIME_TEXT
-                                                  "level=info msg=\"four\"\n"));
+              UPP_STR("time=2026-\n" TIME_TEXT "level=info msg=\"three\"\n" TIME_TEXT "level=info msg=\"four\"\n"));
 }
 
 TEST(log_numbers_do_not_follow_the_locale)

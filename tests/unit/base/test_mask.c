@@ -87,7 +87,7 @@ TEST(mask_leaves_json_what_it_is)
     CHECK_INT(wb_hide(UPP_STR("12345678"), &number, &err), 0);
     CHECK_INT(wb_hide(UPP_STR("ab\"cd\\ef\"gh\\ij-klmnop"), &quote, &err), 0);
     CHECK(wb_mask_add(&b, UPP_STR("{\"n\":12345678,\"s\":\"x 12345678\",\"q\":\"ab\\\"cd\\\\ef\\\"gh\\\\ij-klmnop\"}"),
-                                  true));
+                      true));
     CHECK_STR(wb_buf_str(&b), UPP_STR("{\"n\":12345678,\"s\":\"x ***\",\"q\":\"***\"}"));
     wb_buf_clear(&b);
     CHECK(wb_mask_add(&b, UPP_STR("{\"q\":\"ab\\\"cd\\\\ef\\\"\"}"), true)); /* a piece that ends before an escape */

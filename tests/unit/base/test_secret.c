@@ -16,13 +16,13 @@ TEST(secret_is_revealed_and_compared)
     CHECK(wb_secret_is(s, UPP_STR("sk-abc\0def")));
     static const struct upp_str others[] = {
         UPP_STR_INIT(""),
-                     UPP_STR_INIT("sk-abc"),
-                                  UPP_STR_INIT("sk-abc\0deg"),
-                                               UPP_STR_INIT("tk-abc\0def"),
-                                                            UPP_STR_INIT("sk-abc\0de"),
-                                                                         UPP_STR_INIT("sk-abc\0defs"),
-                                                                                      UPP_STR_INIT("sk-abc\0def\0"),
-                                                                         };
+        UPP_STR_INIT("sk-abc"),
+        UPP_STR_INIT("sk-abc\0deg"),
+        UPP_STR_INIT("tk-abc\0def"),
+        UPP_STR_INIT("sk-abc\0de"),
+        UPP_STR_INIT("sk-abc\0defs"),
+        UPP_STR_INIT("sk-abc\0def\0"),
+    };
     for (size_t i = 0; i < WB_LEN(others); i++)
         CHECK(!wb_secret_is(s, others[i]));
     CHECK(wb_secret_new(UPP_STR(""), &none, &err) == 0);
@@ -95,11 +95,11 @@ TEST(secret_from_a_file)
         struct upp_str file, secret;
     } cases[] = {
         {UPP_STR_INIT("sk-file"), UPP_STR_INIT("sk-file")},
-         {UPP_STR_INIT("sk-file\n"), UPP_STR_INIT("sk-file")},
-          {UPP_STR_INIT("sk-file\r\n"), UPP_STR_INIT("sk-file")},
-           {UPP_STR_INIT("sk-file\n\n"), UPP_STR_INIT("sk-file\n")},
-            {UPP_STR_INIT(" a\nb \r"), UPP_STR_INIT(" a\nb \r")},
-           };
+        {UPP_STR_INIT("sk-file\n"), UPP_STR_INIT("sk-file")},
+        {UPP_STR_INIT("sk-file\r\n"), UPP_STR_INIT("sk-file")},
+        {UPP_STR_INIT("sk-file\n\n"), UPP_STR_INIT("sk-file\n")},
+        {UPP_STR_INIT(" a\nb \r"), UPP_STR_INIT(" a\nb \r")},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;
         struct upp_err                                err;
@@ -150,8 +150,8 @@ TEST(secret_from_a_file_has_limits)
         memset(large, 'k', sizeof large);
         memcpy(large + cases[i].n, cases[i].end, end);
         CHECK_INT(wb_secret_file(put_file(large, cases[i].n + end), &s, &err), cases[i].r);
-        CHECK(cases[i].r < 0                     ? !s && wb_str_ends(wb_cstr(err.where), UPP_STR("/key"))
-                                                 : wb_secret_reveal(s).n == cases[i].n);
+        CHECK(cases[i].r < 0 ? !s && wb_str_ends(wb_cstr(err.where), UPP_STR("/key"))
+                             : wb_secret_reveal(s).n == cases[i].n);
         CHECK(!strstr(err.msg, "kk"));
     }
     WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL;

@@ -209,16 +209,15 @@ TEST(utf8_clean_for_those_who_want_utf8)
         struct upp_str in, out;
     } cases[] = {
         {UPP_STR_INIT(""), UPP_STR_INIT("")},
-         {UPP_STR_INIT("plain " PAIR), UPP_STR_INIT("plain " PAIR)},
-          {UPP_STR_INIT(HIGH), UPP_STR_INIT("\xef\xbf\xbd")},
-           {UPP_STR_INIT("a" LOW "b" HIGH),
-                         UPP_STR_INIT("a\xef\xbf\xbd"
+        {UPP_STR_INIT("plain " PAIR), UPP_STR_INIT("plain " PAIR)},
+        {UPP_STR_INIT(HIGH), UPP_STR_INIT("\xef\xbf\xbd")},
+        {UPP_STR_INIT("a" LOW "b" HIGH), UPP_STR_INIT("a\xef\xbf\xbd"
                                                       "b\xef\xbf\xbd")},
-            {UPP_STR_INIT("a\xff\xc3"), UPP_STR_INIT("a\xef\xbf\xbd\xef\xbf\xbd")},
-             {UPP_STR_INIT("\xf0\x9f\x98"), UPP_STR_INIT("\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd")},
-              {UPP_STR_INIT("0123456789abcdef0123456789abcdef\x80"),
-                            UPP_STR_INIT("0123456789abcdef0123456789abcdef\xef\xbf\xbd")},
-             };
+        {UPP_STR_INIT("a\xff\xc3"), UPP_STR_INIT("a\xef\xbf\xbd\xef\xbf\xbd")},
+        {UPP_STR_INIT("\xf0\x9f\x98"), UPP_STR_INIT("\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd")},
+        {UPP_STR_INIT("0123456789abcdef0123456789abcdef\x80"),
+         UPP_STR_INIT("0123456789abcdef0123456789abcdef\xef\xbf\xbd")},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
         test_note("case %zu", i);

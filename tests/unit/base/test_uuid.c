@@ -82,20 +82,20 @@ TEST(uuid_reads_nothing_else)
 {
     static const struct upp_str bad[] = {
         UPP_STR_INIT(""),
-            UPP_STR_INIT("01234567-89ab-cdef-fedc-ba987654321"),
-                UPP_STR_INIT("01234567-89ab-cdef-fedc-ba98765432100"),
-                    UPP_STR_INIT("0123456789abcdeffedcba987654321"),
-                        UPP_STR_INIT("0123456789abcdeffedcba98765432100"),
-                            UPP_STR_INIT("01234567-89ab-cdef-fedcba9876543210-"),
-                                UPP_STR_INIT("0123456-789ab-cdef-fedc-ba9876543210"),
-                                    UPP_STR_INIT("01234567_89ab_cdef_fedc_ba9876543210"),
-                                        UPP_STR_INIT("01234567-89ab-cdef-fedc-ba987654321g"),
-                                            UPP_STR_INIT("0x234567-89ab-cdef-fedc-ba9876543210"),
-                                                UPP_STR_INIT("{0123456789abcdeffedcba98765432100}"),
-                                                    UPP_STR_INIT(" 0123456789abcdeffedcba987654321"),
-                                                        UPP_STR_INIT("0123456789abcdeffedcba987654321\0"),
-                                                            UPP_STR_INIT("urn:uuid:01234567-89ab-cdef-fedc-ba9876543210"),
-                                                        };
+        UPP_STR_INIT("01234567-89ab-cdef-fedc-ba987654321"),
+        UPP_STR_INIT("01234567-89ab-cdef-fedc-ba98765432100"),
+        UPP_STR_INIT("0123456789abcdeffedcba987654321"),
+        UPP_STR_INIT("0123456789abcdeffedcba98765432100"),
+        UPP_STR_INIT("01234567-89ab-cdef-fedcba9876543210-"),
+        UPP_STR_INIT("0123456-789ab-cdef-fedc-ba9876543210"),
+        UPP_STR_INIT("01234567_89ab_cdef_fedc_ba9876543210"),
+        UPP_STR_INIT("01234567-89ab-cdef-fedc-ba987654321g"),
+        UPP_STR_INIT("0x234567-89ab-cdef-fedc-ba9876543210"),
+        UPP_STR_INIT("{0123456789abcdeffedcba98765432100}"),
+        UPP_STR_INIT(" 0123456789abcdeffedcba987654321"),
+        UPP_STR_INIT("0123456789abcdeffedcba987654321\0"),
+        UPP_STR_INIT("urn:uuid:01234567-89ab-cdef-fedc-ba9876543210"),
+    };
     struct wb_uuid u = {{7}};
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         test_note("case %zu", i);

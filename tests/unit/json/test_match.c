@@ -168,8 +168,8 @@ TEST(json_match_knows_quotes_inside_a_string)
 {
     static const struct upp_str pairs[][2] = {
         {UPP_STR_INIT("[\"a\\\",\\\"b\"]"), UPP_STR_INIT("[\"a\",\"b\"]")},
-         {UPP_STR_INIT("{\"a\\\":1,\\\"b\":2}"), UPP_STR_INIT("{\"a\":1,\"b\":2}")},
-        };
+        {UPP_STR_INIT("{\"a\\\":1,\\\"b\":2}"), UPP_STR_INIT("{\"a\":1,\"b\":2}")},
+    };
     for (size_t i = 0; i < WB_LEN(pairs); i++)
         for (size_t other = 0; other < 2; other++) {
             BED(b);

@@ -307,7 +307,7 @@ TEST(json_read_no_text_and_limits)
     CHECK_INT(wj_read(&a, UPP_STR("\xef\xbb\xbf[1]"), UPP_OPTS(wj_read_opts, .flags = WJ_SKIP_BOM), &v, &err), 0);
     CHECK_INT(
         wj_read(&a, UPP_STR("\xef\xbb\xbf\xef\xbb\xbf[1]"), UPP_OPTS(wj_read_opts, .flags = WJ_SKIP_BOM), &v, &err),
-                -UPP_EINVALID);
+        -UPP_EINVALID);
 }
 
 TEST(json_read_stays_inside_the_arena)

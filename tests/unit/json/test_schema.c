@@ -343,16 +343,15 @@ TEST(schema_reports_each_violation_of_arguments)
     static struct upp_schema_report                 report;
     CHECK(
         upp_schema_new(UPP_STR("{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"days\":{\"type\":"
-                                 "\"integer\",\"minimum\":1},\"unit\":{\"enum\":[\"C\",\"F\"]}},\"required\":[\"city\"],"
-                                 "\"additionalProperties\":false}"),
-                               &s, NULL) == 0);
-    CHECK_INT(upp_schema_check(s,
-                               UPP_STR("{\"days\":3.5,\"unit\":\"K\",\"place\":\"Rome\"}"),
-                                       UPP_OPTS(upp_schema_opts, .violation = note, .arg = &seen), &report, NULL),
-                               4);
+                               "\"integer\",\"minimum\":1},\"unit\":{\"enum\":[\"C\",\"F\"]}},\"required\":[\"city\"],"
+                               "\"additionalProperties\":false}"),
+                       &s, NULL) == 0);
+    CHECK_INT(upp_schema_check(s, UPP_STR("{\"days\":3.5,\"unit\":\"K\",\"place\":\"Rome\"}"),
+                               UPP_OPTS(upp_schema_opts, .violation = note, .arg = &seen), &report, NULL),
+              4);
     CHECK_STR(wb_cstr(report.text),
               UPP_STR("/city: missing\n/days: 3.5 is not an integer\n/unit: 'K' is not one of 'C', 'F'\n"
-                                            "/place: not allowed; allowed are 'city', 'days', 'unit'"));
+                      "/place: not allowed; allowed are 'city', 'days', 'unit'"));
     CHECK_STR(wb_str(seen.p, seen.n),
               UPP_STR("[/city|missing][/days|3.5 is not an integer][/unit|'K' is not one of 'C', 'F']"
                       "[/place|not allowed; allowed are 'city', 'days', 'unit']"));
@@ -445,7 +444,7 @@ static void *check_many(void *arg)
     for (int i = 0; i < 200; i++) {
         struct upp_schema_report report;
         n += upp_schema_check(s, UPP_STR("{\"a\":[\"xx1\",\"y\"]}"), NULL, &report, NULL) == 1 &&
-                              strcmp(report.text, "/a/1: 'y' does not match the pattern '^(x|y)+\\\\d$'") == 0;
+             strcmp(report.text, "/a/1: 'y' does not match the pattern '^(x|y)+\\\\d$'") == 0;
     }
     return n == 200 ? arg : NULL;
 }
@@ -456,7 +455,7 @@ TEST_WITH(schema_is_used_by_several_threads, .no_torture = "faults are for one t
     pthread_t                                       threads[4];
     void                                           *ok[WB_LEN(threads)] = {0};
     CHECK(upp_schema_new(UPP_STR("{\"properties\":{\"a\":{\"items\":{\"pattern\":\"^(x|y)+\\\\d$\"}}}}"), &s, NULL) ==
-                         0);
+          0);
     for (size_t i = 0; i < WB_LEN(threads); i++)
         if (pthread_create(&threads[i], NULL, check_many, s) != 0)
             threads[i] = pthread_self();

@@ -80,7 +80,7 @@ TEST(schema_check_has_a_depth)
     WB_CLEANUP(upp_schema_freep) struct upp_schema *plain = NULL, *twice = NULL;
     struct upp_err                                  err = {0};
     CHECK(upp_schema_new(UPP_STR("{\"items\":{\"items\":{\"$ref\":\"#/items\"},\"type\":\"array\"}}"), &plain, &err) ==
-                         0);
+          0);
     CHECK(upp_schema_new(UPP_STR("{\"allOf\":[{\"items\":{\"$ref\":\"#\"}}]}"), &twice, &err) == 0);
     CHECK_INT(check_nested(plain, WJ_SCHEMA_DEPTH / 2, &err), 0);
     CHECK_INT(check_nested(plain, WJ_SCHEMA_DEPTH, &err), -UPP_ELIMIT);
@@ -100,8 +100,8 @@ static int check_deep(void *arg, struct upp_err *err)
     (void)arg;
     r = upp_schema_new(
         UPP_STR("{\"anyOf\":[{\"type\":\"object\",\"patternProperties\":{\"a\":{\"$ref\":\"#\"}}},{\"type\":"
-                               "\"string\",\"pattern\":\"^x\"}]}"),
-                &s, err);
+                "\"string\",\"pattern\":\"^x\"}]}"),
+        &s, err);
     for (int levels = 1; r == 0 && levels < WJ_MAX_DEPTH; levels++) {
         wb_buf_clear(&b);
         for (int i = 0; i < levels; i++)

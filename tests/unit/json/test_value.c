@@ -13,18 +13,18 @@ TEST(json_value_quoted_for_messages)
         const char    *quoted; /* in 16 bytes */
     } cases[] = {
         {UPP_STR_INIT(""), "''"},
-         {UPP_STR_INIT("u\0ser"), "'u\\u0000ser'"},
-          {UPP_STR_INIT("\b\t\n\f\r\\"), "'\\b\\t\\n\\f\\r\\\\'"},
-           {UPP_STR_INIT("\v\x7f"), "'\\u000b\\u007f'"},
-            {UPP_STR_INIT("\xed\xa0\x80z\xff"), "'\xef\xbf\xbdz\xef\xbf\xbd'"},
-             {UPP_STR_INIT("1234567890123"), "'1234567890123'"},
-              {UPP_STR_INIT("12345678901234"), "'1234567890...'"},
-               {UPP_STR_INIT("123456789\xc3\xa9z"), "'123456789\xc3\xa9z'"},
-                {UPP_STR_INIT("123456789\xc3\xa9zzz"), "'123456789...'"},
-                 {UPP_STR_INIT("12345678\xe2\x82\xac\xe2\x82\xac"), "'12345678...'"},
-                  {UPP_STR_INIT("123456\xf0\x9f\x98\x80\xf0\x9f\x98\x80"), "'123456\xf0\x9f\x98\x80...'"},
-                   {UPP_STR_INIT("12345\n\1\1"), "'12345\\n...'"},
-                  };
+        {UPP_STR_INIT("u\0ser"), "'u\\u0000ser'"},
+        {UPP_STR_INIT("\b\t\n\f\r\\"), "'\\b\\t\\n\\f\\r\\\\'"},
+        {UPP_STR_INIT("\v\x7f"), "'\\u000b\\u007f'"},
+        {UPP_STR_INIT("\xed\xa0\x80z\xff"), "'\xef\xbf\xbdz\xef\xbf\xbd'"},
+        {UPP_STR_INIT("1234567890123"), "'1234567890123'"},
+        {UPP_STR_INIT("12345678901234"), "'1234567890...'"},
+        {UPP_STR_INIT("123456789\xc3\xa9z"), "'123456789\xc3\xa9z'"},
+        {UPP_STR_INIT("123456789\xc3\xa9zzz"), "'123456789...'"},
+        {UPP_STR_INIT("12345678\xe2\x82\xac\xe2\x82\xac"), "'12345678...'"},
+        {UPP_STR_INIT("123456\xf0\x9f\x98\x80\xf0\x9f\x98\x80"), "'123456\xf0\x9f\x98\x80...'"},
+        {UPP_STR_INIT("12345\n\1\1"), "'12345\\n...'"},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         char buf[16];
         CHECK_STR(wb_cstr(wj_quote(cases[i].text, buf, sizeof buf)), wb_cstr(cases[i].quoted));

@@ -54,10 +54,10 @@ TEST(json_write_puts_a_head_at_once)
         struct upp_str head, list;
     } cases[] = {
         {UPP_STR_INIT("{\"a\":"), UPP_STR_INIT("[{\"a\":null},{\"a\":null}]")},
-         {UPP_STR_INIT("{\"\":\"b,c\",\"d\":"), UPP_STR_INIT("[{\"\":\"b,c\",\"d\":null},{\"\":\"b,c\",\"d\":null}]")},
-          {UPP_STR_INIT("{\"a\":{\"b\":\"\",\"c\":"),
-                        UPP_STR_INIT("[{\"a\":{\"b\":\"\",\"c\":null},{\"a\":{\"b\":\"\",\"c\":null}]")},
-         };
+        {UPP_STR_INIT("{\"\":\"b,c\",\"d\":"), UPP_STR_INIT("[{\"\":\"b,c\",\"d\":null},{\"\":\"b,c\",\"d\":null}]")},
+        {UPP_STR_INIT("{\"a\":{\"b\":\"\",\"c\":"),
+         UPP_STR_INIT("[{\"a\":{\"b\":\"\",\"c\":null},{\"a\":{\"b\":\"\",\"c\":null}]")},
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++)
         for (int by_parts = 0; by_parts < 2; by_parts++) {
             WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
@@ -81,8 +81,8 @@ TEST(json_write_puts_a_head_at_once)
 /* Whatever was written of it before, and wherever: it is what it would be. */
 TEST(json_write_goes_on_with_what_was_begun)
 {
-    static const struct upp_str text = UPP_STR_INIT(
-        "A text\n of \"some\" length, na\xc3\xafve \xf0\x9f\x98\x80 \xed\xa0\xbd, \xed\x9f\xbf and more\\ than a block of it");
+    static const struct upp_str text = UPP_STR_INIT("A text\n of \"some\" length, na\xc3\xafve \xf0\x9f\x98\x80 "
+                                                    "\xed\xa0\xbd, \xed\x9f\xbf and more\\ than a block of it");
     for (size_t done = 0; done <= text.n; done++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), whole = WB_BUF(1u << 20);
         struct upp_err                        err;
@@ -111,22 +111,22 @@ TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but 
         struct upp_str in, out;
     } special[] = {
         {UPP_STR_INIT("x"), UPP_STR_INIT("x")},
-         {UPP_STR_INIT("\""), UPP_STR_INIT("\\\"")},
-          {UPP_STR_INIT("\\"), UPP_STR_INIT("\\\\")},
-           {UPP_STR_INIT("\0"), UPP_STR_INIT("\\u0000")},
-            {UPP_STR_INIT("\x1f"), UPP_STR_INIT("\\u001f")},
-             {UPP_STR_INIT("\n"), UPP_STR_INIT("\\n")},
-              {UPP_STR_INIT(" "), UPP_STR_INIT(" ")},
-               {UPP_STR_INIT("\x7f"), UPP_STR_INIT("\x7f")},
-                {UPP_STR_INIT("\xc3\xa9"), UPP_STR_INIT("\xc3\xa9")},
-                 {UPP_STR_INIT("\xe2\x80\xa8"), UPP_STR_INIT("\xe2\x80\xa8")},
-                  {UPP_STR_INIT("\xed\x9f\xbf"), UPP_STR_INIT("\xed\x9f\xbf")},
-                   {UPP_STR_INIT("\xed\xa0\xbd"), UPP_STR_INIT("\\ud83d")},
-                    {UPP_STR_INIT("\xed\xbf\xbf"), UPP_STR_INIT("\\udfff")},
-                     {UPP_STR_INIT("\xf0\x9f\x98\x80"), UPP_STR_INIT("\xf0\x9f\x98\x80")},
-                      {UPP_STR_INIT("\xc3\xa9\""), UPP_STR_INIT("\xc3\xa9\\\"")},
-                       {UPP_STR_INIT("\xc3\xa9\\\xed\xa0\x80\x01"), UPP_STR_INIT("\xc3\xa9\\\\\\ud800\\u0001")},
-                      };
+        {UPP_STR_INIT("\""), UPP_STR_INIT("\\\"")},
+        {UPP_STR_INIT("\\"), UPP_STR_INIT("\\\\")},
+        {UPP_STR_INIT("\0"), UPP_STR_INIT("\\u0000")},
+        {UPP_STR_INIT("\x1f"), UPP_STR_INIT("\\u001f")},
+        {UPP_STR_INIT("\n"), UPP_STR_INIT("\\n")},
+        {UPP_STR_INIT(" "), UPP_STR_INIT(" ")},
+        {UPP_STR_INIT("\x7f"), UPP_STR_INIT("\x7f")},
+        {UPP_STR_INIT("\xc3\xa9"), UPP_STR_INIT("\xc3\xa9")},
+        {UPP_STR_INIT("\xe2\x80\xa8"), UPP_STR_INIT("\xe2\x80\xa8")},
+        {UPP_STR_INIT("\xed\x9f\xbf"), UPP_STR_INIT("\xed\x9f\xbf")},
+        {UPP_STR_INIT("\xed\xa0\xbd"), UPP_STR_INIT("\\ud83d")},
+        {UPP_STR_INIT("\xed\xbf\xbf"), UPP_STR_INIT("\\udfff")},
+        {UPP_STR_INIT("\xf0\x9f\x98\x80"), UPP_STR_INIT("\xf0\x9f\x98\x80")},
+        {UPP_STR_INIT("\xc3\xa9\""), UPP_STR_INIT("\xc3\xa9\\\"")},
+        {UPP_STR_INIT("\xc3\xa9\\\xed\xa0\x80\x01"), UPP_STR_INIT("\xc3\xa9\\\\\\ud800\\u0001")},
+    };
     for (size_t k = 0; k < WB_LEN(special); k++)
         for (size_t n = 0; n < 40; n++)
             for (size_t at = 0; at <= n; at++) {
@@ -327,13 +327,13 @@ TEST(json_write_never_writes_what_is_not_text)
         const char    *msg;
     } bad[] = {
         {UPP_STR_INIT("\xff"), "expected UTF-8 in a string, found the byte 0xff"},
-         {UPP_STR_INIT("caf\xe9"), "expected UTF-8 in a string, found the byte 0xe9"},
-          {UPP_STR_INIT("aaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9 and then \x80"),
-                        "expected UTF-8 in a string, found the byte 0x80"},
-           {UPP_STR_INIT("\xe2\x82"), "expected UTF-8 in a string, found the byte 0xe2"},
-            {UPP_STR_INIT("\xc0\x80"), "expected UTF-8 in a string, found the byte 0xc0"},
-             {UPP_STR_INIT("\xed\xa0\xbd\xed\xb8\x80"), "expected UTF-8 in a string, found the byte 0xed"}, /* a pair */
-            };
+        {UPP_STR_INIT("caf\xe9"), "expected UTF-8 in a string, found the byte 0xe9"},
+        {UPP_STR_INIT("aaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9 and then \x80"),
+         "expected UTF-8 in a string, found the byte 0x80"},
+        {UPP_STR_INIT("\xe2\x82"), "expected UTF-8 in a string, found the byte 0xe2"},
+        {UPP_STR_INIT("\xc0\x80"), "expected UTF-8 in a string, found the byte 0xc0"},
+        {UPP_STR_INIT("\xed\xa0\xbd\xed\xb8\x80"), "expected UTF-8 in a string, found the byte 0xed"}, /* a pair */
+    };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
         struct upp_err                        err = {0};
@@ -431,7 +431,7 @@ TEST(json_write_stops_at_the_buffers_maximum)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     yyjson_val                               *v;
     CHECK(wj_read(&a, UPP_STR("[\"0123456789\",\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\",{\"name\":[1,2,3]}]"), NULL, &v,
-                              NULL) == 0);
+                  NULL) == 0);
     bool fits = false;
     for (size_t max = 1; max < 128 && !fits; max++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);

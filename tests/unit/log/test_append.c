@@ -80,7 +80,7 @@ TEST(log_append_gives_indices_and_times)
     struct upp_err                            err    = {0};
     const int64_t                             future = wb_wall_ms() + 100000;
     struct wm_entry                           e[2]   = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
-                                                                  tree_says(UPP_ROLE_ASSISTANT, &parts[1], UPP_STR("two"))};
+                                                        tree_says(UPP_ROLE_ASSISTANT, &parts[1], UPP_STR("two"))};
     CHECK(ws_memory_open(&s, &err) == 0);
     CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
     CHECK(wl_node_end(s, &tree_owner, t.head, &end, &err) == 0);

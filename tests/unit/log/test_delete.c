@@ -163,7 +163,7 @@ static WEFT_SUSPENDS int race(struct test_store *st, struct upp_err *err)
     struct upp_part                           p[2];
     uint32_t                                  index;
     struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
-                                                               tree_says(UPP_ROLE_USER, &p[1], UPP_STR("two"))};
+                                                     tree_says(UPP_ROLE_USER, &p[1], UPP_STR("two"))};
     TRY(wl_thread_new(s, O, NULL, &a, &v.t, err));
     TRY(wl_append(s, O, &v.t, e, 2, &index, err));
     struct wb_uuid mine = wm_id_uuid((struct wm_id){.node = v.t.head, .index = 1, .noun = WM_NOUN_ENTRY});
@@ -193,10 +193,10 @@ static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
     char                                      id[WB_UUID_TEXT + 1];
     uint32_t                                  index;
     struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
-                                                               tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
-                                                                         tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
-    p[1]                                          = (struct upp_part){.kind = UPP_PART_CALL,
-                                                                      .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
+                                                     tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
+                                                     tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
+    p[1]                                          = (struct upp_part){
+                                                 .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
     p[2] = (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\"found\"")};
     for (size_t i = 0; i < 3; i++)
         e[i].origin = WM_ORIGIN_IMPORT;
@@ -206,8 +206,8 @@ static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
     struct wl_value v = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t.id, id), .bytes = UPP_STR("one")};
     TRY(COMMIT(st->s, *O, NULL, err, PUT_VALUE(&v)));
     TRY(wl_message_delete(st->s, O, &fork,
-                          wm_id_uuid((struct wm_id){.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY}),
-                          UPP_STR(""), err));
+                          wm_id_uuid((struct wm_id){.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY}), UPP_STR(""),
+                          err));
     SAYS(st->s, &fork, "m<one> x<{}> m<\"erased\">");
     FAIL_UNLESS(wl_get_value(st->s, O, v.space, v.name, &a, &v.bytes, err) == -UPP_ENOTFOUND);
     return 0;
@@ -238,10 +238,10 @@ static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t l
     struct upp_part part;
     uint64_t        pos     = 0;
     struct wm_entry e       = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
-    struct wm_event started = {.kind = WM_TOOL_STARTED,
-                               .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
-    struct wm_row   row     = {
-              .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
+    struct wm_event started = {
+        .kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
+    struct wm_row row = {
+        .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
     e.audience = WM_AUDIENCE_RUN;
     e.step     = 1;
     TRY(wl_get_node(s, O, under, &node, err));
@@ -275,7 +275,7 @@ static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, vo
     struct wm_entry e[] = {for_models(&p[0], "prompt secret", WM_AUDIENCE_RUN, "step:1"),
                            for_models(&p[1], "summary secret", WM_AUDIENCE_MODEL, "summary"),
                            tree_says(UPP_ROLE_USER, &p[2], UPP_STR("kept")),
-                                     for_models(&p[3], "rewritten secret", WM_AUDIENCE_RUN, "history")};
+                           for_models(&p[3], "rewritten secret", WM_AUDIENCE_RUN, "history")};
     TRY(make_talk(s, a, &m->k, err));
     TRY(wl_node_end(s, O, m->k.t.head, &end, err));
     e[0].step = 1;
@@ -290,8 +290,8 @@ static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, vo
                                 .entries   = e,
                                 .n_entries = 1,
                                 .state = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
-                                {.time_ms = 11, .entries = e + 1, .n_entries = 2},
-                                {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
+                               {.time_ms = 11, .entries = e + 1, .n_entries = 2},
+                               {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
     TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&m->run)));
     for (size_t i = 0; i < WB_LEN(rows); i++)
         TRY(tree_row(s, O, m->k.t.head, &end.pos, i ? m->run.id : m->k.run.id, &rows[i], err));

@@ -54,8 +54,8 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
     TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->sub.id), a, &w->subsub, err));
     TRY(put_half(s, &w->k.t, a, w->half, err));
     TRY(put_half(s, &w->sub, a, w->half + 2, err));
-    struct wl_value imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(w->k.t.id, id),
-                                                 .bytes = UPP_STR("secret")};
+    struct wl_value imported = {
+        .space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(w->k.t.id, id), .bytes = UPP_STR("secret")};
     return COMMIT(s, *O, NULL, err, PUT_VALUE(&imported));
 }
 

@@ -134,8 +134,8 @@ static WEFT_SUSPENDS int in_turn(struct test_store *st, struct upp_err *err)
     int             size = snprintf(text, sizeof text, "{\"tree\":\"%s\",\"head\":%llu,\"time\":%lld,\"user\":\"\"}",
                                     wb_uuid_text(w.fork.tree, tree).p, (unsigned long long)w.fork.head,
                                     (long long)(w.now + 3 * DAY)); /* as if it had been deleted three days later */
-    struct wl_value note = {.space = UPP_STR(WL_DELETED), .name = wb_uuid_text(w.fork.id, id),
-                                             .bytes = wb_str(text, (size_t)size)};
+    struct wl_value note = {
+        .space = UPP_STR(WL_DELETED), .name = wb_uuid_text(w.fork.id, id), .bytes = wb_str(text, (size_t)size)};
     TRY(COMMIT(s, *O, NULL, err, PUT_VALUE(&note)));
     TRY(wl_thread_delete(s, O, &w.k.t, err));
     TRY(sweep_at(s, w.now + 8 * DAY, &n, err));
@@ -285,7 +285,7 @@ static WEFT_SUSPENDS int searched(struct test_store *st, struct upp_err *err)
     struct upp_part                           p[2];
     uint32_t                                  index;
     struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("okapi one")),
-                                                               tree_says(UPP_ROLE_USER, &p[1], UPP_STR("okapi two"))};
+                                                     tree_says(UPP_ROLE_USER, &p[1], UPP_STR("okapi two"))};
     TRY(make_talk(s, &a, &k, err));
     TRY(wl_thread_new(s, O, NULL, &a, &t, err));
     TRY(wl_append(s, O, &t, e, 2, &index, err));
@@ -294,8 +294,8 @@ static WEFT_SUSPENDS int searched(struct test_store *st, struct upp_err *err)
     TRY(sweep_at(s, 40 * DAY, &n, err));
     FAIL_UNLESS(n.rows == 1);
     TRY(finds(s, UPP_STR("thinking"), 1, err));
-    TRY(wl_message_delete(s, O, &t, wm_id_uuid((struct wm_id){.node = t.head, .noun = WM_NOUN_ENTRY}),
-                          UPP_STR(""), err));
+    TRY(wl_message_delete(s, O, &t, wm_id_uuid((struct wm_id){.node = t.head, .noun = WM_NOUN_ENTRY}), UPP_STR(""),
+                          err));
     TRY(finds(s, UPP_STR("okapi"), 1, err));
     TRY(finds(s, UPP_STR("one"), 1, err)); /* a result */
     TRY(finds(s, UPP_STR("two"), 2, err));

@@ -5,8 +5,8 @@
 #include "support/stores.h"
 #include "support/tree.h"
 
-static const struct wl_owner other_tenant          = {UPP_STR_INIT("other"), UPP_STR_INIT("")},
-                                             alice = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
+static const struct wl_owner other_tenant = {UPP_STR_INIT("other"), UPP_STR_INIT("")},
+                             alice        = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
 
 TEST(log_thread_is_found_by_every_spelling)
 {
@@ -16,11 +16,10 @@ TEST(log_thread_is_found_by_every_spelling)
     struct upp_err                            err = {0};
     char                                      text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1], prefixed[48], upper[48];
     CHECK(ws_memory_open(&s, &err) == 0);
-    CHECK(wl_thread_new(
-        s, &tree_owner,
-        UPP_OPTS(wl_thread_opts, .title = UPP_STR("A talk"),
-                                                  .metadata = UPP_STR("{\"a\":1}"), .alias = UPP_STR("chat 7")), &a, &t,
-                                                              &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner,
+                        UPP_OPTS(wl_thread_opts, .title = UPP_STR("A talk"), .metadata = UPP_STR("{\"a\":1}"),
+                                 .alias = UPP_STR("chat 7")),
+                        &a, &t, &err) == 0);
     (void)snprintf(prefixed, sizeof prefixed, "thread_%s", wb_uuid_hex(t.id, hex).p);
     (void)snprintf(upper, sizeof upper, "thread_%s", wb_uuid_text(t.id, text).p);
     const struct upp_str names[] = {wb_uuid_text(t.id, text), wb_uuid_hex(t.id, hex), wb_cstr(prefixed), wb_cstr(upper),
@@ -58,10 +57,10 @@ TEST(log_thread_alias_is_of_one_user_and_taken_once)
     CHECK(wl_thread_find(s, &alice, UPP_STR("chat"), &a, &found, &err) == 0 && wb_uuid_eq(found.id, u.id));
     CHECK(wl_thread_find(s, &tree_owner, UPP_STR("chat"), &a, &found, &err) == 0 && wb_uuid_eq(found.id, t.id));
     CHECK_INT(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .metadata = UPP_STR("[1]")), &a, &found, &err),
-                            -UPP_EINVALID);
+              -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("metadata of a thread: expected an object"));
     CHECK_INT(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .metadata = UPP_STR("{")), &a, &found, &err),
-                            -UPP_EINVALID);
+              -UPP_EINVALID);
 }
 
 /* An alias may look like an id of ours: our own forms come first. */

@@ -80,10 +80,11 @@ TEST(model_erase_of_all_leaves_no_text)
     CHECK_INT(erased(&a, out, UPP_STR(""), &what, &out, &err), 0);
 
     /* Events and turns are none of those that anybody reads. Work beside keeps its shape. */
-    CHECK(erased(&a, UPP_STR("{\"e\":[{\"k\":2,\"j\":{\"type\":\"x\",\"data\":\"secret\"}},{\"k\":4,\"j\":\"secret\"}],"
+    CHECK(erased(&a,
+                 UPP_STR("{\"e\":[{\"k\":2,\"j\":{\"type\":\"x\",\"data\":\"secret\"}},{\"k\":4,\"j\":\"secret\"}],"
                          "\"r\":[{\"k\":8},{\"k\":4,\"o\":1,\"c\":\"b\",\"j\":null},"
                          "{\"k\":1,\"u\":6,\"j\":{\"message\":\"secret\"}}]}"),
-                             UPP_STR(""), &what, &out, &err) > 0);
+                 UPP_STR(""), &what, &out, &err) > 0);
     CHECK_STR(out, UPP_STR("{\"e\":[{\"k\":2,\"e\":9000,\"y\":\"asked\",\"j\":{\"type\":\"erased\"}},"
                            "{\"k\":4,\"e\":9000,\"y\":\"asked\",\"j\":{\"type\":\"erased\"}}],"
                            "\"r\":[{\"k\":8},{\"k\":4,\"o\":1,\"c\":\"b\",\"j\":null},{\"k\":1,\"u\":6}]}"));
@@ -96,19 +97,21 @@ TEST(model_erase_of_results_that_stand_in_a_message)
     struct upp_err                            err     = {0};
     const struct upp_str                      calls[] = {UPP_STR("c2")};
     struct wm_erasing what = {.mark = mark, .entry = SIZE_MAX, .calls = calls, .n_calls = 1, .arguments = true};
-    CHECK_INT(erased(&a, UPP_STR("{\"e\":[{\"o\":3,\"r\":3,\"p\":[{\"k\":9,\"i\":\"c1\",\"j\":1},"
+    CHECK_INT(erased(&a,
+                     UPP_STR("{\"e\":[{\"o\":3,\"r\":3,\"p\":[{\"k\":9,\"i\":\"c1\",\"j\":1},"
                              "{\"k\":9,\"i\":\"c2\",\"j\":{\"a\":2},\"e\":1,\"d\":{}}]}]}"),
-                                 UPP_STR(""), &what, &out, &err),
-                     1);
+                     UPP_STR(""), &what, &out, &err),
+              1);
     CHECK_STR(out, UPP_STR("{\"e\":[{\"o\":3,\"r\":3,\"p\":[{\"k\":9,\"i\":\"c1\",\"j\":1},"
                            "{\"k\":9,\"i\":\"c2\",\"j\":\"erased\",\"e\":1}]}]}"));
 
     /* What middleware made of an input. */
     what = (struct wm_erasing){.mark = mark, .entry = SIZE_MAX, .asides = true};
-    CHECK_INT(erased(&a, UPP_STR("{\"s\":1,\"e\":[{\"a\":2,\"s\":0,\"h\":\"input\",\"r\":1,\"p\":[{\"x\":\"secret\"}]},"
+    CHECK_INT(erased(&a,
+                     UPP_STR("{\"s\":1,\"e\":[{\"a\":2,\"s\":0,\"h\":\"input\",\"r\":1,\"p\":[{\"x\":\"secret\"}]},"
                              "{\"a\":2,\"h\":\"plan\",\"r\":1,\"p\":[{\"x\":\"own\"}]}]}"),
-                                 UPP_STR(""), &what, &out, &err),
-                     1);
+                     UPP_STR(""), &what, &out, &err),
+              1);
     CHECK_STR(out, UPP_STR("{\"s\":1,\"e\":[{\"a\":2,\"s\":0,\"h\":\"input\",\"e\":9000,\"y\":\"asked\",\"r\":1},"
                            "{\"a\":2,\"h\":\"plan\",\"r\":1,\"p\":[{\"x\":\"own\"}]}]}"));
 }

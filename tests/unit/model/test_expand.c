@@ -100,7 +100,7 @@ static bool stream(struct grown *w, struct rows *g)
             } else
                 for (uint32_t k = 1 + rows_draw(g, 3); k; k--)
                     if (!say(w, part, rows_draw(g, 3) ? UPP_STR("word ") : UPP_STR("\xc3\xa9")) ||
-                             (rows_draw(g, 2) && !drain(w)))
+                        (rows_draw(g, 2) && !drain(w)))
                         return false;
         }
     }
@@ -154,8 +154,8 @@ static bool live_is_stored(uint64_t seed)
 
     struct wm_entry entries[] = {
         {.kind = WM_ENTRY_EVENT, .origin = 1, .audience = 1, .data = UPP_STR("{}")},
-         w.entry,
-         {.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = UPP_ROLE_TOOL}}};
+        w.entry,
+        {.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .message = {.role = UPP_ROLE_TOOL}}};
     struct wm_event records[] = {{.kind = WM_MESSAGE, .step = 3, .entry = &entries[1]},
                                  {.kind = WM_STEP_END, .step = 3}};
     struct wm_row   row       = {.event     = 40,
@@ -240,19 +240,19 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
         const char    *msg;
     } bad[] = {
         {UPP_STR_INIT("\x02\x02"), 1, "the tape does not fit its message: part 0 is opened twice"},
-         {UPP_STR_INIT("\x03\x01\x00"), 0, "the tape does not fit its message: part 0 is not open"},
-          {UPP_STR_INIT("\x04"), 0, "the tape does not fit its message: part 0 is not open"},
-           {UPP_STR_INIT("\x02\x04\x04"), 2, "the tape does not fit its message: part 0 is not open"},
-            {UPP_STR_INIT("\x02\x04\x03\x01\x00"), 2, "the tape does not fit its message: part 0 is not open"},
-             {UPP_STR_INIT("\x02\x04\x02"), 2, "the tape does not fit its message: part 0 is opened twice"},
-              {UPP_STR_INIT("\x02\x03\x01\x03"), 4, "the tape does not fit its message: part 0 has less text"},
-               {UPP_STR_INIT("\x02\x03\x04\x00"), 1, "the tape does not fit its message: part 0 has less text"},
-                {UPP_STR_INIT("\x0a\x0b\x01\x00"), 1, "the tape does not fit its message: part 1 has less text"},
-                 {UPP_STR_INIT("\x12"), 0, "the tape does not fit its message: part 2 is not in it"},
-                  {UPP_STR_INIT("\x00\x05"), 1, "the tape is broken at byte 1: expected a mark of a known kind"},
-                 };
+        {UPP_STR_INIT("\x03\x01\x00"), 0, "the tape does not fit its message: part 0 is not open"},
+        {UPP_STR_INIT("\x04"), 0, "the tape does not fit its message: part 0 is not open"},
+        {UPP_STR_INIT("\x02\x04\x04"), 2, "the tape does not fit its message: part 0 is not open"},
+        {UPP_STR_INIT("\x02\x04\x03\x01\x00"), 2, "the tape does not fit its message: part 0 is not open"},
+        {UPP_STR_INIT("\x02\x04\x02"), 2, "the tape does not fit its message: part 0 is opened twice"},
+        {UPP_STR_INIT("\x02\x03\x01\x03"), 4, "the tape does not fit its message: part 0 has less text"},
+        {UPP_STR_INIT("\x02\x03\x04\x00"), 1, "the tape does not fit its message: part 0 has less text"},
+        {UPP_STR_INIT("\x0a\x0b\x01\x00"), 1, "the tape does not fit its message: part 1 has less text"},
+        {UPP_STR_INIT("\x12"), 0, "the tape does not fit its message: part 2 is not in it"},
+        {UPP_STR_INIT("\x00\x05"), 1, "the tape is broken at byte 1: expected a mark of a known kind"},
+    };
     struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("abc")},
-                                {.kind = UPP_PART_RESULT, .text = UPP_STR("12")}};
+                               {.kind = UPP_PART_RESULT, .text = UPP_STR("12")}};
     struct wm_entry e       = {.kind    = WM_ENTRY_MESSAGE,
                                .message = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 2}};
     for (size_t i = 0; i < WB_LEN(bad); i++) {
@@ -288,7 +288,8 @@ TEST(model_expand_a_step_without_a_message)
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
     struct wm_entry                           e   = {.kind     = WM_ENTRY_MESSAGE,
                                                      .audience = WM_AUDIENCE_RUN,
-                                                     .phase = UPP_STR("step:two"), .message = {.role = UPP_ROLE_USER}};
+                                                     .phase    = UPP_STR("step:two"),
+                                                     .message  = {.role = UPP_ROLE_USER}};
     struct wm_event                           end = {.kind = WM_STEP_END, .step = 3};
     struct wm_row   row = {.step = 3, .event = 7, .tape = UPP_STR("\x00"), .records = &end, .n_records = 1};
     struct wm_event ev;

@@ -24,14 +24,14 @@ TEST(model_message_text_is_what_upp_says)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
     struct upp_part                           parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
-                                                          {.kind = UPP_PART_REASONING, .text = UPP_STR("hidden")},
-                                                           {.kind = UPP_PART_CALL, .text = UPP_STR("{}")},
-                                                            {.kind = UPP_PART_TEXT},
-                                                            {.kind = UPP_PART_TEXT, .text = UPP_STR("t\0wo")}};
+                                                         {.kind = UPP_PART_REASONING, .text = UPP_STR("hidden")},
+                                                         {.kind = UPP_PART_CALL, .text = UPP_STR("{}")},
+                                                         {.kind = UPP_PART_TEXT},
+                                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("t\0wo")}};
     struct upp_part    results[]                      = {{.kind = UPP_PART_RESULT, .text = UPP_STR("\"a\\n\\ud83d\"")},
-                                                          {.kind = UPP_PART_RESULT, .text = UPP_STR("{\"x\":1}")},
-                                                           {.kind = UPP_PART_RESULT, .text = UPP_STR("\"bro")},
-                                                            {.kind = UPP_PART_RESULT, .text = UPP_STR("null")}};
+                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("{\"x\":1}")},
+                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("\"bro")},
+                                                         {.kind = UPP_PART_RESULT, .text = UPP_STR("null")}};
     struct upp_message m = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = WB_LEN(parts)};
     CHECK_STR(wm_message_text(&a, &m), UPP_STR("one\n\n\n\nt\0wo"));
     m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = results, .n_parts = WB_LEN(results)};

@@ -59,19 +59,19 @@ static bool writes(const struct wm_row *row, struct upp_str want)
 /* Stored rows stay readable for ever: these bytes never change. */
 TEST(model_row_format_1_is_fixed)
 {
-    struct upp_media media = {
-        UPP_SOURCE_BASE64, UPP_STR("AQL/"), UPP_STR("image/png"), UPP_STR("t"),
-                                                                          UPP_STR("0.5"),    UPP_STR("2"),    UPP_STR("1")};
-    struct upp_part parts[] = {
-        {.kind = UPP_PART_TEXT, .text = UPP_STR("h\xc3\xa9\0\xed\xa0\xbd")},
-         {.kind = UPP_PART_REASONING,
-          .text = UPP_STR(""), .metadata = UPP_STR("{\"p\":{\"s\":1.0}}")},
-          {.kind = UPP_PART_CALL,
-           .id = UPP_STR("c1"), .name = UPP_STR("calc"), .text = UPP_STR("{ \"e\": 1 }"), .cut = true},
-                                {.kind = UPP_PART_RESULT,
-                                 .id = UPP_STR("c0"), .text = UPP_STR("[null]"), .is_error = true},
-                                 {.kind = UPP_PART_IMAGE, .media = &media},
-                                };
+    struct upp_media media   = {UPP_SOURCE_BASE64, UPP_STR("AQL/"), UPP_STR("image/png"), UPP_STR("t"),
+                                UPP_STR("0.5"),    UPP_STR("2"),    UPP_STR("1")};
+    struct upp_part  parts[] = {
+         {.kind = UPP_PART_TEXT, .text = UPP_STR("h\xc3\xa9\0\xed\xa0\xbd")},
+         {.kind = UPP_PART_REASONING, .text = UPP_STR(""), .metadata = UPP_STR("{\"p\":{\"s\":1.0}}")},
+         {.kind = UPP_PART_CALL,
+          .id   = UPP_STR("c1"),
+          .name = UPP_STR("calc"),
+          .text = UPP_STR("{ \"e\": 1 }"),
+          .cut  = true},
+         {.kind = UPP_PART_RESULT, .id = UPP_STR("c0"), .text = UPP_STR("[null]"), .is_error = true},
+         {.kind = UPP_PART_IMAGE, .media = &media},
+    };
     struct upp_str  refs[]    = {UPP_STR("c1"), UPP_STR("")};
     struct wm_entry entries[] = {
         {.kind     = WM_ENTRY_MESSAGE,
@@ -83,17 +83,23 @@ TEST(model_row_format_1_is_fixed)
          .origin   = WM_ORIGIN_RUN,
          .audience = WM_AUDIENCE_RUN,
          .attempt  = 3,
-         .phase = UPP_STR("act"), .message = {.role        = UPP_ROLE_TOOL,
-                                              .interrupted = true,
-                                              .id = UPP_STR("m"), .time_ms = 990,
-                                                            .time_text = UPP_STR("t"), .metadata = UPP_STR("{}")},
-                                                            .refs = refs, .n_refs = 2},
-                                              {.kind     = WM_ENTRY_EVENT,
-                                               .origin   = WM_ORIGIN_IMPORT,
-                                               .audience = WM_AUDIENCE_MODEL,
-                                               .step     = 2,
-                                               .who = UPP_STR("me"), .data = UPP_STR("{\"x\":[]}"), .message = {.time_ms = 1000}},
-                                              };
+         .phase    = UPP_STR("act"),
+         .message  = {.role        = UPP_ROLE_TOOL,
+                      .interrupted = true,
+                      .id          = UPP_STR("m"),
+                      .time_ms     = 990,
+                      .time_text   = UPP_STR("t"),
+                      .metadata    = UPP_STR("{}")},
+         .refs     = refs,
+         .n_refs   = 2},
+        {.kind     = WM_ENTRY_EVENT,
+         .origin   = WM_ORIGIN_IMPORT,
+         .audience = WM_AUDIENCE_MODEL,
+         .step     = 2,
+         .who      = UPP_STR("me"),
+         .data     = UPP_STR("{\"x\":[]}"),
+         .message  = {.time_ms = 1000}},
+    };
     struct wm_pending pending[] = {{UPP_STR("c1"), UPP_STR("ask"), UPP_STR("{}"), {{1, 2}}, true}};
     struct wm_event   records[] = {
           {.kind    = WM_MESSAGE,
@@ -102,25 +108,32 @@ TEST(model_row_format_1_is_fixed)
            .entry   = &entries[1],
            .stop    = UPP_STOP_TOOLS,
            .usage   = {1, 2, 3, 4, 5}},
-          {.kind    = WM_TOOL_STARTED,
+          {.kind       = WM_TOOL_STARTED,
+           .step       = 2,
+           .time_ms    = 1001,
+           .call       = UPP_STR("c1"),
+           .name       = UPP_STR("calc"),
+           .text       = UPP_STR("{ \"e\": 1 }"),
+           .child      = {{0xab}},
+           .child_node = UINT64_MAX},
+          {.kind    = WM_TOOL_ENDED,
            .step    = 2,
-           .time_ms = 1001,
-           .call = UPP_STR("c1"), .name = UPP_STR("calc"),
-                                                  .text = UPP_STR("{ \"e\": 1 }"), .child = {{0xab}},
-                                                                  .child_node = UINT64_MAX},
-                                  {.kind    = WM_TOOL_ENDED,
-                                   .step    = 2,
-                                   .time_ms = 1000,
-                                   .call = UPP_STR("c1"), .text = UPP_STR("4"), .outcome = WM_DONE, .ms = 7},
-                                   {.kind = WM_STEP_END, .step = 2, .time_ms = 1000},
-                                   {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .id = {{0xff}}},
-                                   {.kind    = WM_RUN,
-                                    .step    = 2,
-                                    .time_ms = 1000,
-                                    .status  = WM_WAITING,
-                                    .text = UPP_STR("{\"name\":\"UPPError\"}"), .pending = pending, .n_pending = 1},
-                                    {.kind = WM_VOID, .step = 2, .time_ms = 1000, .last = 17},
-                                 };
+           .time_ms = 1000,
+           .call    = UPP_STR("c1"),
+           .text    = UPP_STR("4"),
+           .outcome = WM_DONE,
+           .ms      = 7},
+          {.kind = WM_STEP_END, .step = 2, .time_ms = 1000},
+          {.kind = WM_CHECKPOINT, .step = 3, .time_ms = 1000, .id = {{0xff}}},
+          {.kind      = WM_RUN,
+           .step      = 2,
+           .time_ms   = 1000,
+           .status    = WM_WAITING,
+           .text      = UPP_STR("{\"name\":\"UPPError\"}"),
+           .pending   = pending,
+           .n_pending = 1},
+          {.kind = WM_VOID, .step = 2, .time_ms = 1000, .last = 17},
+    };
     struct wm_row row = {.event = 18, .epoch = 1, .step = 2, .time_ms = 1000, .state = UPP_STR("{\"s\":1}")};
     CHECK(writes(&(struct wm_row){0}, UPP_STR("{}")));
     CHECK(writes(&row, UPP_STR("{\"v\":18,\"c\":1,\"s\":2,\"t\":1000,\"x\":{\"s\":1}}")));
@@ -128,13 +141,13 @@ TEST(model_row_format_1_is_fixed)
     CHECK(writes(
         &row,
         UPP_STR("{\"s\":2,\"t\":1000,\"e\":["
-                               "{\"r\":2,\"p\":[{\"x\":\"h\xc3\xa9\\u0000\\ud83d\"},{\"k\":2,\"x\":\"\",\"d\":{\"p\":{\"s\":1.0}}},"
-                               "{\"k\":8,\"i\":\"c1\",\"n\":\"calc\",\"x\":\"{ \\\"e\\\": 1 }\",\"c\":1},"
-                               "{\"k\":9,\"i\":\"c0\",\"j\":[null],\"e\":1},"
-                               "{\"k\":3,\"m\":{\"s\":1,\"u\":\"AQL/\",\"m\":\"image/png\",\"l\":\"t\",\"t\":0.5,\"w\":2,\"h\":1}}]},"
-                               "{\"a\":2,\"n\":3,\"s\":0,\"h\":\"act\",\"r\":3,\"i\":\"m\",\"t\":-10,\"z\":\"t\",\"b\":1,\"d\":{},"
-                               "\"f\":[\"c1\",\"\"]},"
-                               "{\"k\":2,\"o\":3,\"a\":3,\"w\":\"me\",\"j\":{\"x\":[]}}]}")));
+                "{\"r\":2,\"p\":[{\"x\":\"h\xc3\xa9\\u0000\\ud83d\"},{\"k\":2,\"x\":\"\",\"d\":{\"p\":{\"s\":1.0}}},"
+                "{\"k\":8,\"i\":\"c1\",\"n\":\"calc\",\"x\":\"{ \\\"e\\\": 1 }\",\"c\":1},"
+                "{\"k\":9,\"i\":\"c0\",\"j\":[null],\"e\":1},"
+                "{\"k\":3,\"m\":{\"s\":1,\"u\":\"AQL/\",\"m\":\"image/png\",\"l\":\"t\",\"t\":0.5,\"w\":2,\"h\":1}}]},"
+                "{\"a\":2,\"n\":3,\"s\":0,\"h\":\"act\",\"r\":3,\"i\":\"m\",\"t\":-10,\"z\":\"t\",\"b\":1,\"d\":{},"
+                "\"f\":[\"c1\",\"\"]},"
+                "{\"k\":2,\"o\":3,\"a\":3,\"w\":\"me\",\"j\":{\"x\":[]}}]}")));
     row.records   = records;
     row.n_records = WB_LEN(records);
     row.n_entries = 2;
@@ -144,15 +157,15 @@ TEST(model_row_format_1_is_fixed)
         (struct wm_entry){.kind = WM_ENTRY_TURN, .origin = 1, .audience = 1, .step = 2, .message = {.time_ms = 1000}};
     CHECK(writes(
         &row, UPP_STR("{\"s\":2,\"t\":1000,\"e\":[{\"k\":4},{\"k\":4}],\"r\":["
-                         "{\"k\":2,\"y\":3,\"e\":1,\"g\":[1,2,3,4,5]},"
-                         "{\"k\":3,\"t\":1,\"c\":\"c1\",\"n\":\"calc\",\"x\":\"{ \\\"e\\\": 1 }\","
-                         "\"h\":\"ab000000000000000000000000000000\",\"q\":18446744073709551615},"
-                         "{\"k\":4,\"o\":1,\"c\":\"c1\",\"j\":4,\"m\":7},"
-                         "{\"k\":5},"
-                         "{\"k\":6,\"s\":3,\"i\":\"ff000000000000000000000000000000\"},"
-                         "{\"k\":1,\"u\":3,\"j\":{\"name\":\"UPPError\"},\"p\":[{\"c\":\"c1\",\"n\":\"ask\",\"a\":\"{}\","
-                         "\"r\":\"01020000000000000000000000000000\",\"y\":1}]},"
-                         "{\"k\":7,\"l\":17}]}")));
+                      "{\"k\":2,\"y\":3,\"e\":1,\"g\":[1,2,3,4,5]},"
+                      "{\"k\":3,\"t\":1,\"c\":\"c1\",\"n\":\"calc\",\"x\":\"{ \\\"e\\\": 1 }\","
+                      "\"h\":\"ab000000000000000000000000000000\",\"q\":18446744073709551615},"
+                      "{\"k\":4,\"o\":1,\"c\":\"c1\",\"j\":4,\"m\":7},"
+                      "{\"k\":5},"
+                      "{\"k\":6,\"s\":3,\"i\":\"ff000000000000000000000000000000\"},"
+                      "{\"k\":1,\"u\":3,\"j\":{\"name\":\"UPPError\"},\"p\":[{\"c\":\"c1\",\"n\":\"ask\",\"a\":\"{}\","
+                      "\"r\":\"01020000000000000000000000000000\",\"y\":1}]},"
+                      "{\"k\":7,\"l\":17}]}")));
 }
 
 /* A row of one message of 400 bytes, as a step makes it: the text and little more. */
@@ -168,9 +181,11 @@ TEST(model_row_costs_little_more_than_its_text)
                                  .origin   = WM_ORIGIN_RUN,
                                  .audience = WM_AUDIENCE_ALL,
                                  .step     = 7,
-                                 .message  = {.role = UPP_ROLE_ASSISTANT,
-                                              .id = UPP_STR("msg_01AbCdEfGhIjKlMnOpQrStUv"), .time_ms = 1770091506007,
-                                                            .parts = &part, .n_parts = 1}};
+                                 .message  = {.role    = UPP_ROLE_ASSISTANT,
+                                              .id      = UPP_STR("msg_01AbCdEfGhIjKlMnOpQrStUv"),
+                                              .time_ms = 1770091506007,
+                                              .parts   = &part,
+                                              .n_parts = 1}};
     struct wm_event records[] = {
         {.kind    = WM_MESSAGE,
          .step    = 7,
@@ -507,7 +522,7 @@ TEST(model_row_gives_its_entries_alone)
     struct wm_row                             row;
     struct upp_str                            body =
         UPP_STR("{\"v\":3,\"e\":[{\"r\":3,\"f\":[\"a\",\"b\"]}],\"r\":[{\"k\":4,\"c\":\"a\",\"o\":1,\"j\":1},"
-                                  "{\"k\":5},{\"k\":4,\"c\":\"b\",\"o\":2,\"j\":\"no\"}],\"x\":{}}");
+                "{\"k\":5},{\"k\":4,\"c\":\"b\",\"o\":2,\"j\":\"no\"}],\"x\":{}}");
     CHECK(wm_row_read_entries(&a, WM_FORMAT, body, &row, &err) == 0);
     CHECK(row.n_entries == 1 && row.n_records == 2 && !row.state.p && !row.tape.p);
     CHECK_STR(row.records[1].call, UPP_STR("b"));
@@ -522,15 +537,11 @@ TEST(model_entry_joins_results_in_the_order_of_its_refs)
     struct upp_err                            err    = {0};
     struct upp_str                            refs[] = {UPP_STR("c"), UPP_STR("a"), UPP_STR("b")};
     struct wm_event                           ev[]   = {
-                                    {.kind = WM_TOOL_ENDED,
-                                     .call = UPP_STR("a"), .name = UPP_STR("A"), .text = UPP_STR("1"), .outcome = WM_DONE},
-                                                           {.kind = WM_TOOL_STARTED,
-                                                            .call = UPP_STR("b"), .text = UPP_STR("{}")},
-                                                            {.kind = WM_TOOL_ENDED,
-                                                             .call = UPP_STR("c"), .text = UPP_STR("2"), .outcome = WM_ERROR},
-                                                             {.kind = WM_TOOL_ENDED,
-                                                              .call = UPP_STR("c"), .text = UPP_STR("3"), .outcome = WM_UNKNOWN},
-                                 };
+                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("a"), .name = UPP_STR("A"), .text = UPP_STR("1"), .outcome = WM_DONE},
+                                    {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .text = UPP_STR("{}")},
+                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("2"), .outcome = WM_ERROR},
+                                    {.kind = WM_TOOL_ENDED, .call = UPP_STR("c"), .text = UPP_STR("3"), .outcome = WM_UNKNOWN},
+    };
     const struct wm_event *ended[] = {&ev[0], &ev[1], &ev[2], &ev[3]};
     struct wm_entry e = {.kind = WM_ENTRY_MESSAGE, .message = {.role = UPP_ROLE_TOOL}, .refs = refs, .n_refs = 3};
     CHECK_INT(wm_entry_join(&a, &e, ended, 4, &err), 1);

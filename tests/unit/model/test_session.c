@@ -146,7 +146,7 @@ TEST(session_tree_alone_is_read_and_written)
     CHECK_INT(wj_writer_check(&w), 0);
     CHECK_STR(wb_buf_str(&b),
               UPP_STR("{\"rootId\":\"n\",\"currentId\":\"n\",\"nodes\":[{\"id\":\"n\",\"parentId\":null," THREAD
-                                      ",\"children\":[],\"metadata\":{}}]}"));
+                      ",\"children\":[],\"metadata\":{}}]}"));
     t = (struct wm_tree_doc){0};
     CHECK_INT(wm_tree_read(&a, UPP_STR("{\"rootId\":\"n\",\"nodes\":[" NODE "]}"), &t, &err), -UPP_EINVALID);
     ALWAYS(!t.nodes);

@@ -125,26 +125,23 @@ TEST(model_tape_of_other_bytes_is_refused)
         const char    *msg;
     } bad[] = {
         {UPP_STR_INIT("\x01\x80"), 1, "the tape is broken at byte 1: expected a mark"},
-         {UPP_STR_INIT("\x82\x00"), 0, "the tape is broken at byte 0: expected a mark"},
-          {UPP_STR_INIT("\x05"), 0, "the tape is broken at byte 0: expected a mark of a known kind"},
-           {UPP_STR_INIT("\x07"), 0, "the tape is broken at byte 0: expected a mark of a known kind"},
-            {UPP_STR_INIT("\x08"), 0, "the tape is broken at byte 0: expected a part that a message can have"},
-             {UPP_STR_INIT("\x82\x80\x08"), 0, "the tape is broken at byte 0: expected a part that a message can have"},
-              {UPP_STR_INIT("\x02\x03"), 1,
-                            "the tape is broken at byte 2: expected the bytes of a delta and how often"},
-               {UPP_STR_INIT("\x03\x04"), 0,
-                             "the tape is broken at byte 1: expected the bytes of a delta and how often"},
-                {UPP_STR_INIT("\x03\x04\x80\x00"), 0,
-                              "the tape is broken at byte 1: expected the bytes of a delta and how often"},
-                 {UPP_STR_INIT("\x03\x00\x01"), 0,
-                               "the tape is broken at byte 1: expected deltas that a text can have"},
-                  {UPP_STR_INIT("\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"), 0,
-                                "the tape is broken at byte 1: expected deltas that a text can have"},
-                   {UPP_STR_INIT("\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00"), 0,
-                                 "the tape is broken at byte 1: expected the bytes of a delta and how often"},
-                    {UPP_STR_INIT("\x03\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0,
-                                  "the tape is broken at byte 1: expected deltas that a text can have"},
-                   };
+        {UPP_STR_INIT("\x82\x00"), 0, "the tape is broken at byte 0: expected a mark"},
+        {UPP_STR_INIT("\x05"), 0, "the tape is broken at byte 0: expected a mark of a known kind"},
+        {UPP_STR_INIT("\x07"), 0, "the tape is broken at byte 0: expected a mark of a known kind"},
+        {UPP_STR_INIT("\x08"), 0, "the tape is broken at byte 0: expected a part that a message can have"},
+        {UPP_STR_INIT("\x82\x80\x08"), 0, "the tape is broken at byte 0: expected a part that a message can have"},
+        {UPP_STR_INIT("\x02\x03"), 1, "the tape is broken at byte 2: expected the bytes of a delta and how often"},
+        {UPP_STR_INIT("\x03\x04"), 0, "the tape is broken at byte 1: expected the bytes of a delta and how often"},
+        {UPP_STR_INIT("\x03\x04\x80\x00"), 0,
+         "the tape is broken at byte 1: expected the bytes of a delta and how often"},
+        {UPP_STR_INIT("\x03\x00\x01"), 0, "the tape is broken at byte 1: expected deltas that a text can have"},
+        {UPP_STR_INIT("\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"), 0,
+         "the tape is broken at byte 1: expected deltas that a text can have"},
+        {UPP_STR_INIT("\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00"), 0,
+         "the tape is broken at byte 1: expected the bytes of a delta and how often"},
+        {UPP_STR_INIT("\x03\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0,
+         "the tape is broken at byte 1: expected deltas that a text can have"},
+    };
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         struct wm_tape_at at  = {0};
         struct upp_err    err = {0};
@@ -171,7 +168,7 @@ TEST(model_tape_of_other_bytes_is_refused)
     /* Two runs that are each as long as a text can be. */
     CHECK_INT(
         wm_tape_count(UPP_STR("\x03\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00\x03\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
-                                    "\x00\x03\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00"),
-                              &events, &text, NULL),
-                      -UPP_ESTORE);
+                              "\x00\x03\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00"),
+                      &events, &text, NULL),
+        -UPP_ESTORE);
 }

@@ -86,12 +86,13 @@ TEST(model_upp_message_is_read_into_its_parts)
     struct upp_err                            err = {0};
     struct upp_message                        m;
     CHECK(read_message(
-        &a,
-        UPP_STR("{\"id\":\"m\",\"type\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"new\":1}],"
-                                   "\"metadata\":{\"weft\":{\"order\":[\"call\",\"content\"],\"arguments\":{\"0\":\"nope\"},\"cut\":[0],"
-                                   "\"interrupted\":true}},\"timestamp\":\"2026-02-03T04:05:06Z\",\"toolCalls\":[{\"toolCallId\":\"c\","
-                                   "\"toolName\":\"t\",\"arguments\":{}}],\"unknown\":[]}"),
-                &m, &err) == 0);
+              &a,
+              UPP_STR(
+                  "{\"id\":\"m\",\"type\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"new\":1}],"
+                  "\"metadata\":{\"weft\":{\"order\":[\"call\",\"content\"],\"arguments\":{\"0\":\"nope\"},\"cut\":[0],"
+                  "\"interrupted\":true}},\"timestamp\":\"2026-02-03T04:05:06Z\",\"toolCalls\":[{\"toolCallId\":\"c\","
+                  "\"toolName\":\"t\",\"arguments\":{}}],\"unknown\":[]}"),
+              &m, &err) == 0);
     CHECK(m.role == UPP_ROLE_ASSISTANT && m.interrupted && m.n_parts == 2 && !m.metadata.p);
     CHECK(m.time_ms == 1770091506000);
     CHECK_STR(m.time_text, UPP_STR("2026-02-03T04:05:06Z"));
@@ -100,12 +101,14 @@ TEST(model_upp_message_is_read_into_its_parts)
 
     /* What does not fit is dropped: a count, a word, a number, a type. */
     CHECK(read_message(
-        &a,
-        UPP_STR("{\"id\":\"m\",\"type\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}],"
-                                   "\"metadata\":{\"weft\":{\"order\":[\"call\",\"call\"],\"arguments\":{\"7\":\"x\",\"0\":1,\"a\":\"\"},\"cut\":[9,\"\"],"
-                                   "\"interrupted\":1}},\"timestamp\":\"2026-02-03T04:05:06.000Z\",\"toolCalls\":[{\"toolCallId\":\"c\","
-                                   "\"toolName\":\"t\",\"arguments\":{\"a\" : 1}}]}"),
-                &m, &err) == 0);
+              &a,
+              UPP_STR(
+                  "{\"id\":\"m\",\"type\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}],"
+                  "\"metadata\":{\"weft\":{\"order\":[\"call\",\"call\"],\"arguments\":{\"7\":\"x\",\"0\":1,\"a\":\"\"}"
+                  ",\"cut\":[9,\"\"],"
+                  "\"interrupted\":1}},\"timestamp\":\"2026-02-03T04:05:06.000Z\",\"toolCalls\":[{\"toolCallId\":\"c\","
+                  "\"toolName\":\"t\",\"arguments\":{\"a\" : 1}}]}"),
+              &m, &err) == 0);
     CHECK(!m.interrupted && m.parts[0].kind == UPP_PART_TEXT && !m.parts[0].cut && !m.time_text.p && !m.metadata.p);
     CHECK_STR(m.parts[1].text, UPP_STR("{\"a\":1}"));
 }
@@ -357,7 +360,8 @@ TEST(model_upp_usage_and_errors)
     CHECK_STR(
         wb_buf_str(&b),
         UPP_STR("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7,\"cacheReadTokens\":1,\"cacheWriteTokens\":0},"
-                      "{\"name\":\"UPPError\",\"message\":\"a limit was reached\",\"code\":\"LIMIT_EXCEEDED\",\"modality\":\"llm\"},"
-                      "{\"name\":\"UPPError\",\"message\":\"slow down\",\"code\":\"RATE_LIMITED\",\"provider\":\"openai\","
-                      "\"modality\":\"llm\",\"statusCode\":429,\"cause\":\"inner text\"},\"2026-02-03T04:05:06.007Z\""));
+                "{\"name\":\"UPPError\",\"message\":\"a limit was "
+                "reached\",\"code\":\"LIMIT_EXCEEDED\",\"modality\":\"llm\"},"
+                "{\"name\":\"UPPError\",\"message\":\"slow down\",\"code\":\"RATE_LIMITED\",\"provider\":\"openai\","
+                "\"modality\":\"llm\",\"statusCode\":429,\"cause\":\"inner text\"},\"2026-02-03T04:05:06.007Z\""));
 }

@@ -95,8 +95,8 @@ static WEFT_SUSPENDS int start(struct place *p, const char *text, uint8_t mode, 
 {
     struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what  = {.owner = rig_owner,
-                                .agent = UPP_STR("main"), .input = &input, .thread = p->thread, .on_busy = mode};
+    struct wr_start    what  = {
+            .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread, .on_busy = mode};
     TRY(wr_start(p->rig.engine, &what, ret, err));
     p->thread = ret->thread;
     p->acked++;
@@ -227,7 +227,7 @@ static WEFT_SUSPENDS int interrupts(struct place *p, struct upp_err *err)
     TRY(history(p, &out, err));
     FAIL_UNLESS(times(&out, "first") == 1 && times(&out, "assistant (interrupted)") == 1 && times(&out, "second") == 1);
     FAIL_UNLESS(wb_str_find(wb_buf_str(&out), UPP_STR("(interrupted)"), 0) <
-                            wb_str_find(wb_buf_str(&out), UPP_STR("second"), 0));
+                wb_str_find(wb_buf_str(&out), UPP_STR("second"), 0));
     return wb_buf_check(&out, err);
 }
 
@@ -247,7 +247,7 @@ static WEFT_SUSPENDS int interrupts_before_the_queue(struct place *p, struct upp
     TRY(settle(p, err));
     TRY(history(p, &out, err));
     FAIL_UNLESS(wb_str_find(wb_buf_str(&out), UPP_STR("urgent"), 0) <
-                            wb_str_find(wb_buf_str(&out), UPP_STR("queued"), 0));
+                wb_str_find(wb_buf_str(&out), UPP_STR("queued"), 0));
     FAIL_UNLESS(times(&out, "queued") == 1);
     return wb_buf_check(&out, err);
 }
@@ -522,10 +522,14 @@ static WEFT_SUSPENDS int start_key(struct place *p, const char *body, struct wb_
     unsigned char      hash[32] = {0};
     struct upp_part    part     = {.kind = UPP_PART_TEXT, .text = wb_cstr(body)};
     struct upp_message input    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct wr_start    what     = {.owner = rig_owner,
-                                   .agent = UPP_STR("main"), .input = &input, .thread = thread,
-                                                    .route = UPP_STR("POST /runs"), .key = UPP_STR("once"), .body = hash,
-                                                                                                   .on_busy = mode};
+    struct wr_start    what     = {.owner   = rig_owner,
+                                   .agent   = UPP_STR("main"),
+                                   .input   = &input,
+                                   .thread  = thread,
+                                   .route   = UPP_STR("POST /runs"),
+                                   .key     = UPP_STR("once"),
+                                   .body    = hash,
+                                   .on_busy = mode};
     memcpy(hash, body, strnlen(body, sizeof hash));
     int r = wr_start(p->rig.engine, &what, ret, err);
     if (r < 0)

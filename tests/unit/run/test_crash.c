@@ -412,7 +412,7 @@ static WEFT_SUSPENDS int meddled(void *arg, struct weft_context *c, struct upp_t
     (void)turn;
     (void)err;
     meddled_and_whole &= wb_str_eq(weft_context_get(c, "meddled"), UPP_STR("true")) && c->n_history == 1 &&
-                                   wb_str_eq(c->input->parts[0].text, UPP_STR("once upon a time"));
+                         wb_str_eq(c->input->parts[0].text, UPP_STR("once upon a time"));
     return 0;
 }
 
@@ -616,8 +616,8 @@ static WEFT_SUSPENDS int reads_the_queue(struct stage *st, struct upp_err *err)
     struct wr_started                               s;
     TRY(start(st, "hello", &s, err));
     for (int i = 0; i < 2; i++) {
-        struct wr_start   what = {.owner = rig_owner,
-                                  .agent = UPP_STR("main"), .input = &input, .thread = s.thread, .on_busy = WR_ENQUEUE};
+        struct wr_start what = {
+            .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = s.thread, .on_busy = WR_ENQUEUE};
         struct wr_started q;
         TRY(wr_start(st->rig.engine, &what, &q, err));
         FAIL_UNLESS(q.queued);

@@ -142,9 +142,10 @@ static int sees_names(void *arg, struct weft_run *pub, uint32_t step, struct upp
     return seen ? 0 : upp_fail(err, UPP_EBUG, "the helper does not see who spoke");
 }
 
-static const struct wr_handoff to_helper = {
-    .agent = UPP_STR_INIT("helper"), .title = UPP_STR_INIT("Helper"), .prompt = UPP_STR_INIT("What would you do?"),
-                                                                                             .on_mention = true};
+static const struct wr_handoff to_helper = {.agent      = UPP_STR_INIT("helper"),
+                                            .title      = UPP_STR_INIT("Helper"),
+                                            .prompt     = UPP_STR_INIT("What would you do?"),
+                                            .on_mention = true};
 
 #define HANDED(reason)                                                                                                 \
     "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"helper\",\"reason\":\"" reason                   \
@@ -231,8 +232,8 @@ TEST(handoff_has_a_limit)
 static int tells(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
 {
     struct upp_str           to = UPP_STR("helper");
-    struct weft_system_event ev = {.type = UPP_STR("state.update"), .data = UPP_STR("{\"n\":1}"), .targets = &to,
-                                                                                    .n_targets = 1};
+    struct weft_system_event ev = {
+        .type = UPP_STR("state.update"), .data = UPP_STR("{\"n\":1}"), .targets = &to, .n_targets = 1};
     (void)arg, (void)step;
     return weft_run_event(run, &ev, err);
 }
@@ -281,10 +282,11 @@ static int revokes(void *arg, struct weft_run *run, uint32_t step, const struct 
     (void)arg, (void)calls;
     if (step > 2)
         return 0;
-    return weft_run_event(run, &(struct weft_system_event){
-                                   .type = step == 1 ? UPP_STR("tool.revoke")
-                                                     : UPP_STR("tool.grant"), .data = UPP_STR("{\"tools\":[\"add\"]}")},
-                                   err);
+    return weft_run_event(
+        run,
+        &(struct weft_system_event){.type = step == 1 ? UPP_STR("tool.revoke") : UPP_STR("tool.grant"),
+                                    .data = UPP_STR("{\"tools\":[\"add\"]}")},
+        err);
 }
 
 #define EVENT(type) "event {\"type\":\"tool." type "\",\"data\":{\"tools\":[\"add\"]},\"source\":\"main\"}\n"
@@ -326,8 +328,9 @@ static int revokes_always(void *arg, struct weft_run *run, uint32_t step, const 
                           struct upp_err *err)
 {
     (void)arg, (void)calls, (void)step;
-    return weft_run_event(run, &(struct weft_system_event){
-                                   .type = UPP_STR("tool.revoke"), .data = UPP_STR("{\"tools\":[\"add\"]}")}, err);
+    return weft_run_event(
+        run, &(struct weft_system_event){.type = UPP_STR("tool.revoke"), .data = UPP_STR("{\"tools\":[\"add\"]}")},
+        err);
 }
 
 static WEFT_SUSPENDS int on_a_branch(struct rig *rig, struct wb_uuid *thread, struct wb_uuid *fork, struct upp_err *err)

@@ -18,22 +18,24 @@
 
 static const struct faults_step broken[] = {
     {.act = FAULTS_SEND, .bytes = UPP_STR_INIT(HEAD)},
-     {.act   = FAULTS_CHUNK,
-      .bytes = UPP_STR_INIT(SAYS("half of", "false"))}, {.act = FAULTS_WAIT, .ms = 100}, {.act = FAULTS_RESET},
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT(SAYS("half of", "false"))},
+    {.act = FAULTS_WAIT, .ms = 100},
+    {.act = FAULTS_RESET},
 };
 static const struct faults_step busy[] = {
     {.act   = FAULTS_SEND,
-     .bytes = UPP_STR_INIT("HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{\"error\":\"busy\"}")},
+     .bytes = UPP_STR_INIT(
+         "HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{\"error\":\"busy\"}")},
 };
 static const struct faults_step well[] = {
     {.act = FAULTS_SEND, .bytes = UPP_STR_INIT(HEAD)},
-     {.act   = FAULTS_CHUNK,
-      .bytes = UPP_STR_INIT(SAYS("all of it", "true,\"done_reason\":\"stop\""))}, {.act = FAULTS_CHUNK},
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT(SAYS("all of it", "true,\"done_reason\":\"stop\""))},
+    {.act = FAULTS_CHUNK},
 };
 static const struct faults_step hangs[] = {
     {.act = FAULTS_SEND, .bytes = UPP_STR_INIT(HEAD)},
-     {.act   = FAULTS_CHUNK,
-      .bytes = UPP_STR_INIT(SAYS("still", "false"))}, {.act = FAULTS_HANG},
+    {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT(SAYS("still", "false"))},
+    {.act = FAULTS_HANG},
 };
 
 struct scene {
@@ -146,17 +148,17 @@ static WEFT_SUSPENDS int with_a_past(void *arg, struct upp_err *err)
 {
     struct heard             *h       = arg;
     struct upp_part           said[]  = {{.kind = UPP_PART_REASONING, .text = UPP_STR("another vendor's thoughts")},
-                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("yes")}};
+                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("yes")}};
     struct upp_part           ask     = {.kind = UPP_PART_TEXT, .text = UPP_STR("and now?")};
     const struct upp_message  earlier = {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 2};
     const struct upp_message *past[]  = {&earlier};
     const struct upp_message  input   = {.role = UPP_ROLE_USER, .parts = &ask, .n_parts = 1};
-    struct wr_start           what    = {.owner = rig_owner,
-                                         .agent = UPP_STR("main"), .input = &input, .history = past, .n_history = 1};
-    struct wr_started         started;
-    struct rig                rig = {0};
-    uint8_t                   status;
-    int                       r = rig_agent(&rig, "main", NULL, err);
+    struct wr_start           what    = {
+                     .owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .history = past, .n_history = 1};
+    struct wr_started started;
+    struct rig        rig = {0};
+    uint8_t           status;
+    int               r = rig_agent(&rig, "main", NULL, err);
     if (r >= 0) {
         upp_model_free(WB_TAKE(rig.models[0]));
         r = upp_model_new(upp_anthropic("m", .base_url = faults_url(h->server, ""), .api_key = "k"), &rig.models[0],
@@ -186,7 +188,7 @@ TEST_WITH(run_over_http_tells_what_another_vendor_said, .no_torture = "it is abo
     wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
     test_note("%s: %.*s", err.msg, UPP_FMT(wb_buf_str(&h.lines)));
     bool ok = r >= 0 && wb_str_find(wb_buf_str(&h.lines), UPP_STR("does not go to this model"), 0) != SIZE_MAX &&
-                                    wb_str_find(wb_buf_str(&h.lines), UPP_STR("reasoning"), 0) != SIZE_MAX;
+              wb_str_find(wb_buf_str(&h.lines), UPP_STR("reasoning"), 0) != SIZE_MAX;
     wb_buf_done(&h.lines);
     CHECK(ok);
 }

@@ -20,8 +20,8 @@ static const struct row {
     {UPP_PART_VIDEO, UPP_CAN_VIDEO, "model 'm' does not support video input"},
 };
 
-static const struct upp_media picture = {.source = UPP_SOURCE_BASE64,
-                                         .mime = UPP_STR_INIT("image/png"), .data = UPP_STR_INIT("iVBORw0KGgo=")};
+static const struct upp_media picture = {
+    .source = UPP_SOURCE_BASE64, .mime = UPP_STR_INIT("image/png"), .data = UPP_STR_INIT("iVBORw0KGgo=")};
 
 /* A user who shows something. */
 struct shown {

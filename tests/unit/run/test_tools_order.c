@@ -92,11 +92,11 @@ static void go(const struct rules *rules)
     struct wr_tool           tools[MOST] = {0};
     struct upp_err           err         = {0};
     for (size_t i = 0; i < MOST; i++)
-        tools[i] = (struct wr_tool){.spec                = {.name = wb_cstr(names[i]), .parameters = UPP_STR("{}")},
-                                             .sequential = rules->tools[i].sequential,
-                                             .after      = rules->tools[i].after,
-                                             .n_after    = rules->tools[i].n_after,
-                                             .base       = {.run = noted, .arg = &ledger}};
+        tools[i] = (struct wr_tool){.spec       = {.name = wb_cstr(names[i]), .parameters = UPP_STR("{}")},
+                                    .sequential = rules->tools[i].sequential,
+                                    .after      = rules->tools[i].after,
+                                    .n_after    = rules->tools[i].n_after,
+                                    .base       = {.run = noted, .arg = &ledger}};
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 16);
     wb_buf_addf(&b, "{\"replies\":[{\"parts\":[");
     for (const char *c = rules->calls; *c; c++)

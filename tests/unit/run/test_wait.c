@@ -175,10 +175,11 @@ static const struct faults_step hang[]  = {{.act = FAULTS_HANG}};
 static const struct faults_step slow[]  = {
      SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
      {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 1\n\n")},
-      {.act = FAULTS_WAIT, .ms = 2},
-      {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 2\n\n")},
-       {.act = FAULTS_WAIT, .ms = 2},
-       {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 3\n\n")}, {.act = FAULTS_CHUNK},
+     {.act = FAULTS_WAIT, .ms = 2},
+     {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 2\n\n")},
+     {.act = FAULTS_WAIT, .ms = 2},
+     {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("data: 3\n\n")},
+     {.act = FAULTS_CHUNK},
 };
 
 static WEFT_SUSPENDS int one_slow(void *arg, struct upp_err *err)

@@ -191,7 +191,7 @@ TEST(config_handoffs_are_tools)
     CHECK_STR(a->tools[2].spec.description, UPP_STR("Hands the conversation over to news."));
     CHECK(wb_str_find(a->tools[2].spec.parameters, UPP_STR("\"message\""), 0) != SIZE_MAX);
     CHECK_INT(upp_schema_check(a->tools[1].schema, UPP_STR("{\"reason\":\"r\",\"message\":\"m\"}"), NULL, NULL, &err),
-                               0);
+              0);
     CHECK_INT(upp_schema_check(a->tools[1].schema, UPP_STR("{\"message\":1}"), NULL, NULL, &err), 1);
     CHECK_STR(a->handoffs[0].title, UPP_STR("Travel Planner"));
     CHECK(!a->handoffs[0].on_mention && !a->handoffs[0].prompt.n && a->handoffs[1].on_mention);

@@ -70,8 +70,8 @@ struct life {
 
 static int check_agents(const struct wrt_runtime *rt, struct life *l)
 {
-    const struct wr_agent_def *a                = wrt_agent(rt, UPP_STR("a")),
-                                             *b = wrt_agent(rt, UPP_STR("b")), *c = wrt_agent(rt, UPP_STR("c"));
+    const struct wr_agent_def *a = wrt_agent(rt, UPP_STR("a")), *b = wrt_agent(rt, UPP_STR("b")),
+                              *c = wrt_agent(rt, UPP_STR("c"));
     FAIL_UNLESS(a && b && c && a != b && b != c);
     FAIL_UNLESS(wb_str_eq(a->id, UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11")));
     FAIL_UNLESS(b->id.n == WB_UUID_TEXT && c->id.n == WB_UUID_TEXT && !wb_str_eq(b->id, c->id));

@@ -384,7 +384,7 @@ static WEFT_SUSPENDS int large(struct desk *d, struct upp_err *err)
     char                                  path[64];
     wb_buf_add(&b,
                UPP_STR("{\"version\":\"1.0.0\",\"id\":\"large\",\"agentId\":\"echo\",\"threadTree\":{\"rootId\":\"n0\","
-                           "\"currentId\":\"n10000\",\"nodes\":["));
+                       "\"currentId\":\"n10000\",\"nodes\":["));
     add_node(&b, 0, -1, 1, WIDE);
     for (int i = 1; i <= WIDE; i++)
         add_node(&b, i, 0, i + 1, i == WIDE);

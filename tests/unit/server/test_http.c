@@ -214,7 +214,7 @@ TEST(http_expects)
     sv_http_init(&h, NULL);
     CHECK_INT(
         feed(&h, UPP_STR("POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\n"), 0, &used),
-             SV_HTTP_MORE);
+        SV_HTTP_MORE);
     CHECK(h.head_done && h.expects);
     CHECK_INT(feed(&h, UPP_STR("a"), 0, &used), SV_HTTP_MORE);
     CHECK(!h.expects);
@@ -321,7 +321,7 @@ TEST(http_asks_when_the_head_is_there)
     sv_http_reset(&h);
     CHECK_INT(
         feed(&h, UPP_STR("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"), 0, &used),
-             SV_HTTP_REFUSED);
+        SV_HTTP_REFUSED);
     CHECK_INT(h.status, 413);
     sv_http_reset(&h);
     CHECK_INT(feed(&h, UPP_STR("GET /no HTTP/1.1\r\n" HOST "\r\n"), 0, &used), SV_HTTP_REFUSED);

@@ -42,10 +42,10 @@ TEST(server_objects_name_the_agent_that_spoke)
     struct wl_line                            line = {0};
     struct upp_err                            err  = {0};
     struct wj_writer                          w;
-    line.entry = (struct wm_entry){
-        .kind     = WM_ENTRY_MESSAGE,
-        .audience = WM_AUDIENCE_ALL,
-        .who = UPP_STR("travel"), .message = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}};
+    line.entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                   .audience = WM_AUDIENCE_ALL,
+                                   .who      = UPP_STR("travel"),
+                                   .message  = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}};
     wj_writer_init(&w, &out, &err);
     CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, &err), 0);
     CHECK_INT(wj_writer_check(&w), 0);

@@ -53,21 +53,21 @@ TEST(sse_out_hostile_data_is_read_back)
         struct upp_str in, out;
     } cases[] = {
         {UPP_STR_INIT("plain"), UPP_STR_INIT("plain")},
-         {UPP_STR_INIT(""), UPP_STR_INIT("")},
-          {UPP_STR_INIT(" leading"), UPP_STR_INIT(" leading")},
-           {UPP_STR_INIT("\n"), UPP_STR_INIT(" ")},
-            {UPP_STR_INIT("a\n\ndata: evil\n\n"), UPP_STR_INIT("a  data: evil  ")},
-             {UPP_STR_INIT("a\r\rid: 9\r\r"), UPP_STR_INIT("a  id: 9  ")},
-              {UPP_STR_INIT("a\r\nevent: x\r\n\r\n"), UPP_STR_INIT("a  event: x    ")},
-               {UPP_STR_INIT("\"\xe2\x80\xa8\xe2\x80\xa9\""), UPP_STR_INIT("\"\\u2028\\u2029\"")},
-                {UPP_STR_INIT("\xe2\x80\xaa\xe2\x80"), UPP_STR_INIT("\xe2\x80\xaa\xe2\x80")},
-                 {UPP_STR_INIT("\xe2"), UPP_STR_INIT("\xe2")},
-                  {UPP_STR_INIT("a\0b"), UPP_STR_INIT("a\0b")},
-                   {UPP_STR_INIT("\xef\xbb\xbf"), UPP_STR_INIT("\xef\xbb\xbf")},
-                    {UPP_STR_INIT(": ping"), UPP_STR_INIT(": ping")},
-                     {UPP_STR_INIT("[DONE]"), UPP_STR_INIT("[DONE]")},
-                      {UPP_STR_INIT("\x0b\x0c\x85"), UPP_STR_INIT("\x0b\x0c\x85")}, /* line ends elsewhere, not here */
-                     };
+        {UPP_STR_INIT(""), UPP_STR_INIT("")},
+        {UPP_STR_INIT(" leading"), UPP_STR_INIT(" leading")},
+        {UPP_STR_INIT("\n"), UPP_STR_INIT(" ")},
+        {UPP_STR_INIT("a\n\ndata: evil\n\n"), UPP_STR_INIT("a  data: evil  ")},
+        {UPP_STR_INIT("a\r\rid: 9\r\r"), UPP_STR_INIT("a  id: 9  ")},
+        {UPP_STR_INIT("a\r\nevent: x\r\n\r\n"), UPP_STR_INIT("a  event: x    ")},
+        {UPP_STR_INIT("\"\xe2\x80\xa8\xe2\x80\xa9\""), UPP_STR_INIT("\"\\u2028\\u2029\"")},
+        {UPP_STR_INIT("\xe2\x80\xaa\xe2\x80"), UPP_STR_INIT("\xe2\x80\xaa\xe2\x80")},
+        {UPP_STR_INIT("\xe2"), UPP_STR_INIT("\xe2")},
+        {UPP_STR_INIT("a\0b"), UPP_STR_INIT("a\0b")},
+        {UPP_STR_INIT("\xef\xbb\xbf"), UPP_STR_INIT("\xef\xbb\xbf")},
+        {UPP_STR_INIT(": ping"), UPP_STR_INIT(": ping")},
+        {UPP_STR_INIT("[DONE]"), UPP_STR_INIT("[DONE]")},
+        {UPP_STR_INIT("\x0b\x0c\x85"), UPP_STR_INIT("\x0b\x0c\x85")}, /* line ends elsewhere, not here */
+    };
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     struct upp_str                        data[WB_LEN(cases)];
     struct want                           w = {data, WB_LEN(cases), 0, 0};

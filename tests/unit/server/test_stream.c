@@ -25,7 +25,7 @@ static void sees(void *arg, const struct sse_event *ev)
     s->n++;
     (void)snprintf(id, sizeof id, "1-%zu.1", s->n);
     s->wrong += !wb_str_eq(ev->data, UPP_STR("0123456789")) || !wb_str_eq(ev->name, UPP_STR("tick")) ||
-                                                                          !wb_str_eq(ev->id, wb_cstr(id));
+                !wb_str_eq(ev->id, wb_cstr(id));
 }
 
 static int streams(struct talk *t, struct upp_err *err)

@@ -19,11 +19,10 @@
 /* ---- The scene ----------------------------------------------------------------------------------------------------
  */
 
-static const struct wr_tool pick = {
-    .spec                                        = {.name = UPP_STR_INIT("pick"), .description =
-                                                                                      UPP_STR_INIT("the client picks"),
-                                                                                                   .parameters = UPP_STR_INIT("{\"type\":\"object\"}")},
-                                           .kind = WR_TOOL_CLIENT};
+static const struct wr_tool pick = {.spec = {.name        = UPP_STR_INIT("pick"),
+                                             .description = UPP_STR_INIT("the client picks"),
+                                             .parameters  = UPP_STR_INIT("{\"type\":\"object\"}")},
+                                    .kind = WR_TOOL_CLIENT};
 
 /* Two agents on one model: one that lets in no system message, and one that lets them in as a user's words. */
 struct scene {
@@ -58,12 +57,14 @@ static WEFT_SUSPENDS int set_up(struct scene *s, struct upp_err *err)
     talk_reply_init(&s->reply);
     TRY(vendor_model(&s->vendor, s->provider, s->api, &s->model, err));
     for (size_t i = 0; i < WB_LEN(s->agents); i++)
-        s->agents[i] = (struct wr_agent_def){
-            .name = i ? UPP_STR("open")
-                      : UPP_STR("strict"), .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = s->model,
-                                                         .system = UPP_STR(OWN), .strategy = &weft_strategy_loop,
-                                                                           .tools = &pick, .n_tools = 1,
-                                                                           .allow_client_system = i == 1};
+        s->agents[i] = (struct wr_agent_def){.name                = i ? UPP_STR("open") : UPP_STR("strict"),
+                                             .id                  = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"),
+                                             .model               = s->model,
+                                             .system              = UPP_STR(OWN),
+                                             .strategy            = &weft_strategy_loop,
+                                             .tools               = &pick,
+                                             .n_tools             = 1,
+                                             .allow_client_system = i == 1};
     TRY(ws_memory_open(&s->store, err));
     TRY(wr_engine_open(weft_loop_current(), UPP_OPTS(wr_engine_opts, .store = s->store, .agent = find, .arg = s),
                        &s->engine, err));

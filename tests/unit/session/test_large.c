@@ -277,8 +277,8 @@ static WEFT_SUSPENDS int go_dying(struct weft_session *s, const struct going *g,
     size_t                                    n, nodes, half;
     TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &t, err));
     break_disk(store, g->good);
-    int r = g->forks                  ? wa_thread_fork(store, &wa_owner, &t, UPP_STR("cp-1"), &a, &fork, NULL)
-                                      : wa_thread_restore(store, &wa_owner, &t, UPP_STR("cp-1"), &a, NULL);
+    int r      = g->forks ? wa_thread_fork(store, &wa_owner, &t, UPP_STR("cp-1"), &a, &fork, NULL)
+                          : wa_thread_restore(store, &wa_owner, &t, UPP_STR("cp-1"), &a, NULL);
     store->ops = disk.whole;
     *over      = r >= 0;
     FAIL_UNLESS(*over || r == -UPP_ESTORE);

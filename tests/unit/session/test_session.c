@@ -333,9 +333,8 @@ static WEFT_SUSPENDS int on_a_shelf(struct agents *p, struct shelf *shelf, struc
     FAIL_UNLESS(shelf->saves == 2 && strncmp(shelf->key, "session:", 8) == 0);
     TRY(weft_session_save(s, err));
     FAIL_UNLESS(shelf->saves == 3);
-    FAIL_UNLESS(weft_session_open(weft_session_agent(s),
-                                  UPP_STR("nobody"), UPP_OPTS(weft_session_opts, .persistence = &on), &none, NULL) ==
-                                  -UPP_ENOTFOUND);
+    FAIL_UNLESS(weft_session_open(weft_session_agent(s), UPP_STR("nobody"),
+                                  UPP_OPTS(weft_session_opts, .persistence = &on), &none, NULL) == -UPP_ENOTFOUND);
 
     /* A store that fails fails the run; the session stays as it is and can be saved later. */
     shelf->fail_from = shelf->saves + 1;
@@ -411,7 +410,7 @@ static WEFT_SUSPENDS int streams(struct agents *p, struct upp_err *err)
     char                                                  ids[2][64];
     TRY(make(p, NULL, &s, err));
     TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("Create a hello world program")), NULL, &stream,
-                                        err));
+                            err));
     int r;
     while ((r = weft_stream_next(stream, &ev, err)) > 0) {
         if (ev.source == WEFT_SOURCE_UAP && ev.type == WEFT_CHECKPOINT && seen < 2)
@@ -450,7 +449,7 @@ static WEFT_SUSPENDS int count_told(struct weft_session *s, size_t *told_points,
     int                                                 r;
     *told_points = 0;
     TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("Create a hello world program")), NULL, &stream,
-                                        err));
+                            err));
     while ((r = weft_stream_next(stream, &ev, err)) > 0)
         if (ev.source == WEFT_SOURCE_UAP && ev.type == WEFT_CHECKPOINT) {
             ++*told_points;

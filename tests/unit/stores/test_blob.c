@@ -36,11 +36,11 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
     UPP_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
     struct wl_value                            in[] = {
                                    {UPP_STR("s"), UPP_STR("b"), UPP_STR("two")},
-                                            {UPP_STR("s"), UPP_STR("a"), UPP_STR("one")},
-                                                     {UPP_STR("r"), UPP_STR("z"), UPP_STR("another space")},
-                                                              {UPP_STR("s"), UPP_STR("c\xff"), {NULL, 0}},
-                                                               {UPP_STR("sa"), UPP_STR("a"), UPP_STR("a longer space")},
-                                    };
+                                   {UPP_STR("s"), UPP_STR("a"), UPP_STR("one")},
+                                   {UPP_STR("r"), UPP_STR("z"), UPP_STR("another space")},
+                                   {UPP_STR("s"), UPP_STR("c\xff"), {NULL, 0}},
+                                   {UPP_STR("sa"), UPP_STR("a"), UPP_STR("a longer space")},
+    };
     struct upp_str   x;
     struct wl_value *p;
     size_t           n;
@@ -68,8 +68,8 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
     }
     TRY(wl_list_values(S, &ALICE, UPP_STR("s"), after, 9, &a, &p, &n, err));
     FAIL_UNLESS(n == 0);
-    TRY(wl_list_values(S, &ALICE,
-                       UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n, err)); /* behind a name that is not there */
+    TRY(wl_list_values(S, &ALICE, UPP_STR("s"), UPP_STR("aa"), 9, &a, &p, &n,
+                       err)); /* behind a name that is not there */
     FAIL_UNLESS(n == 2 && is(p[0].bytes, "two") && is(p[1].bytes, NULL));
 
     /* Put again, dropped, dropped again. */

@@ -305,9 +305,9 @@ WEFT_SUSPENDS static int drops_threads(struct test_store *t, struct upp_err *err
     struct wl_thread                           one = thread_of(F, 1), two = thread_of(F, 2), x, *p;
     struct wl_alias                            names[] = {
                                    {WL_ALIAS_THREAD, UPP_STR("one"), one.id},
-                                    {WL_ALIAS_THREAD, UPP_STR("uno"), one.id},
-                                     {WL_ALIAS_THREAD, UPP_STR("two"), two.id},
-         };
+                                   {WL_ALIAS_THREAD, UPP_STR("uno"), one.id},
+                                   {WL_ALIAS_THREAD, UPP_STR("two"), two.id},
+    };
     struct wb_uuid id;
     size_t         n, conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&one), ADD_THREAD(&two), ADD_ALIAS(&names[0]), ADD_ALIAS(&names[2])));
@@ -462,8 +462,8 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
     struct wl_row new       = test_row(root.key, 0, 1, "new");
     struct wl_alias names[] = {{WL_ALIAS_THREAD, UPP_STR("one"), one.id}, {WL_ALIAS_THREAD, UPP_STR("two"), two.id}};
     struct wl_value v[]     = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
-                                        {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
-                                                 {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
+                               {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
+                               {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
     struct wl_value anew    = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
     static struct wl_piece  p[6]; /* frames are limited */
     static struct wl_ref    ref[4];

@@ -162,9 +162,9 @@ static int random_run(struct world *w, union thing *x, bool set)
 
 static int random_alias(struct world *w, union thing *x)
 {
-    static const struct upp_str names[ALIASES] = {
-        UPP_STR_INIT("a"), UPP_STR_INIT("b"), UPP_STR_INIT(""), UPP_STR_INIT("a\0"), UPP_STR_INIT("A")};
-    unsigned k = (unsigned)below(w, ALIASES), object = 1 + (unsigned)below(w, 3);
+    static const struct upp_str names[ALIASES] = {UPP_STR_INIT("a"), UPP_STR_INIT("b"), UPP_STR_INIT(""),
+                                                  UPP_STR_INIT("a\0"), UPP_STR_INIT("A")};
+    unsigned                    k = (unsigned)below(w, ALIASES), object = 1 + (unsigned)below(w, 3);
     x->alias = (struct wl_alias){.kind = 1, .text = names[k], .object = test_uuid(object)};
     if (w->next.alias[k] && w->next.alias[k] != object)
         return -UPP_EBUSY;

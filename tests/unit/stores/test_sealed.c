@@ -176,25 +176,30 @@ WEFT_SUSPENDS static int fill(struct wl_store *s, struct wl_owner o, uint64_t n,
     struct wl_row rows[]    = {test_row(node.key, 0, 1, "{\"text\":\"PlantedBody\"}"),
                                test_row(node.key, wl_pos(1, 0), 1, "second")};
     rows[0].tape            = TEXT("PlantedTape");
-    struct wl_thread t      = {.id      = test_family_uuid(7, 20 + n),
-                               .tree    = node.tree,
-                               .head    = node.key,
-                               .kind    = WL_MAIN,
-                               .version = 1,
-                               .title = UPP_STR("PlantedTitle"), .metadata = TEXT("PlantedMeta")};
-    struct wm_run    run    = {.id                    = run_id(o, n),
-                               .root                  = run_id(o, n),
-                               .thread                = t.id,
-                               .node                  = node.key,
-                               .version               = 1,
-                               .status                = WM_QUEUED,
-                               .durability            = WM_SYNC,
-                               .agent                 = UPP_STR("PlantedAgent"),
-                                                .call = UPP_STR("PlantedCall"), .options = TEXT("PlantedOptions"),
-                                                                .error = TEXT("PlantedError"), .created_ms = 1};
+    struct wl_thread t      = {.id       = test_family_uuid(7, 20 + n),
+                               .tree     = node.tree,
+                               .head     = node.key,
+                               .kind     = WL_MAIN,
+                               .version  = 1,
+                               .title    = UPP_STR("PlantedTitle"),
+                               .metadata = TEXT("PlantedMeta")};
+    struct wm_run    run    = {.id         = run_id(o, n),
+                               .root       = run_id(o, n),
+                               .thread     = t.id,
+                               .node       = node.key,
+                               .version    = 1,
+                               .status     = WM_QUEUED,
+                               .durability = WM_SYNC,
+                               .agent      = UPP_STR("PlantedAgent"),
+                               .call       = UPP_STR("PlantedCall"),
+                               .options    = TEXT("PlantedOptions"),
+                               .error      = TEXT("PlantedError"),
+                               .created_ms = 1};
     struct wl_alias  alias  = {.kind = WL_ALIAS_THREAD, .text = UPP_STR("PlantedAlias"), .object = t.id};
-    struct wl_key    key    = {.route = UPP_STR("POST /PlantedRoute"), .key = UPP_STR("PlantedIdemKey"), .object = t.id,
-                                                                                      .created_ms = wb_wall_ms()};
+    struct wl_key    key    = {.route      = UPP_STR("POST /PlantedRoute"),
+                               .key        = UPP_STR("PlantedIdemKey"),
+                               .object     = t.id,
+                               .created_ms = wb_wall_ms()};
     char             name[] = {'n', (char)('0' + n), 0};
     struct wl_value  value  = {UPP_STR("space"), wb_cstr(name), UPP_STR("PlantedValue")};
     struct wl_piece  one = {.key = plain_key, .last = true, .bytes = UPP_STR("PlantedPiece")}, two = one;

@@ -19,11 +19,11 @@ static WEFT_SUSPENDS int say(struct wl_store *s, uint64_t node, const char *text
     static struct wm_entry                 entry; /* not kept over a wait */
     struct wl_end                          end;
     TRY(wl_node_end(s, &ALICE, node, &end, err));
-    entry = (struct wm_entry){
-        .kind     = WM_ENTRY_MESSAGE,
-        .origin   = WM_ORIGIN_IMPORT,
-        .audience = WM_AUDIENCE_ALL,
-        .who = UPP_STR("alice"), .message = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
+    entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                              .origin   = WM_ORIGIN_IMPORT,
+                              .audience = WM_AUDIENCE_ALL,
+                              .who      = UPP_STR("alice"),
+                              .message  = {.role = UPP_ROLE_USER, .time_ms = 1, .parts = &part, .n_parts = 1}};
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &entry, .n_entries = 1}, &body, err));
     struct wl_row row = {.node = node, .pos = end.pos, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
     return COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));

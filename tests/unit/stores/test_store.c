@@ -215,15 +215,16 @@ static bool same_thread(const struct wl_thread *x, const struct wl_thread *y)
 WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1 << 20);
-    struct wl_thread                           in = {.id      = test_uuid(1),
-                                                     .tree    = test_uuid(2),
-                                                     .owner   = ALICE,
-                                                     .head    = UINT64_C(0xfedcba9876543210),
-                                                     .kind    = WL_MAIN,
-                                                     .version = 1,
-                                                     .queued  = 3,
-                                                     .title = UPP_STR("gr\xc3\xbc\xc3\x9f dich"), .created_ms = 1700000000000,
-                                                                      .updated_ms = 1700000000001};
+    struct wl_thread                           in = {.id         = test_uuid(1),
+                                                     .tree       = test_uuid(2),
+                                                     .owner      = ALICE,
+                                                     .head       = UINT64_C(0xfedcba9876543210),
+                                                     .kind       = WL_MAIN,
+                                                     .version    = 1,
+                                                     .queued     = 3,
+                                                     .title      = UPP_STR("gr\xc3\xbc\xc3\x9f dich"),
+                                                     .created_ms = 1700000000000,
+                                                     .updated_ms = 1700000000001};
     struct wl_thread                           x;
     size_t                                     conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_THREAD(&in)));
@@ -234,15 +235,17 @@ WEFT_SUSPENDS static int threads(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_THREAD(&in)) == -UPP_EBUSY && conflict == 0);
 
     /* What may change does, and what may not does not. */
-    struct wl_thread to = {.id       = in.id,
-                           .tree     = test_uuid(77),
-                           .parent   = test_uuid(78),
-                           .owner    = EVE,
-                           .head     = 9,
-                           .kind     = WL_SUB,
-                           .version  = 1,
-                           .queued   = 4,
-                           .metadata = UPP_STR("{}"), .created_ms = 5, .updated_ms = 1700000000009};
+    struct wl_thread to = {.id         = in.id,
+                           .tree       = test_uuid(77),
+                           .parent     = test_uuid(78),
+                           .owner      = EVE,
+                           .head       = 9,
+                           .kind       = WL_SUB,
+                           .version    = 1,
+                           .queued     = 4,
+                           .metadata   = UPP_STR("{}"),
+                           .created_ms = 5,
+                           .updated_ms = 1700000000009};
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&to)));
     TRY(wl_get_thread(S, &ALICE, in.id, &a, &x, err));
     struct wl_thread want = in;
@@ -346,7 +349,9 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
                                                      .status     = WM_QUEUED,
                                                      .durability = WM_GROUP,
                                                      .queue      = 7,
-                                                     .agent = UPP_STR("writer"), .call = UPP_STR("call_1"), .created_ms = 1700000000000};
+                                                     .agent      = UPP_STR("writer"),
+                                                     .call       = UPP_STR("call_1"),
+                                                     .created_ms = 1700000000000};
     struct wm_run                              x;
     size_t                                     conflict;
     TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&in)));
@@ -356,25 +361,26 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
     FAIL_UNLESS(wl_get_run(S, &ALICE, in.thread, &a, &x, err) == -UPP_ENOTFOUND);
     FAIL_UNLESS(COMMIT(S, ALICE, &conflict, err, ADD_RUN(&in)) == -UPP_EBUSY && conflict == 0);
 
-    struct wm_run to   = {.id                       = in.id,
-                          .root                     = test_uuid(22),
-                          .thread                   = test_uuid(24),
-                          .node                     = 5,
-                          .first                    = wl_pos(3, 4),
-                          .input                    = 3,
-                          .version                  = 1,
-                          .depth                    = 9,
-                          .status                   = WM_FAILED,
-                          .durability               = WM_EXIT,
-                          .cancel                   = true,
-                          .epoch                    = 4,
-                          .agent                    = UPP_STR("writer"),
-                                           .options = UPP_STR("{}"), .error = UPP_STR("{\"code\":\"BUSY\"}"),
-                                                                                      .usage = {1, 2, 3, UINT64_MAX, 0},
-                                                                                      .created_ms = 6,
-                                                                                      .started_ms = 1700000000001,
-                                                                                      .ended_ms   = 1700000000002,
-                                                                                      .expires_ms = 1700000000003};
+    struct wm_run to   = {.id         = in.id,
+                          .root       = test_uuid(22),
+                          .thread     = test_uuid(24),
+                          .node       = 5,
+                          .first      = wl_pos(3, 4),
+                          .input      = 3,
+                          .version    = 1,
+                          .depth      = 9,
+                          .status     = WM_FAILED,
+                          .durability = WM_EXIT,
+                          .cancel     = true,
+                          .epoch      = 4,
+                          .agent      = UPP_STR("writer"),
+                          .options    = UPP_STR("{}"),
+                          .error      = UPP_STR("{\"code\":\"BUSY\"}"),
+                          .usage      = {1, 2, 3, UINT64_MAX, 0},
+                          .created_ms = 6,
+                          .started_ms = 1700000000001,
+                          .ended_ms   = 1700000000002,
+                          .expires_ms = 1700000000003};
     struct wm_run want = to;
     want.root          = in.root;
     want.parent        = in.parent;
@@ -405,7 +411,8 @@ static struct wm_run plain_run(uint64_t id, uint64_t thread)
                            .version    = 1,
                            .status     = WM_QUEUED,
                            .durability = WM_SYNC,
-                           .agent = UPP_STR("a"), .created_ms = 1};
+                           .agent      = UPP_STR("a"),
+                           .created_ms = 1};
 }
 
 WEFT_SUSPENDS static int lists_runs(struct test_store *t, struct upp_err *err)
@@ -511,9 +518,11 @@ static void clock_back(int *unused)
 WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
 {
     clock_now.wall_ms = 1700000000000;
-    struct wl_key in  = {.route = UPP_STR("POST /v1/threads"), .key = UPP_STR("k"), .body = {1, 2, 3},
-                                                                              .object     = test_uuid(1),
-                                                                              .created_ms = clock_now.wall_ms};
+    struct wl_key in  = {.route      = UPP_STR("POST /v1/threads"),
+                         .key        = UPP_STR("k"),
+                         .body       = {1, 2, 3},
+                         .object     = test_uuid(1),
+                         .created_ms = clock_now.wall_ms};
     struct wl_key x, again = in;
     size_t        conflict;
     again.object = test_uuid(2);

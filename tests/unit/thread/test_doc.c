@@ -122,7 +122,7 @@ TEST(thread_doc_tells_events_whole)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
     struct upp_part                           parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("old \"text\"")},
-                                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
+                                                         {.kind = UPP_PART_TEXT, .text = UPP_STR("new")}};
     struct wl_line                            lines[] = {{.node  = 0x0123456789abcdef,
                                                           .index = 0,
                                                           .entry.message = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 1}},

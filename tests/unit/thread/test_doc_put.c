@@ -15,8 +15,8 @@ static WEFT_SUSPENDS int put(struct wl_store *s, const struct wd_document_ops *o
                              struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    TRY(wd_document_read(&d, ops, text,
-                         UPP_OPTS(wd_convert_opts, .agent = UPP_STR("helper"), .now_ms = 1767225600000), err));
+    TRY(wd_document_read(&d, ops, text, UPP_OPTS(wd_convert_opts, .agent = UPP_STR("helper"), .now_ms = 1767225600000),
+                         err));
     return wa_doc_put(s, &ALICE, &d.doc, copy, a, ret, err);
 }
 
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int mended(struct test_store *x, struct upp_err *err)
     TRY(wl_path_tail(x->s, &ALICE, &path, path.length, 16, &a, &lines, &n, err));
     FAIL_UNLESS(n == 6 && lines[2].entry.kind == WM_ENTRY_REPAIR && lines[5].entry.kind == WM_ENTRY_REPAIR);
     FAIL_UNLESS(wb_str_eq(lines[2].entry.message.parts[0].id, UPP_STR("c1")) &&
-                          lines[2].entry.message.parts[0].is_error);
+                lines[2].entry.message.parts[0].is_error);
     for (size_t i = 0; i < n; i++)
         FAIL_UNLESS(lines[i].entry.origin == WM_ORIGIN_IMPORT);
     TRY(out(x->s, &t, &wd_document_pydantic, &is, err));

@@ -23,8 +23,9 @@ static int grants(void *arg, struct weft_run *run, uint32_t step, const struct u
     (void)arg, (void)calls;
     if (step != 1)
         return 0;
-    return weft_run_event(run, &(struct weft_system_event){
-                                   .type = UPP_STR("tool.grant"), .data = UPP_STR("{\"tools\":[\"secret\"]}")}, err);
+    return weft_run_event(
+        run, &(struct weft_system_event){.type = UPP_STR("tool.grant"), .data = UPP_STR("{\"tools\":[\"secret\"]}")},
+        err);
 }
 
 static const struct weft_tool_opts withheld = {.size = sizeof withheld, .withheld = true};

@@ -237,10 +237,14 @@ TEST(tree_merge_of_messages_without_ids)
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
     struct upp_err                                 err = {0};
     size_t                                         n;
-    CHECK(weft_tree_from_json(UPP_STR("{\"rootId\":\"r\",\"currentId\":\"r\",\"nodes\":[{\"id\":\"r\",\"thread\":{\"id\":\"t\",\"messages\":["
-                      "]},\"children\":[\"a\",\"b\"]},{\"id\":\"a\",\"parentId\":\"r\",\"thread\":{\"id\":\"t\",\"messages\":[" SAID(
-                          "one") "," SAID("two") "]},\"children\":[]},{\"id\":\"b\",\"parentId\":\"r\",\"thread\":{\"id\":\"t\","
-                                                 "\"messages\":[]},\"children\":[]}]}"),
+    CHECK(
+        weft_tree_from_json(
+            UPP_STR(
+                "{\"rootId\":\"r\",\"currentId\":\"r\",\"nodes\":[{\"id\":\"r\",\"thread\":{\"id\":\"t\",\"messages\":["
+                "]},\"children\":[\"a\",\"b\"]},{\"id\":\"a\",\"parentId\":\"r\",\"thread\":{\"id\":\"t\",\"messages\":"
+                "[" SAID("one") "," SAID(
+                    "two") "]},\"children\":[]},{\"id\":\"b\",\"parentId\":\"r\",\"thread\":{\"id\":\"t\","
+                           "\"messages\":[]},\"children\":[]}]}"),
             &t, &err) >= 0);
     CHECK(weft_tree_merge(t, UPP_STR("a"), UPP_STR("b"), &err) == 0);
     CHECK(weft_tree_merge(t, UPP_STR("a"), UPP_STR("b"), &err) == 0);
@@ -321,9 +325,9 @@ TEST(tree_json_keeps_all_of_it)
     struct upp_str after = written(&a, t);
     CHECK(wb_str_find(after,
                       UPP_STR("\"id\":\"C\",\"parentId\":\"5f1c2d3e-0000-4000-8000-000000000002\",\"thread\":{\"id\":"
-                                     "\"tC\",\"messages\":[],\"createdAt\":\"2026-02-03T04:05:06.007+01:00\",\"updatedAt\":"
-                                     "\"2026-02-03T04:05:06.007Z\"},\"children\":[],\"metadata\":{\"uap.branchPoint\":3}"),
-                              0) != SIZE_MAX);
+                              "\"tC\",\"messages\":[],\"createdAt\":\"2026-02-03T04:05:06.007+01:00\",\"updatedAt\":"
+                              "\"2026-02-03T04:05:06.007Z\"},\"children\":[],\"metadata\":{\"uap.branchPoint\":3}"),
+                      0) != SIZE_MAX);
     CHECK(upp_thread_push(weft_node_thread(root), upp_thread_messages(weft_node_thread(root), &n), 4, &err) >= 0);
     upp_thread_clear(weft_node_thread(root)); /* and what was lent is not freed */
     CHECK(upp_thread_user(weft_node_thread(root), UPP_STR("new"), &err) >= 0);
@@ -353,7 +357,7 @@ TEST(tree_json_of_one_that_was_made)
     CHECK(wb_str_find(written(&a, seed), UPP_STR("createdAt"), 0) != SIZE_MAX);
     struct weft_tree *none = NULL;
     CHECK_INT(weft_tree_from_json(UPP_STR("{\"rootId\":\"n\",\"currentId\":\"n\",\"nodes\":[]}"), &none, &err),
-                                  -UPP_EINVALID);
+              -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/rootId"));
     ALWAYS(!none);
 }

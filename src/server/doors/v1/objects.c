@@ -89,7 +89,7 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
         .reason         = m->interrupted ? "run_cancelled" : NULL,
         .content        = m,
         .metadata       = sv_member(metadata, UPP_STR(OURS)),
-        };
+    };
     asst_message_write(w, &shown);
     return 0;
 }
@@ -130,9 +130,8 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
     if (!wb_str_eq(type, UPP_STR("text"))) {
         char shown[WJ_QUOTED];
         return sv_body_wrong(b, sv_member(v, UPP_STR("type")) ? sv_member(v, UPP_STR("type")) : v, err,
-                                                                          "a part of type %s is not taken from clients",
-                                                                          type.p ? wj_quote(type, shown, sizeof shown)
-                                                                                 : "none");
+                             "a part of type %s is not taken from clients",
+                             type.p ? wj_quote(type, shown, sizeof shown) : "none");
     }
     r = sv_body_str(b, v, UPP_STR("text"), &text, err);
     if (r < 0)
@@ -189,7 +188,7 @@ static int refuse_system(const struct sv_body *b, yyjson_val *role, const struct
 {
     char           shown[WJ_QUOTED];
     struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
-    int r =
+    int            r =
         upp_fail(err, UPP_EREFUSED,
                  "no message of role %s is taken from a client: the system prompt is what the agent's definition says "
                  "(and %.*s does not have allow_client_system)",
@@ -214,7 +213,8 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     if (is_system(role) && !*system)
         return refuse_system(b, given, agent, err);
     *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
-                                                       : wb_str_eq(role, UPP_STR("assistant")) ? UPP_ROLE_ASSISTANT : 0;
+           : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
+                                                       : 0;
     return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
 }
 

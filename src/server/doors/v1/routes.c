@@ -109,9 +109,10 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
     static const struct {
         struct upp_str word;
         uint8_t        busy;
-    } words[] = {{UPP_STR_INIT("reject"), WR_REJECT}, {UPP_STR_INIT("enqueue"), WR_ENQUEUE},
-                                                       {UPP_STR_INIT("interrupt"), WR_INTERRUPT},
-                                                        {UPP_STR_INIT("rollback"), WR_ROLLBACK}};
+    } words[] = {{UPP_STR_INIT("reject"), WR_REJECT},
+                 {UPP_STR_INIT("enqueue"), WR_ENQUEUE},
+                 {UPP_STR_INIT("interrupt"), WR_INTERRUPT},
+                 {UPP_STR_INIT("rollback"), WR_ROLLBACK}};
     struct upp_str given;
     int            r = sv_body_str(b, b->root, UPP_STR("on_busy"), &given, err);
     if (r <= 0)
@@ -122,7 +123,7 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
             return 0;
         }
     return sv_body_wrong(b, sv_member(b->root, UPP_STR("on_busy")), err,
-                                      "on_busy is reject, enqueue, interrupt or rollback");
+                         "on_busy is reject, enqueue, interrupt or rollback");
 }
 
 /* The Idempotency-Key, for this thread, and a hash of the request. */
@@ -205,8 +206,8 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_options(x, &b, &start.options, err);
     if (r >= 0)
-        r = sv_read_messages(
-            x, &b, UPP_STR("additional_messages"), wr_agent(x->server->opts.engine, start.agent), &entries, err);
+        r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->server->opts.engine, start.agent),
+                             &entries, err);
     if (r >= 0)
         r = read_key(x, &t, &start, hash, err);
     if (r >= 0)

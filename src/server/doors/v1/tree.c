@@ -22,12 +22,10 @@ static void seconds(struct wj_writer *w, const char *key, int64_t ms)
 
 static struct upp_str role_name(uint8_t role)
 {
-    return role == UPP_ROLE_USER ? UPP_STR("user")
-                                 : role == UPP_ROLE_ASSISTANT
-        ? UPP_STR("assistant")
-        : role == UPP_ROLE_TOOL
-        ? UPP_STR("tool")
-        : (struct upp_str){NULL, 0};
+    return role == UPP_ROLE_USER        ? UPP_STR("user")
+           : role == UPP_ROLE_ASSISTANT ? UPP_STR("assistant")
+           : role == UPP_ROLE_TOOL      ? UPP_STR("tool")
+                                        : (struct upp_str){NULL, 0};
 }
 
 static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, const struct wa_tree_summary *l,

@@ -72,7 +72,7 @@ TEST(budget_of_money)
     struct bed b = {.act = run_it, .place.script = ROUNDS};
     LIMITS(&b, .max_cost = 0.00003, .input_price = 1, .output_price = 2); /* 20 millionths a round */
     BED_PLAYS(&b);
-    CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 2 executions 2 tokens 30\n") );
+    CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 2 executions 2 tokens 30\n"));
 }
 
 #define CACHED(id)                                                                                                     \

@@ -103,7 +103,7 @@ static int play_with_summary(struct bed *b, struct upp_err *err)
     struct bed       *p     = b;
     TRY(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"they talked\"}],\"usage\":{\"input_tokens\":7,"
                                  "\"output_tokens\":3}}],\"at_end\":\"repeat_last\"}"),
-                                 &model, err));
+                         &model, err));
     REMEMBERS(b, &p, .mode = WEFT_SUMMARISE, .max_tokens = 109, .keep_last = 2, .model = model);
     int r = bed_play(b);
     upp_model_free(model);

@@ -804,10 +804,9 @@ TEST(middleware_hooks_and_tools_append_system_events)
                                                             .on_step_end   = append_end,
                                                             .on_complete   = append_complete}};
     BED_PLAYS(&b);
-    CHECK_STR(
-        wb_cstr(b.text),
-        UPP_STR("user: go\n" ADDED("before") ADDED("start") "assistant: tells={}\n" ADDED(
-                  "act") "event {\"type\":\"agent.note\",\"data\":{},\"source\":\"main\"}\ntool: tells=\"told\"\n" ADDED("observe")
-                          ADDED("end") ADDED("start") "assistant: ok\n" ADDED("end") ADDED("complete")
-                              ADDED("after")));
+    CHECK_STR(wb_cstr(b.text),
+              UPP_STR("user: go\n" ADDED("before") ADDED("start") "assistant: tells={}\n" ADDED(
+                  "act") "event {\"type\":\"agent.note\",\"data\":{},\"source\":\"main\"}\ntool: "
+                         "tells=\"told\"\n" ADDED("observe") ADDED("end") ADDED("start") "assistant: ok\n" ADDED("end")
+                             ADDED("complete") ADDED("after")));
 }

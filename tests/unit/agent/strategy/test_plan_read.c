@@ -91,8 +91,8 @@ TEST(plan_read_keeps_what_is_completed)
     WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(4096);
     struct upp_err                            err = {0};
     struct wa_step steps[] = {{.id = UPP_STR("a"), .description = UPP_STR("d"), .status = WA_COMPLETED},
-                               {.id = UPP_STR("b"), .description = UPP_STR("d"), .status = WA_FAILED},
-                                {.id = UPP_STR("c"), .description = UPP_STR("d"), .status = WA_PENDING}};
+                              {.id = UPP_STR("b"), .description = UPP_STR("d"), .status = WA_FAILED},
+                              {.id = UPP_STR("c"), .description = UPP_STR("d"), .status = WA_PENDING}};
     struct wa_plan done    = {steps, WB_LEN(steps)};
     CHECK_INT(reads(&a, P(S("b", "\"a\"") "," S("a", "\"b\"") "," S("e", "")), &done, &out, &err), 0);
     CHECK_STR(wb_buf_str(&out), UPP_STR("a b e"));

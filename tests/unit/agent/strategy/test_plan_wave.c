@@ -329,8 +329,8 @@ static WEFT_SUSPENDS int one_is_denied(struct place *p, struct upp_err *err)
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
     FAIL_UNLESS(status == WM_WAITING);
-    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
-                  &(struct wr_answer){.call = UPP_STR("a1"), .approved = false}, 1, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run, &(struct wr_answer){.call = UPP_STR("a1"), .approved = false}, 1,
+                  err));
     TRY(heard_end(p, &s, WM_COMPLETED, err));
     for (int i = 0; i < 2; i++) {
         TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a a1=4 2:10+2> <3:b b1=2 3:10+2> <4: 4:10+2> <5:d 5:10+2> ", err));

@@ -238,16 +238,14 @@ TEST(react_calls_while_reasoning_are_not_run)
 TEST(react_observations_in_every_format)
 {
     struct upp_part parts[] = {
-        {.kind = UPP_PART_RESULT,
-         .id = UPP_STR("c1"), .name = UPP_STR("say"), .text = UPP_STR("\"a \\u00e4\\n b\"")},
-                              {.kind = UPP_PART_RESULT,
-                               .id = UPP_STR("c2"), .name = UPP_STR("get"), .text = UPP_STR("{ \"n\" : 1.50 }")},
-                                                    {.kind                               = UPP_PART_RESULT,
-                                                     .id                                 = UPP_STR("c3"),
-                                                                   .name                 = UPP_STR("no"),
-                                                                                   .text = UPP_STR("\"it failed\""),
-                                                                                                   .is_error = true},
-                                                     };
+        {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("say"), .text = UPP_STR("\"a \\u00e4\\n b\"")},
+        {.kind = UPP_PART_RESULT, .id = UPP_STR("c2"), .name = UPP_STR("get"), .text = UPP_STR("{ \"n\" : 1.50 }")},
+        {.kind     = UPP_PART_RESULT,
+         .id       = UPP_STR("c3"),
+         .name     = UPP_STR("no"),
+         .text     = UPP_STR("\"it failed\""),
+         .is_error = true},
+    };
     const struct upp_message m      = {.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = WB_LEN(parts)};
     static const char *const want[] = {
         [WA_MARKDOWN] = "## Observations\n\n### say\n\na \303\244\n b\n\n### get\n\n```json\n{\"n\":1.50}\n```\n\n"

@@ -115,9 +115,11 @@ static WEFT_SUSPENDS int work(struct upp_call *call, struct upp_value *ret, stru
     return upp_value_text(ret, UPP_STR("worked"), err);
 }
 
-static const struct wr_tool tools[] = {
-    {.spec                                            = {.name = UPP_STR_INIT("work"), .description = UPP_STR_INIT("works"), .parameters = UPP_STR_INIT("{\"type\":\"object\"}")},
-                                            .delivery = WEFT_PURE, .base = {.run = work}}};
+static const struct wr_tool tools[] = {{.spec     = {.name        = UPP_STR_INIT("work"),
+                                                     .description = UPP_STR_INIT("works"),
+                                                     .parameters  = UPP_STR_INIT("{\"type\":\"object\"}")},
+                                        .delivery = WEFT_PURE,
+                                        .base     = {.run = work}}};
 
 static const char script[] =
     "{\"replies\":[{\"parts\":[{\"text\":\"first I think\"}],\"delta_bytes\":5,\"delay_ms\":40},"

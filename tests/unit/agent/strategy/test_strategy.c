@@ -107,7 +107,7 @@ static WEFT_SUSPENDS int is_mended(struct place *p, struct upp_err *err)
     FAIL_UNLESS(wb_str_eq(
         wb_buf_str(&log),
         UPP_STR("user: hello\nassistant: note={}\nrepair tool: note=\"not run: the agent went on without it\"\n"
-                                  "assistant: so\n")));
+                "assistant: so\n")));
     return rig_well_formed(p->inner, &rig_owner, s.thread, err);
 }
 
@@ -143,8 +143,8 @@ static int listen_next(struct upp_step *s, struct upp_step_event *ev, struct upp
     static const struct upp_step_event said[] = {
         {.kind = UPP_STEP_PART_OPEN, .part_kind = UPP_PART_TEXT},
         {.kind = UPP_STEP_DELTA, .text = UPP_STR_INIT("{\"steps\":[{\"id\":\"a\",\"description\":\"d\"}]}")},
-         {.kind = UPP_STEP_PART_CLOSE},
-         {.kind = UPP_STEP_END, .stop = UPP_STOP_END}};
+        {.kind = UPP_STEP_PART_CLOSE},
+        {.kind = UPP_STEP_END, .stop = UPP_STOP_END}};
     uint32_t *i = upp_step_state(s);
     (void)err;
     *ev = said[(*i)++];

@@ -55,21 +55,21 @@ TEST_WITH(command_says_how_it_ended, .no_torture = "command_gives_json is tortur
         struct upp_str want;
     } rows[] = {
         {"echo hello", UPP_STR_INIT("text: hello")},
-         {"echo; echo two lines; echo", UPP_STR_INIT("text: \ntwo lines")},
-          {"echo ' [1, 2] '", UPP_STR_INIT("json: [1, 2]")},
-           {"echo '[1, 2'", UPP_STR_INIT("text: [1, 2")},
-            {"echo 18", UPP_STR_INIT("json: 18")},
-             {"true", UPP_STR_INIT("text: ")},
-              {"printf 'a\\377b'",
-               UPP_STR_INIT("text: a\xef\xbf\xbd" "b")},
-               {"echo noise >&2; echo good", UPP_STR_INIT("text: good")},
-                {"echo lost; echo oops >&2; exit 3", UPP_STR_INIT("error:the program ended with exit code 3:\noops")},
-                 {"echo oops; exit 1", UPP_STR_INIT("error:the program ended with exit code 1:\noops")},
-                  {"exit 255", UPP_STR_INIT("error:the program ended with exit code 255")},
-                   {"kill -TERM $$", UPP_STR_INIT("error:the program was killed by signal 15 (Terminated)")},
-                    {"kill -KILL $$", UPP_STR_INIT("error:the program was killed by signal 9 (Killed)")},
-                     {"kill -SEGV $$", UPP_STR_INIT("error:the program was killed by signal 11 (Segmentation fault)")},
-                    };
+        {"echo; echo two lines; echo", UPP_STR_INIT("text: \ntwo lines")},
+        {"echo ' [1, 2] '", UPP_STR_INIT("json: [1, 2]")},
+        {"echo '[1, 2'", UPP_STR_INIT("text: [1, 2")},
+        {"echo 18", UPP_STR_INIT("json: 18")},
+        {"true", UPP_STR_INIT("text: ")},
+        {"printf 'a\\377b'", UPP_STR_INIT("text: a\xef\xbf\xbd"
+                                          "b")},
+        {"echo noise >&2; echo good", UPP_STR_INIT("text: good")},
+        {"echo lost; echo oops >&2; exit 3", UPP_STR_INIT("error:the program ended with exit code 3:\noops")},
+        {"echo oops; exit 1", UPP_STR_INIT("error:the program ended with exit code 1:\noops")},
+        {"exit 255", UPP_STR_INIT("error:the program ended with exit code 255")},
+        {"kill -TERM $$", UPP_STR_INIT("error:the program was killed by signal 15 (Terminated)")},
+        {"kill -KILL $$", UPP_STR_INIT("error:the program was killed by signal 9 (Killed)")},
+        {"kill -SEGV $$", UPP_STR_INIT("error:the program was killed by signal 11 (Segmentation fault)")},
+    };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 20);
         struct upp_err                        err;
@@ -83,7 +83,8 @@ TEST_WITH(command_says_how_it_ended, .no_torture = "command_gives_json is tortur
 
 TEST_WITH(command_that_cannot_start_is_named, .no_torture = "command_gives_json is tortured")
 {
-    static const struct upp_str names[] = {UPP_STR_INIT("/nonexistent/program"), UPP_STR_INIT("no-such-program"), UPP_STR_INIT("/etc/passwd"), UPP_STR_INIT("/etc")};
+    static const struct upp_str names[] = {UPP_STR_INIT("/nonexistent/program"), UPP_STR_INIT("no-such-program"),
+                                           UPP_STR_INIT("/etc/passwd"), UPP_STR_INIT("/etc")};
     for (size_t i = 0; i < WB_LEN(names); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 20);
         struct upp_err                        err;
@@ -112,12 +113,9 @@ TEST(command_options_are_checked)
         struct upp_str     word;
         struct wa_variable v;
     } rows[] = {
-        {bad, {.name = good}},
-        {UPP_STR(""), {.name = good}},
-        {good, {.name = bad}},
-        {good, {.name = UPP_STR("a=b")}},
-        {good, {.name = UPP_STR("")}},
-        {good, {.name = good, .value = bad}},
+        {bad, {.name = good}},         {UPP_STR(""), {.name = good}},
+        {good, {.name = bad}},         {good, {.name = UPP_STR("a=b")}},
+        {good, {.name = UPP_STR("")}}, {good, {.name = good, .value = bad}},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wa_command_freep) struct wa_command *c = NULL;
@@ -160,7 +158,8 @@ TEST_WITH(command_keeps_the_end_of_its_errors, .no_torture = "command_output_is_
     struct upp_err                        err;
     struct command_case c = {.script = "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 1"};
     CHECK_INT(told(&c, &text, &err), 0);
-    CHECK(text.n < WA_COMMAND_TAIL + 100 && wb_str_ends(wb_buf_str(&text), UPP_STR("xxx" "the end")));
+    CHECK(text.n < WA_COMMAND_TAIL + 100 && wb_str_ends(wb_buf_str(&text), UPP_STR("xxx"
+                                                                                   "the end")));
 }
 
 WEFT_SUSPENDS static int soon_over(void *arg, struct upp_err *err)
@@ -260,8 +259,8 @@ TEST(command_has_exactly_its_environment)
     struct upp_err                                err;
     CHECK(wb_secret_new(UPP_STR("s3cret"), &secret, &err) == 0);
     const struct wa_variable env[]       = {{.name = UPP_STR("LANG"), .value = UPP_STR("C")},
-                                             {.name = UPP_STR("EMPTY"), .value = UPP_STR("")},
-                                              {.name = UPP_STR("KEY"), .secret = secret}};
+                                            {.name = UPP_STR("EMPTY"), .value = UPP_STR("")},
+                                            {.name = UPP_STR("KEY"), .secret = secret}};
     const struct upp_str     env_program = UPP_STR("/usr/bin/env");
     struct command_case      c = {.opts = {.words = &env_program, .n_words = 1, .env = env, .n_env = WB_LEN(env)},
                                   .key  = "k 1"};

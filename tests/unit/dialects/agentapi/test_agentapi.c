@@ -240,10 +240,9 @@ TEST_WITH(dialect_agentapi_comes_back_through_a_thread,
 static void invent_part(uint64_t *seed, uint8_t role, struct upp_part *p)
 {
     static const struct upp_media media[] = {
-        {.source = UPP_SOURCE_BASE64,
-         .data = UPP_STR_INIT("AAAA"), .mime = UPP_STR_INIT("image/png")},
-         {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
-         };
+        {.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("AAAA"), .mime = UPP_STR_INIT("image/png")},
+        {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
+    };
     static const uint8_t     said[]  = {UPP_PART_TEXT, UPP_PART_TEXT,  UPP_PART_REASONING, UPP_PART_CALL,
                                         UPP_PART_CALL, UPP_PART_IMAGE, UPP_PART_DOCUMENT,  UPP_PART_RESULT};
     static const char *const texts[] = {"a", "", "{\"a\":1}", "{", "\"q\""};

@@ -324,8 +324,8 @@ TEST(dialect_agentapi_build_refuses_what_cannot_be)
     CHECK_STR(
         wb_buf_str(&out),
         UPP_STR("{\"object\":\"message\",\"status\":\"completed\",\"id\":\"m\",\"content\":[{\"object\":\"content\","
-                      "\"status\":\"completed\",\"type\":\"text\",\"text\":\"xy\"},{\"object\":\"content\",\"status\":"
-                      "\"completed\",\"type\":\"text\",\"text\":\"y\"}]}"));
+                "\"status\":\"completed\",\"type\":\"text\",\"text\":\"xy\"},{\"object\":\"content\",\"status\":"
+                "\"completed\",\"type\":\"text\",\"text\":\"y\"}]}"));
 }
 
 TEST_WITH(dialect_agentapi_decode_has_limits, .no_torture = "thousands of frames")

@@ -253,10 +253,11 @@ TEST_WITH(dialect_aitp_comes_back_through_a_thread, .no_torture = "hundreds of d
         struct upp_err                        err;
         uint64_t                              state = seed;
         wb_buf_add(
-            &was, pick(&state, 2)
-            ? UPP_STR("{\"id\":\"t\",\"metadata\":{\"actors\":[{\"id\":\"x\"},{\"id\":\"u\",\"capabilities\":[1]}],"
-                                                   "\"o\":{}},\"messages\":[")
-            : UPP_STR("{\"parent_id\":\"q\",\"actors\":[],\"messages\":["));
+            &was,
+            pick(&state, 2)
+                ? UPP_STR("{\"id\":\"t\",\"metadata\":{\"actors\":[{\"id\":\"x\"},{\"id\":\"u\",\"capabilities\":[1]}],"
+                          "\"o\":{}},\"messages\":[")
+                : UPP_STR("{\"parent_id\":\"q\",\"actors\":[],\"messages\":["));
         for (unsigned n = pick(&state, 7); n; n--)
             wb_buf_addf(&was, "%s%s", some_messages[pick(&state, WB_LEN(some_messages))], n > 1 ? "," : "");
         wb_buf_add(&was, UPP_STR("]}"));
@@ -324,7 +325,7 @@ TEST(dialect_aitp_says_results_of_so_many_levels)
         wb_buf_add(
             &text,
             UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"r\",\"type\":\"tool_result\",\"content\":[],"
-                                  "\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"results\":[{\"toolCallId\":\"c\",\"result\":"));
+                    "\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"results\":[{\"toolCallId\":\"c\",\"result\":"));
         for (int i = 0; i < levels; i++)
             wb_buf_addc(&text, '[');
         for (int i = 0; i < levels; i++)

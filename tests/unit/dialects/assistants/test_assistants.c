@@ -31,7 +31,7 @@ static struct wd_stream_opts options(void)
         .thread     = wb_uuid_v8(4, 1),
         .created_ms = 1770091500000,
         .options    = UPP_STR("{\"model\":\"gpt-4o\",\"instructions\":\"Be kind.\",\"metadata\":{\"a\":\"b\"}}"),
-        };
+    };
 }
 
 static void golden(const char *name)

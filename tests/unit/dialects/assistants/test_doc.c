@@ -24,9 +24,9 @@ static void tell(const struct wm_doc *d, struct wb_buf *out)
             const struct upp_part *p = &e->e.message.parts[k];
             if (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_CALL)
                 wb_buf_addf(out, "%s %.*s (%.*s): %s %.*s %.*s %.*s\n", user ? "user" : "agent",
-                            UPP_FMT(a ? a->id : UPP_STR("")),
-                                    UPP_FMT(a ? a->name : UPP_STR("")), p->kind == UPP_PART_CALL ? "call" : "text",
-                                            UPP_FMT(p->id), UPP_FMT(p->name), UPP_FMT(p->text));
+                            UPP_FMT(a ? a->id : UPP_STR("")), UPP_FMT(a ? a->name : UPP_STR("")),
+                            p->kind == UPP_PART_CALL ? "call" : "text", UPP_FMT(p->id), UPP_FMT(p->name),
+                            UPP_FMT(p->text));
             for (size_t j = i; p->kind == UPP_PART_CALL && j < d->entries.n; j++)
                 for (size_t m = 0; m < d->entries.p[j].e.message.n_parts; m++) {
                     const struct upp_part *r = &d->entries.p[j].e.message.parts[m];
@@ -60,10 +60,9 @@ static struct upp_part invent_part(struct wb_arena *a, uint64_t *s, unsigned *ca
     else if (kind == 2) {
         struct upp_media *m = wb_new(a, struct upp_media);
         if (m)
-            *m = pick(s, 2)
-                ? (struct upp_media){.source = UPP_SOURCE_URL, .data = UPP_STR("https://example.org/x.png")}
-                                     : (struct upp_media){.source = UPP_SOURCE_BASE64,
-                                                          .mime = UPP_STR("image/png"), .data = UPP_STR("AAAA")};
+            *m = pick(s, 2) ? (struct upp_media){.source = UPP_SOURCE_URL, .data = UPP_STR("https://example.org/x.png")}
+                            : (struct upp_media){
+                                  .source = UPP_SOURCE_BASE64, .mime = UPP_STR("image/png"), .data = UPP_STR("AAAA")};
         p = (struct upp_part){.kind = m ? UPP_PART_IMAGE : UPP_PART_TEXT, .media = m};
     }
     p.cut = pick(s, 12) == 0;
@@ -174,7 +173,7 @@ TEST(dialect_assistants_doc_outputs_are_texts_or_json)
         uint32_t        agent;
         test_note("%s", cases[i].result);
         CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a"), .name = UPP_STR("a")}, &agent, &err) ==
-                                                          0);
+              0);
         CHECK(add(&d, &a, UPP_ROLE_ASSISTANT, agent, &call, 1, 0) && add(&d, &a, UPP_ROLE_TOOL, agent, &result, 1, 0));
         CHECK(wm_doc_divide(&d, &err) >= 0);
         CHECK(wd_doc_write(&d, &wd_document_assistants, NULL, &out, NULL, &err) == 0);

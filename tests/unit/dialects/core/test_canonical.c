@@ -55,7 +55,20 @@ static const struct test_edit of_thread[] = {
 
 TEST(plain_turns_and_messages_of_a_thread_are_settled)
 {
-    struct upp_str text = UPP_STR("{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\"2026-" "01-01T00:00:00Z\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"A\",\"created_at\":\"2026-01-01T0" "0:00:00Z\"}},\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\",\"parts\":[{\"" "part_kind\":\"user-prompt\",\"content\":\"hello\"}]},{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"started" "_at\":\"2026-01-01T00:00:00Z\",\"completed_at\":\"2026-01-01T00:00:00Z\",\"messages\":[{\"message_ty" "pe\":\"response\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\",\"model_name\":\"m\",\"usage\":" "{\"input_tokens\":1,\"output_tokens\":2,\"thinking_tokens\":1,\"total_tokens\":3,\"cache_read_token" "s\":4},\"finish_reason\":\"stop\",\"parts\":[{\"part_kind\":\"thinking\",\"content\":\"hm\"},{\"part_kind\"" ":\"text\",\"content\":\"look\"},{\"part_kind\":\"tool-call\",\"tool_name\":\"read\",\"tool_call_id\":\"c1\"," "\"args\":{\"line\":1.50}}]},{\"message_type\":\"request\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agen" "t_id\":\"a\",\"parts\":[{\"part_kind\":\"tool-return\",\"tool_name\":\"read\",\"tool_call_id\":\"c1\",\"stat" "us\":\"success\",\"content\":{\"n\":1e3}}]}],\"total_usage\":{\"input_tokens\":1,\"output_tokens\":2,\"t" "hinking_tokens\":1,\"total_tokens\":3,\"cache_read_tokens\":4}}]}");
+    struct upp_str text = UPP_STR(
+        "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\"2026-"
+        "01-01T00:00:00Z\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"A\",\"created_at\":\"2026-01-01T0"
+        "0:00:00Z\"}},\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\",\"parts\":[{\""
+        "part_kind\":\"user-prompt\",\"content\":\"hello\"}]},{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"started"
+        "_at\":\"2026-01-01T00:00:00Z\",\"completed_at\":\"2026-01-01T00:00:00Z\",\"messages\":[{\"message_ty"
+        "pe\":\"response\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\",\"model_name\":\"m\",\"usage\":"
+        "{\"input_tokens\":1,\"output_tokens\":2,\"thinking_tokens\":1,\"total_tokens\":3,\"cache_read_token"
+        "s\":4},\"finish_reason\":\"stop\",\"parts\":[{\"part_kind\":\"thinking\",\"content\":\"hm\"},{\"part_kind\""
+        ":\"text\",\"content\":\"look\"},{\"part_kind\":\"tool-call\",\"tool_name\":\"read\",\"tool_call_id\":\"c1\","
+        "\"args\":{\"line\":1.50}}]},{\"message_type\":\"request\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agen"
+        "t_id\":\"a\",\"parts\":[{\"part_kind\":\"tool-return\",\"tool_name\":\"read\",\"tool_call_id\":\"c1\",\"stat"
+        "us\":\"success\",\"content\":{\"n\":1e3}}]}],\"total_usage\":{\"input_tokens\":1,\"output_tokens\":2,\"t"
+        "hinking_tokens\":1,\"total_tokens\":3,\"cache_read_tokens\":4}}]}");
     CHECK(test_settled(&wd_document_thread, text, 3, of_thread, WB_LEN(of_thread)));
 }
 
@@ -121,6 +134,23 @@ static const struct test_edit of_pydantic[] = {
 
 TEST(plain_messages_of_pydantic_ai_are_settled)
 {
-    struct upp_str text = UPP_STR("[{\"parts\":[{\"content\":\"hello\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt\"" "}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"instructions\":null,\"kind\":\"request\",\"run_id\":null,\"" "conversation_id\":null,\"metadata\":null,\"state\":\"complete\"},{\"parts\":[{\"content\":\"hm\",\"id\":n" "ull,\"signature\":null,\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"thinking\"}," "{\"content\":\"look\",\"id\":null,\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"text" "\"},{\"tool_name\":\"read\",\"args\":{\"line\":1.50},\"tool_call_id\":\"c1\",\"tool_kind\":null,\"id\":null" ",\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"tool-call\"}],\"usage\":{\"input_to" "kens\":1,\"cache_write_tokens\":0,\"cache_read_tokens\":4,\"output_tokens\":2,\"input_audio_tokens" "\":0,\"cache_audio_read_tokens\":0,\"output_audio_tokens\":0,\"details\":{},\"cost\":null},\"model_n" "ame\":\"m\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"kind\":\"response\",\"provider_name\":null,\"provid" "er_url\":null,\"provider_details\":null,\"provider_response_id\":\"r\",\"finish_reason\":\"stop\",\"ru" "n_id\":\"r1\",\"conversation_id\":null,\"metadata\":{\"weft\":{\"agent\":\"a\",\"name\":\"A\"}},\"state\":\"co" "mplete\"},{\"parts\":[{\"tool_name\":\"read\",\"content\":{\"n\":1e3},\"tool_call_id\":\"c1\",\"tool_kind\"" ":null,\"metadata\":null,\"timestamp\":\"2026-01-01T00:00:00Z\",\"outcome\":\"success\",\"part_kind\":\"" "tool-return\"}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"instructions\":null,\"kind\":\"request\",\"ru" "n_id\":\"r1\",\"conversation_id\":null,\"metadata\":{\"weft\":{\"agent\":\"a\",\"name\":\"A\"}},\"state\":\"co" "mplete\"}]");
+    struct upp_str text = UPP_STR(
+        "[{\"parts\":[{\"content\":\"hello\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt\""
+        "}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"instructions\":null,\"kind\":\"request\",\"run_id\":null,\""
+        "conversation_id\":null,\"metadata\":null,\"state\":\"complete\"},{\"parts\":[{\"content\":\"hm\",\"id\":n"
+        "ull,\"signature\":null,\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"thinking\"},"
+        "{\"content\":\"look\",\"id\":null,\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"text"
+        "\"},{\"tool_name\":\"read\",\"args\":{\"line\":1.50},\"tool_call_id\":\"c1\",\"tool_kind\":null,\"id\":null"
+        ",\"provider_name\":null,\"provider_details\":null,\"part_kind\":\"tool-call\"}],\"usage\":{\"input_to"
+        "kens\":1,\"cache_write_tokens\":0,\"cache_read_tokens\":4,\"output_tokens\":2,\"input_audio_tokens"
+        "\":0,\"cache_audio_read_tokens\":0,\"output_audio_tokens\":0,\"details\":{},\"cost\":null},\"model_n"
+        "ame\":\"m\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"kind\":\"response\",\"provider_name\":null,\"provid"
+        "er_url\":null,\"provider_details\":null,\"provider_response_id\":\"r\",\"finish_reason\":\"stop\",\"ru"
+        "n_id\":\"r1\",\"conversation_id\":null,\"metadata\":{\"weft\":{\"agent\":\"a\",\"name\":\"A\"}},\"state\":\"co"
+        "mplete\"},{\"parts\":[{\"tool_name\":\"read\",\"content\":{\"n\":1e3},\"tool_call_id\":\"c1\",\"tool_kind\""
+        ":null,\"metadata\":null,\"timestamp\":\"2026-01-01T00:00:00Z\",\"outcome\":\"success\",\"part_kind\":\""
+        "tool-return\"}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"instructions\":null,\"kind\":\"request\",\"ru"
+        "n_id\":\"r1\",\"conversation_id\":null,\"metadata\":{\"weft\":{\"agent\":\"a\",\"name\":\"A\"}},\"state\":\"co"
+        "mplete\"}]");
     CHECK(test_settled(&wd_document_pydantic, text, 3, of_pydantic, WB_LEN(of_pydantic)));
 }

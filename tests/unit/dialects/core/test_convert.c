@@ -101,7 +101,7 @@ TEST(convert_keeps_what_was_said_beside_through_edits)
     CHECK_STR(
         wb_buf_str(&out),
         UPP_STR("{\"title\":\"new\",\"toy\":1,\"pairs\":[{\"x\":1,\"ask\":{\"y\":2,\"text\":\"changed\"},\"reply\":"
-                      "{\"thought\":\"b\",\"text\":null}},{\"ask\":{\"text\":null,\"z\":3}}],\"w\":4}\n"));
+                "{\"thought\":\"b\",\"text\":null}},{\"ask\":{\"text\":null,\"z\":3}}],\"w\":4}\n"));
 }
 
 TEST(convert_tells_what_has_to_give_way_to_an_edit)
@@ -137,7 +137,7 @@ TEST(convert_keeps_what_was_said_beside_when_entries_come_and_go)
     CHECK_STR(
         wb_buf_str(&out),
         UPP_STR("{\"toy\":1,\"title\":\"t\",\"pairs\":[{\"ask\":{\"text\":\"a\"}},{\"x\":1,\"reply\":{\"text\":\"b\"}},"
-                      "{\"y\":2,\"ask\":{\"text\":\"c\"}}]}\n"));
+                "{\"y\":2,\"ask\":{\"text\":\"c\"}}]}\n"));
     d.doc.entries.p[0] = d.doc.entries.p[2]; /* and the beginning */
     d.doc.entries.n    = 1;
     wb_buf_clear(&out);
@@ -157,7 +157,7 @@ TEST(convert_forgets_where_that_is_asked_for)
     struct upp_err                                  err;
     CHECK(wd_document_read(&d, &toy_dialect,
                            UPP_STR("{\"x\":1,\"toy\":2,\"pairs\":[{\"ask\":{\"text\":\"a\",\"y\":1}}]}"),
-                                   UPP_OPTS(wd_convert_opts, .forget = true), &err) >= 0);
+                           UPP_OPTS(wd_convert_opts, .forget = true), &err) >= 0);
     CHECK(!d.doc.residue && !d.doc.entries.p[0].residue && !d.lifting.lost.n);
     CHECK(written(&d, &out, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), UPP_STR("{\"toy\":1,\"title\":null,\"pairs\":[{\"ask\":{\"text\":\"a\"}}]}\n"));
@@ -174,14 +174,14 @@ TEST(convert_tells_every_loss_with_its_place)
     CHECK(convert(&toy_dialect, &lines_dialect,
                   UPP_STR("{\"v\":[1,2],\"toy\":1,\"title\":\"t\",\"pairs\":[{\"ask\":{\"text\":\"a\",\"x/y\":null}},3,"
                           "{\"reply\":{\"thought\":\"h\",\"text\":\"b\"},\"w\":{}}]}"),
-                          &out, &losses, &err) >= 0);
+                  &out, &losses, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), UPP_STR("[\"u: a\",\"a: b\"]"));
     CHECK_STR(told(&losses, &said), UPP_STR("/v an array: only its own dialect has a place for it\n"
-                      "/pairs/0/ask/x~1y null: only its own dialect has a place for it\n"
-                      "/pairs/1 the number 3: only its own dialect has a place for it\n"
-                      "/pairs/2/w an object: only its own dialect has a place for it\n"
-                      " the title: lines have none\n"
-                      "entries/1 a thought: lines have none\n"));
+                                            "/pairs/0/ask/x~1y null: only its own dialect has a place for it\n"
+                                            "/pairs/1 the number 3: only its own dialect has a place for it\n"
+                                            "/pairs/2/w an object: only its own dialect has a place for it\n"
+                                            " the title: lines have none\n"
+                                            "entries/1 a thought: lines have none\n"));
     CHECK(!losses.more && !losses.failed);
 }
 
@@ -250,7 +250,7 @@ TEST(convert_validates_with_pointers_rules_and_severities)
     const struct wd_document_ops                   *whose = NULL;
     struct upp_err                                  err   = {0};
     CHECK(wd_document_validate(&toy_dialect, UPP_STR("{\"toy\":1,\"pairs\":[{\"ask\":{}},7,{}]}"), &a, &p, &whose,
-                                                     &err) >= 0);
+                               &err) >= 0);
     CHECK(whose == &toy_dialect && p.errors == 1 && p.warnings == 1 && p.list.n == 2);
     CHECK_STR(p.list.p[0].pointer, UPP_STR("/pairs/1"));
     CHECK_STR(wb_cstr(p.list.p[0].rule), UPP_STR("TOY-2"));
@@ -341,7 +341,7 @@ TEST_WITH(convert_tells_a_limited_number_of_losses_and_counts_the_rest, .no_tort
     WB_CLEANUP(wb_buf_done) struct wb_buf       text = WB_BUF(16 << 20), out = WB_BUF(16 << 20);
     struct upp_err                              err;
     many(&text, UPP_STR("{\"pairs\":["), UPP_STR("{\"ask\":{\"text\":\"\",\"x\":1}}"), WD_MAX_LOSSES + 5,
-                                                 UPP_STR("]}"));
+         UPP_STR("]}"));
     CHECK(wb_buf_check(&text, &err) == 0);
     CHECK(convert(&toy_dialect, &lines_dialect, wb_buf_str(&text), &out, &losses, &err) >= 0);
     CHECK(losses.list.n == WD_MAX_LOSSES && losses.more == 5);
@@ -484,7 +484,7 @@ static uint32_t roll(uint32_t *seed, uint32_t n)
 static void any_value(uint32_t *seed, struct wj_writer *w, unsigned depth)
 {
     static const struct upp_str words[] = {UPP_STR_INIT("text"), UPP_STR_INIT("ask"), UPP_STR_INIT("x"),
-                                                                                                   UPP_STR_INIT("")};
+                                           UPP_STR_INIT("")};
     uint32_t                    n       = roll(seed, 4);
     switch (roll(seed, depth ? 7 : 5)) {
     case 0:

@@ -67,8 +67,8 @@ TEST(documents_pass_on_metadata_that_is_deep)
     wb_buf_addc(&deep, '}');
     wb_buf_add(&text,
                UPP_STR("{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"messages\":[{"
-                              "\"message_type\":\"response\",\"agent_id\":\"a\",\"parts\":[{\"part_kind\":\"text\","
-                              "\"content\":\"x\","));
+                       "\"message_type\":\"response\",\"agent_id\":\"a\",\"parts\":[{\"part_kind\":\"text\","
+                       "\"content\":\"x\","));
     wb_buf_add(&text, wb_buf_str(&deep));
     wb_buf_add(&text, UPP_STR("}]}]}]}"));
     CHECK(!deep.failed && !text.failed);
@@ -97,11 +97,11 @@ TEST(documents_say_arguments_however_they_are_spelled)
         const char *const                     want[] = {cases[i / 3].thread, cases[i / 3].pydantic, cases[i / 3].ui};
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16), member = WB_BUF(1 << 16);
         WB_CLEANUP(wm_doc_done) struct wm_doc d    = {0};
-        struct upp_part                       call = {.kind = UPP_PART_CALL,
-                                                      .id = UPP_STR("c"), .name = UPP_STR("f"), .text = wb_cstr(cases[i / 3].said)};
-        struct upp_err                        err;
-        uint32_t                              agent;
-        struct wm_doc_entry                  *e;
+        struct upp_part                       call = {
+                                  .kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = wb_cstr(cases[i / 3].said)};
+        struct upp_err       err;
+        uint32_t             agent;
+        struct wm_doc_entry *e;
         CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a")}, &agent, &err) >= 0);
         CHECK((e = wm_doc_entry_add(&d, &err)));
         e->agent     = agent;
@@ -139,12 +139,12 @@ TEST(documents_values_are_texts_of_any_length)
 /* One agent is called what another's id is: each says its own. */
 TEST(documents_agents_are_found_by_id)
 {
-    static const struct upp_str                     text = UPP_STR_INIT(
+    static const struct upp_str text = UPP_STR_INIT(
         "{\"id\":\"t\",\"messages\":["
         "{\"id\":\"1\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"x\",\"name\":\"y\"}}},"
         "{\"id\":\"2\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"y\"}}}]}");
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    struct upp_err                                  err  = {0};
+    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+    struct upp_err                                  err = {0};
     CHECK(wd_document_read(&d, &wd_document_upp, text, NULL, &err) >= 0);
     CHECK_INT(d.doc.entries.n, 2);
     CHECK_STR(d.doc.agents.p[d.doc.entries.p[0].agent].id, UPP_STR("x"));
@@ -195,8 +195,7 @@ TEST_WITH(documents_thread_carries_a_limited_number_of_parts, .no_torture = "16,
     struct upp_err                                  err = {0};
     wb_buf_add(
         &text,
-        UPP_STR(
-                "{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\","
+        UPP_STR("{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\","
                 "\"parts\":[{\"part_kind\":\"user-prompt\",\"content\":\"hi\"}],\"x_weft\":{\"model\":["));
     for (int i = 1; i <= READ + MORE; i++)
         wb_buf_addf(&text, "%s{\"entry\":0,\"part\":%d,\"new\":true,\"kind\":\"call\",\"id\":\"c\",\"text\":\"{}\"}",

@@ -411,7 +411,7 @@ TEST(dialect_ledger_messages_in_a_row)
                        "{\"by\":\"user\",\"at\":\"2026-01-01T00:00:00Z\",\"text\":\"4\"},"
                        "{\"by\":\"a\",\"text\":\"5\"},{\"by\":\"b\",\"text\":\"6\"},{\"by\":\"a\",\"text\":\"7\"},"
                        "{\"by\":\"~user\",\"text\":\"8\"}]}"),
-                       &ledger, &out));
+               &ledger, &out));
     CHECK_STR(TEXT(out), UPP_STR("user: 1[]1 1[]2 1[]3\nuser: 1[]4\na: 1[]5\nb: 1[]6\na: 1[]7\nuser: 1[]8\n"));
 }
 
@@ -422,7 +422,7 @@ TEST(dialect_ledger_members_twice)
 
     CHECK(told(
         UPP_STR("{\"ledger\":1,\"lines\":7,\"lines\":[{\"by\":\"a\",\"by\":\"b\",\"text\":\"1\",\"text\":\"2\"}]}"),
-                &ledger, &out));
+        &ledger, &out));
     CHECK_STR(TEXT(out), UPP_STR("b: 1[]2\n"));
 }
 
@@ -441,9 +441,9 @@ TEST(dialect_ledger_edited)
     CHECK_STR(
         TEXT(out),
         UPP_STR("{\"lines\":[{\"text\":\"A\",\"ink\":\"red\",\"by\":\"user\",\"at\":null},{\"by\":\"user\",\"text\":"
-                      "\"b\"},{\"asks\":{\"with\":{\"b\":1,\"a\":null},\"why\":\"so\",\"key\":\"k\",\"tool\":\"T\"},\"by\":"
-                      "\"clerk\"},{\"answers\":null,\"failed\":false,\"key\":\"k\",\"by\":\"nobody\"}],\"pages\":3,"
-                      "\"ledger\":1}"));
+                "\"b\"},{\"asks\":{\"with\":{\"b\":1,\"a\":null},\"why\":\"so\",\"key\":\"k\",\"tool\":\"T\"},\"by\":"
+                "\"clerk\"},{\"answers\":null,\"failed\":false,\"key\":\"k\",\"by\":\"nobody\"}],\"pages\":3,"
+                "\"ledger\":1}"));
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */
@@ -484,10 +484,10 @@ TEST(dialect_ledger_losses)
 {
     static struct upp_media image   = {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("http://a/b.png")};
     struct upp_part         asked[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("look")},
-                                        {.kind = UPP_PART_IMAGE, .media = &image}};
+                                       {.kind = UPP_PART_IMAGE, .media = &image}};
     struct upp_part         said[]  = {
                  {.kind = UPP_PART_REASONING, .text = UPP_STR("hm")},
-                  {.kind = UPP_PART_CALL, .id = UPP_STR("k"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":"), .cut = true}};
+                 {.kind = UPP_PART_CALL, .id = UPP_STR("k"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":"), .cut = true}};
     struct upp_part answered[] = {
         {.kind = UPP_PART_RESULT, .id = UPP_STR("k"), .text = UPP_STR("[1]"), .is_error = true}};
     const struct {
@@ -527,7 +527,8 @@ TEST(dialect_ledger_losses)
     CHECK_STR(TEXT(out),
               UPP_STR("{\"ledger\":1,\"book\":\"T\",\"lines\":["
                       "{\"by\":\"user\",\"at\":\"1969-12-31T23:59:59.999Z\",\"text\":\"look\"},"
-                      "{\"by\":\"~user\",\"at\":\"1969-12-31T23:59:59.999Z\",\"asks\":{\"tool\":\"t\",\"key\":\"k\",\"with\":{}}},"
+                      "{\"by\":\"~user\",\"at\":\"1969-12-31T23:59:59.999Z\",\"asks\":{\"tool\":\"t\",\"key\":\"k\","
+                      "\"with\":{}}},"
                       "{\"at\":\"1969-12-31T23:59:59.999Z\",\"key\":\"k\",\"answers\":[1],\"failed\":true}]}"));
     CHECK(lost(&losses, "entries/0", "media"));
     CHECK(lost(&losses, "entries/1", "reasoning"));

@@ -196,10 +196,9 @@ static uint32_t roll(uint32_t *seed, uint32_t n)
 
 static void any_value(uint32_t *seed, struct wj_writer *w, unsigned depth)
 {
-    static const struct upp_str words[] = {
-        UPP_STR_INIT("type"), UPP_STR_INIT("a"), UPP_STR_INIT("b"),
-                                                              UPP_STR_INIT("l"),    UPP_STR_INIT("k"), UPP_STR_INIT("")};
-    uint32_t what = roll(seed, depth ? 8 : 5), n = roll(seed, 5);
+    static const struct upp_str words[] = {UPP_STR_INIT("type"), UPP_STR_INIT("a"), UPP_STR_INIT("b"),
+                                           UPP_STR_INIT("l"),    UPP_STR_INIT("k"), UPP_STR_INIT("")};
+    uint32_t                    what = roll(seed, depth ? 8 : 5), n = roll(seed, 5);
     switch (what) {
     case 0:
         wj_write_null(w);

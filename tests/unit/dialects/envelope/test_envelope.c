@@ -110,12 +110,9 @@ static unsigned pick(uint64_t *state, size_t n)
 }
 
 static const struct upp_media some_media[] = {
-    {UPP_SOURCE_BASE64,
-     UPP_STR_INIT("AAAA"), UPP_STR_INIT("image/png"), UPP_STR_INIT("p.png"), {0}, {0}, {0}},
-                  {UPP_SOURCE_BASE64,
-                   UPP_STR_INIT(""), UPP_STR_INIT("a/b"), {0}, {0}, {0}, {0}},
-                   {UPP_SOURCE_URL,
-                    UPP_STR_INIT("https://example.org/;base64,x"), UPP_STR_INIT("video/x"), {0}, {0}, {0}, {0}},
+    {UPP_SOURCE_BASE64, UPP_STR_INIT("AAAA"), UPP_STR_INIT("image/png"), UPP_STR_INIT("p.png"), {0}, {0}, {0}},
+    {UPP_SOURCE_BASE64, UPP_STR_INIT(""), UPP_STR_INIT("a/b"), {0}, {0}, {0}, {0}},
+    {UPP_SOURCE_URL, UPP_STR_INIT("https://example.org/;base64,x"), UPP_STR_INIT("video/x"), {0}, {0}, {0}, {0}},
 };
 #define T(s) UPP_STR_INIT(s)
 static const struct upp_part some_parts[] = {
@@ -187,9 +184,8 @@ static void check_summaries(struct upp_str text)
     {
         content = yyjson_obj_get(one, "content");
         CHECK(yyjson_is_str(yyjson_obj_get(content, "text")));
-        CHECK(yyjson_obj_get(content, "data") ||
-              wb_str_eq(wj_text(yyjson_obj_get(content, "type")), UPP_STR("text")) ||
-                        wb_str_eq(wj_text(yyjson_obj_get(content, "type")), UPP_STR("error")));
+        CHECK(yyjson_obj_get(content, "data") || wb_str_eq(wj_text(yyjson_obj_get(content, "type")), UPP_STR("text")) ||
+              wb_str_eq(wj_text(yyjson_obj_get(content, "type")), UPP_STR("error")));
     }
 }
 
@@ -340,7 +336,7 @@ TEST(dialect_envelope_is_a_message_of_its_agent)
     CHECK(e[1].agent == WM_NO_AGENT && e[1].e.message.role == UPP_ROLE_USER && wb_str_eq(e[1].id, UPP_STR("msg_001")));
     CHECK(wb_str_eq(d.doc.agents.p[e[2].agent].name, UPP_STR("Planner")));
     CHECK(wb_str_eq(e[2].said.model, UPP_STR("gpt-5")) && e[2].said.has_usage && e[2].said.usage.input == 1234 &&
-                    e[2].said.usage.output == 456);
+          e[2].said.usage.output == 456);
     CHECK_STR(e[3].e.message.parts[0].text, UPP_STR("{\"tasks\":[{\"id\":\"t1\"},{\"id\":\"t2\",\"n\":1.50e1}]}"));
     CHECK(e[4].e.message.parts[0].kind == UPP_PART_CALL && wb_str_eq(e[4].e.message.parts[0].id, UPP_STR("call_1")));
     CHECK_STR(e[4].e.message.parts[0].text, UPP_STR("{\"path\":\"urls.csv\"}"));
@@ -557,10 +553,9 @@ TEST_WITH(dialect_envelope_finds_a_call, .no_torture = "large")
 TEST(dialect_envelope_media)
 {
     static const struct upp_media media[] = {
-        {UPP_SOURCE_TEXT,
-         UPP_STR_INIT("abc"), {0}, UPP_STR_INIT("a.txt"), {0}, {0}, {0}},
-         {UPP_SOURCE_BYTES, UPP_STR_INIT("AAAA"), {0}, {0}, UPP_STR_INIT("1.5"), {0}, {0}},
-         };
+        {UPP_SOURCE_TEXT, UPP_STR_INIT("abc"), {0}, UPP_STR_INIT("a.txt"), {0}, {0}, {0}},
+        {UPP_SOURCE_BYTES, UPP_STR_INIT("AAAA"), {0}, {0}, UPP_STR_INIT("1.5"), {0}, {0}},
+    };
     struct upp_part                                 parts[] = {{.kind = UPP_PART_DOCUMENT, .media = &media[0]},
                                                                {.kind = UPP_PART_AUDIO, .media = &media[1]}};
     WB_CLEANUP(wb_arena_done) struct wb_arena       a       = WB_ARENA(ROOM);
@@ -576,7 +571,7 @@ TEST(dialect_envelope_media)
     CHECK(wd_doc_write(&doc, &wd_document_envelope, NULL, &out, &losses, &err) == 0);
     CHECK(losses.list.n == 3);
     CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"name\":\"a.txt\",\"uri\":\"data:text/plain;base64,YWJj\""), 0) <
-                      out.n);
+          out.n);
     CHECK(wd_document_read(&d, NULL, wb_buf_str(&out), NULL, &err) == 0);
     CHECK(d.doc.entries.n == 1 && d.doc.entries.p[0].e.message.n_parts == 2);
     const struct upp_part *p = d.doc.entries.p[0].e.message.parts;

@@ -288,11 +288,11 @@ TEST(dialect_pydantic_names_media)
         const char      *name; /* NULL: no base64 */
     } rows[] = {
         {{.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://x/a.png")}, "50173a"},
-         {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+/8=")}, "4a2304"},
-          {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+//+Pg==")}, "bc1da4"},
-           {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("")}, "da39a3"},
-            {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("!")}, NULL},
-           };
+        {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+/8=")}, "4a2304"},
+        {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+//+Pg==")}, "bc1da4"},
+        {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("")}, "da39a3"},
+        {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("!")}, NULL},
+    };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         char           out[WD_PAI_IDENTIFIER];
         struct upp_err err  = {0};

@@ -301,15 +301,16 @@ TEST(thread_seen_by_one_agent_names_the_others)
     struct wb_buf  out = WB_BUF(ROOM), said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
     struct upp_err err;
     CHECK(golden("golden/thread/weather.json", &weather, &n));
-    CHECK(convert(wb_str(weather, n), &wd_document_pydantic,
-                  UPP_OPTS(wd_convert_opts, .view = UPP_STR("agent_002")), &out, &losses, &err) >= 0);
+    CHECK(convert(wb_str(weather, n), &wd_document_pydantic, UPP_OPTS(wd_convert_opts, .view = UPP_STR("agent_002")),
+                  &out, &losses, &err) >= 0);
     CHECK(texts(wb_buf_str(&out), "text", &said) && texts(wb_buf_str(&out), "thinking", &thought) &&
           texts(wb_buf_str(&out), "user-prompt", &asked));
     CHECK_STR(
         wb_buf_str(&said),
-        UPP_STR("{agent:Weather Assistant}: Let me check the current weather in Tokyo.|{agent:Weather Assistant}: The "
-                      "weather in Tokyo is currently 18°C and partly cloudy. Travel Planner, what do you think?|Perfect weather "
-                      "for sightseeing! I'd recommend visiting temples and parks.|"));
+        UPP_STR(
+            "{agent:Weather Assistant}: Let me check the current weather in Tokyo.|{agent:Weather Assistant}: The "
+            "weather in Tokyo is currently 18°C and partly cloudy. Travel Planner, what do you think?|Perfect weather "
+            "for sightseeing! I'd recommend visiting temples and parks.|"));
     CHECK_STR(wb_buf_str(&thought), UPP_STR("The weather is mild and partly cloudy...|"));
     CHECK_STR(wb_buf_str(&asked),
               UPP_STR("What's the weather like in Tokyo?|Based on the weather, what activities would you recommend?|"));
@@ -317,8 +318,8 @@ TEST(thread_seen_by_one_agent_names_the_others)
     for (size_t i = 0; i < losses.list.n; i++)
         told |= wb_str_eq(losses.list.p[i].what, UPP_STR("a system event"));
     CHECK(told);
-    ALWAYS(convert(wb_str(weather, n), &wd_document_pydantic,
-                   UPP_OPTS(wd_convert_opts, .view = UPP_STR("nobody")), &out, NULL, &err) < 0);
+    ALWAYS(convert(wb_str(weather, n), &wd_document_pydantic, UPP_OPTS(wd_convert_opts, .view = UPP_STR("nobody")),
+                   &out, NULL, &err) < 0);
 }
 
 /* covers: TP-9/3/4 */

@@ -171,12 +171,15 @@ TEST(dialect_uap_decode_turns)
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     struct upp_err                                  err;
     size_t                                          skipped;
-    CHECK(decode_lines(UPP_STR(UAP("run", "\"runId\":\"r\",\"status\":\"running\"") START TEXT("0", "a") STOP
-                               "{\"source\":\"uap\",\"uap\":{\"type\":\"step_start\",\"agentId\":\"y\",\"data\":{}}}\n" START TEXT(
-                                   "0", "b") STOP
-                               "{\"source\":\"uap\",\"uap\":{\"type\":\"run\",\"agentId\":\"y\",\"data\":{\"runId\":\"r\",\"status\":"
-                               "\"completed\",\"usage\":{\"inputTokens\":3,\"outputTokens\":4}}}}\n"),
-        &d, &skipped, &err) == 0);
+    CHECK(
+        decode_lines(
+            UPP_STR(
+                UAP("run", "\"runId\":\"r\",\"status\":\"running\"") START TEXT("0", "a") STOP
+                "{\"source\":\"uap\",\"uap\":{\"type\":\"step_start\",\"agentId\":\"y\",\"data\":{}}}\n" START TEXT(
+                    "0", "b") STOP
+                "{\"source\":\"uap\",\"uap\":{\"type\":\"run\",\"agentId\":\"y\",\"data\":{\"runId\":\"r\",\"status\":"
+                "\"completed\",\"usage\":{\"inputTokens\":3,\"outputTokens\":4}}}}\n"),
+            &d, &skipped, &err) == 0);
     CHECK(d.doc.turns.n == 2 && d.doc.entries.n == 2);
     CHECK_STR(d.doc.agents.p[d.doc.turns.p[0].agent].id, UPP_STR("x"));
     CHECK_STR(d.doc.agents.p[d.doc.turns.p[1].agent].id, UPP_STR("y"));

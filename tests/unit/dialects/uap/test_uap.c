@@ -179,8 +179,8 @@ TEST_WITH(dialect_uap_has_a_limit_of_open_calls_of_agents, .no_torture = "thousa
     int  spoke    = again == 0 ? bare_event(&b, &wd_stream_uap, &speaks) : -1;
     bool named    = spoke == 0 && wb_str_find(wb_buf_str(&b.frames.text),
                                               UPP_STR("\"parentAgentId\":\"00000000-0000-8002-8000-000000000001\","
-                                                      "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
-                                                      0) != SIZE_MAX;
+                                                         "\"parentTurnId\":\"00000000-0000-8001-8000-000000000001\""),
+                                              0) != SIZE_MAX;
     bare_done(&b, &wd_stream_uap);
     CHECK_INT(r, 0);
     CHECK_INT(over, -UPP_ELIMIT);

@@ -148,13 +148,14 @@ TEST(dialect_ui_decode_messages)
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     struct upp_err                                  err;
     size_t                                          skipped;
-    CHECK(decode(
-        UPP_STR(C("start", ",\"messageId\":\"1\",\"messageMetadata\":{\"weft\":{\"agent\":\"x\",\"model\":\"m\"}}")
-                             C("text-delta", ",\"delta\":\"a\"") C("start", ",\"messageId\":\"1\"")
-                                 C("text-delta", ",\"delta\":\"b\"")
-                                     C("finish", ",\"finishReason\":\"length\",\"messageMetadata\":{\"usage\":{"
-                                                 "\"inputTokens\":3,\"outputTokens\":4}}")
-                                         C("start", ",\"messageId\":\"2\"") C("text-delta", ",\"delta\":\"c\"")), &d, &skipped, &err) == 0);
+    CHECK(decode(UPP_STR(
+                     C("start", ",\"messageId\":\"1\",\"messageMetadata\":{\"weft\":{\"agent\":\"x\",\"model\":\"m\"}}")
+                         C("text-delta", ",\"delta\":\"a\"") C("start", ",\"messageId\":\"1\"")
+                             C("text-delta", ",\"delta\":\"b\"")
+                                 C("finish", ",\"finishReason\":\"length\",\"messageMetadata\":{\"usage\":{"
+                                             "\"inputTokens\":3,\"outputTokens\":4}}")
+                                     C("start", ",\"messageId\":\"2\"") C("text-delta", ",\"delta\":\"c\"")),
+                 &d, &skipped, &err) == 0);
     CHECK(d.doc.turns.n == 2 && d.doc.entries.n == 2);
     CHECK_STR(d.doc.turns.p[0].id, UPP_STR("1"));
     CHECK_STR(d.doc.turns.p[1].id, UPP_STR("2"));

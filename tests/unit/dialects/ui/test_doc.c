@@ -91,9 +91,10 @@ TEST(dialect_ui_doc_and_pydantic_have_system_prompts)
     struct upp_err                        err = {0};
     CHECK(text);
     CHECK_INT(convert(wb_str(text, n), &wd_document_ui, &wd_document_pydantic, 0, &pai, NULL, &err), 0);
-    CHECK(wb_str_find(wb_buf_str(&pai), UPP_STR("\"metadata\":{\"app\":{\"tenant\":7},\"weft\":{\"id\":\"u1\","
-                                                "\"system\":\"s1\"}}"),
-                                                0) != SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&pai),
+                      UPP_STR("\"metadata\":{\"app\":{\"tenant\":7},\"weft\":{\"id\":\"u1\","
+                              "\"system\":\"s1\"}}"),
+                      0) != SIZE_MAX);
     CHECK_INT(convert(wb_buf_str(&pai), &wd_document_pydantic, &wd_document_ui, 0, &back, NULL, &err), 0);
     CHECK(wb_str_starts(wb_buf_str(&back), UPP_STR("[{\"id\":\"s1\",\"role\":\"system\",\"parts\":[{\"type\":\"text\","
                                                    "\"text\":\"Be brief.\"},")));
@@ -206,8 +207,8 @@ TEST(dialect_ui_doc_events_are_system_messages)
     CHECK(v && wj_write(v, &back, &err) == 0);
     struct upp_str event =
         UPP_STR("{\"message_type\":\"system\",\"timestamp\":\"2026-01-01T00:00:01Z\",\"event_type\":"
-                                   "\"agent.handoff\",\"event_data\":{\"from\":\"x\",\"to\":\"y\"},\"source_agent\":\"x\","
-                                   "\"target_agents\":[\"y\"]");
+                "\"agent.handoff\",\"event_data\":{\"from\":\"x\",\"to\":\"y\"},\"source_agent\":\"x\","
+                "\"target_agents\":[\"y\"]");
     CHECK(wb_str_starts(wb_buf_str(&back), event));
 
     /* A thread that knows nothing of UI messages says the same. */
@@ -216,13 +217,13 @@ TEST(dialect_ui_doc_events_are_system_messages)
     wb_buf_clear(&back);
     CHECK(convert(wb_buf_str(&pure), NULL, &wd_document_ui, 0, &back, NULL, &err) == 0);
     CHECK(wb_str_find(
-        wb_buf_str(&back),
-        UPP_STR("{\"type\":\"data-agent.handoff\",\"id\":\"event-1\",\"data\":{\"from\":\"x\",\"to\":\"y\"}}"), 0) !=
-        SIZE_MAX);
+              wb_buf_str(&back),
+              UPP_STR("{\"type\":\"data-agent.handoff\",\"id\":\"event-1\",\"data\":{\"from\":\"x\",\"to\":\"y\"}}"),
+              0) != SIZE_MAX);
     CHECK(wb_str_find(wb_buf_str(&back),
                       UPP_STR("\"weft_events\":{\"event-1\":{\"sourceAgent\":\"x\",\"targetAgents\":[\"y\"],"
                               "\"timestamp\":1767225601000}}"),
-                              0) != SIZE_MAX);
+                      0) != SIZE_MAX);
 }
 
 /* ---- Versions -----------------------------------------------------------------------------------------------------

@@ -149,10 +149,9 @@ TEST(dialect_ui_order_is_checked)
         struct upp_str  rest = wb_cstr(cases[i].frames), line;
         ui_order_init(&c, 6);
         while (wb_str_split(&rest, '\n', &line))
-            (void)ui_order_frame(&c, wb_str_eq(line, UPP_STR("S"))
-                                               ? UPP_STR("{\"type\":\"start\",\"messageId\":\"m\"}")
-                                               : wb_str_eq(line, UPP_STR("P")) ? UPP_STR("{\"type\":\"start-step\"}")
-                                                                               : line);
+            (void)ui_order_frame(&c, wb_str_eq(line, UPP_STR("S")) ? UPP_STR("{\"type\":\"start\",\"messageId\":\"m\"}")
+                                     : wb_str_eq(line, UPP_STR("P")) ? UPP_STR("{\"type\":\"start-step\"}")
+                                                                     : line);
         bool ok = strstr(c.wrong, cases[i].wrong) != NULL;
         test_note("%s: '%s'", cases[i].frames, c.wrong);
         ui_order_done(&c);

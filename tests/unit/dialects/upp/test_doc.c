@@ -33,17 +33,17 @@ static unsigned pick(uint64_t *state, size_t n)
 
 static const struct upp_media media[] = {
     {.source = UPP_SOURCE_BASE64,
-     .data = UPP_STR_INIT("AAAA"), .mime = UPP_STR_INIT("image/png"), .title = UPP_STR_INIT("t")},
-                                   {.source = UPP_SOURCE_BYTES,
-                                    .data = UPP_STR_INIT("AQ=="), .mime = UPP_STR_INIT("audio/wav")},
-                                    {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
-                                     {.source = UPP_SOURCE_TEXT,
-                                      .data = UPP_STR_INIT("text"), .mime = UPP_STR_INIT("text/plain")},
+     .data   = UPP_STR_INIT("AAAA"),
+     .mime   = UPP_STR_INIT("image/png"),
+     .title  = UPP_STR_INIT("t")},
+    {.source = UPP_SOURCE_BYTES, .data = UPP_STR_INIT("AQ=="), .mime = UPP_STR_INIT("audio/wav")},
+    {.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://example.org/x")},
+    {.source = UPP_SOURCE_TEXT, .data = UPP_STR_INIT("text"), .mime = UPP_STR_INIT("text/plain")},
 };
-static const struct upp_str texts[] = {
-    UPP_STR_INIT(""), UPP_STR_INIT("{}"), UPP_STR_INIT("{\"a\":1.0}"), UPP_STR_INIT("[1"), UPP_STR_INIT("text")};
-static const struct upp_str values[]        = {UPP_STR_INIT("null"), UPP_STR_INIT("{\"a\":[1]}"),
-                                                                                  UPP_STR_INIT("\"s\""), UPP_STR_INIT("1.50")};
+static const struct upp_str texts[]         = {UPP_STR_INIT(""), UPP_STR_INIT("{}"), UPP_STR_INIT("{\"a\":1.0}"),
+                                               UPP_STR_INIT("[1"), UPP_STR_INIT("text")};
+static const struct upp_str values[]        = {UPP_STR_INIT("null"), UPP_STR_INIT("{\"a\":[1]}"), UPP_STR_INIT("\"s\""),
+                                               UPP_STR_INIT("1.50")};
 static const struct upp_str names[]         = {UPP_STR_INIT("f"), UPP_STR_INIT("g"), UPP_STR_INIT("a")};
 static const struct upp_str some_metadata[] = {
     {0}, UPP_STR_INIT("{\"p\":{\"q\":1}}"), UPP_STR_INIT("{\"weft\":{\"agent\":\"x\",\"else\":1}}")};
@@ -93,8 +93,8 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
 {
     static const struct wm_doc_agent agents[] = {
         {.id = UPP_STR_INIT("a1"), .name = UPP_STR_INIT("Ann")},
-         {.id = UPP_STR_INIT("a2"), .name = UPP_STR_INIT("a1"), .prompt = UPP_STR_INIT("p")},
-                                    {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")}};
+        {.id = UPP_STR_INIT("a2"), .name = UPP_STR_INIT("a1"), .prompt = UPP_STR_INIT("p")},
+        {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")}};
     unsigned n = 1 + pick(&seed, WB_LEN(agents));
     uint32_t at;
     int      r = 0;
@@ -191,8 +191,8 @@ static void put_calls(struct wb_buf *b, unsigned n, const char *again)
 {
     wb_buf_add(b,
                UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"a\",\"type\":\"assistant\",\"content\":[],\"timestamp\":"
-                          "\"2026-01-01T00:00:00.000Z\",\"toolCalls\":[{\"toolCallId\":\"c0\",\"toolName\":\"first\","
-                          "\"arguments\":{}}"));
+                       "\"2026-01-01T00:00:00.000Z\",\"toolCalls\":[{\"toolCallId\":\"c0\",\"toolName\":\"first\","
+                       "\"arguments\":{}}"));
     for (unsigned i = 1; i < n; i++)
         put_call(b, i, "other");
     if (again)
@@ -202,8 +202,8 @@ static void put_calls(struct wb_buf *b, unsigned n, const char *again)
     wb_buf_add(
         b,
         UPP_STR("]},{\"id\":\"r\",\"type\":\"tool_result\",\"content\":[],\"timestamp\":\"2026-01-01T00:00:00.000Z\","
-                          "\"results\":[{\"toolCallId\":\"c0\",\"result\":1,\"isError\":false},{\"toolCallId\":\"c\","
-                          "\"result\":1,\"isError\":false}]}]}"));
+                "\"results\":[{\"toolCallId\":\"c0\",\"result\":1,\"isError\":false},{\"toolCallId\":\"c\","
+                "\"result\":1,\"isError\":false}]}]}"));
 }
 
 /* However far away: the last one of that id. */

@@ -92,7 +92,7 @@ TEST(llm_hands_its_options_to_the_provider)
                       &llm, &err) >= 0);
     memset(system, 'x', sizeof system - 1); /* it was copied */
     CHECK(upp_thread_new(&thread, &err) >= 0 && upp_thread_user(thread, UPP_STR("a"), &err) >= 0 &&
-                                                                upp_thread_assistant(thread, UPP_STR("b"), &err) >= 0);
+          upp_thread_assistant(thread, UPP_STR("b"), &err) >= 0);
     struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR("c")};
     CHECK(upp_generate(llm, UPP_OPTS(upp_input, .thread = thread, .parts = &part, .n_parts = 1), &turn, &err) >= 0);
     CHECK_STR(told.req.system, UPP_STR("be brief"));
@@ -118,8 +118,8 @@ TEST(llm_history_alone_gives_a_turn_without_a_user_message)
     UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
     struct upp_part                                part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("said before")};
-    struct upp_message                             old   = {.role = UPP_ROLE_USER,
-                                                            .id = UPP_STR("u1"), .parts = &part, .n_parts = 1, .time_ms = INT64_C(9999999999999)};
+    struct upp_message                             old   = {
+                                      .role = UPP_ROLE_USER, .id = UPP_STR("u1"), .parts = &part, .n_parts = 1, .time_ms = INT64_C(9999999999999)};
     CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
     CHECK(upp_generate(llm, UPP_OPTS(upp_input, .history = &old, .n_history = 1), &turn, &err) >= 0);
     CHECK_INT(turn->n_messages, 1);

@@ -128,7 +128,7 @@ TEST(thread_json_keeps_ids_and_times_exactly)
     text = (struct upp_str){0};
     r    = upp_thread_to_json(t, &text, &err);
     same = r >= 0 && wb_str_find(text, UPP_STR(".123456Z"), 0) == SIZE_MAX &&
-                                 wb_str_find(text, UPP_STR("\"createdAt\":\"2026-02-03T04:05:06Z\""), 0) != SIZE_MAX;
+           wb_str_find(text, UPP_STR("\"createdAt\":\"2026-02-03T04:05:06Z\""), 0) != SIZE_MAX;
     upp_text_free(text);
     CHECK(same);
 }

@@ -107,8 +107,8 @@ TEST(tool_arguments_by_name)
     struct upp_err err = {0};
     WB_CLEANUP(call_done)
     struct upp__call c = {
-        .pub = {.arguments = UPP_STR("{\"s\":\"x\",\"n\":7,\"f\":1.5,\"b\":true,\"o\":{\"a\":[1]},\"s\":\"y\"}")},
-                .scratch = WB_ARENA(1u << 20)};
+        .pub     = {.arguments = UPP_STR("{\"s\":\"x\",\"n\":7,\"f\":1.5,\"b\":true,\"o\":{\"a\":[1]},\"s\":\"y\"}")},
+        .scratch = WB_ARENA(1u << 20)};
     struct upp_str s;
     int64_t        n;
     double         f;

@@ -138,9 +138,9 @@ TEST(turn_of_a_call_as_json_and_back)
 }
 
 /* A model that says one text in given pieces. */
-static const struct upp_str halves[] = {
-    UPP_STR_INIT("a\xed\xa0\xbd"), UPP_STR_INIT("\xed\xb9\x82"), UPP_STR_INIT("\xed\xa0\xbd"),
-                                                                              UPP_STR_INIT("b\xed\xb9\x82"), UPP_STR_INIT("\xed\xa0\xbd"), UPP_STR_INIT("\xed\xb9\x82z")};
+static const struct upp_str halves[] = {UPP_STR_INIT("a\xed\xa0\xbd"), UPP_STR_INIT("\xed\xb9\x82"),
+                                        UPP_STR_INIT("\xed\xa0\xbd"),  UPP_STR_INIT("b\xed\xb9\x82"),
+                                        UPP_STR_INIT("\xed\xa0\xbd"),  UPP_STR_INIT("\xed\xb9\x82z")};
 
 static int pieces_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
 {

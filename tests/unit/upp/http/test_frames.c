@@ -143,13 +143,12 @@ TEST(frames_give_what_they_hold)
     memset(big, 'y', sizeof big);
     ww_frames_init(&f, WW_SSE, 1 << 20);
     int  r  = ww_frames_feed(&f, UPP_STR("event: one\ndata: first\n\ndata: sec"), &err);
-    bool ok = r == 0 && ww_frames_next(&f, &got, &err) == 1 &&
-              wb_str_eq(got.data, UPP_STR("first")) && wb_str_eq(got.name, UPP_STR("one")) &&
-                                                                 ww_frames_next(&f, &got, &err) == 0;
+    bool ok = r == 0 && ww_frames_next(&f, &got, &err) == 1 && wb_str_eq(got.data, UPP_STR("first")) &&
+              wb_str_eq(got.name, UPP_STR("one")) && ww_frames_next(&f, &got, &err) == 0;
     for (int i = 0; ok && i < 4; i++)
         ok = ww_frames_feed(&f, wb_str(big, sizeof big), &err) == 0 && ww_frames_next(&f, &got, &err) == 0;
     ok = ok && ww_frames_feed(&f, UPP_STR("\n\n"), &err) == 0 && ww_frames_next(&f, &got, &err) == 1 &&
-                              got.data.n == 3 + 4 * sizeof big && !got.name.p;
+         got.data.n == 3 + 4 * sizeof big && !got.name.p;
     ww_frames_done(&f);
     CHECK(ok);
 }

@@ -29,8 +29,8 @@ TEST(outgoing_posts_and_reads_the_answer)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
     const struct upp_header headers[] = {{UPP_STR("X-Api-Key"), UPP_STR("k3y")},
-                                          {UPP_STR("Content-Type"), UPP_STR("application/json")},
-                                           {UPP_STR("X-Empty"), UPP_STR("")}};
+                                         {UPP_STR("Content-Type"), UPP_STR("application/json")},
+                                         {UPP_STR("X-Empty"), UPP_STR("")}};
     struct upp_http_request req       = {
               .url = wb_cstr(faults_url(s, "/v1/x?y=z")), .headers = headers, .n_headers = 3, .body = UPP_STR("{\"a\":1}")};
     struct upp_err     err = {0};
@@ -60,8 +60,8 @@ TEST(outgoing_headers_are_wiped)
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
     static char             pad[3000];
     const struct upp_header headers[] = {{UPP_STR("x-a"), UPP_STR("b")},
-                                          {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
-                                           {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
+                                         {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
+                                         {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
     struct upp_http_request req       = {
               .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
     struct upp_err     err = {0};
@@ -92,12 +92,12 @@ TEST(outgoing_methods)
     } cases[] = {
         {{0}, {0}, "GET / "},
         {{0}, UPP_STR_INIT(""), "POST / "},
-         {UPP_STR_INIT("POST"), {0}, "POST / "},
-          {UPP_STR_INIT("PUT"), UPP_STR_INIT("x"), "PUT / "},
-           {UPP_STR_INIT("DELETE"), {0}, "DELETE / "},
-            {UPP_STR_INIT("GET"), {0}, "GET / "},
-             {UPP_STR_INIT("GET"), UPP_STR_INIT("x"), "GET / "},
-            };
+        {UPP_STR_INIT("POST"), {0}, "POST / "},
+        {UPP_STR_INIT("PUT"), UPP_STR_INIT("x"), "PUT / "},
+        {UPP_STR_INIT("DELETE"), {0}, "DELETE / "},
+        {UPP_STR_INIT("GET"), {0}, "GET / "},
+        {UPP_STR_INIT("GET"), UPP_STR_INIT("x"), "GET / "},
+    };
     struct upp_err err = {0};
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
@@ -117,14 +117,16 @@ TEST(outgoing_methods)
 
 TEST(outgoing_bodies_end_in_three_ways_and_may_be_cut_anywhere)
 {
-    static const struct faults_step chunked[] = {
-        SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n"),
-        {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("ab")},
-         {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("c")}, {.act = FAULTS_CHUNK}},
-        to_end[]            = {SEND(OK_HEAD "\r\nabc"), {.act = FAULTS_END}},
-        drip[]              = {{.act = FAULTS_DRIP, .bytes = UPP_STR_INIT(OK_HEAD "Content-Length: 3\r\n\r\nabc")}},
-                  interim[] = {SEND("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n"
-                                    "Content-Type: no\r\n\r\n" OK_HEAD "Content-Length: 3\r\n\r\nabc")};
+    static const struct faults_step chunked[] = {SEND(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n"),
+                                                 {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("ab")},
+                                                 {.act = FAULTS_CHUNK, .bytes = UPP_STR_INIT("c")},
+                                                 {.act = FAULTS_CHUNK}},
+                                    to_end[]  = {SEND(OK_HEAD "\r\nabc"), {.act = FAULTS_END}},
+                                    drip[]    = {{.act   = FAULTS_DRIP,
+                                                  .bytes = UPP_STR_INIT(OK_HEAD "Content-Length: 3\r\n\r\nabc")}},
+                                    interim[] = {SEND("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n"
+                                                      "Content-Type: no\r\n\r\n" OK_HEAD
+                                                      "Content-Length: 3\r\n\r\nabc")};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/chunked", chunked), FAULTS_REPLY_AT("/end", to_end),
                   FAULTS_REPLY_AT("/drip", drip), FAULTS_REPLY_AT("/interim", interim));
     static const char *const paths[] = {"/chunked", "/drip", "/interim", "/end"};
@@ -331,7 +333,7 @@ TEST(outgoing_three_limits_of_time)
     static const struct faults_step idle[] = {SEND(OK_HEAD "Content-Length: 10\r\n\r\nhalf"), {.act = FAULTS_HANG}},
                                     drip[] = {SEND(OK_HEAD "\r\n"),
                                               {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("x"), .times = 3},
-                                               {.act = FAULTS_HANG}};
+                                              {.act = FAULTS_HANG}};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/head", hang), FAULTS_REPLY_AT("/idle", idle), FAULTS_REPLY_AT("/total", drip));
     static const struct {
         const char *path;
@@ -395,16 +397,20 @@ TEST(outgoing_a_failure_is_said_again)
 
 TEST(outgoing_limits_of_size)
 {
-    static const struct faults_step many[] = {
-        SEND("HTTP/1.1 200 OK\r\n"),
-        {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("a: b\r\n"), .times = 300}, SEND("\r\n"), {.act = FAULTS_END}},
-        wide[]           = {SEND("HTTP/1.1 200 OK\r\nx: "),
-                            {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("0123456789abcdef"), .times = 5000},
-                             SEND("\r\n\r\n"),
-                             {.act = FAULTS_END}},
-                  body[] = {SEND(OK_HEAD "\r\n"),
-                            {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("0123456789abcdef"), .times = 5000},
-                             {.act = FAULTS_END}};
+    static const struct faults_step many[] = {SEND("HTTP/1.1 200 OK\r\n"),
+                                              {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("a: b\r\n"), .times = 300},
+                                              SEND("\r\n"),
+                                              {.act = FAULTS_END}},
+                                    wide[] = {SEND("HTTP/1.1 200 OK\r\nx: "),
+                                              {.act   = FAULTS_SEND,
+                                               .bytes = UPP_STR_INIT("0123456789abcdef"),
+                                               .times = 5000},
+                                              SEND("\r\n\r\n"),
+                                              {.act = FAULTS_END}},
+                                    body[] = {
+                                        SEND(OK_HEAD "\r\n"),
+                                        {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("0123456789abcdef"), .times = 5000},
+                                        {.act = FAULTS_END}};
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/many", many), FAULTS_REPLY_AT("/wide", wide), FAULTS_REPLY_AT("/body", body));
     static const struct {
         const char *path, *msg;
@@ -556,8 +562,8 @@ TEST(outgoing_redirects_of_a_get_leave_the_credentials_behind)
     FAULTS_SERVER(target, FAULTS_REPLY(hello));
     char                    to[200], chain[200];
     const struct upp_header headers[] = {{UPP_STR("x-api-key"), UPP_STR(KEY)},
-                                          {UPP_STR("Authorization"), UPP_STR("Bearer " KEY)},
-                                           {UPP_STR("Accept"), UPP_STR("text/plain")}};
+                                         {UPP_STR("Authorization"), UPP_STR("Bearer " KEY)},
+                                         {UPP_STR("Accept"), UPP_STR("text/plain")}};
     struct upp_err          err       = {0};
     struct faults_seen      seen;
     (void)snprintf(to, sizeof to, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 3\r\n\r\nbye",
@@ -621,16 +627,15 @@ TEST(outgoing_redirects_that_are_not_followed)
         const char    *msg;
         int            code;
     } cases[] = {
-        {"307 Temporary\r\nLocation: http://elsewhere.example/x?k=" KEY,
-         UPP_STR_INIT("x"), " answers 307 and points to elsewhere.example:80: only a GET is sent elsewhere",
-                      -UPP_EPROVIDER},
-         {"302 Found\r\nLocation: /same", UPP_STR_INIT("x"), ": only a GET is sent elsewhere", -UPP_EPROVIDER},
-          {"302 Found\r\nLocation: ftp://elsewhere.example/", {0}, "that is no address of the web", -UPP_EPROVIDER},
-          {"302 Found\r\nLocation: file:///etc/passwd", {0}, "that is no address of the web", -UPP_EPROVIDER},
-          {"302 Found\r\nLocation: /again", {0}, "there were too many before it", -UPP_EPROVIDER},
-          {"304 Not Modified", {0}, "", 0},
-          {"302 Found", UPP_STR_INIT("x"), "", 0}, /* nowhere to go: the status says it */
-         };
+        {"307 Temporary\r\nLocation: http://elsewhere.example/x?k=" KEY, UPP_STR_INIT("x"),
+         " answers 307 and points to elsewhere.example:80: only a GET is sent elsewhere", -UPP_EPROVIDER},
+        {"302 Found\r\nLocation: /same", UPP_STR_INIT("x"), ": only a GET is sent elsewhere", -UPP_EPROVIDER},
+        {"302 Found\r\nLocation: ftp://elsewhere.example/", {0}, "that is no address of the web", -UPP_EPROVIDER},
+        {"302 Found\r\nLocation: file:///etc/passwd", {0}, "that is no address of the web", -UPP_EPROVIDER},
+        {"302 Found\r\nLocation: /again", {0}, "there were too many before it", -UPP_EPROVIDER},
+        {"304 Not Modified", {0}, "", 0},
+        {"302 Found", UPP_STR_INIT("x"), "", 0}, /* nowhere to go: the status says it */
+    };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         char answer[300];
         (void)snprintf(answer, sizeof answer, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", cases[i].answer);
@@ -712,10 +717,10 @@ TEST(outgoing_a_proxy_that_tunnels_gets_no_headers)
     static const struct faults_step no[] = {SEND("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")};
     FAULTS_SERVER(proxy, FAULTS_REPLY(no));
     const struct upp_header key = {UPP_STR("x-api-key"), UPP_STR(KEY)};
-    struct upp_http_request q   = {.url = UPP_STR("https://far.example/a?q=1"), .headers = &key, .n_headers = 1,
-                                                  .body = UPP_STR("x")};
-    struct upp_err          err = {0};
-    struct faults_seen      seen;
+    struct upp_http_request q   = {
+          .url = UPP_STR("https://far.example/a?q=1"), .headers = &key, .n_headers = 1, .body = UPP_STR("x")};
+    struct upp_err     err = {0};
+    struct faults_seen seen;
     CALLED(got);
     HTTP(h);
     CHECK_INT(upp_http_new(UPP_OPTS(upp_http_opts, .proxy = faults_url(proxy, "")), &h, &err), 0);

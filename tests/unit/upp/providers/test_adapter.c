@@ -37,8 +37,8 @@ TEST(adapter_reads_numbers_of_any_spelling)
     yyjson_val                               *v;
     CHECK(wj_read(&a,
                   UPP_STR("{\"a\":12,\"b\":12.0,\"c\":1.2e3,\"d\":-4,\"e\":\"5\",\"f\":null,\"g\":99999999999999999999,"
-                              "\"h\":18014398509481985,\"a\":13}"),
-                          NULL, &v, NULL) == 0);
+                          "\"h\":18014398509481985,\"a\":13}"),
+                  NULL, &v, NULL) == 0);
     CHECK_INT(upp__get_u64(v, "a"), 13); /* the last of a name */
     CHECK_INT(upp__get_u64(v, "b"), 12);
     CHECK_INT(upp__get_u64(v, "c"), 1200);
@@ -118,9 +118,8 @@ TEST(adapters_leave_out_cut_calls)
                                                       &upp__google, &upp__ollama};
     struct upp_part                         hi     = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};
     struct upp_part                         said[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("Well")},
-                                                       {.kind = UPP_PART_CALL,
-                                                        .id = UPP_STR("lost"), .name = UPP_STR("f"), .cut = true},
-                                                        {.kind = UPP_PART_CALL, .id = UPP_STR("kept"), .name = UPP_STR("f"), .cut = true}};
+                                                      {.kind = UPP_PART_CALL, .id = UPP_STR("lost"), .name = UPP_STR("f"), .cut = true},
+                                                      {.kind = UPP_PART_CALL, .id = UPP_STR("kept"), .name = UPP_STR("f"), .cut = true}};
     struct upp_part           result = {.kind = UPP_PART_RESULT, .id = UPP_STR("kept"), .text = UPP_STR("1")};
     struct upp_message        m[]    = {{.role = UPP_ROLE_USER, .parts = &hi, .n_parts = 1},
                                         {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 3, .interrupted = true},

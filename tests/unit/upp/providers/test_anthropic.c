@@ -8,10 +8,10 @@
 
 /* ---- Writing ---------------------------------------------------------------------------------------------------- */
 
-static const struct upp__vendor vendor = {.adapter                        = &upp__anthropic,
-                                          .provider                       = "anthropic",
-                                          .model                          = UPP_STR_INIT("claude-x"),
-                                                                .base_url = UPP_STR_INIT("https://api.anthropic.com")};
+static const struct upp__vendor vendor = {.adapter  = &upp__anthropic,
+                                          .provider = "anthropic",
+                                          .model    = UPP_STR_INIT("claude-x"),
+                                          .base_url = UPP_STR_INIT("https://api.anthropic.com")};
 
 /* The body that these messages make, from "messages" on; or the error. */
 static int write_messages(const struct upp_message *m, size_t n, struct wb_buf *ret, struct upp_err *err)
@@ -47,36 +47,37 @@ TEST(anthropic_metadata_of_parts_goes_onto_blocks)
                               {.kind  = UPP_PART_DOCUMENT,
                                .media = &pdf,
                                .metadata = UPP_STR("{\"anthropic\":{\"citations\":{\"enabled\":true},\"context\":\"c\",\"type\":\"x\"}}")},
-                               {.kind = UPP_PART_TEXT,
-                                .text = UPP_STR("A"), .metadata = UPP_STR("{\"openai\":{\"x\":1}}")},
-                                {.kind = UPP_PART_TEXT,
-                                 .text = UPP_STR("B"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")},
-                                 {.kind = UPP_PART_TEXT, .text = UPP_STR(" ")},
-           };
-    struct upp_part called[] = {
-        {.kind = UPP_PART_CALL,
-         .id = UPP_STR("t"), .name = UPP_STR("f"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
-    struct upp_part results[] = {
-        {.kind = UPP_PART_RESULT,
-         .id = UPP_STR("t"), .text = UPP_STR("1"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
-    struct upp_message m[] = {
-        {.role     = UPP_ROLE_USER,
-         .parts    = said,
-         .n_parts  = 4,
-         .metadata = UPP_STR("{\"anthropic\":{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}}")},
-         {.role = UPP_ROLE_ASSISTANT, .parts = called, .n_parts = 1},
-         {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 1},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR("A"), .metadata = UPP_STR("{\"openai\":{\"x\":1}}")},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR("B"), .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")},
+                              {.kind = UPP_PART_TEXT, .text = UPP_STR(" ")},
+    };
+    struct upp_part    called[]  = {{.kind     = UPP_PART_CALL,
+                                     .id       = UPP_STR("t"),
+                                     .name     = UPP_STR("f"),
+                                     .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
+    struct upp_part    results[] = {{.kind     = UPP_PART_RESULT,
+                                     .id       = UPP_STR("t"),
+                                     .text     = UPP_STR("1"),
+                                     .metadata = UPP_STR("{\"anthropic\":{" MARK "}}")}};
+    struct upp_message m[]       = {
+              {.role     = UPP_ROLE_USER,
+               .parts    = said,
+               .n_parts  = 4,
+               .metadata = UPP_STR("{\"anthropic\":{\"cache_control\":{\"type\":\"ephemeral\",\"ttl\":\"1h\"}}}")},
+              {.role = UPP_ROLE_ASSISTANT, .parts = called, .n_parts = 1},
+              {.role = UPP_ROLE_TOOL, .parts = results, .n_parts = 1},
     };
     CHECK_INT(write_messages(m, 3, &b, &err), 0);
     CHECK_STR(
         wb_buf_str(&b),
-        UPP_STR("[{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"source\":{\"type\":\"url\",\"url\":"
-                      "\"https://x/y.pdf\"},\"citations\":{\"enabled\":true},\"context\":\"c\"},"
-                      "{\"type\":\"text\",\"text\":\"A\"},{\"type\":\"text\",\"text\":\"B\"," MARK "}]},"
-                      "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}," MARK
-                      "}]},"
-                      "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"1\"," MARK
-                      "}]}]"));
+        UPP_STR(
+            "[{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"source\":{\"type\":\"url\",\"url\":"
+            "\"https://x/y.pdf\"},\"citations\":{\"enabled\":true},\"context\":\"c\"},"
+            "{\"type\":\"text\",\"text\":\"A\"},{\"type\":\"text\",\"text\":\"B\"," MARK "}]},"
+            "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}," MARK
+            "}]},"
+            "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"1\"," MARK
+            "}]}]"));
 }
 
 TEST(anthropic_foreign_ids_stay_apart)

@@ -13,7 +13,8 @@
 static const struct upp_part    hi         = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("Hi")};
 static const struct upp__vendor at_its_own = {.adapter  = &upp__google,
                                               .provider = "google",
-                                              .model = UPP_STR_INIT("gemini-x"), .base_url = UPP_STR_INIT("https://h")};
+                                              .model    = UPP_STR_INIT("gemini-x"),
+                                              .base_url = UPP_STR_INIT("https://h")};
 
 /* Writes a request of one message. */
 static int write_one(struct writing *w, const struct upp__vendor *v, uint8_t role, const struct upp_part *parts,
@@ -99,8 +100,8 @@ TEST(google_signs_calls_of_others_for_models_that_want_it)
     } cases[] = {{"gemini-3-pro-preview", true}, {"gemini-3.1-flash", true},  {"models/gemini-3-pro", true},
                  {"gemini-10-ultra", true},      {"gemini-2.5-flash", false}, {"gemini-flash-latest", false},
                  {"gemma-3-27b", false},         {"gemini-", false},          {"learnlm", false}};
-    const struct upp_part call  = {.kind = UPP_PART_CALL,
-                                   .id = UPP_STR("a"), .name = UPP_STR("f"), .text = UPP_STR("not JSON")};
+    const struct upp_part call = {
+        .kind = UPP_PART_CALL, .id = UPP_STR("a"), .name = UPP_STR("f"), .text = UPP_STR("not JSON")};
     const struct upp_part two[] = {call, call};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp__vendor v   = at_its_own;
@@ -124,9 +125,8 @@ TEST(google_metadata_of_a_part_goes_onto_it)
          {.kind     = UPP_PART_VIDEO,
           .media    = &video,
           .metadata = UPP_STR("{\"google\":{\"videoMetadata\":{\"fps\":1},\"fileData\":1},\"other\":{\"x\":1}}")},
-          {.kind = UPP_PART_TEXT,
-           .text = UPP_STR("What?"), .metadata = UPP_STR("{\"google\":{\"y\":2}}")},
-         };
+         {.kind = UPP_PART_TEXT, .text = UPP_STR("What?"), .metadata = UPP_STR("{\"google\":{\"y\":2}}")},
+    };
     WB_CLEANUP(writing_done) struct writing w;
     struct upp_err                          err = {0};
     CHECK(write_one(&w, &at_its_own, UPP_ROLE_USER, parts, 2, true, &err) == 0);
@@ -168,7 +168,7 @@ TEST(google_minted_ids_are_never_the_same)
     CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s]", UPP_FMT(wb_buf_str(&g.r.own_ids))), NULL, &v, &err) == 0);
     CHECK(upp__call_id_listed(v, one) && upp__call_id_listed(v, two) && !upp__call_id_listed(v, UPP_STR("call_1")));
     CHECK(!upp__call_id_listed(NULL, one) && !upp__call_id_is_ours(UPP_STR("call_1")) &&
-                                                                   !upp__call_id_is_ours(UPP_STR("")));
+          !upp__call_id_is_ours(UPP_STR("")));
     CHECK(!upp__call_id_is_ours(UPP_STR("call_0123456789abcdef0123456789abcdeg")));
 }
 

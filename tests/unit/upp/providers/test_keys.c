@@ -19,7 +19,9 @@ static void freep(struct upp__keys **k)
 }
 
 static const struct upp_key three[] = {
-    {UPP_STR_INIT("one"), 1}, {UPP_STR_INIT("two"), 2}, {UPP_STR_INIT("three"), 1},
+    {UPP_STR_INIT("one"), 1},
+    {UPP_STR_INIT("two"), 2},
+    {UPP_STR_INIT("three"), 1},
 };
 
 static int constant(void *arg, const struct upp_wait *wait, char *into, size_t size, struct upp_err *err)

@@ -4,10 +4,10 @@
 #include "support/reader.h"
 #include "support/test.h"
 
-static const struct upp__vendor local = {.adapter                        = &upp__ollama,
-                                         .provider                       = "ollama",
-                                         .model                          = UPP_STR_INIT("llama3.2"),
-                                                               .base_url = UPP_STR_INIT("http://127.0.0.1:11434")};
+static const struct upp__vendor local = {.adapter  = &upp__ollama,
+                                         .provider = "ollama",
+                                         .model    = UPP_STR_INIT("llama3.2"),
+                                         .base_url = UPP_STR_INIT("http://127.0.0.1:11434")};
 
 /* covers: UPP-15/2 */
 TEST(ollama_needs_no_key)
@@ -29,7 +29,7 @@ TEST(ollama_an_image_that_is_empty_is_refused)
 {
     static const struct upp_media           medium  = {.source = UPP_SOURCE_BASE64, .mime = UPP_STR_INIT("image/png")};
     struct upp_part                         parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("Look")},
-                                                        {.kind = UPP_PART_IMAGE, .media = &medium}};
+                                                       {.kind = UPP_PART_IMAGE, .media = &medium}};
     struct upp_message                      m       = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 2};
     const struct upp_message               *list[]  = {&m};
     struct upp_request                      req     = {.messages = list, .n_messages = 1};

@@ -63,8 +63,8 @@ static struct upp_str part_of(struct asked *a, struct upp_str body, const char *
     return wb_arena_dup(&a->arena, wb_buf_str(&b));
 }
 
-static const struct upp_media picture = {.source = UPP_SOURCE_BASE64,
-                                         .data = UPP_STR_INIT("AQID"), .mime = UPP_STR_INIT("image/png")};
+static const struct upp_media picture = {
+    .source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("AQID"), .mime = UPP_STR_INIT("image/png")};
 
 TEST(openai_parts_carry_their_marks)
 {
@@ -122,8 +122,8 @@ TEST(openai_cut_calls_are_left_out)
 /* Media beside results belong to the result before them, or to the first; what cannot be said is left out, in words. */
 TEST(openai_results_show_media)
 {
-    static const struct upp_media       film    = {.source = UPP_SOURCE_BASE64,
-                                                   .data = UPP_STR_INIT("AQID"), .mime = UPP_STR_INIT("video/mp4")};
+    static const struct upp_media film = {
+        .source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("AQID"), .mime = UPP_STR_INIT("video/mp4")};
     WB_CLEANUP(asked_done) struct asked a       = ASKED;
     struct upp_err                      err     = {0};
     struct upp_part                     parts[] = {
@@ -275,20 +275,20 @@ TEST(openai_error_bodies_of_all_shapes)
         struct upp_str body, message, code;
     } rows[] = {
         {UPP_STR_INIT("{\"error\":{\"message\":\"a\",\"code\":null}}"), UPP_STR_INIT("a"), {NULL, 0}},
-         {UPP_STR_INIT("{\"error\":{\"message\":\"a\",\"code\":429}}"), UPP_STR_INIT("a"), UPP_STR_INIT("429")},
-             {UPP_STR_INIT("{\"error\":\"a\",\"code\":\"b\"}"), UPP_STR_INIT("a"), UPP_STR_INIT("b")},
-                 {UPP_STR_INIT("{\"object\":\"error\",\"message\":\"a\",\"code\":40}"), UPP_STR_INIT("a"), UPP_STR_INIT("40")},
-                     {UPP_STR_INIT("{\"message\":\"a\",\"code\":\"c\"}"), UPP_STR_INIT("a"), UPP_STR_INIT("c")},
-                                   {UPP_STR_INIT("{\"detail\":\"a\"}"), UPP_STR_INIT("a"), {NULL, 0}},
-                                    {UPP_STR_INIT("[{\"error\":{\"message\":\"a\"}}]"), UPP_STR_INIT("a"), {NULL, 0}},
-                                     {UPP_STR_INIT("\"a\""), UPP_STR_INIT("a"), {NULL, 0}},
-                                      {UPP_STR_INIT(" a\n"), UPP_STR_INIT("a"), {NULL, 0}},
-                                       {UPP_STR_INIT("<html>"), {NULL, 0}, {NULL, 0}},
-                                        {UPP_STR_INIT(""), {NULL, 0}, {NULL, 0}},
-                                         {UPP_STR_INIT("null"), {NULL, 0}, {NULL, 0}},
-                                          {UPP_STR_INIT("[]"), {NULL, 0}, {NULL, 0}},
-                                           {UPP_STR_INIT("{\"error\":[1]}"), {NULL, 0}, {NULL, 0}},
-                                          };
+        {UPP_STR_INIT("{\"error\":{\"message\":\"a\",\"code\":429}}"), UPP_STR_INIT("a"), UPP_STR_INIT("429")},
+        {UPP_STR_INIT("{\"error\":\"a\",\"code\":\"b\"}"), UPP_STR_INIT("a"), UPP_STR_INIT("b")},
+        {UPP_STR_INIT("{\"object\":\"error\",\"message\":\"a\",\"code\":40}"), UPP_STR_INIT("a"), UPP_STR_INIT("40")},
+        {UPP_STR_INIT("{\"message\":\"a\",\"code\":\"c\"}"), UPP_STR_INIT("a"), UPP_STR_INIT("c")},
+        {UPP_STR_INIT("{\"detail\":\"a\"}"), UPP_STR_INIT("a"), {NULL, 0}},
+        {UPP_STR_INIT("[{\"error\":{\"message\":\"a\"}}]"), UPP_STR_INIT("a"), {NULL, 0}},
+        {UPP_STR_INIT("\"a\""), UPP_STR_INIT("a"), {NULL, 0}},
+        {UPP_STR_INIT(" a\n"), UPP_STR_INIT("a"), {NULL, 0}},
+        {UPP_STR_INIT("<html>"), {NULL, 0}, {NULL, 0}},
+        {UPP_STR_INIT(""), {NULL, 0}, {NULL, 0}},
+        {UPP_STR_INIT("null"), {NULL, 0}, {NULL, 0}},
+        {UPP_STR_INIT("[]"), {NULL, 0}, {NULL, 0}},
+        {UPP_STR_INIT("{\"error\":[1]}"), {NULL, 0}, {NULL, 0}},
+    };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
         struct upp__provider_error                t = {0};

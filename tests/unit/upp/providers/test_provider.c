@@ -122,8 +122,8 @@ static const char done[] = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\"
 TEST(provider_options_reach_the_wire)
 {
     static const struct upp_header      mine[] = {{UPP_STR_INIT("x-team"), UPP_STR_INIT("blue")},
-                                                   {UPP_STR_INIT("Anthropic-Version"), UPP_STR_INIT("1999-01-01")},
-                                                    {UPP_STR_INIT("X-API-Key"), {0}}};
+                                                  {UPP_STR_INIT("Anthropic-Version"), UPP_STR_INIT("1999-01-01")},
+                                                  {UPP_STR_INIT("X-API-Key"), {0}}};
     WB_CLEANUP(scene_done) struct scene s      = {.status = 500, .type = "application/json", .body = "{}"};
     int                                 r      = play(
                                              &s, "anthropic",
@@ -324,14 +324,17 @@ TEST(provider_never_shows_the_key)
 TEST(provider_sends_no_half_pairs)
 {
     struct upp_part                     part   = {.kind = UPP_PART_TEXT,
-                                                  .text = UPP_STR("a\xed\xa0\xbd" "b\\ud800")};
+                                                  .text = UPP_STR("a\xed\xa0\xbd"
+                                                                                        "b\\ud800")};
     const struct upp_message            m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     const struct upp_message           *list[] = {&m};
     const struct upp_request            req    = {.messages = list, .n_messages = 1};
     WB_CLEANUP(scene_done) struct scene s      = {.status = 200, .type = "application/x-ndjson", .body = done};
     CHECK_INT(play(&s, "ollama", (struct upp_provider_opts){0}, &req, NULL), 0);
-    CHECK(wb_str_find(wb_buf_str(&s.asked), UPP_STR("a\xef\xbf\xbd" "b\\\\ud800"),
-                                                    0) != SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&s.asked),
+                      UPP_STR("a\xef\xbf\xbd"
+                              "b\\\\ud800"),
+                      0) != SIZE_MAX);
 }
 
 /* covers: UPP-15/2 */
@@ -339,7 +342,7 @@ TEST(provider_refuses_what_it_cannot_do_before_any_call)
 {
     const struct upp_media sound = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AQL/"), .mime = UPP_STR("audio/wav")};
     struct upp_part        parts[]             = {{.kind = UPP_PART_TEXT, .text = UPP_STR("hear")},
-                                                   {.kind = UPP_PART_AUDIO, .media = &sound}};
+                                                  {.kind = UPP_PART_AUDIO, .media = &sound}};
     const struct upp_message            m      = {.role = UPP_ROLE_USER, .parts = parts, .n_parts = 2};
     const struct upp_message           *list[] = {&m};
     const struct upp_request            req    = {.messages = list, .n_messages = 1};

@@ -141,14 +141,14 @@ TEST(trouble_error_keeps_what_the_vendor_said)
 {
     struct upp_err             err;
     struct upp__provider_error t = {
-        .status                                 = 429,
-        .type                                   = UPP_STR("rate_limit_error"),
-                        .code                   = UPP_STR("rate_limit_error"),
-                                        .reason = UPP_STR("PerMinute"), .message = UPP_STR(" slow\ndown \xff "),
-                                                                                           .request_id =
-                                                                                               UPP_STR("req_1"),
-                                                                                                       .retry_ms = 1500,
-                                                                                           };
+        .status     = 429,
+        .type       = UPP_STR("rate_limit_error"),
+        .code       = UPP_STR("rate_limit_error"),
+        .reason     = UPP_STR("PerMinute"),
+        .message    = UPP_STR(" slow\ndown \xff "),
+        .request_id = UPP_STR("req_1"),
+        .retry_ms   = 1500,
+    };
     CHECK_INT(upp__provider_fail(&t, UPP_STR("sk-0123456789"), &err), -UPP_ERATE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("slow down ?"));
     CHECK_STR(wb_cstr(err.cause), UPP_STR("rate_limit_error, PerMinute"));
@@ -383,9 +383,9 @@ TEST(trouble_retry_headers_have_an_order)
 {
     struct upp_header all[] = {
         {UPP_STR("retry-after"), UPP_STR("7")},
-         {UPP_STR("retry-after-ms"), UPP_STR("1500")},
-          {UPP_STR("x-should-retry"), UPP_STR("false")},
-         };
+        {UPP_STR("retry-after-ms"), UPP_STR("1500")},
+        {UPP_STR("x-should-retry"), UPP_STR("false")},
+    };
     struct upp_http_head head = {.status = 429, .headers = all, .n_headers = 3};
     CHECK(upp__retry_after(&head, NOW, 3600000) == UINT64_MAX);
     all[2].value = UPP_STR("true");

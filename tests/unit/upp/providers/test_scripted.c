@@ -113,7 +113,7 @@ static bool is_answer(const struct upp_model *m, const struct upp_request *req, 
 /* covers: UPP-13f */
 TEST(scripted_says_what_the_script_says)
 {
-    static const struct upp_str                    script = UPP_STR_INIT(
+    static const struct upp_str script = UPP_STR_INIT(
         "{\"name\":\"demo\",\"replies\":["
         "{\"when\":{\"contains\":\"weather\"},\"parts\":[{\"text\":\"Let me look.\"},{\"tool_call\":{\"id\":\"call_1\","
         "\"name\":\"get_weather\",\"arguments\":{\"city\": \"Tokyo\", \"n\":1.50}}}],"
@@ -127,9 +127,9 @@ TEST(scripted_says_what_the_script_says)
         "{\"parts\":[{\"media\":{\"kind\":\"image\",\"mime\":\"image/png\",\"data\":\"AAAA\"}},"
         "{\"media\":{\"kind\":\"document\",\"text\":\"t\"}}],\"data\":null}"
         "],\"at_end\":\"repeat_last\"}");
-    UPP_CLEANUP(upp_model_freep) struct upp_model *m      = NULL;
-    struct upp_err                                 err    = {0};
-    struct talk                                    t      = {0};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m   = NULL;
+    struct upp_err                                 err = {0};
+    struct talk                                    t   = {0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     CHECK_STR(m->name, UPP_STR("demo"));
     user_says(&t, "the weather?");
@@ -214,9 +214,9 @@ TEST(scripted_counts_replies_of_its_own_script)
     static struct talk                             t; /* frames are limited */
     char                                           said[64], other[80];
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"A\"}]},{\"parts\":[{\"text\":\"B\"}]}]}"), &a,
-                                   &err) == 0);
+                           &err) == 0);
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"X\"}]},{\"parts\":[{\"text\":\"Y\"}]}]}"), &b,
-                                   &err) == 0);
+                           &err) == 0);
     memset(&t, 0, sizeof t);
     user_says(&t, "hello");
     CHECK(metadata_of(a, &t, said, sizeof said));
@@ -245,7 +245,7 @@ TEST(scripted_says_the_same_again)
     CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":[{\"when\":{\"contains\":\"a\"},\"error\":{\"code\":"
                                    "\"RATE_LIMITED\"}},{\"when\":{\"contains\":\"a\"},\"parts\":[{\"text\":\"A\"}]},"
                                    "{\"parts\":[{\"text\":\"else\"}]}]}"),
-                                   &m, &err) == 0);
+                           &m, &err) == 0);
     for (int i = 0; i < 3; i++) {
         user_says(&t, "a");
         t.req.attempt = 1;
@@ -257,8 +257,9 @@ TEST(scripted_says_the_same_again)
         CHECK_ANSWER(m, &t, "[0:1|else] end_turn " NAMED(2));
         model_said(&t, 2);
     }
-    CHECK_INT(upp_scripted_new(
-        UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err), -UPP_EINVALID);
+    CHECK_INT(
+        upp_scripted_new(UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err),
+        -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("script: a script whose replies come again has no at_end"));
 }
 
@@ -289,7 +290,7 @@ TEST(scripted_fills_in_words_of_the_question)
     CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL
                                    ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
                                    "{\"tool_call\":{\"name\":\"f\",\"arguments\":{\"a\":\"${city}\",\"${b\":1}}}]}]}"),
-                                   &m, &err) == 0);
+                           &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         memset(&t, 0, sizeof t);
         test_note("case %zu", i);
@@ -362,10 +363,9 @@ TEST(scripted_reads_what_was_used_from_the_request)
 TEST(scripted_starts_again)
 {
     static const struct upp_str script =
-        UPP_STR_INIT(
-        "{\"replies\":[{\"error\":{\"code\":\"NETWORK_ERROR\"}},{\"parts\":[{\"text\":\"A\"}]},"
-        "{\"when\":{\"contains\":\"b\"},\"parts\":[{\"text\":\"B\"}]},{\"parts\":[{\"text\":\"C\"}]}],"
-        "\"at_end\":\"restart\"}");
+        UPP_STR_INIT("{\"replies\":[{\"error\":{\"code\":\"NETWORK_ERROR\"}},{\"parts\":[{\"text\":\"A\"}]},"
+                     "{\"when\":{\"contains\":\"b\"},\"parts\":[{\"text\":\"B\"}]},{\"parts\":[{\"text\":\"C\"}]}],"
+                     "\"at_end\":\"restart\"}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
     struct upp_err                                 err;
     struct talk                                    t = {0};
@@ -428,12 +428,12 @@ TEST(scripted_streams_break_after_output)
         "{\"parts\":[{\"text\":\"abcd\"},{\"text\":\"ef\"}],\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":2}},"
         "{\"parts\":[{\"text\":\"abcd\"}],\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":9}},"
         "{\"parts\":[{\"text\":\"abcd\"}],\"delta_bytes\":0}]}");
-    static const char *const    want[] = {
-           "[0:1 NETWORK_ERROR 0 0: the network failed, as the script says",
-           "[0:1|ab|cd NETWORK_ERROR 0 0: the network failed, as the script says",
-           "[0:1|ab|cd][1:1 NETWORK_ERROR 0 0: the network failed, as the script says",
-           "[0:1|ab|cd] NETWORK_ERROR 0 0: the network failed, as the script says",
-           "[0:1|abcd] end_turn " NAMED(4),
+    static const char *const want[] = {
+        "[0:1 NETWORK_ERROR 0 0: the network failed, as the script says",
+        "[0:1|ab|cd NETWORK_ERROR 0 0: the network failed, as the script says",
+        "[0:1|ab|cd][1:1 NETWORK_ERROR 0 0: the network failed, as the script says",
+        "[0:1|ab|cd] NETWORK_ERROR 0 0: the network failed, as the script says",
+        "[0:1|abcd] end_turn " NAMED(4),
     };
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
     struct upp_err                                 err;
@@ -493,8 +493,8 @@ TEST(scripted_echoes_the_newest_user_text)
     struct upp_err                                 err;
     struct talk                                    t      = {0};
     struct upp_part                                more[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("one")},
-                                                              {.kind = UPP_PART_IMAGE},
-                                                              {.kind = UPP_PART_TEXT, .text = UPP_STR("two")}};
+                                                             {.kind = UPP_PART_IMAGE},
+                                                             {.kind = UPP_PART_TEXT, .text = UPP_STR("two")}};
     CHECK(upp_scripted_new((struct upp_str){0}, &m, &err) == 0);
     CHECK(upp_scripted_new(small, &cut, &err) == 0);
     CHECK_STR(m->name, UPP_STR("echo"));
@@ -527,11 +527,11 @@ static int tick(void *arg, uint64_t ms, struct upp_err *err)
 
 TEST(scripted_waits_before_each_delta)
 {
-    static const struct upp_str                    script = UPP_STR_INIT(
-        "{\"delay_ms\":7,\"replies\":[{\"delta_bytes\":1,\"parts\":[{\"text\":\"abc\"},{\"text\":\"d\"}]},"
-        "{\"error\":{\"code\":\"TIMEOUT\"}}]}");
-    UPP_CLEANUP(upp_model_freep) struct upp_model *m      = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf          b      = WB_BUF(1u << 10);
+    static const struct upp_str script =
+        UPP_STR_INIT("{\"delay_ms\":7,\"replies\":[{\"delta_bytes\":1,\"parts\":[{\"text\":\"abc\"},{\"text\":\"d\"}]},"
+                     "{\"error\":{\"code\":\"TIMEOUT\"}}]}");
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf          b = WB_BUF(1u << 10);
     struct upp_err                                 err;
     struct talk                                    t = {0};
     struct clock                                   c = {.limit = 100};
