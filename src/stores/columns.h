@@ -30,6 +30,18 @@ struct ws_column {
     size_t      max;      /* of a text: its limit in bytes; 0: none of its own */
 };
 
+/* What get gives out. A store fills one and copies it to the caller only on success. */
+union ws_object {
+    struct wl_node     node;
+    struct wl_thread   thread;
+    struct wm_run      run;
+    struct wl_alias    alias;
+    struct wl_key      key;
+    struct wl_value    value;
+    struct wl_piece    piece;
+    struct wl_progress progress;
+};
+
 /* A kind of stored object. */
 struct ws_kind {
     size_t                  size; /* of its struct */

@@ -152,16 +152,7 @@ static const void *find(const struct ws_memory *m, const struct wl_ask *k)
 int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret, struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
-    union {
-        struct wl_node     node;
-        struct wl_thread   thread;
-        struct wm_run      run;
-        struct wl_alias    alias;
-        struct wl_key      key;
-        struct wl_value    value;
-        struct wl_piece    piece;
-        struct wl_progress progress;
-    } x;
+    union ws_object   x;
     ws_mem_lock(m);
     const void *found = k->what == WL_GET_INDEX_PROGRESS ? m : find(m, k);
     if (k->what == WL_GET_INDEX_PROGRESS)

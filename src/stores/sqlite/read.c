@@ -351,16 +351,8 @@ static int read_one(struct ws_reading *x, struct ws_conn *c, struct upp_err *err
 {
     const struct how                   *how = &hows[x->ask.what];
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st  = NULL;
-    union {
-        struct wl_node   node;
-        struct wl_thread thread;
-        struct wm_run    run;
-        struct wl_alias  alias;
-        struct wl_key    key;
-        struct wl_value  value;
-        struct wl_piece  piece;
-    } thing;
-    int r = ws_conn_need(x->s, c, how->statement, &st, err);
+    union ws_object                     thing;
+    int                                 r = ws_conn_need(x->s, c, how->statement, &st, err);
     if (r < 0)
         return r;
     bind(st, x, how->binds);
