@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import urllib.parse
+import urllib.request
 
 import served
 
@@ -148,8 +149,8 @@ def test_a_provider_that_repeats_the_request():
                 nothing_of(json.dumps(answer, ensure_ascii=False), path)
                 nothing_of(json.dumps(answer), path)
             for dialect in ("uap", "assistants", "ui"):
-                events = subprocess.run(["curl", "-sN", f"http://127.0.0.1:{s.port}/v1/runs/{run['id']}/events?as={dialect}"],
-                                        capture_output=True, text=True, timeout=60).stdout
+                with urllib.request.urlopen(f"http://127.0.0.1:{s.port}/v1/runs/{run['id']}/events?as={dialect}", timeout=60) as r:
+                    events = r.read().decode()
                 assert events
                 nothing_of(events, dialect)
         nothing_of(s.log(), "log")

@@ -138,7 +138,7 @@ int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
 /* Checks every page, and every index against its table. */
 static int check_all(struct ws_sqlite *s, struct upp_err *err)
 {
-    static const char ask[] = "SELECT count(*) FROM pragma_integrity_check(1) WHERE integrity_check <> 'ok'";
+    static const char ask[] = "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'";
     int64_t           bad   = 0;
     int               r     = ws_conn_number(s, &s->writer, ask, &bad, err);
     if (r >= 0 && bad) {
