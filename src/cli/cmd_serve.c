@@ -7,7 +7,7 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/doors.h"
 #include "server/http/server.h"
 
 struct serving {
@@ -51,7 +51,7 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
-                                .routes = &sv_routes_v1, .engine = rt->engine, .store = rt->store,
+                                .doors = sv_doors, .engine = rt->engine, .store = rt->store,
                                 .on_busy = s->config->on_busy, .no_instructions = s->config->no_instructions,
                                 .signals = true),
                        &server, err);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "json/read.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/doors.h"
 #include "stores/sqlite/lock.h"
 
 enum { POLL_MS = 20, NOTICE_MS = 500 };
@@ -63,7 +63,7 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
     if (wrt_socket(d->runtime)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(d->runtime));
     r = sv_server_open(weft_loop_current(),
-                       UPP_OPTS(sv_server_opts, .listen_local = local[0] ? local : NULL, .routes = &sv_routes_v1,
+                       UPP_OPTS(sv_server_opts, .listen_local = local[0] ? local : NULL, .doors = sv_doors,
                                 .engine = d->runtime->engine, .store = d->runtime->store, .on_busy = d->config->on_busy,
                                 .no_instructions = d->config->no_instructions, .takes = true),
                        &d->server, err);

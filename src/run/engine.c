@@ -74,6 +74,12 @@ struct wr_counts wr_engine_counts(const struct wr_engine *e)
     return c;
 }
 
+bool wr_has_model(const struct wr_engine *e, struct upp_str name)
+{
+    struct upp_str params;
+    return e->opts.model && e->opts.model(e->opts.arg, name, &params);
+}
+
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name)
 {
     return e->opts.agent(e->opts.arg, name);

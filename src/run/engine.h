@@ -23,6 +23,10 @@ struct wr_engine_opts {
 
     /* Returns the current definition of an agent, or NULL. It must not change while runs use it. */
     const struct wr_agent_def *(*agent)(void *arg, struct upp_str name);
+
+    /* A model that a run may ask for by name, and its params; NULL: none of that name. NULL: runs cannot choose. */
+    const struct upp_model *(*model)(void *arg, struct upp_str name, struct upp_str *params);
+
     void *arg;
 
     uint8_t  durability;  /* enum wm_durability; 0: WM_SYNC */
@@ -51,6 +55,9 @@ WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struc
                             const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wl_store *wr_engine_store(const struct wr_engine *e);
+
+/* May a run have the option `model` with this name? */
+bool wr_has_model(const struct wr_engine *e, struct upp_str name);
 
 /* The current definition of the agent of this name, or NULL. Empty: the default agent. */
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);

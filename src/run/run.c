@@ -7,16 +7,30 @@
 #include "run/run.h"
 #include "run/strategy.h"
 
-/* ---- System prompt -------------------------------------------------------------------------------------------------
+/* ---- Options of the request
+ * ------------------------------------------------------------------------------------------
  *
- * The agent's, with what the request that began the run was allowed to change.
+ * The system prompt and the model are the agent's, with what the request that began the run was allowed to change.
  *
- * As in OpenAI's API, `instructions` replace the agent's prompt, and `additional_instructions` are appended. They apply
- * only to the agent that the request named, not to its sub-agents, nor to one to which the thread is handed over. The
- * server decides who may set them; here they are options stored with the run.
+ * As in OpenAI's API, `instructions` replace the agent's prompt, and `additional_instructions` are appended; `model`
+ * names a model of the configuration. They apply only to the agent that the request named, not to one to which the
+ * thread is handed over; sub-agents without a model of their own have that of the run. The server decides who may set
+ * them; here they are options stored with the run.
  */
 
-static int instruct(struct wr_run *run, struct upp_err *err)
+static int choose_model(struct wr_run *run, struct upp_str name, struct upp_err *err)
+{
+    const struct wr_engine_opts *o      = &run->engine->opts;
+    struct upp_str               params = {NULL, 0};
+    const struct upp_model      *model  = o->model ? o->model(o->arg, name, &params) : NULL;
+    if (!model)
+        return upp_fail(err, UPP_ENOMODEL, "model '%.*s' is not defined any more", UPP_FMT(name));
+    run->model = run->pub.model = model;
+    run->params                 = params;
+    return 0;
+}
+
+static int apply_options(struct wr_run *run, struct upp_err *err)
 {
     yyjson_val *v = NULL;
     run->system   = run->def ? run->def->system : (struct upp_str){0};
@@ -25,7 +39,10 @@ static int instruct(struct wr_run *run, struct upp_err *err)
     int r = wj_read(&run->memory, run->row.options, NULL, &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the options of the run are no JSON");
-    struct upp_str own = wj_text_at(v, "instructions"), more = wj_text_at(v, "additional_instructions");
+    struct upp_str own = wj_text_at(v, "instructions"), more = wj_text_at(v, "additional_instructions"),
+                   model = wj_text_at(v, "model");
+    if (model.n && (r = choose_model(run, model, err)) < 0)
+        return r;
     if (own.n)
         run->system = own;
     if (more.n)
@@ -79,7 +96,7 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
     run->source = wr_tree_source(run->tree, &row, run->def->id);
-    return run->source ? instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+    return run->source ? apply_options(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -107,7 +124,7 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     if (r >= 0)
         run->row.agent = run->source->from.agent; /* the tree's copy outlives the run */
     if (r >= 0)
-        r = instruct(run, err);
+        r = apply_options(run, err);
     if (r < 0) {
         wr_run_free(run);
         return r;

@@ -191,6 +191,17 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
     return wrt_agent(arg, name);
 }
 
+static const struct upp_model *find_model(void *arg, struct upp_str name, struct upp_str *params)
+{
+    const struct wc_config *c = ((const struct wrt_runtime *)arg)->config;
+    for (size_t i = 0; i < c->n_models; i++)
+        if (wb_str_eq(c->models[i].name, name)) {
+            *params = c->models[i].params;
+            return c->models[i].model;
+        }
+    return NULL;
+}
+
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
@@ -205,10 +216,10 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     if (r >= 0)
         r = make_agents(rt, err);
     if (r >= 0)
-        r = wr_engine_open(
-            loop,
-            UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .arg = rt, .durability = c->durability),
-            &rt->engine, err);
+        r = wr_engine_open(loop,
+                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .model = find_model,
+                                    .arg = rt, .durability = c->durability),
+                           &rt->engine, err);
     if (r < 0)
         return r;
     *ret = WB_TAKE(rt);

@@ -8,7 +8,7 @@
 
 #include "base/defs.h"
 #include "json/read.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/doors.h"
 #include "stores/memory/memory.h"
 
 static bool knows(void *app, struct upp_str key, struct wl_owner *ret)
@@ -61,7 +61,7 @@ int desk_play(struct desk *d)
 {
     struct upp_err err = {0};
     d->talk            = (struct talk){
-                   .client = client, .arg = d, .simulated = true, .seed = 7, .opts = {.routes = &sv_routes_v1, .owner = knows}};
+                   .client = client, .arg = d, .simulated = true, .seed = 7, .opts = {.doors = sv_doors, .owner = knows}};
     int r = talk_run(&d->talk, &err);
     if (r < 0)
         test_note("%s", err.msg);

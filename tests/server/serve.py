@@ -439,10 +439,36 @@ def test_a_run_without_a_stream_is_polled(s):
     assert wait_for(s, t, r["id"], "completed")["completed_at"]
 
 
+def test_a_run_chooses_its_model(s):
+    t = s.thread()
+    body = {"assistant_id": "client", "model": "echo", "temperature": 0.2, "additional_messages": [{"role": "user", "content": "say this"}]}
+    c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=PATIENCE)
+    c.request("POST", f"/v1/threads/{t}/runs", json.dumps(body))
+    r = c.getresponse()
+    run = json.loads(r.read())
+    assert r.status == 200 and run["model"] == "echo" and run["temperature"] is None, run
+    assert r.headers["weft-ignored"] == "temperature", r.headers
+    wait_for(s, t, run["id"], "completed")
+    assert texts(s, t) == ["say this", "say this"], texts(s, t)
+    assert "no model 'gpt-9'" in s.refused(404, "POST", f"/v1/threads/{t}/runs", {**body, "model": "gpt-9"})
+    assert len(texts(s, t)) == 2, "a refused run appended something"
+    wait_for(s, t, s.good("POST", f"/v1/threads/{t}/runs", {**body, "model": None})["id"], "requires_action")
+
+
+def test_a_stream_is_what_openai_clients_read(s):
+    t = s.thread()
+    stream = s.stream("POST", f"/v1/threads/{t}/runs", {"assistant_id": "echo", "stream": True, "additional_messages": [{"role": "user", "content": "hey"}]})
+    while stream.next():
+        pass
+    events = re.findall(rb"event: (\S+)\n", stream.raw)
+    assert events[0] == b"thread.run.created" and events[-2:] == [b"thread.run.completed", b"done"], events
+    assert all(re.fullmatch(r"\d+-\d+\.\d+", number or "") for number, _ in frames_of(stream.raw.rpartition(b"\n\n")[0])), stream.raw
+
+
 def test_a_run_that_a_limit_cut_short_is_incomplete(s):
     t = s.thread()
     body = {"assistant_id": "short", "stream": True, "additional_messages": [{"role": "user", "content": "hello"}]}
-    stream = s.stream("POST", f"/v1/threads/{t}/runs?as=assistants", body)
+    stream = s.stream("POST", f"/v1/threads/{t}/runs", body)
     while stream.next():
         pass
     assert b"event: thread.run.incomplete\n" in stream.raw and b"thread.run.completed" not in stream.raw, stream.raw

@@ -119,7 +119,8 @@ static const struct sv_route rows[] = {
     {SV_POST, "/small", echo, 16, 0},  {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_GET, "/slow", slow, 0, 0},
     {SV_GET, "/stream", stream, 0, 0}, {SV_GET, "/quiet", quiet, 0, 0},       {SV_GET, "/big", big, 0, 0},
 };
-const struct sv_routes talk_routes = {rows, WB_LEN(rows)};
+static const struct sv_door door         = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
+const struct sv_door *const talk_doors[] = {&door, NULL};
 
 /* ---- Both sides on one loop -------------------------------------------------------------------------------------- */
 
@@ -137,8 +138,8 @@ static int both(void *arg, struct upp_err *err)
     struct talk *t = arg;
     t->opts.size   = sizeof t->opts;
     t->opts.app    = t;
-    if (!t->opts.routes)
-        t->opts.routes = &talk_routes;
+    if (!t->opts.doors)
+        t->opts.doors = talk_doors;
     if (!t->opts.listen)
         t->opts.listen = "127.0.0.1:0";
     int r = sv_server_open(weft_loop_current(), &t->opts, &t->server, err);

@@ -59,6 +59,6 @@ struct upp_str talk_header(const struct talk_reply *r, struct upp_str name);
  *   GET  /stream           SSE: t->limit events of ten bytes (0: without end), a yield before each
  *   GET  /quiet            SSE: one event and then nothing
  *   GET  /big              4 MiB */
-extern const struct sv_routes talk_routes;
+extern const struct sv_door *const talk_doors[];
 
 #endif

@@ -290,6 +290,7 @@ const struct wd_stream_ops wd_stream_uap = {
     .name       = "uap",
     .state_size = sizeof(struct uap),
     .headers    = "",
+    .to_the_end = true,
     .begin      = uap_start,
     .event      = uap_event,
     .done       = uap_done,

@@ -9,7 +9,47 @@
 #include "json/value.h"
 #include "json/write.h"
 
-int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err)
+/* ---- Members that nobody reads ----------------------------------------------------------------------------------- */
+
+enum { IGNORED_MAX = 16, IGNORED_NAME = 64 };
+
+static bool knows(const char *const *known, struct upp_str name)
+{
+    for (; *known; known++)
+        if (wb_str_eq(wb_cstr(*known), name))
+            return true;
+    return false;
+}
+
+/* Names that fit a header; any other shows as "?". */
+static struct upp_str shown(struct upp_str name)
+{
+    static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    for (size_t i = 0; i < name.n; i++)
+        if (!memchr(token, name.p[i], sizeof token - 1))
+            return UPP_STR("?");
+    return name.n && name.n <= IGNORED_NAME ? name : UPP_STR("?");
+}
+
+static void report_ignored(struct sv_exchange *x, const char *const *known, yyjson_val *root)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(IGNORED_MAX * (IGNORED_NAME + 2) + 8);
+    size_t                                i, max, n = 0;
+    yyjson_val                           *name, *v;
+    yyjson_obj_foreach(root, i, max, name, v)
+    {
+        if (knows(known, wj_text(name)) || n > IGNORED_MAX)
+            continue;
+        wb_buf_addf(&out, "%s%.*s", n ? ", " : "", UPP_FMT(n < IGNORED_MAX ? shown(wj_text(name)) : UPP_STR("...")));
+        n++;
+    }
+    if (n)
+        sv_reply_header(&x->reply, "weft-ignored", wb_buf_str(&out));
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+int sv_body_read(struct sv_exchange *x, const char *const *known, struct sv_body *ret, struct upp_err *err)
 {
     struct upp_str text = wb_buf_str(&x->request->body);
     yyjson_val    *v;
@@ -29,6 +69,7 @@ int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err
         return upp_fail(err, UPP_EINVALID, "the body is not an object but %s", wj_found(v, found, sizeof found));
     }
     ret->root = v;
+    report_ignored(x, known, v);
     return 0;
 }
 

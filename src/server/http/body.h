@@ -1,6 +1,7 @@
 /* server/http/body.h — the JSON body of a request: members by name, and errors that point to them.
  *
- * A member that is null counts as absent. Other members are ignored.
+ * A member that is null counts as absent. Members that the route does not know are accepted, because clients send more
+ * than we have, and named in the header `weft-ignored` of the response.
  */
 #ifndef SV_BODY_H
 #define SV_BODY_H
@@ -13,8 +14,10 @@ struct sv_body {
     yyjson_val *root; /* an object; NULL: there was no body */
 };
 
-/* Duplicate members are an error. -UPP_EINVALID: not JSON, not an object, too deep or too long. */
-int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* `known`: the members that the route reads; ends with NULL. Duplicate members are an error. -UPP_EINVALID: not JSON,
+ * not an object, too deep or too long. */
+int sv_body_read(struct sv_exchange *x, const char *const *known, struct sv_body *ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* A member of an object (NULL: it has none), or NULL. */
 yyjson_val *sv_member(yyjson_val *object, struct upp_str name);

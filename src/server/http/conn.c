@@ -122,7 +122,7 @@ static int find_owner(struct sv_conn *c, struct sv_http *h)
     const struct sv_server_opts *o = &c->server->opts;
     size_t                       n;
     c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
-    if (!o->owner || c->match.route->flags & SV_ROUTE_OPEN)
+    if (!o->owner || (c->match.route->flags | c->match.door->flags) & SV_ROUTE_OPEN)
         return 0;
     struct upp_str key    = sv_http_header(h, UPP_STR("authorization"), &n);
     struct upp_str scheme = UPP_STR("Bearer ");
@@ -141,7 +141,7 @@ static int on_head(struct sv_http *h)
     int             status = check_origin(c, h);
     if (status)
         return status;
-    sv_route_find(c->server->tables, WB_LEN(c->server->tables), h->method, h->path, &c->match);
+    sv_route_find(c->server->doors, h->method, h->path, &c->match);
     if (!c->match.route) {
         h->why = c->match.status == 404 ? "there is no such route" : "this route has other methods";
         return h->has_body ? c->match.status : 0;
@@ -196,6 +196,7 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     uint64_t since = wb_mono_ms();
     bool     wait  = !first;
     sv_http_reset(&c->http);
+    c->match = (struct sv_match){.status = 404};
     for (;;) {
         size_t came = 0;
         if (!c->rest.n) {
@@ -305,13 +306,13 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     const struct sv_match *m = &x->conn->match;
     char                   allow[64];
     if (!m->route) {
-        sv_error_refuse(&x->reply, m->status, x->request->why);
+        sv_error_refuse(&x->reply, m->door, m->status, x->request->why);
         if (m->status == 405)
             sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
         return 0;
     }
-    if (x->server->stopping && !(m->route->flags & SV_ROUTE_ALWAYS)) {
-        sv_error_refuse(&x->reply, 503, "the server stops");
+    if (x->server->stopping && !((m->route->flags | m->door->flags) & SV_ROUTE_ALWAYS)) {
+        sv_error_refuse(&x->reply, m->door, 503, "the server stops");
         return 0;
     }
     bool large = m->route->flags & SV_ROUTE_LARGE;
@@ -368,7 +369,7 @@ static void hold_answer(struct sv_exchange *x)
     if (sv_server_hold(x->server, &x->conn->held, body->cap))
         return;
     wb_buf_done(body);
-    sv_error_refuse(&x->reply, 503, "the server holds as much of requests and answers as it may");
+    sv_error_refuse(&x->reply, x->conn->match.door, 503, "the server holds as much of requests and answers as it may");
     (void)sv_server_hold(x->server, &x->conn->held, body->cap);
 }
 
@@ -383,11 +384,11 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     new_request_id(&x);
     int r = 0;
     if (refused)
-        sv_error_refuse(&x.reply, c->http.status, c->http.why);
+        sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
     else
         r = answer(&x, &err);
     if (r < 0 && !x.reply.sent)
-        sv_error_reply(&x.reply, &err);
+        sv_error_reply(&x.reply, c->match.door, &err);
     if (!x.reply.sent)
         hold_answer(&x);
     say(&x, r, &err);

@@ -43,12 +43,15 @@ static bool disk_full(const struct upp_err *err)
     return false;
 }
 
-int sv_error_status(const struct upp_err *err)
+int sv_error_status(const struct sv_door *door, const struct upp_err *err)
 {
     if (disk_full(err))
         return 507;
     if (err->code == UPP_ELIMIT && err->retry_after_ms) /* wb_fail_full: nothing is wrong with the request */
         return 429;
+    for (const struct sv_status *s = door ? door->statuses : NULL; s && s->code; s++)
+        if (s->code == err->code)
+            return s->status;
     for (size_t i = 0; i < WB_LEN(rows); i++)
         if (rows[i].code == err->code)
             return rows[i].status;
@@ -77,18 +80,25 @@ static const char *type_of(int status)
                            : "invalid_request_error";
 }
 
-void sv_error_write(struct wb_buf *out, int status, struct upp_str message, struct upp_str param, const char *code)
+static void write_openai(struct wb_buf *out, const struct sv_error *e)
 {
     struct wj_writer w;
     wj_writer_init(&w, out, NULL);
     wj_write_open(&w, '{');
     wj_put_open(&w, "error", '{');
-    wj_put_str(&w, "message", message);
-    wj_put_str(&w, "type", wb_cstr(type_of(status)));
-    wj_put_str(&w, "param", param);
-    wj_put_str(&w, "code", wb_cstr(code));
+    wj_put_str(&w, "message", e->message);
+    wj_put_str(&w, "type", wb_cstr(e->type));
+    wj_put_str(&w, "param", e->param);
+    wj_put_str(&w, "code", wb_cstr(e->code));
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
+}
+
+static void put(struct sv_reply *reply, const struct sv_door *door, int status, struct upp_str message,
+                struct upp_str param, const char *code)
+{
+    const struct sv_error e = {status, message, param, type_of(status), code};
+    (door && door->error ? door->error : write_openai)(&reply->body, &e);
 }
 
 static void begin(struct sv_reply *reply, int status)
@@ -99,9 +109,9 @@ static void begin(struct sv_reply *reply, int status)
     reply->type   = NULL;
 }
 
-void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
+void sv_error_reply(struct sv_reply *reply, const struct sv_door *door, const struct upp_err *err)
 {
-    int            status = sv_error_status(err);
+    int            status = sv_error_status(door, err);
     struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
     bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
     begin(reply, status);
@@ -110,8 +120,8 @@ void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(err->retry_after_ms + 999) / 1000);
         sv_reply_header(reply, "Retry-After", err->retry_after_ms ? wb_cstr(text) : UPP_STR("1"));
     }
-    sv_error_write(&reply->body, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
-                   ours ? (struct upp_str){NULL, 0} : where, code_name(err));
+    put(reply, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
+        ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
 /* `code` of a refusal of the HTTP layer. */
@@ -131,10 +141,10 @@ static const char *refusal_name(int status)
     return status >= 500 ? "refused" : "bad_request";
 }
 
-void sv_error_refuse(struct sv_reply *reply, int status, const char *why)
+void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why)
 {
     begin(reply, status);
     if (status == 503)
         sv_reply_header(reply, "Retry-After", UPP_STR("1"));
-    sv_error_write(&reply->body, status, wb_cstr(why), (struct upp_str){NULL, 0}, refusal_name(status));
+    put(reply, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, refusal_name(status));
 }

@@ -2,6 +2,7 @@
 #include "server/http/route.h"
 
 #include "base/err.h"
+#include "server/http/door.h"
 
 /* Removes the next segment from a path that begins with a slash. */
 static struct upp_str segment(struct upp_str *rest)
@@ -29,24 +30,39 @@ static bool matches(struct upp_str pattern, struct upp_str path, struct upp_str 
     return !pattern.n && !path.n;
 }
 
-void sv_route_find(const struct sv_routes *tables, size_t n, uint8_t method, struct upp_str path, struct sv_match *ret)
+const struct sv_door *sv_door_of(const struct sv_door *const *doors, struct upp_str path)
 {
-    *ret = (struct sv_match){.status = 404};
+    const struct sv_door *best   = NULL;
+    size_t                length = 0;
+    for (; *doors; doors++) {
+        struct upp_str prefix = wb_cstr((*doors)->prefix);
+        if (prefix.n > length && wb_str_starts(path, prefix)) {
+            best   = *doors;
+            length = prefix.n;
+        }
+    }
+    return best;
+}
+
+void sv_route_find(const struct sv_door *const *doors, uint8_t method, struct upp_str path, struct sv_match *ret)
+{
+    *ret = (struct sv_match){.status = 404, .door = sv_door_of(doors, path)};
     if (!path.n || path.p[0] != '/')
         return;
-    for (size_t t = 0; t < n; t++)
-        for (size_t i = 0; i < tables[t].n; i++) {
-            const struct sv_route *r                 = &tables[t].p[i];
+    for (; *doors; doors++)
+        for (size_t i = 0; i < (*doors)->n_routes; i++) {
+            const struct sv_route *r                 = &(*doors)->routes[i];
             struct upp_str         params[SV_PARAMS] = {{NULL, 0}};
             if (!matches(wb_cstr(r->pattern), path, params))
                 continue;
             uint8_t methods = r->methods | (r->methods & SV_GET ? SV_HEAD : 0);
             if (methods & method) {
-                *ret = (struct sv_match){.route = r};
+                *ret = (struct sv_match){.route = r, .door = *doors};
                 memcpy(ret->params, params, sizeof params);
                 return;
             }
             ret->status = 405;
+            ret->door   = *doors;
             ret->allow |= methods;
         }
 }

@@ -48,20 +48,15 @@ struct sv_route {
     unsigned    flags;
 };
 
-struct sv_routes {
-    const struct sv_route *p;
-    size_t                 n;
-};
+struct sv_door; /* server/http/door.h */
 
 struct sv_match {
     const struct sv_route *route;             /* NULL: see status */
+    const struct sv_door  *door;              /* of the route or of the path; NULL: none */
     struct upp_str         params[SV_PARAMS]; /* not decoded */
     int                    status;            /* 404, 405 */
     uint8_t                allow;             /* 405: the allowed methods */
 };
-
-/* Searches the tables in order. */
-void sv_route_find(const struct sv_routes *tables, size_t n, uint8_t method, struct upp_str path, struct sv_match *ret);
 
 /* "GET, HEAD, POST" */
 struct upp_str sv_route_allow(uint8_t methods, char out[64]);

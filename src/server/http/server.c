@@ -58,6 +58,8 @@ static const struct sv_route own_routes[] = {
     {SV_GET, "/livez", respond_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
     {SV_GET, "/readyz", respond_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
 };
+static const struct sv_door own_door = {
+    .name = "server", .prefix = "", .routes = own_routes, .n_routes = WB_LEN(own_routes)};
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -120,9 +122,12 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     wb_list_init(&s->conns);
     wb_list_init(&s->streams);
     s->fibers.flags = WEFT_SCOPE_ISOLATED;
-    s->tables[0]    = (struct sv_routes){own_routes, WB_LEN(own_routes)};
-    if (s->opts.routes)
-        s->tables[1] = *s->opts.routes;
+    s->doors[0]     = &own_door;
+    for (size_t i = 0; s->opts.doors && s->opts.doors[i]; i++) {
+        if (i == SV_DOORS)
+            return upp_fail(err, UPP_EBUG, "a server has at most %d doors", SV_DOORS);
+        s->doors[i + 1] = s->opts.doors[i];
+    }
     s->scratch = wb_alloc(SV_READ);
     if (!s->scratch)
         return upp_fail(err, UPP_ENOMEM, "no memory for a server");

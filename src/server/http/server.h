@@ -1,7 +1,7 @@
 /* server/http/server.h — the HTTP server: listens, counts, stops.
  *
  *     r = sv_server_open(loop, UPP_OPTS(sv_server_opts, .listen = "127.0.0.1:8787", .engine = e, .store = s,
- *                                       .routes = &sv_routes_v1, .signals = true), &server, &err);
+ *                                       .doors = doors, .signals = true), &server, &err);
  *     puts(sv_server_url(server, 0));
  *     r = sv_server_run(server, &err);        // in a fiber: until it is stopped
  *     sv_server_close(server);
@@ -15,6 +15,7 @@
 #define SV_SERVER_H
 
 #include "base/list.h"
+#include "server/http/door.h"
 #include "server/http/net.h"
 #include "server/http/origin.h"
 #include "server/http/route.h"
@@ -28,7 +29,7 @@ struct sv_server_opts {
     const char *const *hosts;        /* additional host names we accept; NULL-terminated */
     const char *const *origins;      /* other sites whose pages may call us; likewise */
 
-    const struct sv_routes *routes; /* besides /livez and /readyz; NULL: none */
+    const struct sv_door *const *doors; /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
 
     /* For the handlers. */
     struct wr_engine *engine;
@@ -75,7 +76,7 @@ struct sv_server {
     size_t                n_listeners;
     struct sv_acceptor    acceptors[SV_LISTENERS];
     struct sv_allowed     allowed;
-    struct sv_routes      tables[2];
+    const struct sv_door *doors[SV_DOORS + 2]; /* its own first; ends with NULL */
     struct weft_scope     fibers;
     struct weft_cond      changed; /* busy or stopping has changed */
     struct wb_link        conns, streams;

@@ -7,7 +7,7 @@ const [major, weft, folder] = process.argv.slice(2);
 const { default: OpenAI } = await import(`openai-${major}`);
 const { AssistantStream } = await import(`openai-${major}/lib/AssistantStream`);
 const server = await Server.start(weft, folder);
-const client = new OpenAI({ apiKey: 'k', baseURL: `${server.url}/v1`, defaultQuery: { as: 'assistants' }, maxRetries: 0 });
+const client = new OpenAI({ apiKey: 'k', baseURL: `${server.url}/v1`, maxRetries: 0 });
 
 // The events of a run, as the client would get them, from behind an id on.
 async function events(run, after) {

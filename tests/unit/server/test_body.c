@@ -9,8 +9,11 @@ struct asked {
     struct sv_body     b;
 };
 
+static const char *const known[] = {"a", "b", NULL};
+
 static void donep(struct asked *q)
 {
+    sv_reply_done(&q->x.reply);
     wb_arena_done(&q->x.arena);
     sv_http_done(&q->http);
 }
@@ -21,7 +24,8 @@ static int reads(struct asked *q, const char *text, struct upp_err *err)
     q->x = (struct sv_exchange){.request = &q->http, .arena = WB_ARENA(1u << 20)};
     wb_buf_add(&q->http.body, wb_cstr(text));
     int r = wb_buf_check(&q->http.body, err);
-    return r < 0 ? r : sv_body_read(&q->x, &q->b, err);
+    sv_reply_init(&q->x.reply);
+    return r < 0 ? r : sv_body_read(&q->x, known, &q->b, err);
 }
 
 TEST(body_is_an_object_or_nothing)
@@ -100,4 +104,26 @@ TEST(body_members)
     CHECK_INT(sv_body_bool(&q.b, root, UPP_STR("s"), &t, &err), -UPP_EINVALID);
     CHECK_INT(sv_body_object(&q.b, root, UPP_STR("a"), &v, &err), -UPP_EINVALID);
     CHECK_INT(sv_body_array(&q.b, root, UPP_STR("o"), &v, &err), -UPP_EINVALID);
+}
+
+/* Members that the route does not know are named in a header: at most 16, and only names that fit one. */
+TEST(body_reports_what_it_ignores)
+{
+    static const struct {
+        const char *text, *header;
+    } cases[] = {
+        {"{\"a\":1,\"b\":2}", ""},
+        {"{\"a\":1,\"temperature\":0.5,\"b\":2,\"top_p\":1}", "weft-ignored: temperature, top_p\r\n"},
+        {"{\"x\\r\\nset-cookie: y\":1,\"\":2,\"ok\":3}", "weft-ignored: ?, ?, ok\r\n"},
+        {"{\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":1,\"6\":1,\"7\":1,\"8\":1,\"9\":1,\"10\":1,\"11\":1,\"12\":1,\"13\":1,"
+         "\"14\":1,"
+         "\"15\":1,\"16\":1,\"17\":1,\"18\":1}",
+         "weft-ignored: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, ...\r\n"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(donep) struct asked q;
+        struct upp_err                 err = {0};
+        CHECK_INT(reads(&q, cases[i].text, &err), 0);
+        CHECK_STR(wb_buf_str(&q.x.reply.headers), wb_cstr(cases[i].header));
+    }
 }

@@ -31,7 +31,7 @@ TEST(error_statuses)
         struct upp_err err = {.code = cases[i].code, .retry_after_ms = cases[i].retry};
         (void)snprintf(err.cause, sizeof err.cause, "%s", cases[i].cause);
         test_note("code %d", cases[i].code);
-        CHECK_INT(sv_error_status(&err), cases[i].status);
+        CHECK_INT(sv_error_status(NULL, &err), cases[i].status);
     }
 }
 
@@ -40,7 +40,7 @@ TEST(error_every_code_has_a_status)
 {
     for (int code = 1; code <= UPP_EBUG; code++) {
         struct upp_err err = {.code = code};
-        int            s   = sv_error_status(&err);
+        int            s   = sv_error_status(NULL, &err);
         CHECK((s >= 400 && s < 500 && s != 409) || s == 500 || s == 502 || s == 503 || s == 504);
         CHECK(s != 500 || code == UPP_ESTORE || code == UPP_EWAIT || code == UPP_EBUG);
     }
@@ -54,7 +54,7 @@ TEST(error_object)
     (void)upp_fail(&err, UPP_EINVALID, "expected a \"string\"");
     (void)snprintf(err.where, sizeof err.where, "/messages/0");
     wb_buf_add(&r.body, UPP_STR("half an ans"));
-    sv_error_reply(&r, &err);
+    sv_error_reply(&r, NULL, &err);
     CHECK_INT(r.status, 400);
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"expected a \\\"string\\\"\",\"type\":"
                                            "\"invalid_request_error\",\"param\":\"/messages/0\",\"code\":"
@@ -63,7 +63,7 @@ TEST(error_object)
 
     /* What went wrong inside is not told. */
     (void)upp_fail(&err, UPP_ESTORE, "/var/secret/place is broken");
-    sv_error_reply(&r, &err);
+    sv_error_reply(&r, NULL, &err);
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"the store failed\",\"type\":\"server_error\","
                                            "\"param\":null,\"code\":\"store_error\"}}"));
 
@@ -71,18 +71,42 @@ TEST(error_object)
     (void)upp_fail(&err, UPP_ESTORE, "the disk is full");
     (void)snprintf(err.where, sizeof err.where, "/var/weft.db");
     (void)snprintf(err.cause, sizeof err.cause, WL_DISK_FULL);
-    sv_error_reply(&r, &err);
+    sv_error_reply(&r, NULL, &err);
     CHECK_INT(r.status, 507);
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"the disk is full\",\"type\":\"server_error\","
                                            "\"param\":null,\"code\":\"insufficient_storage\"}}"));
 
     (void)upp_fail(&err, UPP_ELIMIT, "slow down");
     err.retry_after_ms = 1001;
-    sv_error_reply(&r, &err);
+    sv_error_reply(&r, NULL, &err);
     CHECK_INT(r.status, 429);
     CHECK_STR(wb_buf_str(&r.headers), UPP_STR("Retry-After: 2\r\n"));
 
-    sv_error_refuse(&r, 431, "too much");
+    sv_error_refuse(&r, NULL, 431, "too much");
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"too much\",\"type\":\"invalid_request_error\","
                                            "\"param\":null,\"code\":\"headers_too_large\"}}"));
+}
+
+/* A door may have statuses and a form of its own. */
+static void write_plain(struct wb_buf *out, const struct sv_error *e)
+{
+    wb_buf_addf(out, "%d %s %.*s", e->status, e->code, UPP_FMT(e->message));
+}
+
+TEST(error_of_a_door)
+{
+    static const struct sv_status statuses[] = {{UPP_EBUSY, 409}, {0, 0}};
+    static const struct sv_door   door = {.name = "own", .prefix = "/own", .error = write_plain, .statuses = statuses};
+    WB_CLEANUP(donep) struct sv_reply r;
+    struct upp_err                    err;
+    sv_reply_init(&r);
+    (void)upp_fail(&err, UPP_EBUSY, "another run holds it");
+    sv_error_reply(&r, &door, &err);
+    CHECK_INT(r.status, 409);
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("409 conflict another run holds it"));
+    CHECK_INT(sv_error_status(NULL, &err), 400);
+    (void)upp_fail(&err, UPP_ENOTFOUND, "no thread");
+    CHECK_INT(sv_error_status(&door, &err), 404);
+    sv_error_refuse(&r, &door, 405, "this route has other methods");
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("405 method_not_allowed this route has other methods"));
 }

@@ -1,4 +1,4 @@
-#include "server/http/route.h"
+#include "server/http/door.h"
 
 #include "base/defs.h"
 #include "support/test.h"
@@ -12,7 +12,9 @@ static int nothing(struct sv_exchange *x, struct upp_err *err)
 static const struct sv_route one[] = {{SV_GET, "/", nothing, 0, 0}, {SV_GET | SV_POST, "/a", nothing, 0, 0}};
 static const struct sv_route two[] = {
     {SV_POST, "/a/{x}", nothing, 0, 0}, {SV_DELETE, "/a/{x}", nothing, 0, 0}, {SV_GET, "/a/{x}/b/{y}", nothing, 0, 0}};
-static const struct sv_routes tables[] = {{one, WB_LEN(one)}, {two, WB_LEN(two)}};
+static const struct sv_door        first  = {.name = "first", .prefix = "", .routes = one, .n_routes = WB_LEN(one)};
+static const struct sv_door        second = {.name = "second", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two)};
+static const struct sv_door *const doors[] = {&first, &second, NULL};
 
 TEST(route_finds)
 {
@@ -47,7 +49,7 @@ TEST(route_finds)
         struct sv_match m;
         char            allow[64];
         test_note("%s", cases[i].path);
-        sv_route_find(tables, 2, cases[i].method, wb_cstr(cases[i].path), &m);
+        sv_route_find(doors, cases[i].method, wb_cstr(cases[i].path), &m);
         CHECK(m.route == cases[i].route);
         CHECK_INT(m.status, cases[i].status);
         CHECK(wb_str_eq(m.params[0], wb_cstr(cases[i].x)) && wb_str_eq(m.params[1], wb_cstr(cases[i].y)));
@@ -105,4 +107,20 @@ TEST(route_reads_queries)
     CHECK_INT(sv_query(&x, UPP_STR("limit"), &got, &err), -UPP_EINVALID);
     h.query = (struct upp_str){NULL, 0};
     CHECK_INT(sv_query(&x, UPP_STR("limit"), &got, &err), 0);
+}
+
+/* The error of an unknown path has the form of the door with the longest prefix. */
+TEST(route_door_of_a_path)
+{
+    static const struct sv_door root = {.name = "root", .prefix = "/"}, deep = {.name = "deep", .prefix = "/a/b"};
+    static const struct sv_door *const all[] = {&first, &root, &deep, &second, NULL};
+    CHECK(sv_door_of(all, UPP_STR("/x")) == &root);
+    CHECK(sv_door_of(all, UPP_STR("/a/x")) == &second);
+    CHECK(sv_door_of(all, UPP_STR("/a/bc")) == &deep);
+    CHECK(!sv_door_of(all, UPP_STR("*")));
+    struct sv_match m;
+    sv_route_find(doors, SV_PUT, UPP_STR("/a/7"), &m);
+    CHECK(m.status == 405 && m.door == &second);
+    sv_route_find(doors, SV_GET, UPP_STR("/"), &m);
+    CHECK(m.route == &one[0] && m.door == &first);
 }

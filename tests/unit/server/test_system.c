@@ -8,7 +8,7 @@
 #include "run/strategy.h"
 #include "server/http/error.h"
 #include "server/doors/v1/objects.h"
-#include "server/doors/v1/routes.h"
+#include "server/doors/doors.h"
 #include "server/talk.h"
 #include "stores/memory/memory.h"
 #include "support/vendor.h"
@@ -285,7 +285,7 @@ static int play(const char *provider, const char *api, const char *answer, bool 
 {
     struct upp_err err = {0};
     struct scene   s   = {.provider = provider, .api = api, .answer = answer, .open_default = open_default};
-    s.talk = (struct talk){.client = client, .arg = &s, .simulated = true, .seed = 5, .opts.routes = &sv_routes_v1};
+    s.talk = (struct talk){.client = client, .arg = &s, .simulated = true, .seed = 5, .opts.doors = sv_doors};
     int r  = talk_run(&s.talk, &err);
     if (r < 0)
         test_note("%s", err.msg);
@@ -333,12 +333,14 @@ static WEFT_SUSPENDS int asks_with_more(struct scene *s, struct upp_err *err)
     TRY(new_thread(s, "{\"metadata\":{\"system\":\"" EVIL "\",\"instructions\":\"" EVIL "\"}}", err));
     TRY(run_in_peace(s,
                      "{\"assistant_id\":\"strict\",\"instructions\":null,\"additional_instructions\":null,"
-                     "\"system\":\"" EVIL "\",\"model\":\"" EVIL "\",\"metadata\":{\"system\":\"" EVIL
+                     "\"system\":\"" EVIL "\",\"metadata\":{\"system\":\"" EVIL
                      "\"},\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"" EVIL
                      "\"}}],\"tool_choice\":\"" EVIL "\",\"response_format\":{\"type\":\"" EVIL
                      "\"},\"additional_messages\":[{\"role\":\"user\",\"content\":\"hm?\"}]}",
                      err));
     FAIL_UNLESS(!vendor_has(wb_buf_str(&s->vendor.sent), EVIL));
+    TRY(on_thread(s, "runs", "{\"assistant_id\":\"strict\",\"model\":\"" EVIL "\"}", err));
+    FAIL_UNLESS(s->reply.status == 404);
     return 0;
 }
 

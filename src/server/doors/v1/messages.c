@@ -40,20 +40,6 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_
     return 0;
 }
 
-WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
-{
-    struct wl_store *s = x->server->opts.store;
-    struct wl_node   node;
-    char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
-    if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
-        return -UPP_EBUSY; /* err has the message already */
-    (void)wb_uuid_hex(t->id, thread);
-    (void)wb_uuid_hex(node.holder, run);
-    return for_run
-               ? upp_fail(err, UPP_EBUSY, "Thread thread_%s already has an active run run_%s.", thread, run)
-               : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
-}
-
 int sv_finish(struct sv_exchange *x, struct wj_writer *w)
 {
     x->reply.status = 200;
@@ -115,14 +101,15 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_store      *s        = x->server->opts.store;
-    struct wl_thread_opts opts     = {.size = sizeof opts};
-    yyjson_val           *metadata = NULL;
-    struct sv_entries     entries;
-    struct sv_body        b;
-    struct wl_thread      t;
-    uint32_t              index;
-    int                   r = sv_body_read(x, &b, err);
+    static const char *const known[]  = {"messages", "metadata", "title", NULL};
+    struct wl_store         *s        = x->server->opts.store;
+    struct wl_thread_opts    opts     = {.size = sizeof opts};
+    yyjson_val              *metadata = NULL;
+    struct sv_entries        entries;
+    struct sv_body           b;
+    struct wl_thread         t;
+    uint32_t                 index;
+    int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
     if (r >= 0)
@@ -140,13 +127,14 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_body   b;
-    struct wl_thread t;
-    struct wl_line   line = {0};
-    struct wj_writer w;
-    int              r = sv_find_thread(x, &t, err);
+    static const char *const known[] = {"role", "content", "metadata", NULL};
+    struct sv_body           b;
+    struct wl_thread         t;
+    struct wl_line           line = {0};
+    struct wj_writer         w;
+    int                      r = sv_find_thread(x, &t, err);
     if (r >= 0)
-        r = sv_body_read(x, &b, err);
+        r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
     if (r >= 0)

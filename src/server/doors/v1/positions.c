@@ -8,16 +8,17 @@
 #include "server/http/server.h"
 
 /* The thread, and the one member that the body of these routes has. */
-WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct upp_str member, struct wl_thread *t,
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member, struct wl_thread *t,
                                       struct upp_str *ret, struct upp_err *err)
 {
-    struct sv_body b;
+    const char *const known[] = {member, NULL};
+    struct sv_body    b;
     *ret  = (struct upp_str){NULL, 0};
     int r = sv_find_thread(x, t, err);
     if (r >= 0)
-        r = sv_body_read(x, &b, err);
+        r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_str(&b, b.root, member, ret, err);
+        r = sv_body_str(&b, b.root, wb_cstr(member), ret, err);
     return r;
 }
 
@@ -49,7 +50,7 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t, fork;
     struct upp_str   at;
-    int              r = read_request(x, UPP_STR("at"), &t, &at, err);
+    int              r = read_request(x, "at", &t, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
     return r < 0 ? r : sv_answer_thread(x, &fork, err);
@@ -59,7 +60,7 @@ WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     struct upp_str   id;
-    int              r = read_request(x, UPP_STR("checkpoint_id"), &t, &id, err);
+    int              r = read_request(x, "checkpoint_id", &t, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "checkpoint_id names the place to go back to, and is missing");
     if (r >= 0)
@@ -71,7 +72,7 @@ WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     struct upp_str   id;
-    int              r = read_request(x, UPP_STR("node_id"), &t, &id, err);
+    int              r = read_request(x, "node_id", &t, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)

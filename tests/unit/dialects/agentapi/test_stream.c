@@ -29,9 +29,11 @@ static void golden(const char *name)
 {
     char path[100];
     (void)snprintf(path, sizeof path, "agentapi/%s", name);
-    CHECK(dialect_golden(
-        &wd_stream_agentapi, name,
-        UPP_OPTS(wd_stream_opts, .session = UPP_STR("s1"), .client_tools = &locate, .n_client_tools = 1), path));
+    CHECK(dialect_golden(&wd_stream_agentapi, name,
+                         UPP_OPTS(wd_stream_opts, .own = &(struct wd_agentapi_opts){.session        = UPP_STR("s1"),
+                                                                                    .client_tools   = &locate,
+                                                                                    .n_client_tools = 1}),
+                         path));
 }
 
 #define GOLDEN(name_)                                                                                                  \
@@ -44,13 +46,15 @@ EVENTS_SCRIPTS(GOLDEN)
 /* covers: AAP-9/2 */
 TEST(dialect_agentapi_golden_uncreated)
 {
-    CHECK(
-        dialect_golden(&wd_stream_agentapi, "text", UPP_OPTS(wd_stream_opts, .uncreated = true), "agentapi/uncreated"));
+    CHECK(dialect_golden(&wd_stream_agentapi, "text",
+                         UPP_OPTS(wd_stream_opts, .own = &(struct wd_agentapi_opts){.uncreated = true}),
+                         "agentapi/uncreated"));
 }
 
 static struct wd_stream_opts asked(uint64_t n)
 {
-    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .uncreated = n & 1};
+    static const struct wd_agentapi_opts own[] = {{.uncreated = false}, {.uncreated = true}};
+    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .own = &own[n & 1]};
 }
 
 static const struct dialect_rules rules = {&wd_stream_agentapi, asked, in_order, NULL};

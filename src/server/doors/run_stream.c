@@ -1,9 +1,12 @@
-/* server/doors/v1/run_stream.c — the events of a run as a stream in a dialect: a cursor of the engine, an encoder, and
- * frames. */
+/* server/doors/run_stream.c — see run_stream.h: a cursor of the engine, an encoder, and frames. */
+#include "server/doors/run_stream.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "dialects/core/dialect.h"
-#include "server/doors/v1/routes.h"
+#include "server/http/conn.h"
 #include "server/http/server.h"
 #include "server/http/stream.h"
 
@@ -24,36 +27,59 @@ static int unknown(struct upp_str as, struct upp_err *err)
     return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (%.*s)", UPP_FMT(as), UPP_FMT(wb_buf_str(&names)));
 }
 
-static int choose(struct sv_exchange *x, const struct wd_stream_ops **ret, struct wd_stream_opts *opts,
-                  struct upp_err *err)
+static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
 {
-    struct upp_str as = UPP_STR("uap"), text;
-    int            r  = sv_query(x, UPP_STR("as"), &as, err);
-    if (r < 0)
-        return r;
-    *ret = wd_stream_find(as);
-    if (!*ret)
-        return unknown(as, err);
-    *opts = (struct wd_stream_opts){.size = sizeof *opts};
-    r     = sv_query(x, UPP_STR("target"), &text, err);
-    if (r > 0) {
-        uint64_t n;
-        if (!wb_str_u64(text, &n) || n < 5 || n > 7)
-            return upp_fail(err, UPP_EINVALID, "target is 5, 6 or 7");
-        opts->target = (unsigned)n;
-    }
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("children"), &text, err);
+    const struct wd_stream_option *o = ret->ops->options;
+    struct upp_str                 text;
+    int                            r = sv_query(x, UPP_STR("children"), &text, err);
     if (r > 0)
-        opts->children = wb_str_eq(text, UPP_STR("true")) || wb_str_eq(text, UPP_STR("1"));
+        ret->opts.children = wb_str_eq(text, UPP_STR("true")) || wb_str_eq(text, UPP_STR("1"));
+    void *own =
+        r >= 0 && ret->ops->own_size ? wb_arena_alloc(&x->arena, ret->ops->own_size, alignof(max_align_t)) : NULL;
+    if (own)
+        memset(own, 0, ret->ops->own_size);
+    ret->opts.own = own;
+    if (r >= 0)
+        r = wb_arena_check(&x->arena, err);
+    for (; r >= 0 && o && o->name; o++) {
+        r = sv_query(x, wb_cstr(o->name), &text, err);
+        if (r > 0)
+            r = o->set(own, text, err);
+    }
     return r < 0 ? r : 0;
 }
 
-int sv_stream_check(struct sv_exchange *x, struct upp_err *err)
+int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stream *ret, struct upp_err *err)
 {
-    const struct wd_stream_ops *ops;
-    struct wd_stream_opts       opts;
-    return choose(x, &ops, &opts, err);
+    const struct sv_door *door = x->conn->match.door;
+    struct upp_str        name = wb_cstr(as ? as : door->stream);
+    *ret                       = (struct sv_run_stream){.opts.size = sizeof ret->opts};
+    int r                      = sv_query(x, UPP_STR("as"), &name, err);
+    if (r < 0)
+        return r;
+    ret->ops = wd_stream_find(name);
+    return ret->ops ? read_options(x, ret, err) : unknown(name, err);
+}
+
+int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
+{
+    size_t           n;
+    struct sv_sse_id id;
+    uint64_t         first;
+    struct upp_str   text = sv_http_header(x->request, UPP_STR("last-event-id"), &n);
+    if (n && text.n) {
+        if (n > 1 || !sv_sse_id_parse(text, &id))
+            return upp_fail(err, UPP_EINVALID, "a Last-Event-ID is EPOCH-NUMBER.PART or EPOCH-NUMBER");
+        ret->from = (struct wr_from){id.epoch, id.number, id.part};
+        return 0;
+    }
+    int r = sv_query(x, UPP_STR("from"), &text, err);
+    if (r <= 0)
+        return r;
+    if (!wb_str_u64(text, &first) || first == 0)
+        return upp_fail(err, UPP_EINVALID, "from is the number of an event, from 1 on");
+    ret->from.number = first - 1; /* in the current epoch */
+    return 0;
 }
 
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
@@ -102,22 +128,18 @@ WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, stru
     return 0;
 }
 
-WEFT_SUSPENDS int sv_stream_events(struct sv_exchange *x, struct wb_uuid run, const struct wr_from *from, bool to_wait,
-                                   struct upp_err *err)
+WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed           f = {.to_wait = to_wait};
-    struct wd_stream_opts opts;
-    int                   r = choose(x, &f.ops, &opts, err);
-    if (r == 0 && f.ops->of_the_run)
-        r = look_up(x, run, &opts, err);
+    struct feed f = {.ops = s->ops, .to_wait = s->to_wait};
+    int         r = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
     if (r < 0)
         return r;
     wd_frames_init(&f.frames);
     f.state = wb_calloc(1, WB_MAX(f.ops->state_size, 1));
-    r       = f.state ? wr_reader_open(x->server->opts.engine, &x->owner, run, from, &f.reader, err)
+    r       = f.state ? wr_reader_open(x->server->opts.engine, &x->owner, run, &s->from, &f.reader, err)
                       : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     if (r >= 0)
-        r = f.ops->begin(f.state, &opts, err);
+        r = f.ops->begin(f.state, &s->opts, err);
     if (r >= 0) {
         f.begun = true;
         r       = sv_stream_run(x, f.ops->headers, pull, &f, err);

@@ -1,0 +1,81 @@
+/* server/doors/answers.c — answers to open calls of a thread: of a run that waits, or of an imported document that ends
+ * with them. */
+#include "server/doors/start.h"
+#include "server/http/server.h"
+#include "thread/repair.h"
+
+static const struct wr_answer *answer_for(const struct sv_answers *a, struct upp_str call)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (wb_str_eq(a->p[i].call, call))
+            return &a->p[i];
+    return NULL;
+}
+
+static int check_open(const struct sv_answers *a, const struct wa_open *open, struct upp_err *err)
+{
+    struct upp_str calls[SV_ANSWERS_MAX];
+    for (size_t i = 0; i < a->n; i++)
+        calls[i] = a->p[i].call;
+    int r = wa_open_check(open, calls, a->n, err);
+    for (size_t i = 0; r >= 0 && i < a->n; i++)
+        if (!a->p[i].result.p && a->p[i].approved) /* calls of an imported document are never executed */
+            r = upp_fail(err, UPP_EINVALID,
+                         "call '%.*s' came with a document and is not run here: its output is wanted",
+                         UPP_FMT(a->p[i].call));
+    return r;
+}
+
+/* All results in one message, in the order of the calls: each call has one (check_open). */
+static int make_results(struct sv_exchange *x, const struct sv_answers *a, const struct wa_open *open,
+                        struct upp_message **ret, struct upp_err *err)
+{
+    struct upp_message *m     = wb_new(&x->arena, struct upp_message);
+    struct upp_part    *parts = wb_new_n(&x->arena, struct upp_part, a->n);
+    if (!m || !parts)
+        return wb_arena_check(&x->arena, err);
+    *m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts};
+    for (const struct upp_part *p = NULL; (p = wa_open_next(open, p));) {
+        const struct wr_answer *answer = answer_for(a, p->id);
+        bool                    denied = !answer->result.p;
+        parts[m->n_parts++]            = (struct upp_part){
+                       .kind     = UPP_PART_RESULT,
+                       .is_error = denied || answer->is_error,
+                       .id       = p->id,
+                       .name     = p->name,
+                       .text     = denied ? UPP_STR("\"Tool execution denied by approval handler\"") : answer->result};
+    }
+    *ret = m;
+    return 0;
+}
+
+int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a, struct wr_start *start,
+                   struct wb_uuid *run, struct upp_err *err)
+{
+    struct wl_store    *s = x->server->opts.store;
+    struct wl_node      head;
+    struct wa_open      open;
+    struct upp_message *results = NULL;
+    int                 r       = wl_get_node(s, &x->owner, t->head, &head, err);
+    if (r >= 0)
+        r = wl_thread_busy(s, t, &head, run, err);
+    if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {
+        r = wr_answer(x->server->opts.engine, &x->owner, *run, a->p, a->n, err);
+        return r < 0 ? r : 1;
+    }
+    if (r >= 0)
+        r = wa_open_imported(s, &x->owner, t, &x->arena, &open, &start->at, err);
+    if (r == 0)
+        r = upp_fail(err, UPP_EINVALID, "no call of the thread is open");
+    if (r > 0)
+        r = check_open(a, &open, err);
+    if (r >= 0)
+        r = make_results(x, a, &open, &results, err);
+    if (r < 0)
+        return r;
+    start->input   = results;
+    start->who     = start->agent;
+    start->head    = t->head;
+    start->on_busy = WR_REJECT;
+    return 0;
+}

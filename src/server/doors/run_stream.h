@@ -1,0 +1,31 @@
+/* server/doors/run_stream.h — the events of a run as a stream in a dialect, for every door.
+ *
+ * Every frame has an id. A reader that returns with the last id it received gets exactly the rest.
+ */
+#ifndef SV_RUN_STREAM_H
+#define SV_RUN_STREAM_H
+
+#include "dialects/core/dialect.h"
+#include "run/engine.h"
+#include "server/http/route.h"
+
+struct sv_run_stream {
+    const struct wd_stream_ops *ops;
+    struct wd_stream_opts       opts;    /* .own: the dialect's own, of this request; a door may set them */
+    struct wr_from              from;    /* after this event; all zero: from the start */
+    bool                        to_wait; /* ends when the run waits for an answer from outside */
+};
+
+/* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the
+ * dialect's own parameters its options. To be called before anything is started. */
+int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stream *ret,
+                       struct upp_err *err) UPP_MUST_CHECK;
+
+/* Where it continues: Last-Event-ID is the last event received; ?from=N the first one wanted. */
+int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Responds with the stream. */
+WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,72 @@
+/* server/doors/start.c — see start.h. */
+#include "server/doors/start.h"
+
+#include "log/log.h"
+#include "server/http/server.h"
+
+WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_node   node;
+    char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
+    if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
+        return -UPP_EBUSY; /* err has the message already */
+    (void)wb_uuid_hex(t->id, thread);
+    (void)wb_uuid_hex(node.holder, run);
+    return for_run
+               ? upp_fail(err, UPP_EBUSY, "Thread thread_%s already has an active run run_%s.", thread, run)
+               : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
+}
+
+/* Has an earlier request with this key started the run? */
+WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_start *start)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_key    used;
+    return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
+}
+
+/* The last additional message is the run's input, committed together with it. Those before it are appended first, or
+ * all if the last is an assistant's, unless an earlier request with the same key did that. */
+WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e,
+                                      struct wr_start *start, struct upp_err *err)
+{
+    struct wl_store *s     = x->server->opts.store;
+    size_t           first = e->n;
+    struct wl_key    used;
+    uint32_t         index;
+    if (e->n && e->p[e->n - 1].message.role == UPP_ROLE_USER)
+        start->input = &e->p[--first].message;
+    if (!first)
+        return 0;
+    if (start->key.n) {
+        int r = wl_get_key(s, &x->owner, start->route, start->key, &used, err);
+        if (r != -UPP_ENOTFOUND)
+            return r;
+    }
+    struct wl_thread to = *t;
+    int              r  = wl_append(s, &x->owner, &to, e->p, first, &index, err);
+    return r == -UPP_EBUSY ? sv_busy_error(x, t, false, err) : r;
+}
+
+WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
+{
+    struct wr_started started = {0};
+    int               r       = 0;
+    if (s->answers.n && s->messages.n)
+        return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
+    r = put_messages(x, &s->thread, &s->messages, &s->run, err);
+    if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
+        r = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
+        if (r > 0) /* the run waited and resumes */
+            return 0;
+    }
+    if (r < 0)
+        return r;
+    s->run.thread = s->thread.id;
+    r             = wr_start(x->server->opts.engine, &s->run, &started, err);
+    if (r == -UPP_EBUSY)
+        return sv_busy_error(x, &s->thread, true, err);
+    *run = started.run;
+    return r;
+}

@@ -1,0 +1,43 @@
+/* server/doors/start.h — starting a run for a request, whatever door it came through.
+ *
+ * A door reads its request into a struct sv_start; sv_start_run does the rest. The response is the door's: a stream
+ * (server/doors/run_stream.h) or an object.
+ */
+#ifndef SV_START_H
+#define SV_START_H
+
+#include "run/engine.h"
+#include "server/http/route.h"
+
+struct sv_entries {
+    struct wm_entry *p;
+    size_t           n;
+};
+
+struct sv_answers {
+    struct wr_answer *p;
+    size_t            n;
+};
+enum { SV_ANSWERS_MAX = 128 };
+
+struct sv_start {
+    struct wl_thread  thread;
+    struct wr_start   run;      /* owner, agent, options, on_busy, key; the rest is filled here */
+    struct sv_entries messages; /* appended; the last one is the run's input if it is a user's */
+    struct sv_answers answers;  /* to open calls of the thread: instead of messages */
+};
+
+/* Starts a run, or resumes the one that waits for the answers. -UPP_EBUSY: another run holds the thread; the message
+ * names it. */
+WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* After -UPP_EBUSY: a sentence, OpenAI's, that names the run that holds the thread. */
+WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
+
+/* Answers whatever has open calls on a thread (server/doors/answers.c). 1: a run waited for them and resumes: *run. 0:
+ * they came with an imported document, and `start` begins with their results. */
+WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
+                                 struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif
