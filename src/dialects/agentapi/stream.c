@@ -241,18 +241,17 @@ static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, str
 
 static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
-    struct wd_aap_stream          *s   = state;
-    const struct wd_agentapi_opts *own = opts ? opts->own : NULL;
+    struct wd_aap_stream *s = state;
     (void)err;
     *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
                                 .output  = WB_BUF(WD_FRAMES_TEXT),
                                 .text    = WB_BUF(WD_FRAMES_TEXT),
                                 .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
-    if (own) {
-        s->bare     = own->uncreated;
-        s->session  = own->session;
-        s->client   = own->client_tools;
-        s->n_client = own->n_client_tools;
+    if (opts) {
+        s->bare     = opts->agentapi.uncreated;
+        s->session  = opts->agentapi.session;
+        s->client   = opts->agentapi.client_tools;
+        s->n_client = opts->agentapi.n_client_tools;
     }
     wd_open_init(&s->open);
     return 0;
@@ -330,7 +329,6 @@ const struct wd_stream_ops wd_stream_agentapi = {
     .name       = "agentapi",
     .state_size = sizeof(struct wd_aap_stream),
     .headers    = "",
-    .own_size   = sizeof(struct wd_agentapi_opts),
     .begin      = aap_begin,
     .event      = aap_event,
     .done       = aap_done,

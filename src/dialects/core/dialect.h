@@ -26,17 +26,7 @@ void wd_frames_init(struct wd_frames *f);
 void wd_frames_clear(struct wd_frames *f); /* keeps its memory */
 void wd_frames_done(struct wd_frames *f);
 
-struct wd_stream_opts {
-    uint32_t    size;
-    bool        children; /* include events of child runs, if the dialect can */
-    const void *own;      /* the dialect's own options: struct wd_ui_opts ...; NULL: the defaults */
-
-    /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
-    struct wb_uuid thread;
-    int64_t        created_ms; /* 0: that of the first event */
-    struct upp_str options;    /* JSON: the run's members of the request; empty: none */
-};
-
+/* Options of single dialects; all zero: the defaults. */
 struct wd_ui_opts {
     unsigned target; /* the AI SDK's major version: 5, 6 or 7; 0: 6 */
 };
@@ -48,10 +38,22 @@ struct wd_agentapi_opts {
     size_t                n_client_tools;
 };
 
+struct wd_stream_opts {
+    uint32_t                size;
+    bool                    children; /* include events of child runs, if the dialect can */
+    struct wd_ui_opts       ui;
+    struct wd_agentapi_opts agentapi;
+
+    /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
+    struct wb_uuid thread;
+    int64_t        created_ms; /* 0: that of the first event */
+    struct upp_str options;    /* JSON: the run's members of the request; empty: none */
+};
+
 /* An option of a dialect's own that a client may set by name: a query parameter. */
 struct wd_stream_option {
     const char *name;
-    int (*set)(void *own, struct upp_str value, struct upp_err *err);
+    int (*set)(struct wd_stream_opts *opts, struct upp_str value, struct upp_err *err);
 };
 
 /* A stream encoder. The state of one instance is `state_size` zeroed bytes. */
@@ -61,7 +63,6 @@ struct wd_stream_ops {
     const char *headers;    /* extra HTTP headers, each with CRLF; "": none */
     bool        of_the_run; /* it needs the run's properties in the options */
     bool        to_the_end; /* a reader follows the run to its end, over its waits; otherwise it gets one segment */
-    size_t      own_size;   /* of the dialect's own options; 0: it has none */
 
     const struct wd_stream_option *options; /* ends with a NULL name; NULL: none */
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);

@@ -219,12 +219,12 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
-static int set_target(void *own, struct upp_str value, struct upp_err *err)
+static int set_target(struct wd_stream_opts *opts, struct upp_str value, struct upp_err *err)
 {
     uint64_t n;
     if (!wb_str_u64(value, &n) || n < 5 || n > 7)
         return upp_fail(err, UPP_EINVALID, "target is 5, 6 or 7");
-    ((struct wd_ui_opts *)own)->target = (unsigned)n;
+    opts->ui.target = (unsigned)n;
     return 0;
 }
 
@@ -232,9 +232,8 @@ static const struct wd_stream_option ui_options[] = {{"target", set_target}, {NU
 
 static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
-    struct ui               *u      = state;
-    const struct wd_ui_opts *own    = opts ? opts->own : NULL;
-    unsigned                 target = own && own->target ? own->target : 6;
+    struct ui *u      = state;
+    unsigned   target = opts && opts->ui.target ? opts->ui.target : 6;
     if (target < 5 || target > 7)
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", target);
     *u = (struct ui){.target   = (uint8_t)target,
@@ -329,7 +328,6 @@ const struct wd_stream_ops wd_stream_ui = {
     .name       = "ui",
     .state_size = sizeof(struct ui),
     .headers    = "x-vercel-ai-ui-message-stream: v1\r\n",
-    .own_size   = sizeof(struct wd_ui_opts),
     .options    = ui_options,
     .begin      = ui_begin,
     .event      = ui_event,

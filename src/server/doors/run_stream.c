@@ -1,9 +1,6 @@
 /* server/doors/run_stream.c — see run_stream.h: a cursor of the engine, an encoder, and frames. */
 #include "server/doors/run_stream.h"
 
-#include <stdalign.h>
-#include <stddef.h>
-
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "server/http/conn.h"
@@ -34,17 +31,10 @@ static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct
     int                            r = sv_query(x, UPP_STR("children"), &text, err);
     if (r > 0)
         ret->opts.children = wb_str_eq(text, UPP_STR("true")) || wb_str_eq(text, UPP_STR("1"));
-    void *own =
-        r >= 0 && ret->ops->own_size ? wb_arena_alloc(&x->arena, ret->ops->own_size, alignof(max_align_t)) : NULL;
-    if (own)
-        memset(own, 0, ret->ops->own_size);
-    ret->opts.own = own;
-    if (r >= 0)
-        r = wb_arena_check(&x->arena, err);
     for (; r >= 0 && o && o->name; o++) {
         r = sv_query(x, wb_cstr(o->name), &text, err);
         if (r > 0)
-            r = o->set(own, text, err);
+            r = o->set(&ret->opts, text, err);
     }
     return r < 0 ? r : 0;
 }

@@ -11,7 +11,7 @@
 
 struct sv_run_stream {
     const struct wd_stream_ops *ops;
-    struct wd_stream_opts       opts;    /* .own: the dialect's own, of this request; a door may set them */
+    struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
 };

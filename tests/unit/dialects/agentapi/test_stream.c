@@ -29,11 +29,10 @@ static void golden(const char *name)
 {
     char path[100];
     (void)snprintf(path, sizeof path, "agentapi/%s", name);
-    CHECK(dialect_golden(&wd_stream_agentapi, name,
-                         UPP_OPTS(wd_stream_opts, .own = &(struct wd_agentapi_opts){.session        = UPP_STR("s1"),
-                                                                                    .client_tools   = &locate,
-                                                                                    .n_client_tools = 1}),
-                         path));
+    CHECK(dialect_golden(
+        &wd_stream_agentapi, name,
+        UPP_OPTS(wd_stream_opts, .agentapi = {.session = UPP_STR("s1"), .client_tools = &locate, .n_client_tools = 1}),
+        path));
 }
 
 #define GOLDEN(name_)                                                                                                  \
@@ -46,15 +45,13 @@ EVENTS_SCRIPTS(GOLDEN)
 /* covers: AAP-9/2 */
 TEST(dialect_agentapi_golden_uncreated)
 {
-    CHECK(dialect_golden(&wd_stream_agentapi, "text",
-                         UPP_OPTS(wd_stream_opts, .own = &(struct wd_agentapi_opts){.uncreated = true}),
+    CHECK(dialect_golden(&wd_stream_agentapi, "text", UPP_OPTS(wd_stream_opts, .agentapi.uncreated = true),
                          "agentapi/uncreated"));
 }
 
 static struct wd_stream_opts asked(uint64_t n)
 {
-    static const struct wd_agentapi_opts own[] = {{.uncreated = false}, {.uncreated = true}};
-    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .own = &own[n & 1]};
+    return (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts), .agentapi.uncreated = n & 1};
 }
 
 static const struct dialect_rules rules = {&wd_stream_agentapi, asked, in_order, NULL};
