@@ -35,7 +35,21 @@ struct wr_engine_opts {
     size_t   max_message; /* bytes of one message of a model; 0: 8 MiB */
     uint32_t max_depth;   /* of child runs; 0: 8 */
     uint64_t wait_ms;     /* until a waiting run expires; 0: 10 minutes; UINT64_MAX: never */
+
+    /* Engines that share the store, each on a loop of its own. This one works on the threads whose home it is
+     * (wr_home); threads of other homes are refused. 0: it is the only one. */
+    uint32_t homes, home;
 };
+
+/* Which of n engines works on the threads of a tree: all of a family's have the same home. */
+static inline uint32_t wr_home(struct wb_uuid tree, uint32_t n)
+{
+    return n ? wl_family(tree) % n : 0;
+}
+
+/* The home of a run: that of its root's thread. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS int wr_home_of_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid run, uint32_t n,
+                                 uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, struct wr_engine **ret,
                    struct upp_err *err) UPP_MUST_CHECK;

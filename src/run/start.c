@@ -13,9 +13,20 @@
 
 /* ---- One attempt -------------------------------------------------------------------------------------------- */
 
+enum { ID_TRIES = 10000 };
+
+static bool is_home(const struct wr_engine *e, struct wb_uuid tree)
+{
+    return e->opts.homes <= 1 || wr_home(tree, e->opts.homes) == e->opts.home;
+}
+
+/* Ids are random: a few attempts give one of this engine's. */
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
-    int r = wl_thread_make(&s->what->owner, NULL, &s->fresh, err);
+    int r = 0;
+    for (unsigned i = 0; r >= 0 && (i == 0 || !is_home(s->engine, s->fresh.thread.tree)); i++)
+        r = i < ID_TRIES ? wl_thread_make(&s->what->owner, NULL, &s->fresh, err)
+                         : upp_fail(err, UPP_EBUG, "no id of this engine's in %d", ID_TRIES);
     if (r < 0)
         return r;
     s->thread = s->fresh.thread;
@@ -30,6 +41,8 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
     if (wr_is_zero(s->what->thread))
         return new_thread(s, err);
     int r = wl_get_thread(store, o, s->what->thread, &s->memory, &s->thread, err);
+    if (r >= 0 && !is_home(s->engine, s->thread.tree))
+        r = upp_fail(err, UPP_EBUG, "the thread belongs to another engine");
     if (r >= 0)
         r = wl_get_node(store, o, s->thread.head, &s->node, err);
     if (r >= 0)

@@ -18,6 +18,46 @@ enum {
     MAX_FAILED_RUNS = 4096 /* failed runs that the engine remembers */
 };
 
+/* ---- Homes ------------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int home_of(struct wl_store *s, const struct wl_owner *o, const struct wm_run *row, uint32_t n,
+                                 uint32_t *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4u << 20);
+    struct wl_thread                          t;
+    int                                       r = wl_get_thread(s, o, row->thread, &a, &t, err);
+    if (r >= 0)
+        *ret = wr_home(t.tree, n);
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS int wr_home_of_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid run, uint32_t n,
+                                 uint32_t *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wm_run                             row;
+    int                                       r = wl_get_run(s, o, run, &a, &row, err);
+    if (r >= 0 && !wb_uuid_eq(row.root, run))
+        r = wl_get_run(s, o, row.root, &a, &row, err);
+    return r < 0 ? r : home_of(s, o, &row, n, ret, err);
+}
+
+/* Whether this engine works on a root, which it does if nobody can say whose it is: its thread is gone. Otherwise two
+ * engines would work on the same run. */
+WEFT_SUSPENDS static int is_mine(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                 struct upp_err *err)
+{
+    uint32_t home = 0;
+    if (e->opts.homes <= 1)
+        return 1;
+    int r = home_of(e->store, o, row, e->opts.homes, &home, err);
+    if (r == -UPP_ENOTFOUND)
+        home = wr_home(row->thread, e->opts.homes);
+    else if (r < 0)
+        return r;
+    return home == e->opts.home;
+}
+
 /* ---- After a crash: every run that has not ended continues from the log ------------------------------------------ */
 
 /* C5: the dead process's output since the last record is void. The epoch increases, even if nothing was streaming. */
@@ -111,11 +151,16 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
 }
 
-static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+/* Adds to *n if it is this engine's. */
+static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, size_t *n,
                                      struct upp_err *err)
 {
     if (row->depth)
         return 0; /* its parent resumes it */
+    int mine = is_mine(e, o, row, err);
+    if (mine <= 0)
+        return mine;
+    ++*n;
     switch (row->status) {
     case WM_QUEUED:
         return wr_start_next(e, o, row->thread, err);
@@ -146,7 +191,8 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
         for (size_t i = 0; i < n; i++) {
             struct upp_err why = {0};
             after              = runs[i].id;
-            r                  = recover_one(e, &owners[i], &runs[i], &why);
+            size_t mine        = 0;
+            r                  = recover_one(e, &owners[i], &runs[i], &mine, &why);
             if (r == -UPP_ENOMEM || r == -UPP_ECANCELED) {
                 if (err)
                     *err = why;
@@ -159,7 +205,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
                 wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
                        WB_LERR(&why));
             } else
-                ++*ret;
+                *ret += mine;
         }
     }
     return 0;
@@ -244,31 +290,40 @@ static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, c
     return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
 }
 
+/* Does what is due for a root of this engine. *at: when to check it again; unchanged: nothing is known about that. */
+static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                    int64_t now, int64_t *at, struct upp_err *err)
+{
+    if (row->status == WM_QUEUED)
+        return wr_start_next(e, o, row->thread, err);
+    if (row->status != WM_WAITING) {
+        const struct wr_failed_run *t    = find_failed_run(e, row->id);
+        bool                        full = !t && is_full(e);
+        if (!full && !(t && t->at_ms > now))
+            return recover_run(e, o, row, err);
+        *at = full ? now + LATER_MS : t->at_ms;
+        return 0;
+    }
+    if (row->cancel) /* its end had begun before */
+        return wr_cancel(e, o, row->id, err);
+    if (!row->expires_ms || row->expires_ms <= now)
+        return row->expires_ms ? expire(e, o, row, err) : 0;
+    *at = row->expires_ms;
+    return 0;
+}
+
 /* When to check it again, in milliseconds since 1970; INT64_MAX: never, somebody works on it or it has ended. */
 static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row)
 {
-    int64_t        now = wb_wall_ms();
+    int64_t        now = wb_wall_ms(), at = INT64_MAX;
     struct upp_err err = {0};
-    int            r   = 0;
     if (row->depth)
-        return INT64_MAX; /* its parent supervises it */
-    if (row->status == WM_QUEUED)
-        r = wr_start_next(e, o, row->thread, &err);
-    else if (row->status != WM_WAITING) {
-        const struct wr_failed_run *t = find_failed_run(e, row->id);
-        if (t && t->at_ms > now)
-            return t->at_ms;
-        if (!t && is_full(e))
-            return now + LATER_MS;
-        r = recover_run(e, o, row, &err);
-    } else if (row->cancel) /* its end had begun before */
-        r = wr_cancel(e, o, row->id, &err);
-    else if (row->expires_ms && row->expires_ms > now)
-        return row->expires_ms;
-    else
-        r = row->expires_ms ? expire(e, o, row, &err) : 0;
+        return at; /* its parent supervises it */
+    int r = is_mine(e, o, row, &err);
+    if (r > 0)
+        r = look_after(e, o, row, now, &at, &err);
     if (r >= 0 || r == -UPP_EREFUSED || r == -UPP_ECANCELED)
-        return INT64_MAX;
+        return at;
     if (r != -UPP_EBUSY && r != -UPP_ELIMIT) {
         char id[WB_UUID_TEXT + 1];
         wb_log(WB_WARN, "a run waits until something is better", WB_LS("run", wb_uuid_text(row->id, id)),
