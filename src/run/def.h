@@ -92,6 +92,7 @@ struct wr_agent_def {
     const struct wr_middleware     *middleware;    /* NULL: none */
     const struct weft_rights       *rights;        /* of its whole subtree; NULL: only the engine's limits */
     const struct weft_agent        *agent;         /* NULL: it comes from a configuration */
+    void                           *owner;         /* for wr_engine_opts.hold */
 };
 
 #endif

@@ -21,8 +21,10 @@ struct wr_engine_opts {
     uint32_t         size;
     struct wl_store *store; /* NULL: runs exist only in memory, while somebody refers to them */
 
-    /* Returns the current definition of an agent, or NULL. It must not change while runs use it. */
+    /* Returns the current definition of an agent, or NULL. It must not change while runs use it: `hold` (NULL: nobody
+     * wants to know) says when one begins to, and when it is done. Neither suspends. */
     const struct wr_agent_def *(*agent)(void *arg, struct upp_str name);
+    void (*hold)(void *arg, const struct wr_agent_def *def, bool begins);
 
     /* A model that a run may ask for by name, and its params; NULL: none of that name. NULL: runs cannot choose. */
     const struct upp_model *(*model)(void *arg, struct upp_str name, struct upp_str *params);

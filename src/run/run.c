@@ -70,13 +70,24 @@ static struct wr_run *take_run(struct wr_engine *e)
     return run;
 }
 
+static void undefine(struct wr_run *run)
+{
+    const struct wr_engine_opts *o = &run->engine->opts;
+    if (run->def && o->hold)
+        o->hold(o->arg, run->def, false);
+    run->def = NULL;
+}
+
 /* Sets the agent's current definition. An agent without a model has that of its caller. Params are an agent's own; in a
  * configuration they belong to the model, and are inherited with it. */
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
+    undefine(run);
     run->def = def;
     if (!def)
         return;
+    if (run->engine->opts.hold)
+        run->engine->opts.hold(run->engine->opts.arg, def, true);
     bool own           = def->model || !run->parent;
     run->model         = own ? def->model : run->parent->model;
     run->params        = own || def->agent ? def->params : run->parent->params;
@@ -174,6 +185,7 @@ void wr_run_free(struct wr_run *run)
     if (!run)
         return;
     struct wr_tree *t = run->tree;
+    undefine(run);
     if (run->draft.open) {
         wr_readers_leave(t, run->draft.open, true);
         if (t->open == run->draft.open)

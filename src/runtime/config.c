@@ -329,6 +329,12 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
     return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
 }
 
+static void wc_value_done(struct wc_value *v)
+{
+    wb_unhide(v->hidden);
+    wb_secret_free(v->value);
+}
+
 void wc_config_free(struct wc_config *c)
 {
     if (!c)
@@ -347,7 +353,7 @@ void wc_config_free(struct wc_config *c)
         wb_secret_free(c->secrets[i]);
     wb_free(c->secrets);
     for (size_t i = 0; i < c->n_values; i++)
-        wb_unhide(c->values[i].hidden);
+        wc_value_done(&c->values[i]);
     wb_free(c->values);
     wb_arena_wipe(&c->arena); /* values of variables are in its texts */
     wb_free(c);

@@ -107,6 +107,7 @@ struct wc_makers;
 struct wc_value {
     struct upp_str    name;
     struct wb_hidden *hidden; /* NULL: too short to be a secret */
+    struct wb_secret *value;  /* for the next configuration: the variable itself is gone; NULL: it has no name */
 };
 
 struct wc_config {
@@ -173,6 +174,9 @@ struct wc_opts {
 
     /* NULL: strategies and middleware are only checked. */
     const struct wc_makers *makers;
+
+    /* The configuration that this one is to replace: variables that it has read are taken from it. NULL: none. */
+    const struct wc_config *previous;
 
     bool no_files; /* only checks the text: creates no models, looks for no programs */
 

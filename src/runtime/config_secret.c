@@ -27,6 +27,8 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
     struct wc_value *v = &c->values[c->n_values];
     *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
     int code           = wb_hide(value, &v->hidden, r->err);
+    if (code == 0 && name.n && (code = wb_secret_new(value, &v->value, r->err)) < 0)
+        wb_unhide(v->hidden);
     wc_fail(r, code);
     c->n_values += code == 0;
     return code == 0;

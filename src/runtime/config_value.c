@@ -41,6 +41,10 @@ bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, cons
 
 const char *wc_env(struct wc_reader *r, const char *name)
 {
+    const struct wc_config *before = r->opts->previous;
+    for (size_t i = 0; before && i < before->n_values; i++)
+        if (wb_str_eq(before->values[i].name, wb_cstr(name)))
+            return wb_secret_reveal(before->values[i].value).p;
     return r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
 }
 

@@ -134,12 +134,10 @@ const char *wrt_socket(const struct wrt_runtime *rt)
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
 /* The id that the store has recorded for an agent's name; records a new one if there is none. */
-static WEFT_SUSPENDS int agent_id_of(struct wrt_runtime *rt, struct upp_str name, struct wb_uuid *ret,
-                                     struct upp_err *err)
+static WEFT_SUSPENDS int agent_id_of(struct wl_store *s, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wl_store *s     = rt->store;
-    struct wl_owner  owner = {.tenant = UPP_STR(WRT_TENANT)};
-    int              r     = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
+    struct wl_owner owner = {.tenant = UPP_STR(WRT_TENANT)};
+    int             r     = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
     if (r != -UPP_ENOTFOUND)
         return r;
     r = wb_uuid_new(ret, err);
@@ -151,39 +149,76 @@ static WEFT_SUSPENDS int agent_id_of(struct wrt_runtime *rt, struct upp_str name
     return s->ops->commit(s, &commit, err);
 }
 
-static WEFT_SUSPENDS int make_agents(struct wrt_runtime *rt, struct upp_err *err)
+static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *g, struct upp_err *err)
 {
-    const struct wc_config *c = rt->config;
-    rt->agents                = wb_new_n(&rt->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
-    for (size_t i = 0; rt->agents && i < c->n_agents; i++) {
-        struct wr_agent_def *def = &rt->agents[i];
+    const struct wc_config *c = g->config;
+    g->agents                 = wb_new_n(&g->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
+    for (size_t i = 0; g->agents && i < c->n_agents; i++) {
+        struct wr_agent_def *def = &g->agents[i];
         *def                     = c->agents[i].def;
+        def->owner               = g;
         if (def->id.n)
             continue;
         struct wb_uuid id;
         char           text[WB_UUID_TEXT + 1];
-        int            r = agent_id_of(rt, def->name, &id, err);
+        int            r = agent_id_of(s, def->name, &id, err);
         if (r < 0)
             return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
-        def->id = wb_arena_dup(&rt->arena, wb_uuid_text(id, text));
+        def->id = wb_arena_dup(&g->arena, wb_uuid_text(id, text));
     }
-    return wb_arena_check(&rt->arena, err);
+    return wb_arena_check(&g->arena, err);
+}
+
+int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
+                        struct wrt_generation **ret, struct upp_err *err)
+{
+    struct wrt_generation *g = wb_calloc(1, sizeof *g);
+    if (!g) {
+        wc_config_free(owned);
+        return upp_fail(err, UPP_ENOMEM, "no memory for agents");
+    }
+    g->config = c;
+    g->owned  = owned;
+    g->arena  = (struct wb_arena)WB_ARENA(4u << 20);
+    int r     = make_agents(s, g, err);
+    if (r < 0)
+        wrt__generation_free(g);
+    else
+        *ret = g;
+    return r;
+}
+
+void wrt__generation_free(struct wrt_generation *g)
+{
+    if (!g)
+        return;
+    wb_arena_done(&g->arena);
+    wc_config_free(g->owned);
+    wb_free(g);
 }
 
 const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
 {
-    const struct wc_config *c = rt->config;
-    struct wb_uuid          wanted, id;
+    const struct wc_config    *c      = rt->config;
+    const struct wr_agent_def *agents = rt->agents->agents;
+    struct wb_uuid             wanted, id;
     if (!name.n)
-        return c->default_agent ? &rt->agents[c->default_agent - c->agents] : NULL;
+        return c->default_agent ? &agents[c->default_agent - c->agents] : NULL;
     for (size_t i = 0; i < c->n_agents; i++)
-        if (wb_str_eq(rt->agents[i].name, name))
-            return &rt->agents[i];
+        if (wb_str_eq(agents[i].name, name))
+            return &agents[i];
     if (wl_id_parse(name, UPP_STR("asst_"), &wanted))
         for (size_t i = 0; i < c->n_agents; i++)
-            if (wb_uuid_parse(rt->agents[i].id, &id) && wb_uuid_eq(id, wanted))
-                return &rt->agents[i];
+            if (wb_uuid_parse(agents[i].id, &id) && wb_uuid_eq(id, wanted))
+                return &agents[i];
     return NULL;
+}
+
+static void hold_agent(void *arg, const struct wr_agent_def *def, bool begins)
+{
+    struct wrt_generation *g = def->owner;
+    (void)arg;
+    g->runs += begins ? 1 : (size_t)-1;
 }
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
@@ -211,14 +246,13 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     rt->config = c;
-    rt->arena  = (struct wb_arena)WB_ARENA(4u << 20);
     int r      = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)
-        r = make_agents(rt, err);
+        r = wrt__generation_new(rt->store, c, NULL, &rt->agents, err);
     if (r >= 0)
         r = wr_engine_open(loop,
-                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .model = find_model,
-                                    .arg = rt, .durability = c->durability),
+                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
+                                    .model = find_model, .arg = rt, .durability = c->durability),
                            &rt->engine, err);
     if (r < 0)
         return r;
@@ -239,7 +273,10 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
     wr_engine_close(rt->engine);
     if (rt->store)
         rt->store->ops->close(rt->store);
-    wb_arena_done(&rt->arena);
+    for (struct wrt_generation *g = rt->agents, *older; g; g = older) {
+        older = g->older;
+        wrt__generation_free(g);
+    }
     wb_free(rt);
 }
 

@@ -53,12 +53,22 @@ WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_loc
 WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_location *at, struct wl_store *inner,
                                   struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-struct wrt_runtime {
+/* The agents of a configuration, each with its id. A reload makes a new generation; the old one stays until no run uses
+ * it any more. */
+struct wrt_generation {
     const struct wc_config *config;
+    struct wc_config       *owned; /* the same, if a reload has read it; NULL: it is the caller's */
+    struct wr_agent_def    *agents;
+    struct wb_arena         arena;
+    size_t                  runs; /* that use a definition of it */
+    struct wrt_generation  *older;
+};
+
+struct wrt_runtime {
+    const struct wc_config *config; /* the current one */
+    struct wrt_generation  *agents; /* likewise; older ones behind it */
     struct wl_store        *store;
     struct wr_engine       *engine;
-    struct wr_agent_def    *agents; /* the configuration's, each with its id */
-    struct wb_arena         arena;
     struct weft_scope       background; /* background fibers; belongs to the fiber that opened the runtime */
 };
 
@@ -79,6 +89,18 @@ int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHE
 struct wl_swept;
 WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
+
+/* Replaces agents, models, tools and what else can change while it runs by those of the configuration's file (runtime/
+ * reload.c). Running steps end with what they began with. A file with a mistake changes nothing: -UPP_EINVALID, and
+ * *report has the mistakes. */
+struct wc_report;
+WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The agents of a configuration; takes ownership of `owned`, also on failure. */
+WEFT_SUSPENDS int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
+                                      struct wrt_generation **ret, struct upp_err *err) UPP_MUST_CHECK;
+void              wrt__generation_free(struct wrt_generation *g); /* accepts NULL */
+size_t            wrt__drop_unused(struct wrt_runtime *rt); /* frees old generations without runs; how many are left */
 
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* accepts NULL */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);

@@ -87,13 +87,14 @@ static uint64_t pause_ms(const struct wc_config *c)
 
 static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
 {
-    const struct wrt_runtime *rt = arg;
+    struct wrt_runtime *rt = arg;
     for (int r = 0; r >= 0;) {
         struct wl_swept n;
         struct upp_err  why = {0};
         r                   = weft_sleep_ms(pause_ms(rt->config), err);
         if (r < 0)
             return r == -UPP_ECANCELED ? 0 : r;
+        (void)wrt__drop_unused(rt);
         r = wrt_sweep(rt->store, rt->config, &n, &why);
         if (r == -UPP_ECANCELED)
             return 0;

@@ -1,0 +1,116 @@
+/* runtime/reload.c — reads the configuration's file again while the runtime works.
+ *
+ * New runs, and later steps of a thread, get the new agents. A run keeps the definition with which its current agent
+ * began; the generation it belongs to is freed when no run uses it any more. What a running process cannot change (the
+ * address, the store, encryption, durability) stays as it is and is named in the log.
+ */
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "base/log.h"
+#include "runtime/runtime.h"
+
+enum { MAX_GENERATIONS = 64 };
+
+/* ---- Reading, on a worker ---------------------------------------------------------------------------------------- */
+
+struct reading {
+    const struct wc_config *previous;
+    struct wc_config       *config;
+    struct wc_report        report;
+    char                    path[WRT_PATH_MAX];
+};
+
+static void reading_free(void *arg)
+{
+    struct reading *x = arg;
+    wc_config_free(x->config);
+    wc_report_done(&x->report);
+    wb_free(x);
+}
+
+static int read_file(void *arg, struct upp_err *err)
+{
+    struct reading *x = arg;
+    return wc_config_load(x->path, UPP_OPTS(wc_opts, .makers = x->previous->makers, .previous = x->previous),
+                          &x->report, &x->config, err);
+}
+
+WEFT_SUSPENDS static int read_again(struct wrt_runtime *rt, struct wc_report *report, struct wc_config **ret,
+                                    struct upp_err *err)
+{
+    struct upp_str  path = rt->config->file;
+    struct reading *x    = wb_calloc(1, sizeof *x);
+    int             result;
+    if (!x || path.n >= sizeof x->path) {
+        wb_free(x);
+        return upp_fail(err, x ? UPP_ELIMIT : UPP_ENOMEM, "no memory to read the configuration again");
+    }
+    x->previous = rt->config;
+    memcpy(x->path, path.p, path.n);
+    int r;
+    {
+        WEFT_SHIELD(WEFT_SHIELD_MAX_MS); /* the job reads the current configuration, which must not go away meanwhile */
+        r = weft_work(read_file, x, reading_free, &result, err);
+    }
+    if (r < 0)
+        return r;
+    *report   = x->report;
+    x->report = (struct wc_report){0};
+    *ret      = WB_TAKE(x->config);
+    reading_free(x);
+    return result;
+}
+
+/* ---- Replacing ------------------------------------------------------------------------------------------------- */
+
+size_t wrt__drop_unused(struct wrt_runtime *rt)
+{
+    size_t n = 0;
+    for (struct wrt_generation **at = &rt->agents->older; *at;) {
+        struct wrt_generation *g = *at;
+        if (g->runs) {
+            at = &g->older;
+            n++;
+            continue;
+        }
+        *at = g->older;
+        wrt__generation_free(g);
+    }
+    return n;
+}
+
+static void log_restart(const struct wc_config *old, const struct wc_config *new)
+{
+    const struct {
+        const char *what;
+        bool        changed;
+    } fixed[] = {
+        {"server.listen", !wb_str_eq(old->host, new->host) || old->port != new->port},
+        {"store", old->store != new->store || !wb_str_eq(old->store_path, new->store_path)},
+        {"encryption", !wb_str_eq(old->key_file, new->key_file)},
+        {"search", old->index != new->index},
+        {"durability", old->durability != new->durability},
+    };
+    for (size_t i = 0; i < WB_LEN(fixed); i++)
+        if (fixed[i].changed)
+            wb_log(WB_WARN, "this change needs a restart", WB_LZ("key", fixed[i].what));
+}
+
+WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, struct upp_err *err)
+{
+    struct wc_config *config = NULL;
+    struct wrt_generation *new;
+    if (wrt__drop_unused(rt) >= MAX_GENERATIONS)
+        return upp_fail(err, UPP_EBUSY, "runs still use %d earlier configurations: wait for them", MAX_GENERATIONS);
+    int r = read_again(rt, report, &config, err);
+    if (r >= 0)
+        r = wrt__generation_new(rt->store, config, config, &new, err);
+    if (r < 0)
+        return r;
+    log_restart(rt->config, config);
+    new->older = rt->agents;
+    rt->agents = new;
+    rt->config = config;
+    (void)wrt__drop_unused(rt);
+    return 0;
+}
