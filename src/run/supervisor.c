@@ -232,8 +232,7 @@ void wr_failed_run(struct wr_tree *tree, bool worked)
 
 /* ---- Supervising ------------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                struct upp_err *err)
+int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     int                                        r = wr_tree_get(e, o, row, &t, err);
@@ -266,7 +265,7 @@ static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_
     else if (row->expires_ms && row->expires_ms > now)
         return row->expires_ms;
     else
-        r = row->expires_ms ? expire(e, o, row, &err) : 0;
+        r = row->expires_ms ? wr_expire(e, o, row, &err) : 0;
     if (r >= 0 || r == -UPP_EREFUSED || r == -UPP_ECANCELED)
         return INT64_MAX;
     if (r != -UPP_EBUSY && r != -UPP_ELIMIT) {
