@@ -133,6 +133,8 @@ struct wr_run_info {
     struct wm_run            run;
     const struct wm_pending *pending; /* of the whole tree, while it waits */
     size_t                   n_pending;
+    uint32_t                 epoch; /* of its last event, while it waits: what follows is new to its reader */
+    uint64_t                 last;
 };
 WEFT_SUSPENDS int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_arena *a,
                          struct wr_run_info *ret, struct upp_err *err) UPP_MUST_CHECK;
