@@ -209,8 +209,8 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
     struct answering                           an = {.answers = answers, .n = n};
     int                                        r  = wr_get_root(e, o, id, &a, &row, err);
     if (r >= 0 && row.status == WM_WAITING && row.expires_ms && row.expires_ms <= wb_wall_ms()) {
-        r = wr_expire(e, o, &row, err); /* nobody supervised it when its time was over */
-        if (r >= 0)
+        r = wr_expire(e, o, &row, err); /* nobody supervised it when its time was over, or somebody does right now */
+        if (r >= 0 || r == -UPP_EBUSY)
             return upp_fail(err, UPP_EINVALID, "the time for answers is over: the run has expired");
     }
     if (r >= 0)
