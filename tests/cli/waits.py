@@ -30,6 +30,7 @@ models:
   pick: {{provider: scripted, script: pick.json}}
   both: {{provider: scripted, script: both.json}}
   twice: {{provider: scripted, script: twice.json}}
+  boss: {{provider: scripted, script: boss.json}}
   look: {{provider: scripted, script: look.json}}
 tools:
   look: {{description: Looks, parameters: {{type: object}}, command: [sh, -c, "cat >/dev/null; echo seen"]}}
@@ -41,6 +42,7 @@ agents:
   pick: {{model: pick, tools: [pick_date]}}
   both: {{model: both, tools: [remove, pick_date]}}
   twice: {{model: twice, tools: [remove]}}
+  boss: {{model: boss, tools: [ask]}}
   short: {{model: look, tools: [look], middleware: [{{budget: {{max_steps: 1}}}}]}}
 """
 
@@ -54,6 +56,7 @@ SCRIPTS = {
     "pick": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
     "both": [{"parts": [call("c1", "remove", path="x"), call("c2", "remove", path="y"), call("c3", "pick_date")]},
              {"parts": [{"text": "All done."}]}],
+    "boss": [{"parts": [{"text": "I ask."}, call("b1", "ask", task="remove it")]}, {"parts": [{"text": "It is gone."}]}],
     "look": [{"parts": [call("l1", "look")]}, {"parts": [{"text": "Seen."}]}],
     "twice": [{"parts": [{"text": "First."}, call("c1", "remove", path="x")]},
               {"parts": [{"text": "Second."}, call("c2", "remove", path="y")]}, {"parts": [{"text": "Both gone."}]}],
@@ -181,6 +184,14 @@ def test_a_run_that_waits_again_says_so():
         assert f.weft(1, "approve", run) == "Second.\n"
         assert f"weft approve: {run} waits for answers:" in f.said and f"weft approve {run} c2" in f.said, f.said
         assert f.weft(0, "approve", run) == "Both gone.\n"
+
+
+def test_a_sub_agent_waits_with_its_caller():
+    for f in both_ways("child"):
+        run = f.waits("boss")
+        (item,) = f.lines("approvals")
+        assert item["run_id"] == run and item["assistant_id"] == "ask", item
+        assert f.weft(0, "approve", run) == "It is gone.\n"
 
 
 def test_what_is_too_late():

@@ -180,12 +180,21 @@ WEFT_SUSPENDS static int write_run(struct list *l, struct wb_uuid run, struct up
 
 /* ---- The list ---------------------------------------------------------------------------------------------------- */
 
-/* The calls of one run, which may be named by any run of its tree. */
-WEFT_SUSPENDS static int write_one(struct list *l, struct upp_err *err)
+/* The calls of a run that the request names, by any run of its tree. -UPP_ENOTFOUND also if it is another user's. */
+WEFT_SUSPENDS static int write_named(struct list *l, struct wb_uuid id, struct upp_err *err)
 {
-    struct wm_run run;
-    int           r = wl_get_run(l->x->server->opts.store, &l->x->owner, l->run, &l->x->arena, &run, err);
-    return r < 0 ? r : write_run(l, run.root, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
+    struct wl_store                          *s = l->x->server->opts.store;
+    struct wm_run                             run;
+    struct wl_thread                          t;
+    int                                       r = wl_get_run(s, &l->x->owner, id, &a, &run, err);
+    if (r >= 0 && !wb_uuid_eq(run.root, id))
+        r = wl_get_run(s, &l->x->owner, run.root, &a, &run, err);
+    if (r >= 0)
+        r = wl_get_thread(s, &l->x->owner, run.thread, &a, &t, err);
+    if (r >= 0 && !wb_str_eq(t.owner.user, l->x->owner.user))
+        r = upp_fail(err, UPP_ENOTFOUND, "no such run");
+    return r < 0 ? r : write_run(l, run.id, err);
 }
 
 WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
@@ -193,13 +202,13 @@ WEFT_SUSPENDS static int write_all(struct list *l, struct upp_err *err)
     struct wl_store            *s = l->x->server->opts.store;
     static const struct wb_uuid none;
     struct wb_uuid              at = l->after;
-    int                         r  = wb_uuid_eq(at, none) ? 0 : write_run(l, at, err);
+    int                         r  = wb_uuid_eq(at, none) ? 0 : write_named(l, at, err);
+    if (r == -UPP_ENOTFOUND)
+        return upp_fail(err, UPP_EINVALID, "'after' names no run of yours");
     for (size_t n = RUNS; r >= 0 && n == RUNS && !l->more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
         struct wm_run                            *runs;
         r = wl_list_runs_after(s, WL_LIST_WAITING, &l->x->owner, none, at, RUNS, &a, &runs, &n, err);
-        if (r == -UPP_ENOTFOUND)
-            return upp_fail(err, UPP_EINVALID, "'after' names no run of yours");
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             at = runs[i].id;
             r  = write_run(l, at, err);
@@ -236,7 +245,7 @@ WEFT_SUSPENDS int sv_list_approvals(struct sv_exchange *x, struct upp_err *err)
         return r;
     wj_writer_init(&l.w, &x->reply.body, err);
     sv_list_begin(&l.w);
-    r = wb_uuid_eq(l.run, none) ? write_all(&l, err) : write_one(&l, err);
+    r = wb_uuid_eq(l.run, none) ? write_all(&l, err) : write_named(&l, l.run, err);
     if (r >= 0)
         r = wb_buf_check(&l.first, err);
     if (r >= 0)
