@@ -1,7 +1,9 @@
 /* cli/args.c — options and words of a command. See cli.h. */
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/config_read.h"
 
@@ -62,4 +64,23 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
         *o->value = value;
     }
     return 0;
+}
+
+/* ---- Lists ------------------------------------------------------------------------------------ */
+
+enum { LIST_LINES = 20 };
+
+int cli_list_limit(const struct cli_command *self, const char *given, uint64_t *ret)
+{
+    *ret = isatty(1) == 1 ? LIST_LINES : 0;
+    return !given || wb_str_u64(wb_cstr(given), ret) ? 0 : cli_misuse(self, "--limit is a whole number; 0: all");
+}
+
+void cli_list_end(const struct cli_command *self, const char *noun, uint64_t n, bool more)
+{
+    (void)fflush(stdout);
+    if (more)
+        (void)fprintf(stderr, "weft %s: there are more; --limit 0 lists all\n", self->name);
+    else if (!n)
+        (void)fprintf(stderr, "weft %s: no %ss yet\n", self->name, noun);
 }

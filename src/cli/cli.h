@@ -15,8 +15,9 @@ struct cli_command {
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct cli_command cli_cancel, cli_config, cli_convert, cli_doctor, cli_export, cli_fork, cli_import,
-    cli_keys, cli_restore, cli_run, cli_serve, cli_show, cli_threads, cli_tree, cli_validate;
+extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_config, cli_convert, cli_deny,
+    cli_doctor, cli_export, cli_fork, cli_import, cli_keys, cli_restore, cli_run, cli_runs, cli_serve, cli_show,
+    cli_threads, cli_tree, cli_validate;
 
 /* Prints "weft NAME: sentence" and the usage. Returns CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);
@@ -41,5 +42,13 @@ int cli_parse(const struct cli_command *self, int argc, char **argv, const struc
 /* The same for at most `max` words; their number goes to *n_words. `words` may be argv itself. */
 int cli_parse_some(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
                    const char **words, size_t max, size_t *n_words);
+
+/* ---- Lists ------------------------------------------------------------------------------------ */
+
+/* The value of --limit (NULL: 20 on a terminal, otherwise all); 0: all. Returns 0, or CLI_USAGE after a message. */
+int cli_list_limit(const struct cli_command *self, const char *given, uint64_t *ret);
+
+/* After a list, on standard error: that it is empty or was cut. Standard output has only what is listed. */
+void cli_list_end(const struct cli_command *self, const char *noun, uint64_t n, bool more);
 
 #endif

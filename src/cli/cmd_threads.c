@@ -3,6 +3,7 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "cli/store_reader.h"
@@ -11,16 +12,75 @@
 #include "log/log.h"
 #include "model/upp_json.h"
 
-enum { PAGE = 256 };
-
-struct listing {
-    bool   json;
-    size_t n;
+enum {
+    PAGE        = 16,       /* threads, with their metadata */
+    FIRST       = 8,        /* entries among which the first words are looked for */
+    WORDS       = 60,       /* columns of them, if the output is no terminal */
+    WORDS_BYTES = 64 << 20, /* of those entries */
 };
 
-static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_err *err)
+struct listing {
+    bool     json;
+    uint64_t limit; /* 0: all */
+    uint64_t n;
+    bool     more;
+};
+
+/* What a line has in addition to the thread itself. */
+struct more {
+    struct cli_reader      *rd;
+    const struct wl_thread *thread;
+    struct wl_path          path;
+    struct upp_str          agent; /* of its last run; empty: none */
+    struct upp_str          words; /* of its first user message, if it has no title */
+    struct wb_arena         arena;
+};
+
+/* ---- Reading ---------------------------------------------------------------------------------------------------- */
+
+static struct upp_str text_of(const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    if (e->kind != WM_ENTRY_MESSAGE || e->message.role != UPP_ROLE_USER || e->audience != WM_AUDIENCE_ALL ||
+        wm_is_erased(e))
+        return (struct upp_str){NULL, 0};
+    const struct upp_part *p = upp_part_next(&e->message, NULL, 1u << UPP_PART_TEXT);
+    return p ? p->text : (struct upp_str){NULL, 0};
+}
+
+/* Reads only the beginning of the path: a long history costs no more. */
+WEFT_SUSPENDS static int read_words(struct wl_store *s, struct more *m, struct upp_err *err)
+{
+    struct wl_line *lines;
+    size_t          n;
+    uint32_t        first = WB_MIN(m->path.length, (uint32_t)FIRST);
+    int             r     = wl_path_tail(s, &m->rd->owner, &m->path, first, first, &m->arena, &lines, &n, err);
+    for (size_t i = 0; r >= 0 && i < n && !m->words.n; i++)
+        m->words = text_of(&lines[i]);
+    return r == -UPP_ELIMIT ? 0 : r; /* entries of megabytes: no words */
+}
+
+/* Everything about one thread in one call of the store. */
+WEFT_SUSPENDS static int read_more(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    struct more           *m = arg;
+    const struct wl_owner *o = &m->rd->owner;
+    struct wm_run         *runs;
+    size_t                 n;
+    int                    r = wl_thread_path(s, o, m->thread, &m->arena, &m->path, err);
+    if (r >= 0)
+        r = wl_list_runs(s, o, m->thread->id, false, 1, &m->arena, &runs, &n, err);
+    if (r >= 0 && n)
+        m->agent = runs[0].agent;
+    return r < 0 || m->thread->title.n ? r : read_words(s, m, err);
+}
+
+/* ---- Printing --------------------------------------------------------------------------------------------------- */
+
+static int write_thread(const struct more *m, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    const struct wl_thread               *t   = m->thread;
     struct wj_writer                      w;
     char                                  id[64];
     wj_writer_init(&w, &out, err);
@@ -30,8 +90,14 @@ static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_e
     wm_time_write(&w, t->created_ms);
     wj_write_name(&w, UPP_STR("updated"));
     wm_time_write(&w, t->updated_ms);
-    wj_put_u64(&w, "entries", length);
+    if (m->agent.n)
+        wj_put_str(&w, "agent", m->agent);
+    else
+        wj_put_null(&w, "agent");
+    wj_put_u64(&w, "entries", m->path.length);
     wj_put_str(&w, "title", t->title);
+    if (m->words.n)
+        wj_put_str(&w, "first_words", wb_str_sub(m->words, 0, wb_utf8_cut(m->words, WORDS)));
     wj_write_name(&w, UPP_STR("metadata"));
     struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
     wj_write_raw(&w, metadata.p, metadata.n);
@@ -42,67 +108,94 @@ static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_e
     return r;
 }
 
+static void print_thread(const struct more *m)
+{
+    const struct wl_thread *t = m->thread;
+    char                    id[64], time[WB_TIME_TEXT];
+    struct wb_time          updated = wb_time_from_ms(t->updated_ms);
+    unsigned                columns = cli_columns(stdout);
+    (void)wb_time_upp(&updated, time);
+    unsigned used = (unsigned)printf("%s  %s  %-12.*s  %6u  ", cli_id("thread_", t->id, id), time,
+                                     UPP_FMT(m->agent.n ? m->agent : UPP_STR("-")), m->path.length);
+    unsigned left = cli_columns_left(columns, used);
+    if (t->title.n)
+        (void)cli_print_line(stdout, t->title, left);
+    else
+        (void)cli_print_line(stdout, m->words, left ? left : WORDS);
+    (void)putchar('\n');
+}
+
+/* ---- The list --------------------------------------------------------------------------------------------------- */
+
+static void more_done(struct more *m)
+{
+    wb_arena_done(&m->arena);
+}
+
 WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread *t, struct upp_err *err)
 {
     struct listing *l = rd->arg;
-    struct wl_path  path;
-    char            id[64], time[WB_TIME_TEXT];
-    int             r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);
+    if (l->limit && l->n == l->limit) {
+        l->more = true;
+        return 0;
+    }
+    WB_CLEANUP(more_done) struct more m = {.rd = rd, .thread = t, .arena = WB_ARENA(WORDS_BYTES)};
+    int                               r = wl_at_once(rd->store, read_more, &m, err);
     if (r < 0)
         return r;
     l->n++;
     if (l->json)
-        return write_thread(t, path.length, err);
-    struct wb_time updated = wb_time_from_ms(t->updated_ms);
-    (void)wb_time_upp(&updated, time);
-    (void)printf("%s  %s  %6u  ", cli_id("thread_", t->id, id), time, path.length);
-    cli_print_text(stdout, t->title, 0);
-    (void)putchar('\n');
+        return write_thread(&m, err);
+    print_thread(&m);
     return 0;
 }
 
 WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 {
-    struct wb_uuid after = {{0}};
-    for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
+    struct listing *l     = rd->arg;
+    struct wb_uuid  after = {{0}};
+    int             r     = 0;
+    for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
-        int r = wl_list_threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
-        if (r < 0)
-            return r;
-        if (n)
-            after = t[n - 1].id;
-        for (size_t i = 0; i < n; i++)
-            if (t[i].kind == WL_MAIN) {
+        r = wl_list_threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
+        for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
+            after = t[i].id;
+            if (t[i].kind == WL_MAIN)
                 r = list_one(rd, &t[i], err);
-                if (r < 0)
-                    return r;
-            }
+        }
     }
-    return 0;
+    return r;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
-    const char             *file = NULL, *store = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    const char             *file = NULL, *store = NULL, *limit = NULL;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--limit", "a number", &limit, NULL},
+                                         {"--json", NULL, NULL, &l.json}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    if (!bad)
+        bad = cli_list_limit(self, limit, &l.limit);
     if (bad)
         return bad;
     int r = cli_read_store(self, file, store, true, list_all, &l);
-    if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only names of threads */
-        (void)fprintf(stderr, "weft threads: no threads yet\n");
+    if (r == CLI_GOOD)
+        cli_list_end(self, "thread", l.n, l.more);
     return r;
 }
 
 const struct cli_command cli_threads = {
     .name    = "threads",
-    .usage   = "[--json] [--config FILE] [--store URL]",
+    .usage   = "[--limit N] [--json] [--config FILE] [--store URL]",
     .summary = "lists the threads of the store",
-    .help =
-        "Prints one line per thread, most recently changed first: id, time of the change, number of entries, title.\n"
-        "--json: one object per line. The database can be read while a server uses it.",
-    .run = run,
+    .help = "Prints one line per thread, most recently changed first: id, time of the change, agent of its last run, "
+            "number\n"
+            "of entries, and its title or the first words of its first user message.\n"
+            "  --limit N  at most N (0: all). Default: 20 on a terminal, otherwise all\n"
+            "  --json     one object per line\n"
+            "The database can be read while a server uses it.",
+    .run  = run,
 };

@@ -63,6 +63,7 @@ void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line)
 void cli_run_view_init(struct cli_run_view *s, enum cli_show how)
 {
     *s = (struct cli_run_view){.how      = how,
+                               .name     = "run",
                                .terminal = isatty(1) == 1,
                                .same     = same_place(),
                                .lock     = PTHREAD_MUTEX_INITIALIZER,
@@ -190,7 +191,7 @@ static void print_text(struct cli_run_view *s, struct upp_str type, yyjson_val *
         if (s->how == CLI_SHOW_TEXT && s->open) {
             end_line(s);
             (void)fflush(stdout);
-            (void)fprintf(stderr, "weft run: what was said last is void; it comes again\n");
+            (void)fprintf(stderr, "weft %s: what was said last is void; it comes again\n", s->name);
         }
     }
 }
@@ -262,7 +263,7 @@ static void explain_pending(struct cli_run_view *s, const char *run)
 {
     yyjson_val *list, *p;
     size_t      i, max;
-    (void)fprintf(stderr, "weft run: %s waits for answers:\n", run);
+    (void)fprintf(stderr, "weft %s: %s waits for answers:\n", s->name, run);
     if (wj_read(&s->arena, wb_buf_str(&s->pending), NULL, &list, NULL) < 0 || !yyjson_is_arr(list))
         return;
     yyjson_arr_foreach(list, i, max, p)
@@ -275,10 +276,11 @@ static void explain_pending(struct cli_run_view *s, const char *run)
             wb_buf_clear(&arguments);
         (void)fprintf(stderr, "  %.*s %.*s: %s\n", UPP_FMT(wj_text_at(p, "toolName")), UPP_FMT(wb_buf_str(&arguments)),
                       approval ? "may it run?" : "what is its result?");
-        (void)fprintf(stderr, "    {\"answers\":[{\"call_id\":\"%.*s\",%s}]}\n", UPP_FMT(call),
-                      approval ? "\"approved\":true" : "\"output\":...");
+        if (approval)
+            (void)fprintf(stderr, "    weft approve %s %.*s    (or: weft deny)\n", run, UPP_FMT(call));
+        else
+            (void)fprintf(stderr, "    weft answer %s %.*s TEXT\n", run, UPP_FMT(call));
     }
-    (void)fprintf(stderr, "Answer with `weft serve` and POST /v1/runs/%s/answers.\n", run);
 }
 
 void cli_run_view_explain(struct cli_run_view *s)
@@ -290,11 +292,11 @@ void cli_run_view_explain(struct cli_run_view *s)
     if (cli_run_view_is(s, "waiting"))
         explain_pending(s, run);
     else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
-        (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run,
+        (void)fprintf(stderr, "weft %s: %s is incomplete: it has reached %.*s\n", s->name, run,
                       UPP_FMT(wj_text_at(error, "reason")));
     else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
-        (void)fprintf(stderr, "weft run: %s %.*s: %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)),
+        (void)fprintf(stderr, "weft %s: %s %.*s: %.*s\n", s->name, run, UPP_FMT(wb_buf_str(&s->status)),
                       UPP_FMT(wj_text_at(error, "message")));
     else
-        (void)fprintf(stderr, "weft run: %s %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)));
+        (void)fprintf(stderr, "weft %s: %s %.*s\n", s->name, run, UPP_FMT(wb_buf_str(&s->status)));
 }

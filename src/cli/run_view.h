@@ -19,6 +19,7 @@ enum cli_show {
 
 struct cli_run_view {
     enum cli_show   how;
+    const char     *name;                               /* of the command, for messages */
     bool            terminal;                           /* standard output is a terminal */
     struct wb_arena arena;                              /* for the current event */
     struct wb_buf   text;                               /* of the last message */

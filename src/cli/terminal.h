@@ -9,6 +9,16 @@
  * line but the first begins with `indent` blanks. */
 void cli_print_text(FILE *out, struct upp_str text, unsigned indent);
 
+/* The width of the terminal that this goes to; 0: it is none. */
+unsigned cli_columns(FILE *out);
+
+/* How many of its columns are left, at least a few; 0 if it is no terminal. */
+unsigned cli_columns_left(unsigned columns, unsigned used);
+
+/* Prints text on the current line: white space and control characters become one blank. At most `max` columns (0: any
+ * number); if it is longer, it ends with "...". Returns the number of columns: one per character. */
+unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max);
+
 struct cli_progress {
     FILE    *out; /* NULL: no bar */
     size_t   all, done;

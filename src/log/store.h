@@ -310,22 +310,27 @@ enum wl_what {
     WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, after the one with this id */
     WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, ordered by id, after id */
     WL_LIST_FAMILY_NODES,   /* the same for nodes, with their texts */
-    WL_LIST_RUNS,           /* id: of this thread, newest first */
-    WL_LIST_RUNS_LIVE,      /* id: of this thread, those not ended, in order of arrival */
-    WL_LIST_LIVE,           /* runs of all tenants that have not ended, with their owners: ordered by id, after id */
-    WL_LIST_OLD_RUNS,       /* runs of a tenant created before a time, oldest first, with numbers: after this number */
-    WL_LIST_VALUES,         /* of a space, ordered by name, after this name (empty: from the start) */
-    WL_LIST_TENANTS,        /* struct upp_str: ordered by name, after this name */
+    WL_LIST_RUNS,           /* id: of this thread, newest first, after the run `after` */
+    WL_LIST_RUNS_UP,        /* the same, oldest first */
+    WL_LIST_OWN_RUNS,       /* root runs of an owner, newest first, after the run `after`; passes over other owners' */
+    WL_LIST_WAITING,   /* root runs of an owner that wait for answers, oldest first, after the run `after`: costs as
+                        * much as the tenant has runs that have not ended */
+    WL_LIST_RUNS_LIVE, /* id: of this thread, those not ended, in order of arrival */
+    WL_LIST_LIVE,      /* runs of all tenants that have not ended, with their owners: ordered by id, after id */
+    WL_LIST_OLD_RUNS,  /* runs of a tenant created before a time, oldest first, with numbers: after this number */
+    WL_LIST_VALUES,    /* of a space, ordered by name, after this name (empty: from the start) */
+    WL_LIST_TENANTS,   /* struct upp_str: ordered by name, after this name */
     WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time, complete or not */
     WL_WHATS,
 };
 
 struct wl_ask {
-    enum wl_what              what;
-    const struct wl_owner    *owner; /* NULL: of all tenants */
-    struct wb_uuid            id;    /* in lists, all zero: from the start */
-    uint64_t                  number;
-    struct upp_str            space, name;
+    enum wl_what           what;
+    const struct wl_owner *owner; /* NULL: of all tenants */
+    struct wb_uuid         id;    /* in lists, all zero: from the start */
+    struct wb_uuid         after; /* in lists of runs, all zero: from the start; -UPP_ENOTFOUND: there is no such run */
+    uint64_t               number;
+    struct upp_str         space, name;
     const struct wl_blob_key *blob;
     int64_t                   before_ms;
     size_t                    max;
@@ -498,6 +503,16 @@ WEFT_SUSPENDS static inline int wl_list_runs(struct wl_store *s, const struct wl
 {
     enum wl_what  what = live_only ? WL_LIST_RUNS_LIVE : WL_LIST_RUNS;
     struct wl_ask ask  = {.what = what, .owner = o, .id = thread, .max = max};
+    return wl_list_into(s, &ask, a, ret, n, err);
+}
+
+/* what: WL_LIST_RUNS or WL_LIST_RUNS_UP with a thread, WL_LIST_OWN_RUNS or WL_LIST_WAITING without. */
+WEFT_SUSPENDS static inline int wl_list_runs_after(struct wl_store *s, enum wl_what what, const struct wl_owner *o,
+                                                   struct wb_uuid thread, struct wb_uuid after, size_t max,
+                                                   struct wb_arena *a, struct wm_run **ret, size_t *n,
+                                                   struct upp_err *err)
+{
+    struct wl_ask ask = {.what = what, .owner = o, .id = thread, .after = after, .max = max};
     return wl_list_into(s, &ask, a, ret, n, err);
 }
 

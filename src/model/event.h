@@ -79,6 +79,7 @@ struct wm_pending {
     struct upp_str call, name, arguments;
     struct wb_uuid run;      /* the run of the tree that made the call */
     bool           approval; /* true: waits for approval; false: for a result */
+    int64_t        since_ms; /* when it began to wait */
 };
 
 /* Fields that many events share. */

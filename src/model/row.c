@@ -34,7 +34,7 @@
  *          l last record before a void, model calls of a child that ended (0)
  *          h child run: 32 hex digits (all zero)   q its node (0)
  * pending  c call  n name  a arguments: texts (none)               r run: 32 hex digits (all zero)
- *          y 1: an approval
+ *          y 1: an approval                   t since when it waits, minus the row's time (0)
  * sidecar  e first entry in the row (0)       n how many entries (0)                 g 1: the thread's
  *          d dialect (none)                   l slot (none)        x text (none)
  */
@@ -301,6 +301,7 @@ static void put_pending(struct put *p, const struct wm_event *ev)
         put_str(p, 'a', at->arguments);
         put_uuid(p, 'r', at->run);
         put_flag(p, 'y', at->approval);
+        put_time(p, at->since_ms, p->row->time_ms);
         wj_write_close(&p->w, '}');
     }
     wj_write_close(&p->w, ']');

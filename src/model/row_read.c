@@ -33,6 +33,9 @@ static void pending_member(struct wm_get *g, char name, yyjson_val *v, void *int
     case 'y':
         p->approval = wm_get_flag(g, v);
         break;
+    case 't':
+        p->since_ms = wm_get_time(g, v, g->row->time_ms);
+        break;
     default:
         wm_get_unknown(g, v);
     }
@@ -45,8 +48,10 @@ static void get_pending(struct wm_get *g, yyjson_val *v, struct wm_event *ev)
     struct wm_pending *p    = n ? wb_new_n(g->a, struct wm_pending, n) : NULL;
     ev->pending             = p;
     ev->n_pending           = p ? n : 0;
-    for (size_t i = 0; i < ev->n_pending && !g->failed; i++, item = unsafe_yyjson_get_next(item))
+    for (size_t i = 0; i < ev->n_pending && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+        p[i].since_ms = g->row->time_ms;
         wm_get_members(g, item, &p[i], pending_member);
+    }
 }
 
 static void get_usage(struct wm_get *g, yyjson_val *v, struct upp_usage *u)

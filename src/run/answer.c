@@ -1,9 +1,12 @@
 /* run/answer.c — answers to the pending calls of a waiting run: committed together, then the run resumes. */
+#include "base/clock.h"
 #include "base/crash.h"
 #include "json/read.h"
 #include "json/syntax.h"
+#include "json/write.h"
 #include "run/engine_state.h"
 #include "run/journal.h"
+#include "run/step.h"
 
 /* The answers of one request, and the root whose calls are pending. */
 struct answering {
@@ -42,6 +45,20 @@ static int check_answers(const struct answering *a, struct upp_err *err)
     return a->n ? 0 : upp_fail(err, UPP_EINVALID, "there are no answers");
 }
 
+int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    struct wj_writer                      w;
+    struct upp_str                        text = UPP_STR("Tool execution denied by approval handler");
+    if (reason.n)
+        text = wb_arena_printf(a, "%.*s: %.*s", UPP_FMT(text), UPP_FMT(reason));
+    wj_writer_init(&w, &out, err);
+    wj_write_str(&w, text);
+    int r = wj_writer_check(&w);
+    *ret  = wb_arena_dup(a, wb_buf_str(&out));
+    return r < 0 ? r : wb_arena_check(a, err);
+}
+
 static int put_answer(struct wr_run *run, const struct wm_pending *p, const struct wr_answer *answer,
                       struct upp_err *err)
 {
@@ -56,6 +73,10 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
             return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
         return 0;
     }
+    struct upp_str text = wb_arena_dup(&run->memory, answer->result);
+    int            r    = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
+    if (r < 0)
+        return r;
     (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
@@ -63,8 +84,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     ev->call    = p->call;
     ev->name    = p->name;
     ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
-    ev->text    = p->approval ? UPP_STR("\"Tool execution denied by approval handler\"")
-                              : wb_arena_dup(&run->memory, answer->result);
+    ev->text    = text;
     c->state    = WR_CALL_ENDED;
     c->outcome  = ev->outcome;
     c->result   = ev->text;
@@ -159,7 +179,8 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         *launched      = true;
         row.status     = WM_RUNNING;
         row.expires_ms = 0;
-    }
+    } else
+        row.expires_ms = wr_run_expires(run); /* a later one, if the answered calls had the least time */
     struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
     wb_crashpoint("answer.before");
     int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
@@ -172,6 +193,8 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
     run->changing = false;
     if (*launched)
         wr_go(run, r >= 0);
+    else if (r >= 0)
+        wr_supervise_at(run->engine, row.expires_ms);
     return r;
 }
 
@@ -185,6 +208,11 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
     struct wm_run                              row;
     struct answering                           an = {.answers = answers, .n = n};
     int                                        r  = wr_get_root(e, o, id, &a, &row, err);
+    if (r >= 0 && row.status == WM_WAITING && row.expires_ms && row.expires_ms <= wb_wall_ms()) {
+        r = wr_expire(e, o, &row, err); /* nobody supervised it when its time was over, or somebody does right now */
+        if (r >= 0 || r == -UPP_EBUSY)
+            return upp_fail(err, UPP_EINVALID, "the time for answers is over: the run has expired");
+    }
     if (r >= 0)
         r = wr_tree_get(e, o, &row, &t, err);
     if (r >= 0)

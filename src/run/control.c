@@ -26,6 +26,13 @@ static WEFT_SUSPENDS int read_pending(struct wr_engine *e, const struct wl_owner
             ret->pending   = row.records[i].pending;
             ret->n_pending = row.records[i].n_pending;
         }
+    uint64_t n = 0;
+    if (r >= 0)
+        r = wm_row_events(&row, &n, err);
+    if (r >= 0 && row.event && n) {
+        ret->epoch = row.epoch;
+        ret->last  = row.event + n - 1;
+    }
     return r;
 }
 

@@ -7,6 +7,8 @@
 #include "run/run.h"
 #include "run/wait.h"
 
+#define HOUR_MS (UINT64_C(60) * 60 * 1000)
+
 static uint32_t or_u32(uint32_t v, uint32_t otherwise)
 {
     return v ? v : otherwise;
@@ -25,18 +27,19 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
         wb_free(e);
         return r;
     }
-    e->wait             = wr_wait_table(e->http);
-    e->loop             = loop;
-    e->opts             = *opts;
-    e->store            = opts->store;
-    e->opts.durability  = (uint8_t)or_u32(opts->durability, WM_SYNC);
-    e->opts.max_runs    = or_u32(opts->max_runs, 4096);
-    e->opts.max_queue   = or_u32(opts->max_queue, 16);
-    e->opts.max_depth   = or_u32(opts->max_depth, 8);
-    e->opts.max_message = opts->max_message ? opts->max_message : (size_t)8 << 20;
-    e->opts.wait_ms     = opts->wait_ms ? opts->wait_ms : 600000;
-    e->scope.flags      = WEFT_SCOPE_ISOLATED;
-    e->look_at_ms       = INT64_MAX;
+    e->wait                  = wr_wait_table(e->http);
+    e->loop                  = loop;
+    e->opts                  = *opts;
+    e->store                 = opts->store;
+    e->opts.durability       = (uint8_t)or_u32(opts->durability, WM_SYNC);
+    e->opts.max_runs         = or_u32(opts->max_runs, 4096);
+    e->opts.max_queue        = or_u32(opts->max_queue, 16);
+    e->opts.max_depth        = or_u32(opts->max_depth, 8);
+    e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)8 << 20;
+    e->opts.tool_wait_ms     = opts->tool_wait_ms ? opts->tool_wait_ms : 24 * HOUR_MS;
+    e->opts.approval_wait_ms = opts->approval_wait_ms ? opts->approval_wait_ms : 7 * 24 * HOUR_MS;
+    e->scope.flags           = WEFT_SCOPE_ISOLATED;
+    e->look_at_ms            = INT64_MAX;
     for (size_t i = 0; i < WR_BUCKETS; i++)
         wb_list_init(&e->trees[i]);
     *ret = e;

@@ -36,7 +36,11 @@ struct wr_engine_opts {
     uint32_t max_queue;   /* queued runs of one thread; 0: 16 */
     size_t   max_message; /* bytes of one message of a model; 0: 8 MiB */
     uint32_t max_depth;   /* of child runs; 0: 8 */
-    uint64_t wait_ms;     /* until a waiting run expires; 0: 10 minutes; UINT64_MAX: never */
+
+    /* How long a call may wait for its answer: a waiting run expires with the first of its calls. UINT64_MAX: for ever
+     */
+    uint64_t tool_wait_ms;     /* for a client's result; 0: 24 hours */
+    uint64_t approval_wait_ms; /* for an approval; 0: 7 days */
 
     /* Engines that share the store, each on a loop of its own. This one works on the threads whose home it is
      * (wr_home); threads of other homes are refused. 0: it is the only one. */
@@ -145,6 +149,8 @@ struct wr_run_info {
     struct wm_run            run;
     const struct wm_pending *pending; /* of the whole tree, while it waits */
     size_t                   n_pending;
+    uint32_t                 epoch; /* of its last event, while it waits: what follows is new to its reader */
+    uint64_t                 last;
 };
 WEFT_SUSPENDS int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_arena *a,
                          struct wr_run_info *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -158,12 +164,17 @@ struct wr_answer {
     struct upp_str result; /* a JSON value; NULL: this is an approval */
     bool           is_error;
     bool           approved; /* if result is NULL */
+    struct upp_str reason;   /* of a denial, for the model; empty: none */
 };
 
-/* Results and approvals for pending calls of a run tree. All or none: -UPP_EINVALID names a call that is not pending.
+/* Results and approvals for pending calls of a run tree. All or none: -UPP_EINVALID names a call that is not pending,
+ * or says that the time for answers is over (the run has then expired).
  * The run resumes when no call is pending any more. */
 WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                             const struct wr_answer *answers, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What the model receives for a call that was denied: a JSON string. */
+int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Waits until the run has ended or waits for answers, and returns its status. */
 WEFT_SUSPENDS int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, uint8_t *status,

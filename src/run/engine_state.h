@@ -59,6 +59,10 @@ struct wr_engine {
 void wr_supervise_at(struct wr_engine *e, int64_t ms);
 void wr_supervise_soon(struct wr_engine *e);
 
+/* Ends a waiting root whose time is over. -UPP_EBUSY: somebody works on it. */
+WEFT_SUSPENDS int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                            struct upp_err *err) UPP_MUST_CHECK;
+
 /* A root stopped before its end: schedules its recovery, with a growing delay. worked: it was executed in vain; after
  * ten such attempts it is left for the next start. */
 void wr_failed_run(struct wr_tree *t, bool worked);

@@ -167,10 +167,21 @@ void wr_row_claim(struct wr_run *run)
 
 /* ---- Waiting ------------------------------------------------------------------------------------------- */
 
-static int64_t expires(const struct wr_engine *e)
+int64_t wr_expires(const struct wr_engine *e, const struct wm_pending *p)
 {
-    uint64_t ms = e->opts.wait_ms;
-    return ms == UINT64_MAX ? 0 : wb_wall_ms() + (int64_t)WB_MIN(ms, (uint64_t)INT64_MAX / 4);
+    uint64_t ms = p->approval ? e->opts.approval_wait_ms : e->opts.tool_wait_ms;
+    return ms == UINT64_MAX ? 0 : p->since_ms + (int64_t)WB_MIN(ms, (uint64_t)INT64_MAX / 4);
+}
+
+int64_t wr_run_expires(const struct wr_run *run)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < run->journal.pending.n; i++) {
+        int64_t ms = wr_expires(run->engine, &run->journal.pending.p[i]);
+        if (ms)
+            first = WB_MIN(first, ms);
+    }
+    return first == INT64_MAX ? 0 : first;
 }
 
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
@@ -180,11 +191,15 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return run->changing = false, upp_fail(err, UPP_ECANCELED, "cancelled");
     size_t             n    = run->journal.pending.n;
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n ? n : 1);
-    struct wm_event   *ev   = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
+    (void)wr_now(run); /* the wait begins */
+    struct wm_event *ev = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (!run->journal.pending.p[i].since_ms) /* a child's wait since before */
+            run->journal.pending.p[i].since_ms = ev->time_ms;
         copy[i] = run->journal.pending.p[i];
+    }
     ev->status              = WM_WAITING;
     ev->pending             = copy;
     ev->n_pending           = n;
@@ -192,7 +207,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     struct wm_run row       = run->row;
     row.status              = WM_WAITING;
     row.epoch               = run->tree->epoch;
-    row.expires_ms          = run->row.depth ? 0 : expires(run->engine);
+    row.expires_ms          = run->row.depth ? 0 : wr_run_expires(run);
     struct wl_thread thread = {.id = row.thread, .updated_ms = wr_now(run)};
     struct wl_change set[]  = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("wait.before");

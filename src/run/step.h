@@ -8,6 +8,10 @@
  * committed. */
 WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
+/* When the time of a pending call is over, and the first time of all of a run's pending calls. 0: never. */
+int64_t wr_expires(const struct wr_engine *e, const struct wm_pending *p);
+int64_t wr_run_expires(const struct wr_run *run);
+
 /* 1: the run stops: the hook `stop` says so, a handoff was requested, or a budget is used up. `goes_on`: it would begin
  * one more step. */
 WEFT_SUSPENDS int wr_should_stop(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;

@@ -278,8 +278,7 @@ void wr_failed_run(struct wr_tree *tree, bool worked)
 
 /* ---- Supervising ------------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                struct upp_err *err)
+int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     int                                        r = wr_tree_get(e, o, row, &t, err);
@@ -307,7 +306,7 @@ static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *
     if (row->cancel) /* its end had begun before */
         return wr_cancel(e, o, row->id, err);
     if (!row->expires_ms || row->expires_ms <= now)
-        return row->expires_ms ? expire(e, o, row, err) : 0;
+        return row->expires_ms ? wr_expire(e, o, row, err) : 0;
     *at = row->expires_ms;
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/hooks.h"
 #include "base/mask.h"
 #include "json/value.h"
+#include "log/change.h"
 #include "model/run.h"
 #include "run/engine.h"
 #include "runtime/config_read.h"
@@ -113,6 +114,16 @@ static void read_retention(struct wc_reader *r, const struct wc_node *n, void *i
     wc_map(r, n, "retention", keys, WB_LEN(keys), &c->retention);
 }
 
+static void read_waits(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_DURATION, "tool", struct wc_waits, tool_ms, 1000, MOST_DAYS * WL_DAY_MS),
+        WC_MEMBER(WC_DURATION, "approval", struct wc_waits, approval_ms, 1000, MOST_DAYS * WL_DAY_MS),
+    };
+    struct wc_config *c = into;
+    wc_map(r, n, "waits", keys, WB_LEN(keys), &c->waits);
+}
+
 static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
@@ -176,6 +187,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
               WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
               {.name = "retention", .read = read_retention},
+              {.name = "waits", .read = read_waits},
               {.name = "log", .read = read_log},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},

@@ -127,6 +127,9 @@ struct wc_config {
         uint32_t deleted_days;  /* before deleted data is erased; 0: 7 */
         uint32_t every_seconds; /* between sweeps; 0: 600 */
     } retention;
+    struct wc_waits {
+        uint64_t tool_ms, approval_ms; /* how long a call may wait for its answer; 0: the engine's defaults */
+    } waits;
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
     bool               has_log_level; /* the file has a log level */

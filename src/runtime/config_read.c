@@ -147,6 +147,9 @@ static void read_number(struct wc_reader *r, const struct wc_key *key, const str
     if (key->type == WC_F64) {
         if (wc_decimal(r, n, what, (double)key->min, (double)key->max, &d))
             memcpy(member, &d, sizeof d);
+    } else if (key->type == WC_DURATION) {
+        if (wc_duration(r, n, what, key->min, key->max, &v))
+            memcpy(member, &v, sizeof v);
     } else if (wc_number(r, n, what, key->min, key->max, &v)) {
         uint32_t small = (uint32_t)v;
         if (key->type == WC_U32)

@@ -46,6 +46,10 @@ bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, c
 bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
                uint64_t *ret);
 bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, double min, double max, double *ret);
+
+/* A number with its unit (90s, 30m, 24h, 7d), in milliseconds; min and max are whole seconds. */
+bool wc_duration(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
+                 uint64_t *ret);
 bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bool *ret);
 
 /* One of some words: its index in the list, which ends with NULL. */
@@ -93,6 +97,7 @@ enum wc_type {
     WC_U32,
     WC_U64,
     WC_F64,
+    WC_DURATION, /* uint64_t: milliseconds */
     WC_TRUTH,
     WC_UNTRUTH,
     WC_STR,

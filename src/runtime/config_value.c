@@ -1,4 +1,5 @@
 /* runtime/config_value.c — scalars, variables, and YAML as JSON. See config_read.h. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hooks.h"
@@ -214,6 +215,57 @@ bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, u
         return false;
     }
     *ret = value;
+    return true;
+}
+
+/* A number of seconds as a person would write it: "90s", "24h", "7d". */
+static const char *write_duration(uint64_t ms, char out[32])
+{
+    static const struct {
+        uint64_t ms;
+        char     unit;
+    } units[]     = {{86400000, 'd'}, {3600000, 'h'}, {60000, 'm'}};
+    uint64_t of   = 1000;
+    char     unit = 's';
+    for (size_t i = 0; i < WB_LEN(units) && unit == 's'; i++)
+        if (ms % units[i].ms == 0) {
+            of   = units[i].ms;
+            unit = units[i].unit;
+        }
+    (void)snprintf(out, 32, "%llu%c", (unsigned long long)(ms / of), unit);
+    return out;
+}
+
+/* 0: the text is no duration, or too long for the number. */
+static uint64_t read_duration(struct upp_str text)
+{
+    static const struct {
+        char     unit;
+        uint64_t ms;
+    } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
+    uint64_t n;
+    if (text.n < 2 || !wb_str_u64(wb_str_sub(text, 0, text.n - 1), &n))
+        return 0;
+    for (size_t i = 0; i < WB_LEN(units); i++)
+        if (text.p[text.n - 1] == units[i].unit)
+            return n <= UINT64_MAX / units[i].ms ? n * units[i].ms : 0;
+    return 0;
+}
+
+bool wc_duration(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
+                 uint64_t *ret)
+{
+    struct upp_str text;
+    char           quoted[WJ_QUOTED], least[32], most[32];
+    if (!wc_text(r, n, what, &text))
+        return false;
+    uint64_t ms = read_duration(text);
+    if (ms < min || ms > max) {
+        wc_mistake(r, n, "%s must be a time from %s to %s, such as 90s, 30m, 24h or 7d, not %s", what,
+                   write_duration(min, least), write_duration(max, most), found(n, quoted, sizeof quoted));
+        return false;
+    }
+    *ret = ms;
     return true;
 }
 

@@ -38,7 +38,8 @@ static WEFT_SUSPENDS int open_engine(struct wa_home *h, struct upp_err *err)
     if (r >= 0)
         r = wr_engine_open(h->loop,
                            UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
-                                    .max_depth = rt->max_depth, .wait_ms = UINT64_MAX),
+                                    .max_depth = rt->max_depth, .tool_wait_ms = UINT64_MAX,
+                                    .approval_wait_ms = UINT64_MAX),
                            &h->kept, err);
     rt->opening = false;
     weft_cond_broadcast(&rt->opened);
@@ -80,7 +81,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     if (r >= 0)
         r = wr_engine_open(rt->home.loop,
                            UPP_OPTS(wr_engine_opts, .agent = wa_home_def, .arg = &rt->home, .max_depth = o.max_depth,
-                                    .wait_ms = UINT64_MAX),
+                                    .tool_wait_ms = UINT64_MAX, .approval_wait_ms = UINT64_MAX),
                            &rt->home.engine, err);
     if (r < 0) {
         weft_loop_close(rt->own);

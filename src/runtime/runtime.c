@@ -252,7 +252,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     if (r >= 0)
         r = wr_engine_open(loop,
                            UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
-                                    .model = find_model, .arg = rt, .durability = c->durability),
+                                    .model = find_model, .arg = rt, .durability = c->durability,
+                                    .tool_wait_ms = c->waits.tool_ms, .approval_wait_ms = c->waits.approval_ms),
                            &rt->engine, err);
     if (r < 0)
         return r;

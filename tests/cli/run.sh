@@ -89,7 +89,7 @@ run 2 doctor --what
 says 2 "^weft doctor: does not take '--what'"
 
 # ---- Configurations --------------------------------------------------------------------------------------------------
-for c in serve run threads show tree fork restore cancel config; do
+for c in serve run threads show tree fork restore runs approvals approve deny answer cancel config; do
     run 0 "$c" --help
     says 1 "^usage: weft $c"
 done
@@ -224,7 +224,7 @@ commands() {
     ! grep -v '^{"source":"u[ap]p",.*}$' "$tap/1" >"$tap/log"
     verdict $? "and nothing else"
     run 0 threads
-    says 1 "^$thread  20[0-9T:.Z-]+ +6  "
+    says 1 "^$thread  20[0-9T:.Z-]+  echo +6  one$"
     silent 2
     run 0 threads --json
     says 1 "^\{\"id\":\"$thread\",.*\"entries\":6,"
@@ -254,7 +254,7 @@ commands() {
     run 1 run client hello --json
     says 1 '"status":"waiting".*"pending":\[\{"toolCallId":"c1"'
     says 2 '^  pick \{"a":1\}: what is its result\?$'
-    says 2 '"call_id":"c1","output"'
+    says 2 '^    weft answer run_[0-9a-f]{32} c1 TEXT$'
     run 0 cancel "$(field "$tap/1" run)" --json
     says 1 '"status":"cancelled"'
     begin_slow 2

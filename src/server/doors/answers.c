@@ -38,12 +38,15 @@ static int make_results(struct sv_exchange *x, const struct sv_answers *a, const
     for (const struct upp_part *p = NULL; (p = wa_open_next(open, p));) {
         const struct wr_answer *answer = answer_for(a, p->id);
         bool                    denied = !answer->result.p;
-        parts[m->n_parts++]            = (struct upp_part){
-                       .kind     = UPP_PART_RESULT,
-                       .is_error = denied || answer->is_error,
-                       .id       = p->id,
-                       .name     = p->name,
-                       .text     = denied ? UPP_STR("\"Tool execution denied by approval handler\"") : answer->result};
+        struct upp_str          text   = answer->result;
+        int                     r      = denied ? wr_denial(&x->arena, answer->reason, &text, err) : 0;
+        if (r < 0)
+            return r;
+        parts[m->n_parts++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                                .is_error = denied || answer->is_error,
+                                                .id       = p->id,
+                                                .name     = p->name,
+                                                .text     = text};
     }
     *ret = m;
     return 0;

@@ -237,6 +237,49 @@ static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_
     return (struct things){all, 0, n, false};
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const struct ws_mem_run *x = *(const struct ws_mem_run *const *)a, *y = *(const struct ws_mem_run *const *)b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* From the live runs: a tenant may have many more that have ended. */
+static struct things waiting_runs(const struct ws_memory *m, const struct ws_mem_owner *o, uint64_t after,
+                                  struct wb_arena *a)
+{
+    const struct ws_mem_run **all = wb_new_n(a, const struct ws_mem_run *, m->live.n);
+    size_t                    n   = 0;
+    for (size_t i = 0; all && i < m->live.n; i++) {
+        const struct ws_mem_run *x = m->live.p[i];
+        if (x->owner == o && x->v.status == WM_WAITING && !x->v.depth && x->number > after)
+            all[n++] = x;
+    }
+    if (n)
+        qsort(all, n, sizeof all[0], by_number);
+    return (struct things){all, 0, n, false};
+}
+
+/* Runs of a thread, or of an owner, after one of them. */
+static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k, struct wb_arena *a,
+                   struct things *ret, struct upp_err *err)
+{
+    const struct ws_mem_run  *after = ws_none(k->after) ? NULL : ws_mem_run(m, t, k->after);
+    const struct ws_mem_runs *of    = ws_mem_runs(m, t, k->id);
+    if (!after && !ws_none(k->after))
+        return ws_no_thing(err, "run", k->after);
+    if (k->what == WL_LIST_WAITING) {
+        const struct ws_mem_owner *o = ws_mem_owner(m, t, k->owner->user);
+        if (o)
+            *ret = waiting_runs(m, o, after ? after->number : 0, a);
+    } else if (k->what == WL_LIST_OWN_RUNS)
+        *ret = NEWEST(&t->runs, after ? ws_mem_run_at(t->runs.p, t->runs.n, after->number) : t->runs.n);
+    else if (of && k->what == WL_LIST_RUNS)
+        *ret = NEWEST(&of->runs, after ? ws_mem_run_at(of->runs.p, of->runs.n, after->number) : of->runs.n);
+    else if (of)
+        *ret = THINGS(&of->runs, after ? ws_mem_run_at(of->runs.p, of->runs.n, after->number + 1) : 0);
+    return 0;
+}
+
 static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct wb_arena *a, struct things *ret,
                      struct upp_err *err)
 {
@@ -261,11 +304,14 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
         f = ws_mem_family(m, t, (uint32_t)k->number);
         if (f)
             *ret = k->what == WL_LIST_FAMILY_NODES ? family_nodes(f, k->id) : family_threads(f, k->id);
-    } else if (k->what == WL_LIST_RUNS || k->what == WL_LIST_RUNS_LIVE) {
+    } else if (k->what == WL_LIST_RUNS_LIVE) {
         of = ws_mem_runs(m, t, k->id);
         if (of)
-            *ret = k->what == WL_LIST_RUNS ? NEWEST(&of->runs, of->runs.n) : THINGS(&of->runs, 0);
-    } else if (k->what == WL_LIST_OLD_RUNS) {
+            *ret = THINGS(&of->runs, 0);
+    } else if (k->what == WL_LIST_RUNS || k->what == WL_LIST_RUNS_UP || k->what == WL_LIST_OWN_RUNS ||
+               k->what == WL_LIST_WAITING)
+        return runs_of(m, t, k, a, ret, err);
+    else if (k->what == WL_LIST_OLD_RUNS) {
         from = k->number < UINT64_MAX ? ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1) : t->runs.n;
         *ret = THINGS(&t->runs, from);
     } else if (k->what == WL_LIST_VALUES)
@@ -283,6 +329,8 @@ static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes
     switch ((int)k->what) {
     case WL_LIST_RUNS_LIVE:
         return !wm_status_ended(run->v.status);
+    case WL_LIST_OWN_RUNS:
+        return !run->v.depth && wb_str_eq(run->owner->v, k->owner->user);
     case WL_LIST_OLD_RUNS:
         return run->v.created_ms < k->before_ms;
     case WL_LIST_VALUES:

@@ -251,7 +251,10 @@ static const struct how hows[WL_WHATS] = {
     [WL_GET_VALUE]               = {WS_VALUE, "tsa", 2, 1},
     [WL_GET_PIECE]               = {WS_PIECE, "tbn", 0, 0},
     [WL_LIST_THREADS]            = {WS_THREADS, "tuTiM", 0, 0},
-    [WL_LIST_RUNS]               = {WS_RUNS, "tiM", 0, 0},
+    [WL_LIST_RUNS]               = {WS_RUNS, "tinM", 0, 0},
+    [WL_LIST_RUNS_UP]            = {WS_RUNS_UP, "tinM", 0, 0},
+    [WL_LIST_OWN_RUNS]           = {WS_OWN_RUNS, "tunM", 0, 0},
+    [WL_LIST_WAITING]            = {WS_WAITING, "tunM", 0, 0},
     [WL_LIST_RUNS_LIVE]          = {WS_RUNS_LIVE, "tiM", 0, 0},
     [WL_LIST_LIVE]               = {WS_LIVE, "iM", 0, 0},
     [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnTM", 0, 0},
@@ -284,6 +287,8 @@ static struct ws_arg arg(const struct ws_reading *x, char letter)
         return WS_I(&k->id);
     case 'n':
         return WS_N(k->what == WL_LIST_OLD_RUNS ? WB_MIN(k->number, (uint64_t)INT64_MAX) : k->number);
+    case 'r':
+        return WS_I(&k->after);
     case 's':
         return WS_A(k->space);
     case 'a':
@@ -467,10 +472,45 @@ static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err 
     return 0;
 }
 
+/* The number of the run after which a list of runs continues. */
+static int find_number(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st   = NULL;
+    bool                                down = x->ask.what == WL_LIST_RUNS || x->ask.what == WL_LIST_OWN_RUNS;
+    x->ask.number                            = down ? INT64_MAX : 0;
+    if (ws_none(x->ask.after))
+        return 0;
+    int r = ws_conn_need(x->s, c, WS_RUN_NUMBER, &st, err);
+    if (r < 0)
+        return r;
+    bind(st, x, "tr");
+    r = ws_step(x->s, st, err);
+    if (r != 1)
+        return r < 0 ? r : ws_no_thing(err, "run", x->ask.after);
+    x->ask.number = ws_column_u64(st, 0);
+    return 0;
+}
+
+/* Where a list continues, if that is not given by a key of its own. */
+static int find_start(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    switch ((int)x->ask.what) {
+    case WL_LIST_THREADS:
+        return find_updated(x, c, err);
+    case WL_LIST_RUNS:
+    case WL_LIST_RUNS_UP:
+    case WL_LIST_OWN_RUNS:
+    case WL_LIST_WAITING:
+        return find_number(x, c, err);
+    default:
+        return 0;
+    }
+}
+
 static int read_list(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     const enum wl_what what = x->ask.what;
-    int                r    = what == WL_LIST_THREADS ? find_updated(x, c, err) : 0;
+    int                r    = find_start(x, c, err);
     if (r < 0)
         return r;
     family_bytes(x->ask.number, x->family);

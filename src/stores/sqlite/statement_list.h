@@ -82,7 +82,8 @@ WS_STATEMENT(WS_THREAD_UPDATED, "SELECT updated, " WS_WHOLE("threads", WS_OF_THR
 WS_STATEMENT(WS_THREADS, "SELECT " THREAD " FROM threads WHERE " OF_TENANT
                          " AND user = ?2 AND (updated, id) < (?3, ?4) ORDER BY updated DESC, id DESC LIMIT ?5")
 WS_STATEMENT(WS_RUN, "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND id = ?2")
-WS_STATEMENT(WS_RUNS, "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND thread = ?2 ORDER BY number DESC LIMIT ?3")
+WS_STATEMENT(WS_RUNS, "SELECT " RUN " FROM runs WHERE " OF_TENANT
+                      " AND thread = ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4")
 WS_STATEMENT(WS_RUNS_LIVE, "SELECT " RUN " FROM runs INDEXED BY runs_waiting WHERE " OF_TENANT
                            " AND thread = ?2 AND status < 5 ORDER BY number LIMIT ?3")
 WS_STATEMENT(
@@ -193,6 +194,14 @@ WS_STATEMENT(WS_LOOSE,
              "SELECT key, " WS_WHOLE("blobs",
                                      WS_OF_BLOBS) " FROM blobs WHERE " OF_TENANT
                                                   " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3")
+WS_STATEMENT(WS_RUN_NUMBER, "SELECT number, " WS_WHOLE("runs", WS_OF_RUNS) " FROM runs WHERE " OF_TENANT " AND id = ?2")
+WS_STATEMENT(WS_RUNS_UP,
+             "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND thread = ?2 AND number > ?3 ORDER BY number LIMIT ?4")
+WS_STATEMENT(WS_OWN_RUNS, "SELECT " RUN " FROM runs NOT INDEXED WHERE " OF_TENANT
+                          " AND user = ?2 AND depth = 0 AND number < ?3 ORDER BY number DESC LIMIT ?4")
+WS_STATEMENT(WS_WAITING, "SELECT " RUN " FROM runs INDEXED BY runs_waiting WHERE " OF_TENANT
+                         " AND status < 5 AND status = 3 AND user = ?2 AND depth = 0 AND number > ?3"
+                         " ORDER BY number LIMIT ?4")
 WS_STATEMENT(WS_OLD_RUNS, "SELECT " RUN ", number FROM runs NOT INDEXED WHERE " OF_TENANT
                           " AND number > ?2 AND created < ?3 ORDER BY number LIMIT ?4")
 /* The placeholder row that keeps a number taken belongs to no tenant. */

@@ -51,6 +51,20 @@ await report(title('text, and what a poll finds'), async () => {
   return JSON.stringify(again.seen) === JSON.stringify(h.seen) ? '' : 'read again, it is another';
 });
 
+await report(title('the runs of a thread, page by page'), async () => {
+  const thread = await client.beta.threads.create();
+  const started = [];
+  for (let i = 0; i < 3; i++) {
+    await client.beta.threads.messages.create(thread.id, { role: 'user', content: 'hello' });
+    started.unshift((await held(client.beta.threads.runs.stream(thread.id, { assistant_id: 'main' }))).run);
+  }
+  const down = [], up = [];
+  for await (const run of client.beta.threads.runs.list(thread.id, { limit: 1 })) down.push(run);
+  for await (const run of client.beta.threads.runs.list(thread.id, { limit: 2, order: 'asc' })) up.push(run);
+  if (JSON.stringify(down) !== JSON.stringify(started)) return `${JSON.stringify(down)} was listed, ${JSON.stringify(started)} streamed`;
+  return JSON.stringify(up.reverse()) === JSON.stringify(started) ? '' : 'upwards they are others';
+});
+
 await report(title('calls beside each other'), async () =>
   differ(await say('parallel'), 'completed', 'completed Both.; completed 18 degrees at noon.', 'c1 18; c2 {"time":"12:00"}'));
 

@@ -100,7 +100,7 @@ TEST(model_row_format_1_is_fixed)
          .data     = UPP_STR("{\"x\":[]}"),
          .message  = {.time_ms = 1000}},
     };
-    struct wm_pending pending[] = {{UPP_STR("c1"), UPP_STR("ask"), UPP_STR("{}"), {{1, 2}}, true}};
+    struct wm_pending pending[] = {{UPP_STR("c1"), UPP_STR("ask"), UPP_STR("{}"), {{1, 2}}, true, 995}};
     struct wm_event   records[] = {
           {.kind    = WM_MESSAGE,
            .step    = 2,
@@ -164,7 +164,7 @@ TEST(model_row_format_1_is_fixed)
                       "{\"k\":5},"
                       "{\"k\":6,\"s\":3,\"i\":\"ff000000000000000000000000000000\"},"
                       "{\"k\":1,\"u\":3,\"j\":{\"name\":\"UPPError\"},\"p\":[{\"c\":\"c1\",\"n\":\"ask\",\"a\":\"{}\","
-                      "\"r\":\"01020000000000000000000000000000\",\"y\":1}]},"
+                      "\"r\":\"01020000000000000000000000000000\",\"y\":1,\"t\":-5}]},"
                       "{\"k\":7,\"l\":17}]}")));
 }
 

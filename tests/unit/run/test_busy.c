@@ -47,8 +47,8 @@ static WEFT_SUSPENDS int open_rig(struct place *p, struct upp_err *err)
     p->rig = (struct rig){.store = &p->frail.store, .checker = &p->check, .dead = &p->frail.dead, .slow_ms = 200};
     TRY(rig_agent(&p->rig, "main", p->script, err));
     TRY(rig_agent(&p->rig, "picker", PICKS, err));
-    return rig_open(&p->rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .wait_ms = p->wait_ms ? p->wait_ms : 600000),
-                    err);
+    return rig_open(&p->rig, weft_loop_current(),
+                    UPP_OPTS(wr_engine_opts, .tool_wait_ms = p->wait_ms ? p->wait_ms : 600000), err);
 }
 
 /* All has come to an end, and holds. */

@@ -396,7 +396,8 @@ static WEFT_SUSPENDS int open_engine(struct world *w, struct upp_err *err)
 {
     w->rig = (struct rig){.store = &w->frail.store, .checker = &w->check, .dead = &w->frail.dead, .slow_ms = 20};
     TRY(invent_agents(w, err));
-    return rig_open(&w->rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .wait_ms = 3000, .max_queue = 3), err);
+    return rig_open(&w->rig, weft_loop_current(),
+                    UPP_OPTS(wr_engine_opts, .tool_wait_ms = 3000, .approval_wait_ms = 4000, .max_queue = 3), err);
 }
 
 /* Runs that are in the store, whoever knows of them. */

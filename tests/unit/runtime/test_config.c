@@ -197,9 +197,27 @@ TEST(config_has_defaults)
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
-    CHECK(!c->no_instructions);
+    CHECK(!c->no_instructions && !c->waits.tool_ms && !c->waits.approval_ms);
     CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->has_log_level);
     CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);
+}
+
+TEST_WITH(config_waits_are_durations, .no_torture = "config_has_what_the_file_says is tortured")
+{
+    static const struct {
+        const char *text;
+        uint64_t    ms;
+    } rows[] = {{"1s", 1000}, {"90s", 90000}, {"30m", 1800000}, {"24h", 86400000}, {"7d", 604800000}};
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        struct upp_err                                err;
+        struct upp_str                                text =
+            written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nwaits: {approval: %s}\n",
+                    rows[i].text);
+        test_note("%s", rows[i].text);
+        CHECK_INT(wc_config_parse("x.yaml", text, &opts, NULL, &c, &err), 0);
+        CHECK(c->waits.approval_ms == rows[i].ms && !c->waits.tool_ms);
+    }
 }
 
 TEST_WITH(config_may_be_json, .no_torture = "config_has_what_the_file_says is tortured")

@@ -306,6 +306,10 @@ WEFT_SUSPENDS static int lists_threads(struct test_store *t, struct upp_err *err
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
     TRY(wl_list_threads(S, &ALICE, none, 1, &a, &page, &n, err));
     FAIL_UNLESS(n == 1 && wb_uuid_eq(page[0].id, x.id));
+    struct wl_thread touched = {.id = p[6].id, .updated_ms = 60}; /* by a run that appended to it */
+    TRY(COMMIT(S, ALICE, NULL, err, {.kind = WL_TOUCH_THREAD, .thread = &touched}));
+    TRY(wl_list_threads(S, &ALICE, none, 2, &a, &page, &n, err));
+    FAIL_UNLESS(n == 2 && wb_uuid_eq(page[0].id, touched.id) && wb_uuid_eq(page[1].id, x.id));
 
     TRY(wl_list_threads(S, &EVE, none, 9, &a, &page, &n, err));
     FAIL_UNLESS(n == 0);
@@ -642,6 +646,77 @@ WEFT_SUSPENDS static int all_or_nothing(struct test_store *t, struct upp_err *er
 TEST(store_commits_all_or_nothing)
 {
     CHECK(test_each_store(all_or_nothing, NULL));
+}
+
+/* Runs in pages: of a thread in both directions, of an owner, and those that wait. */
+WEFT_SUSPENDS static int is_list(struct test_store *t, struct wl_ask ask, const uint64_t *want, size_t n_want,
+                                 struct upp_err *err)
+{
+    size_t got = 0, n;
+    for (ask.max = 2;;) { /* pages of two */
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wm_run                            *p;
+        TRY(wl_list_runs_after(S, ask.what, ask.owner, ask.id, ask.after, ask.max, &a, &p, &n, err));
+        for (size_t i = 0; i < n; i++, got++) {
+            FAIL_UNLESS(got < n_want && wb_uuid_eq(p[i].id, test_uuid(want[got])));
+            ask.after = p[i].id;
+        }
+        if (n < ask.max)
+            break;
+    }
+    FAIL_UNLESS(got == n_want);
+    return 0;
+}
+#define IS_LIST(what_, owner_, thread_, ...)                                                                           \
+    TRY(is_list(t, (struct wl_ask){.what = (what_), .owner = &(owner_), .id = test_uuid(thread_)},                     \
+                (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), err))
+
+WEFT_SUSPENDS static int pages_of_runs(struct test_store *t, struct upp_err *err)
+{
+    static const struct {
+        uint64_t id, thread;
+        uint8_t  status;
+        uint16_t depth;
+        bool     bobs;
+    } runs[] = {
+        {90, 1, WM_WAITING, 0, false},  {20, 1, WM_COMPLETED, 0, false}, {70, 2, WM_WAITING, 0, false},
+        {30, 1, WM_RUNNING, 0, false},  {10, 3, WM_WAITING, 1, false},   {60, 2, WM_WAITING, 0, true},
+        {50, 1, WM_COMPLETED, 0, true}, {40, 1, WM_WAITING, 0, false},
+    };
+    for (size_t i = 0; i < WB_LEN(runs); i++) {
+        struct wm_run run = plain_run(runs[i].id, runs[i].thread);
+        run.status        = runs[i].status;
+        run.depth         = runs[i].depth;
+        struct wl_owner o = runs[i].bobs ? BOB : ALICE;
+        TRY(COMMIT(S, o, NULL, err, ADD_RUN(&run)));
+    }
+    IS_LIST(WL_LIST_RUNS, ALICE, 1, 40, 50, 30, 20, 90);
+    IS_LIST(WL_LIST_RUNS_UP, ALICE, 1, 90, 20, 30, 50, 40);
+    IS_LIST(WL_LIST_OWN_RUNS, ALICE, 0, 40, 30, 70, 20, 90); /* neither children nor Bob's */
+    IS_LIST(WL_LIST_OWN_RUNS, BOB, 0, 50, 60);
+    IS_LIST(WL_LIST_WAITING, ALICE, 0, 90, 70, 40);
+    IS_LIST(WL_LIST_WAITING, BOB, 0, 60);
+
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wm_run                            *p, run;
+    size_t                                    n;
+    static const enum wl_what whats[] = {WL_LIST_RUNS, WL_LIST_RUNS_UP, WL_LIST_OWN_RUNS, WL_LIST_WAITING};
+    for (size_t i = 0; i < WB_LEN(whats); i++) {
+        int r = wl_list_runs_after(S, whats[i], &ALICE, test_uuid(1), test_uuid(99), 2, &a, &p, &n, err);
+        FAIL_UNLESS(r == -UPP_ENOTFOUND);
+        TRY(wl_list_runs_after(S, whats[i], &EVE, test_uuid(1), (struct wb_uuid){{0}}, 2, &a, &p, &n, err));
+        FAIL_UNLESS(n == 0);
+    }
+    TRY(wl_get_run(S, &ALICE, test_uuid(70), &a, &run, err)); /* one that waits no more */
+    run.status = WM_RUNNING;
+    TRY(COMMIT(S, ALICE, NULL, err, SET_RUN(&run)));
+    IS_LIST(WL_LIST_WAITING, ALICE, 0, 90, 40);
+    return 0;
+}
+
+TEST(store_lists_runs_in_pages)
+{
+    CHECK(test_each_store(pages_of_runs, NULL));
 }
 
 WEFT_SUSPENDS static int limits(struct test_store *t, struct upp_err *err)

@@ -27,6 +27,11 @@ static int read_answer(struct sv_exchange *x, const struct sv_body *b, yyjson_va
         return approval;
     if (!output == !approval)
         return sv_body_wrong(b, v, err, "an answer has an output, or says whether it is approved");
+    int reason = sv_body_str(b, v, UPP_STR("reason"), &ret->reason, err);
+    if (reason < 0)
+        return reason;
+    if (reason > 0 && (output || ret->approved))
+        return sv_body_wrong(b, v, err, "only a denial has a reason");
     return sv_body_text(&x->arena, output, &ret->result, err);
 }
 

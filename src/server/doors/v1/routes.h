@@ -46,6 +46,12 @@ WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err);
 
+/* Handler of server/doors/v1/approvals.c. */
+WEFT_SUSPENDS int sv_list_approvals(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/v1/run_list.c. */
+WEFT_SUSPENDS int sv_list_runs(struct sv_exchange *x, struct upp_err *err);
+
 /* Handler of server/doors/v1/search.c. */
 WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
 

@@ -1,4 +1,4 @@
-/* cli/cmd_cancel.c — weft cancel RUN.
+/* cli/runs/cmd_cancel.c — weft cancel RUN.
  *
  * If no process owns the store, the run is not being executed: it is ended in its stored state, and no other run is
  * recovered.

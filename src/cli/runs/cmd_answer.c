@@ -1,0 +1,300 @@
+/* cli/runs/cmd_answer.c — weft approve RUN [CALL], weft deny RUN [CALL], weft answer RUN CALL TEXT: answers a call of a
+ * waiting run, and follows the run as `weft run` does. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "cli/runs/follow.h"
+#include "json/read.h"
+#include "json/syntax.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "log/log.h"
+
+enum { INPUT_MAX = 8 << 20, LIST_MAX = 8 << 20, SHOWN = 200 /* bytes of a call's arguments in messages */ };
+
+enum what { APPROVE, DENY, ANSWER };
+
+struct answering {
+    enum what         what;
+    char              run[64];
+    struct upp_str    call;     /* empty: the only one that waits */
+    struct upp_str    output;   /* JSON, of ANSWER */
+    bool              is_error; /* of ANSWER */
+    struct upp_str    reason;   /* of DENY; empty: none */
+    struct cli_follow f;
+
+    /* What was found: */
+    size_t         all, n;            /* calls that wait; those of the right kind, or the named one */
+    struct upp_str found, last_event; /* the last of them */
+    struct wb_buf  others;            /* all that wait, for messages */
+    bool           unclear;           /* which call is meant */
+};
+
+static const char *kind_of(const struct answering *c)
+{
+    return c->what == ANSWER ? "a result" : "an approval";
+}
+
+/* ---- Which call ------------------------------------------------------------------------------------------------- */
+
+static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
+{
+    yyjson_val    *function = yyjson_obj_get(item, "function");
+    struct upp_str call = wj_text_at(item, "call_id"), arguments = wj_text_at(function, "arguments");
+    bool           tool  = wb_str_eq(wj_text_at(item, "kind"), UPP_STR("tool"));
+    bool           named = wb_str_eq(call, c->call);
+    c->all++;
+    wb_buf_addf(&c->others, "  %.*s  waits for %s: %.*s %.*s%s\n", UPP_FMT(call), tool ? "a result" : "an approval",
+                UPP_FMT(wj_text_at(function, "name")), UPP_FMT(wb_str_sub(arguments, 0, SHOWN)),
+                arguments.n > SHOWN ? "..." : "");
+    if (tool != (c->what == ANSWER) || (c->call.n && !named))
+        return wb_buf_check(&c->others, err);
+    c->n++;
+    c->found      = call;
+    c->last_event = wj_text_at(item, "last_event_id");
+    int r         = cli_follow_id(item, "run_id", "run_", &c->f.shown.run, err);
+    if (r >= 0)
+        r = cli_follow_id(item, "thread_id", "thread_", &c->f.thread, err);
+    return r < 0 ? r : wb_buf_check(&c->others, err);
+}
+
+/* Reads what the run waits for, page by page. */
+WEFT_SUSPENDS static int find_calls(struct answering *c, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(1u << 20);
+    yyjson_val                           *page, *item;
+    size_t                                i, max;
+    wb_buf_clear(&c->others);
+    c->n = c->all = 0;
+    wb_buf_addf(&path, "/v1/approvals?kind=any&limit=100&run=%s", c->run);
+    for (;;) {
+        struct cli_request q = {.method = "GET", .path = wb_buf_str(&path)};
+        int                r = wb_buf_check(&path, err);
+        if (r >= 0)
+            r = cli_owner_call(&c->f.door, &q, &c->f.arena, &page, err);
+        if (r < 0)
+            return r;
+        yyjson_arr_foreach(yyjson_obj_get(page, "data"), i, max, item)
+        {
+            r = take_item(c, item, err);
+            if (r < 0)
+                return r;
+        }
+        if (!yyjson_is_true(yyjson_obj_get(page, "has_more")))
+            return 0;
+        wb_buf_clear(&path);
+        wb_buf_addf(&path, "/v1/approvals?kind=any&limit=100&run=%s&after=", c->run);
+        cli_path_add(&path, wj_text_at(page, "last_id"));
+    }
+}
+
+static int choose(struct answering *c, struct upp_err *err)
+{
+    if (c->n == 1)
+        return 0;
+    if (!c->others.n)
+        return upp_fail(err, UPP_EINVALID, "%s does not wait for answers", c->run);
+    c->unclear = true;
+    if (c->call.n)
+        return upp_fail(err, UPP_EINVALID, "call '%.*s' of %s does not wait for %s; these wait:", UPP_FMT(c->call),
+                        c->run, kind_of(c));
+    return c->n ? upp_fail(err, UPP_EINVALID, "several calls of %s wait for %s; name one:", c->run, kind_of(c))
+                : upp_fail(err, UPP_EINVALID, "no call of %s waits for %s; these wait:", c->run, kind_of(c));
+}
+
+/* ---- The answer ------------------------------------------------------------------------------------------------- */
+
+static int write_answer(const struct answering *c, struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, "answers", '[');
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "call_id", c->found);
+    if (c->what == ANSWER)
+        wj_put_raw(&w, "output", c->output.p, c->output.n);
+    else
+        wj_put_bool(&w, "approved", c->what == APPROVE);
+    if (c->is_error)
+        wj_put_bool(&w, "is_error", true);
+    if (c->reason.n)
+        wj_put_str(&w, "reason", c->reason);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+/* The run resumes when all its calls have their answers. */
+static bool still_waits(yyjson_val *run)
+{
+    yyjson_val *action = yyjson_obj_get(run, "required_action");
+    return (action && !yyjson_is_null(action)) || yyjson_obj_get(yyjson_obj_get(run, "metadata"), "weft_pending");
+}
+
+WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    struct answering                     *c    = f->arg;
+    yyjson_val                           *run;
+    int                                   r = find_calls(c, err);
+    if (r >= 0)
+        r = choose(c, err);
+    if (r >= 0)
+        r = write_answer(c, &body, err);
+    if (r < 0)
+        return r;
+    struct cli_request q = {
+        .method = "POST", .path = wb_arena_printf(&f->arena, "/v1/runs/%s/answers", c->run), .body = wb_buf_str(&body)};
+    (void)snprintf(f->last_id, sizeof f->last_id, "%.*s", UPP_FMT(c->last_event)); /* what follows is new */
+    r = wb_arena_check(&f->arena, err);
+    if (r >= 0)
+        r = cli_owner_call(&f->door, &q, &f->arena, &run, err);
+    if (r < 0 || c->all == 1 || !still_waits(run))
+        return r;
+    (void)fprintf(stderr, "weft %s: stored; %s still waits for other calls\n", f->shown.name, c->run);
+    wb_buf_add(&f->shown.status, UPP_STR("waiting"));
+    return 1;
+}
+
+/* ---- The commands ----------------------------------------------------------------------------------------------- */
+
+static void answering_init(struct answering *c, const struct cli_command *self, enum what what)
+{
+    *c = (struct answering){.what = what, .others = WB_BUF(LIST_MAX)};
+    cli_follow_init(&c->f, CLI_SHOW_TEXT, self->name);
+    c->f.start = answer;
+    c->f.arg   = c;
+}
+
+static void answering_done(struct answering *c)
+{
+    cli_follow_done(&c->f);
+    wb_buf_done(&c->others);
+}
+
+static int go(const struct cli_command *self, struct answering *c, const char *run, const char *file, const char *store)
+{
+    struct upp_err err = {0};
+    struct wb_uuid id;
+    if (!wl_id_parse(wb_cstr(run), UPP_STR("run_"), &id)) {
+        (void)upp_fail(&err, UPP_EINVALID, "'%s' is no id of a run", run);
+        return cli_fail(self, &err);
+    }
+    (void)cli_id("run_", id, c->run);
+    int code = cli_follow(self, &c->f, file, store, true);
+    if (!c->unclear)
+        return code;
+    (void)fprintf(stderr, "%.*s", UPP_FMT(wb_buf_str(&c->others)));
+    return CLI_USAGE;
+}
+
+static int run_decide(const struct cli_command *self, int argc, char **argv, enum what what)
+{
+    WB_CLEANUP(answering_done) struct answering c;
+    const char                                 *file = NULL, *store = NULL, *reason = NULL, *words[2];
+    size_t                                      n;
+    bool                                        json      = false;
+    const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
+                                                             {"--store", "sqlite:PATH", &store, NULL},
+                                                             {"--json", NULL, NULL, &json},
+                                                             {"--reason", "a text", &reason, NULL}};
+    answering_init(&c, self, what);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options) - (what == APPROVE), words, 2, &n);
+    if (bad)
+        return bad;
+    if (!n)
+        return cli_misuse(self, "wants the id of a run");
+    c.call        = n > 1 ? wb_cstr(words[1]) : UPP_STR("");
+    c.reason      = wb_cstr(reason);
+    c.f.shown.how = json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
+    return go(self, &c, words[0], file, store);
+}
+
+static int run_approve(const struct cli_command *self, int argc, char **argv)
+{
+    return run_decide(self, argc, argv, APPROVE);
+}
+
+static int run_deny(const struct cli_command *self, int argc, char **argv)
+{
+    return run_decide(self, argc, argv, DENY);
+}
+
+/* A text as a JSON string. */
+static int quote(struct upp_str text, struct wb_buf *out, struct upp_str *ret, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_str(&w, text);
+    *ret = wb_buf_str(out);
+    return wj_writer_check(&w);
+}
+
+static int run_answer(const struct cli_command *self, int argc, char **argv)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf       in = WB_BUF(INPUT_MAX), quoted = WB_BUF(CLI_MAX_BODY);
+    WB_CLEANUP(answering_done) struct answering c;
+    struct wj_syntax                            syntax;
+    struct upp_err                              err  = {0};
+    const char                                 *file = NULL, *store = NULL, *json = NULL, *error = NULL, *words[3];
+    size_t                                      n;
+    const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
+                                                             {"--store", "sqlite:PATH", &store, NULL},
+                                                             {"--json", "a JSON value", &json, NULL},
+                                                             {"--error", "a text", &error, NULL}};
+    answering_init(&c, self, ANSWER);
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 3, &n);
+    if (bad)
+        return bad;
+    if (n < 2 || (n == 3) + !!json + !!error != 1)
+        return cli_misuse(self, "wants the id of a run, the id of a call, and its result: a text, --json or --error");
+    c.call     = wb_cstr(words[1]);
+    c.is_error = error != NULL;
+    c.output   = wb_cstr(json);
+    int r      = 0;
+    if (json && wj_syntax(c.output, WJ_MAX_DEPTH, &syntax, &err) < 0)
+        return cli_misuse(self, "--json is no JSON: %s", err.msg);
+    if (!json) {
+        struct upp_str text;
+        r = cli_follow_text(error ? error : words[2], &in, &text, &err);
+        if (r >= 0)
+            r = quote(text, &quoted, &c.output, &err);
+    }
+    return r < 0 ? cli_fail(self, &err) : go(self, &c, words[0], file, store);
+}
+
+#define FOLLOWS                                                                                                        \
+    "If a server owns the store, the run continues there; otherwise this command executes it. Either way it prints\n"  \
+    "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only stores the\n" \
+    "answer and exits 0.\n"                                                                                            \
+    "`weft approvals` lists what waits."
+
+const struct cli_command cli_approve = {
+    .name    = "approve",
+    .usage   = "RUN [CALL] [--json] [--config FILE] [--store URL]",
+    .summary = "lets a waiting call run",
+    .help = "Approves a call that waits for an approval. CALL may be left out if only one does; otherwise the command\n"
+            "lists them and exits 2. --json: one JSON object at the end, like that of `weft run`.\n" FOLLOWS,
+    .run  = run_approve,
+};
+
+const struct cli_command cli_deny = {
+    .name    = "deny",
+    .usage   = "RUN [CALL] [--reason TEXT] [--json] [--config FILE] [--store URL]",
+    .summary = "denies a waiting call",
+    .help = "Denies a call that waits for an approval; the model receives TEXT as the reason. CALL may be left out if\n"
+            "only one waits; otherwise the command lists them and exits 2. --json: one JSON object at the end, like\n"
+            "that of `weft run`.\n" FOLLOWS,
+    .run  = run_deny,
+};
+
+const struct cli_command cli_answer = {
+    .name    = "answer",
+    .usage   = "RUN CALL {TEXT | --json JSON | --error TEXT} [--config FILE] [--store URL]",
+    .summary = "gives a waiting call its result",
+    .help = "Gives a call of a client's tool its result: TEXT (-: standard input) as a JSON string, or any JSON value\n"
+            "with --json. --error: the tool has failed, for this reason.\n" FOLLOWS,
+    .run  = run_answer,
+};

@@ -1,0 +1,109 @@
+/* cli/runs/cmd_approvals.c — weft approvals: lists what waits for an answer, the oldest run first. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/iso8601.h"
+#include "cli/change.h"
+#include "cli/terminal.h"
+#include "json/number.h"
+#include "json/value.h"
+#include "json/write.h"
+
+struct listing {
+    bool   json;
+    size_t n;
+};
+
+static int print_json(yyjson_val *item, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
+    int                                   r   = wj_write(item, &out, err);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return r;
+}
+
+static unsigned print_time(yyjson_val *seconds)
+{
+    char    text[WB_TIME_TEXT];
+    int64_t s;
+    if (!yyjson_is_raw(seconds) || !wj_num_i64(wj_text(seconds), &s))
+        return (unsigned)printf("%-24s  ", "never");
+    struct wb_time t = wb_time_from_ms(s * 1000);
+    (void)wb_time_upp(&t, text);
+    return (unsigned)printf("%-24s  ", text);
+}
+
+/* Run, call, kind, when it expires, agent, tool and arguments. */
+static void print_line(yyjson_val *item)
+{
+    yyjson_val *function = yyjson_obj_get(item, "function");
+    unsigned    columns = cli_columns(stdout), used = 0;
+    used += cli_print_line(stdout, wj_text_at(item, "run_id"), 0);
+    used += (unsigned)printf("  ");
+    used += cli_print_line(stdout, wj_text_at(item, "call_id"), 0);
+    used += (unsigned)printf("  %-8.*s  ", UPP_FMT(wj_text_at(item, "kind")));
+    used += print_time(yyjson_obj_get(item, "expires_at"));
+    used += cli_print_line(stdout, wj_text_at(item, "assistant_id"), 0);
+    used += (unsigned)printf("  ");
+    used += cli_print_line(stdout, wj_text_at(function, "name"), 0);
+    used += (unsigned)printf(" ");
+    (void)cli_print_line(stdout, wj_text_at(function, "arguments"), cli_columns_left(columns, used));
+    (void)putchar('\n');
+}
+
+WEFT_SUSPENDS static int list_all(struct cli_change *p, struct upp_err *err)
+{
+    struct listing *l = p->arg;
+    yyjson_val     *page, *item;
+    size_t          i, max;
+    wb_buf_add(&p->path, UPP_STR("/v1/approvals?kind=any&limit=100"));
+    for (;;) {
+        struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
+        int                r = wb_buf_check(&p->path, err);
+        if (r >= 0)
+            r = cli_owner_call(&p->door, &q, &p->arena, &page, err);
+        if (r < 0)
+            return r;
+        yyjson_arr_foreach(yyjson_obj_get(page, "data"), i, max, item)
+        {
+            l->n++;
+            if (!l->json)
+                print_line(item);
+            else if ((r = print_json(item, err)) < 0)
+                return r;
+        }
+        if (!yyjson_is_true(yyjson_obj_get(page, "has_more")))
+            return 0;
+        wb_buf_clear(&p->path);
+        wb_buf_add(&p->path, UPP_STR("/v1/approvals?kind=any&limit=100&after="));
+        cli_path_add(&p->path, wj_text_at(page, "last_id"));
+        wb_arena_reset(&p->arena);
+    }
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct listing          l    = {0};
+    const char             *file = NULL, *store = NULL;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    if (bad)
+        return bad;
+    int r = cli_change_store(self, file, store, true, list_all, &l);
+    if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only what waits */
+        (void)fprintf(stderr, "weft approvals: nothing waits for an answer\n");
+    return r;
+}
+
+const struct cli_command cli_approvals = {
+    .name    = "approvals",
+    .usage   = "[--json] [--config FILE] [--store URL]",
+    .summary = "lists what waits for an answer",
+    .help = "Prints one line per call that waits, the oldest run first: run, call, kind (approval, or tool: a client's "
+            "tool),\n"
+            "when it expires, agent, tool and arguments. --json: one object per line, as GET /v1/approvals has them.\n"
+            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.",
+    .run  = run,
+};

@@ -1,0 +1,158 @@
+/* cli/runs/cmd_run.c — weft run AGENT TEXT: starts one run and prints its output. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "cli/cli.h"
+#include "cli/runs/follow.h"
+#include "json/write.h"
+#include "runtime/config_read.h"
+
+enum { INPUT_MAX = 8 << 20 };
+
+struct running {
+    struct upp_str    agent, text, thread_text, title;
+    struct wb_buf     thread_path; /* percent-encoded */
+    struct cli_follow f;
+    char              key[WB_UUID_TEXT + 1];
+};
+
+/* ---- The run ---------------------------------------------------------------------------------------------------- */
+
+/* The thread: the one that was named, or a new one. */
+WEFT_SUSPENDS static int find_thread(struct cli_follow *f, struct upp_err *err)
+{
+    struct running *c = f->arg;
+    yyjson_val     *v;
+    char            id[64];
+    if (c->thread_text.n) { /* the owner accepts every spelling of an id */
+        cli_path_add(&c->thread_path, c->thread_text);
+        return wb_buf_check(&c->thread_path, err);
+    }
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &body, err);
+    wj_write_open(&w, '{');
+    if (c->title.n)
+        wj_put_str(&w, "title", c->title);
+    wj_write_close(&w, '}');
+    int                r = wj_writer_check(&w);
+    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
+    if (r >= 0)
+        r = cli_owner_call(&c->f.door, &q, &c->f.arena, &v, err);
+    if (r >= 0)
+        r = cli_follow_id(v, "id", "thread_", &c->f.thread, err);
+    if (r < 0)
+        return r;
+    wb_buf_add(&c->thread_path, wb_cstr(cli_id("thread_", f->thread, id)));
+    return wb_buf_check(&c->thread_path, err);
+}
+
+static int write_request(struct running *c, struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "assistant_id", c->agent);
+    wj_put_open(&w, "additional_messages", '[');
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "role", UPP_STR("user"));
+    wj_put_str(&w, "content", c->text);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+/* Returns the run's id before any event is read, so that a queued run can be cancelled too. Sending the request
+ * twice starts one run: it has an idempotency key. */
+WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
+{
+    struct running                       *c    = f->arg;
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    yyjson_val                           *v;
+    struct cli_request                    q = {.method = "POST", .key = wb_cstr(c->key)};
+    int                                   r = write_request(c, &body, err);
+    q.path = wb_arena_printf(&c->f.arena, "/v1/threads/%.*s/runs", UPP_FMT(wb_buf_str(&c->thread_path)));
+    q.body = wb_buf_str(&body);
+    if (r >= 0)
+        r = wb_arena_check(&c->f.arena, err);
+    if (r >= 0)
+        r = cli_owner_call(&c->f.door, &q, &c->f.arena, &v, err);
+    if (r >= 0)
+        r = cli_follow_id(v, "thread_id", "thread_", &c->f.thread, err);
+    return r < 0 ? r : cli_follow_id(v, "id", "run_", &c->f.shown.run, err);
+}
+
+/* No such agent: suggests a similar name. The owner of the store may have other agents than our file. */
+static int no_agent(struct cli_follow *f, int r, struct upp_err *err)
+{
+    struct running *c     = f->arg;
+    struct upp_err  why   = *err;
+    struct wc_guess guess = {0};
+    if (r != -UPP_ENOTFOUND || !wb_str_starts(wb_cstr(why.msg), UPP_STR("no agent")))
+        return r;
+    for (size_t i = 0; i < c->f.door.config->n_agents; i++)
+        wc_guess(&guess, c->agent, c->f.door.config->agents[i].def.name);
+    return upp_fail(err, UPP_ENOTFOUND, "%s%s", why.msg, wc_guessed(&guess));
+}
+
+static void running_done(struct running *c)
+{
+    cli_follow_done(&c->f);
+    wb_buf_done(&c->thread_path);
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------------ */
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(INPUT_MAX);
+    WB_CLEANUP(running_done)
+    struct running          c    = {.thread_path = WB_BUF(4096)};
+    const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
+    bool                    events = false, json = false;
+    struct upp_err          err       = {0};
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
+        {"--thread", "an id", &thread, NULL}, {"--title", "a text", &title, NULL},
+        {"--events", NULL, NULL, &events},    {"--json", NULL, NULL, &json}};
+    struct wb_uuid key;
+    cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
+    c.f.prepare = find_thread;
+    c.f.start   = start_run;
+    c.f.explain = no_agent;
+    c.f.cancels = true;
+    c.f.arg     = &c;
+    int bad     = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
+    if (bad)
+        return bad;
+    c.f.shown.how = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
+    c.agent       = wb_cstr(words[0]);
+    c.thread_text = wb_cstr(thread);
+    c.title       = wb_cstr(title);
+    if (thread && title)
+        return cli_misuse(self, "--title is of a new thread, and --thread names one that is there");
+    if (cli_follow_text(words[1], &in, &c.text, &err) < 0 || wb_uuid_new(&key, &err) < 0)
+        return cli_fail(self, &err);
+    if (!wb_str_trim(c.text).n)
+        return cli_misuse(self, "wants a text that says something");
+    (void)wb_uuid_text(key, c.key);
+    return cli_follow(self, &c.f, file, store, false);
+}
+
+const struct cli_command cli_run = {
+    .name    = "run",
+    .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
+    .summary = "runs an agent once and prints its answer",
+    .help =
+        "Gives TEXT (-: standard input) to AGENT, in a new thread (with the title TITLE) or in the thread ID, and\n"
+        "prints the answer as it is generated.\n"
+        "  --json            one JSON object at the end: run, thread, status, text, incomplete, usage, error, pending\n"
+        "  --events          one line per event\n"
+        "  --events --json   the events as JSON (UAP's AgentStreamEvents), one per line\n"
+        "If a server owns the store, the server executes the run. Ctrl-C cancels the run; a second one exits at once.\n"
+        "Exits 0 if the run completed; 1 if it failed, was cancelled by somebody else or waits for answers (standard\n"
+        "error says for which, and how to answer); 3 if a limit cut it short (a budget or max_steps; standard error\n"
+        "says which); 130 if it was interrupted.",
+    .run = run,
+};

@@ -1,0 +1,224 @@
+/* cli/runs/cmd_runs.c — weft runs: lists runs, the last one first. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/iso8601.h"
+#include "cli/cli.h"
+#include "cli/run_view.h"
+#include "cli/store_reader.h"
+#include "cli/terminal.h"
+#include "dialects/core/frame.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "log/log.h"
+#include "model/upp_json.h"
+#include "runtime/config_read.h"
+
+enum { PAGE = 16 };
+
+struct listing {
+    const char *thread, *state;
+    bool        json;
+    uint64_t    limit; /* 0: all */
+    uint64_t    n;
+    bool        more;
+};
+
+static const char *const states[] = {"queued",     "running", "waiting",   "cancelling", "completed",
+                                     "incomplete", "failed",  "cancelled", "expired",    NULL};
+
+static const char *state_of(const struct wm_run *run)
+{
+    return wm_is_incomplete(run->status, run->error)                                   ? "incomplete"
+           : run->cancel && !wm_status_ended(run->status) && run->status != WM_WAITING ? "cancelling"
+                                                                                       : wd_status_word(run->status);
+}
+
+/* How long it took, or takes so far; 0: it has not begun. */
+static int64_t duration_ms(const struct wm_run *run)
+{
+    int64_t end = run->ended_ms ? run->ended_ms : wb_wall_ms();
+    return run->started_ms && end > run->started_ms ? end - run->started_ms : 0;
+}
+
+/* Why it ended as it did: the limit that it has reached, or its error. Empty: no reason to tell. */
+static struct upp_str why(const struct wm_run *run, struct wb_arena *a)
+{
+    yyjson_val *error;
+    if (!run->error.n || wj_read(a, run->error, NULL, &error, NULL) < 0)
+        return (struct upp_str){NULL, 0};
+    return wj_text_at(error, wm_is_incomplete(run->status, run->error) ? "reason" : "message");
+}
+
+/* ---- One run ------------------------------------------------------------------------------------------------------
+ */
+
+static void put_time(struct wj_writer *w, const char *key, int64_t ms)
+{
+    wj_write_name(w, wb_cstr(key));
+    if (ms)
+        wm_time_write(w, ms);
+    else
+        wj_write_null(w);
+}
+
+static int write_run(const struct wm_run *run, struct wb_arena *a, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    struct wj_writer                      w;
+    char                                  id[64];
+    struct upp_str                        reason = why(run, a);
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "id", wb_cstr(cli_id("run_", run->id, id)));
+    wj_put_str(&w, "state", wb_cstr(state_of(run)));
+    wj_put_str_or_empty(&w, "agent", run->agent);
+    wj_put_str(&w, "thread", wb_cstr(cli_id("thread_", run->thread, id)));
+    put_time(&w, "created", run->created_ms);
+    put_time(&w, "begun", run->started_ms);
+    put_time(&w, "ended", run->ended_ms);
+    put_time(&w, "expires", run->status == WM_WAITING ? run->expires_ms : 0);
+    wj_put_i64(&w, "duration_ms", duration_ms(run));
+    wj_put_u64(&w, "input_tokens", run->usage.input);
+    wj_put_u64(&w, "output_tokens", run->usage.output);
+    if (reason.n)
+        wj_put_str(&w, "why", reason);
+    else
+        wj_put_null(&w, "why");
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return r;
+}
+
+static const char *text_of(int64_t ms, char out[WB_TIME_TEXT])
+{
+    struct wb_time t = wb_time_from_ms(ms);
+    (void)wb_time_upp(&t, out);
+    return out;
+}
+
+static const char *duration_text(int64_t ms, char out[32])
+{
+    if (ms < 60000)
+        (void)snprintf(out, 32, "%lld.%llds", (long long)ms / 1000, (long long)ms % 1000 / 100);
+    else if (ms < 100 * 60000LL)
+        (void)snprintf(out, 32, "%lldm", (long long)ms / 60000);
+    else if (ms < 100 * 3600000LL)
+        (void)snprintf(out, 32, "%lldh", (long long)ms / 3600000);
+    else
+        (void)snprintf(out, 32, "%lldd", (long long)ms / 86400000);
+    return out;
+}
+
+static void print_run(const struct wm_run *run, struct wb_arena *a)
+{
+    char           id[64], thread[64], time[WB_TIME_TEXT], took[32];
+    struct upp_str reason  = why(run, a);
+    unsigned       columns = cli_columns(stdout);
+    unsigned       used    = (unsigned)printf(
+                 "%s  %-10s  %-12.*s  %s  %s  %6s  %8llu  ", cli_id("run_", run->id, id), state_of(run), UPP_FMT(run->agent),
+                 cli_id("thread_", run->thread, thread), text_of(run->started_ms ? run->started_ms : run->created_ms, time),
+                 duration_text(duration_ms(run), took), (unsigned long long)(run->usage.input + run->usage.output));
+    if (run->status == WM_WAITING && run->expires_ms)
+        (void)printf("until %s", text_of(run->expires_ms, time));
+    else
+        (void)cli_print_line(stdout, reason, cli_columns_left(columns, used));
+    (void)putchar('\n');
+}
+
+/* ---- The list -----------------------------------------------------------------------------------------------------
+ */
+
+static int list_one(struct listing *l, const struct wm_run *run, struct wb_arena *a, struct upp_err *err)
+{
+    if (l->state && strcmp(l->state, state_of(run)) != 0)
+        return 0;
+    if (l->limit && l->n == l->limit) {
+        l->more = true;
+        return 0;
+    }
+    l->n++;
+    if (l->json)
+        return write_run(run, a, err);
+    print_run(run, a);
+    return 0;
+}
+
+WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
+{
+    struct listing  *l      = rd->arg;
+    struct wl_thread thread = {0};
+    struct wb_uuid   after  = {{0}};
+    int r = rd->store && l->thread ? wl_thread_find(rd->store, &rd->owner, wb_cstr(l->thread), &rd->arena, &thread, err)
+                                   : 0;
+    for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
+        struct wm_run *runs;
+        wb_arena_reset(&rd->arena);
+        r = wl_list_runs_after(rd->store, l->thread ? WL_LIST_RUNS : WL_LIST_OWN_RUNS, &rd->owner, thread.id, after,
+                               PAGE, &rd->arena, &runs, &n, err);
+        for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
+            after = runs[i].id;
+            r     = list_one(l, &runs[i], &rd->arena, err);
+        }
+    }
+    return r;
+}
+
+static int check_state(const struct cli_command *self, const char *state)
+{
+    struct wc_guess guess = {0};
+    for (size_t i = 0; state && states[i]; i++) {
+        if (strcmp(states[i], state) == 0)
+            return 0;
+        wc_guess(&guess, wb_cstr(state), wb_cstr(states[i]));
+    }
+    return !state ? 0
+                  : cli_misuse(self,
+                               "--state is queued, running, waiting, cancelling, completed, incomplete, failed,"
+                               " cancelled or expired, not '%s'%s",
+                               state, wc_guessed(&guess));
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct listing          l    = {0};
+    const char             *file = NULL, *store = NULL, *limit = NULL;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL},    {"--store", "sqlite:PATH", &store, NULL},
+        {"--thread", "an id", &l.thread, NULL}, {"--state", "a state", &l.state, NULL},
+        {"--limit", "a number", &limit, NULL},  {"--json", NULL, NULL, &l.json}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    if (!bad)
+        bad = check_state(self, l.state);
+    if (!bad)
+        bad = cli_list_limit(self, limit, &l.limit);
+    if (bad)
+        return bad;
+    int r = cli_read_store(self, file, store, true, list_all, &l);
+    if (r == CLI_GOOD)
+        cli_list_end(self, l.state || l.thread ? "such run" : "run", l.n, l.more);
+    return r;
+}
+
+const struct cli_command cli_runs = {
+    .name    = "runs",
+    .usage   = "[--thread ID] [--state STATE] [--limit N] [--json] [--config FILE] [--store URL]",
+    .summary = "lists runs",
+    .help =
+        "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, and "
+        "why\n"
+        "it stopped (the limit it has reached, or its error) or until when it waits. Runs of sub-agents are part of\n"
+        "their caller's.\n"
+        "  --thread ID    only those of this thread\n"
+        "  --state STATE  only queued, running, waiting, cancelling, completed, incomplete, failed, cancelled or "
+        "expired\n"
+        "  --limit N      at most N (0: all). Default: 20 on a terminal, otherwise all\n"
+        "  --json         one object per line\n"
+        "The database can be read while a server uses it.",
+    .run = run,
+};

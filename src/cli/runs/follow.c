@@ -1,0 +1,226 @@
+/* cli/runs/follow.c — see follow.h. */
+#include "cli/runs/follow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/defs.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "cli/setup.h"
+#include "json/value.h"
+
+enum { LOST_MAX = 5 /* consecutive streams that end without an event */ };
+
+/* ---- Signals --------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int ask_cancel(struct cli_follow *c, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    yyjson_val                               *ignored;
+    char                                      id[64];
+    struct upp_str path = wb_arena_printf(&a, "/v1/runs/%s/cancel", cli_id("run_", c->shown.run, id));
+    int            r    = wb_arena_check(&a, err);
+    return r < 0 ? r
+                 : cli_owner_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
+}
+
+/* The first signal cancels the run, if it was started and is ours; the second one, or one before that, ends the
+ * command. */
+WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
+{
+    struct cli_follow          *c = arg;
+    static const struct wb_uuid none;
+    for (;;) {
+        struct signalfd_siginfo info;
+        int64_t                 n = weft_read(c->signal_fd, &info, sizeof info, err);
+        if (n < 0)
+            return (int)n;
+        bool again     = c->interrupted;
+        c->interrupted = true;
+        if (again || !c->cancels || wb_uuid_eq(c->shown.run, none) || ask_cancel(c, err) < 0)
+            weft_fiber_cancel(c->fiber);
+    }
+}
+
+static int open_signals(struct cli_follow *c, struct upp_err *err)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for invalid arguments */
+    c->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return c->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------------- */
+
+int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, struct wb_uuid *ret, struct upp_err *err)
+{
+    yyjson_val *id = yyjson_obj_get(object, name);
+    if (id && yyjson_is_str(id) && wl_id_parse(wj_text(id), wb_cstr(prefix), ret))
+        return 0;
+    return upp_fail(err, UPP_EPROTO, "the owner of the store answers without '%s'", name);
+}
+
+/* Opens the stream of events, after the last one received. */
+WEFT_SUSPENDS static int begin_stream(struct cli_follow *c, struct cli_answer *a, struct upp_err *err)
+{
+    char               id[64];
+    struct cli_request q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
+    q.path               = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
+    int r                = wb_arena_check(&c->arena, err);
+    if (r >= 0)
+        r = cli_owner_ask(&c->door, &q, a, err);
+    if (r >= 0 && a->status / 100 != 2)
+        r = cli_answer_fail(a, err);
+    return r;
+}
+
+/* Reads until the run is over (1), or until the stream is lost (0); *some: it delivered an event. */
+WEFT_SUSPENDS static int follow(struct cli_follow *c, bool *some, struct upp_err *err)
+{
+    WB_CLEANUP(cli_answer_done) struct cli_answer a;
+    cli_answer_init(&a);
+    int r = c->started ? 0 : c->start(c, err);
+    if (r > 0) {
+        c->stored = true;
+        return r;
+    }
+    if (r >= 0) {
+        c->started = true;
+        r          = begin_stream(c, &a, err);
+    }
+    while (r >= 0) {
+        r = cli_read_event(&a, err);
+        if (r <= 0)
+            break;
+        *some = true;
+        r     = cli_run_view_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
+        if (r < 0)
+            return r;
+        if (a.id.n)
+            (void)snprintf(c->last_id, sizeof c->last_id, "%.*s", UPP_FMT(wb_buf_str(&a.id)));
+        if (cli_run_view_over(&c->shown))
+            return 1;
+    }
+    return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner has died or is stopping */
+}
+
+WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
+{
+    int r = cli_owner_open(&c->door, true, err);
+    if (r >= 0 && c->prepare)
+        r = c->prepare(c, err);
+    for (unsigned lost = 0; r >= 0;) {
+        bool some = false;
+        r         = follow(c, &some, err);
+        if (r != 0)
+            break;
+        lost = some ? 0 : lost + 1;
+        if (lost == LOST_MAX)
+            return upp_fail(err, UPP_ENET, "the events of the run cannot be had");
+        cli_owner_close(&c->door);
+        r = cli_owner_open(&c->door, true, err);
+    }
+    return r < 0 ? r : cli_run_view_end(&c->shown, c->thread, err);
+}
+
+WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
+{
+    struct cli_follow *c       = arg;
+    struct weft_scope  signals = {.flags = WEFT_SCOPE_ISOLATED};
+    c->fiber                   = weft_fiber_self();
+    int r                      = weft_scope_spawn(&signals, "signals", watches_signals, c, NULL, err);
+    if (r >= 0)
+        r = run_it(c, err);
+    cli_owner_close(&c->door);
+    weft_scope_close(&signals);
+    return r;
+}
+
+/* ---- The command ---------------------------------------------------------------------------------------- */
+
+int cli_follow_text(const char *word, struct wb_buf *in, struct upp_str *ret, struct upp_err *err)
+{
+    *ret = wb_cstr(word);
+    if (strcmp(word, "-") != 0)
+        return 0;
+    for (;;) {
+        if (!wb_buf_reserve(in, 4096))
+            return wb_buf_check(in, err);
+        int64_t n = wb_fd_read(0, in->p + in->n, 4096);
+        if (n < 0)
+            return upp_fail(err, UPP_EINVALID, "standard input cannot be read");
+        if (n == 0)
+            break;
+        in->n += (size_t)n;
+    }
+    *ret = wb_buf_str(in);
+    return 0;
+}
+
+static int exit_code(struct cli_follow *c)
+{
+    if (c->stored || cli_run_view_is(&c->shown, "completed"))
+        return CLI_GOOD;
+    (void)fflush(stdout);
+    if (c->interrupted)
+        (void)fprintf(stderr, "weft %s: interrupted: the run is cancelled\n", c->shown.name);
+    else
+        cli_run_view_explain(&c->shown);
+    return c->interrupted ? CLI_INTERRUPTED : cli_run_view_is(&c->shown, "incomplete") ? CLI_INCOMPLETE : CLI_FAILED;
+}
+
+void cli_follow_init(struct cli_follow *c, enum cli_show how, const char *name)
+{
+    *c = (struct cli_follow){.arena = WB_ARENA(512u << 20), .signal_fd = -1};
+    cli_run_view_init(&c->shown, how);
+    c->shown.name = name;
+}
+
+void cli_follow_done(struct cli_follow *c)
+{
+    wb_log_to(NULL, NULL);
+    cli_run_view_done(&c->shown);
+    wb_arena_done(&c->arena);
+    wb_fd_close(&c->signal_fd);
+}
+
+int cli_follow(const struct cli_command *self, struct cli_follow *c, const char *file, const char *store,
+               bool must_exist)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
+    struct wrt_location                           place;
+    struct upp_err                                err = {0};
+    int                                           r   = cli_config_load(file, false, &config, &err);
+    if (r >= 0)
+        r = wrt_location_of(config, store, &place, &err);
+    if (r >= 0)
+        r = cli_take_key(&place, &master, &err);
+    if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
+        r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
+    if (r >= 0)
+        r = open_signals(c, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)cli_log_setup(config, NULL, WB_WARN);
+    wb_log_to(cli_run_view_log, &c->shown);
+    c->door.config = config;
+    c->door.place  = &place;
+    r              = cli_on_loop(command, c, &err);
+    if (r < 0 && c->explain)
+        r = c->explain(c, r, &err);
+    if (r < 0 && c->interrupted) {
+        (void)fprintf(stderr, "weft %s: interrupted\n", self->name);
+        return CLI_INTERRUPTED;
+    }
+    return r < 0 ? cli_fail(self, &err) : exit_code(c);
+}

@@ -1,0 +1,49 @@
+/* cli/runs/follow.h — follows a run to its end, as `weft run` and the commands that answer a waiting run do.
+ *
+ * The run belongs to the owner of the store. If that process exits in the middle, the command finds the next owner, or
+ * becomes it, and continues reading where it was.
+ */
+#ifndef CLI_FOLLOW_H
+#define CLI_FOLLOW_H
+
+#include "cli/cli.h"
+#include "cli/run_view.h"
+#include "cli/store_owner.h"
+
+struct cli_follow {
+    struct cli_owner    door;
+    struct cli_run_view shown; /* .run is set by start */
+    struct wb_arena     arena;
+    struct wb_uuid      thread;
+    char                last_id[64]; /* of the last event received */
+    bool                cancels;     /* the first signal cancels the run; else it only ends the command */
+
+    /* Once, when there is an owner; may be NULL. */
+    WEFT_SUSPENDS int (*prepare)(struct cli_follow *f, struct upp_err *err);
+    /* Starts the run, or lets it continue, and sets shown.run and thread. 1: there is nothing to follow; the command
+     * ends well. Repeated if the owner exits before it is successful. */
+    WEFT_SUSPENDS int (*start)(struct cli_follow *f, struct upp_err *err);
+    /* May improve the error of a failure; may be NULL. */
+    int (*explain)(struct cli_follow *f, int r, struct upp_err *err);
+    void *arg;
+
+    /* Its own: */
+    struct weft_fiber *fiber;
+    int                signal_fd;
+    bool               started, stored, interrupted; /* stored: start has returned 1 */
+};
+void cli_follow_init(struct cli_follow *f, enum cli_show how, const char *name);
+void cli_follow_done(struct cli_follow *f);
+
+/* Does all of it, and returns the exit code. must_exist: a missing database is an error, and is not created. */
+int cli_follow(const struct cli_command *self, struct cli_follow *f, const char *file, const char *store,
+               bool must_exist);
+
+/* An id in an answer of the owner. */
+int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, struct wb_uuid *ret,
+                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* A word of the command line; "-": standard input, in `in`. */
+int cli_follow_text(const char *word, struct wb_buf *in, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif
