@@ -3,7 +3,6 @@
 #include "server/http/tls.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -383,6 +382,28 @@ TEST(served_tls_does_not_renegotiate)
     struct pair files;
     write_pair(&files, "good", &(struct cert_opts){0});
     CHECK_INT(run(renegotiates, &files, 0, 0), 0);
+}
+
+/* Over the limit: the error comes over TLS too. */
+static int too_many(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(peer_done) struct peer     one = {.fd = -1}, two = {.fd = -1};
+    WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(65536);
+    FAIL_UNLESS(connect_peer(t, &one, 0, err) == 1);
+    FAIL_UNLESS(connect_peer(t, &two, 0, err) == 1);
+    TRY(hear(&two, &got, UPP_STR(""), err));
+    FAIL_UNLESS(wb_str_starts(wb_buf_str(&got), UPP_STR("HTTP/1.1 503 ")));
+    return 0;
+}
+
+TEST(served_tls_refuses_over_the_limit)
+{
+    struct pair    files;
+    struct upp_err err = {0};
+    write_pair(&files, "good", &(struct cert_opts){0});
+    struct talk t = {
+        .client = too_many, .opts.max_conns = 1, .opts.certificate = files.certificate, .opts.key = files.key};
+    CHECK_INT(talk_run(&t, &err), 0);
 }
 
 /* ---- Files ---- */
