@@ -155,7 +155,7 @@ def test_it_fetches_no_url_that_it_was_sent():
     with start(models=models, agent="real") as s:
         url = trap.url
         parts = [{"type": "text", "text": f"look at {url}/text"}, {"type": "image_url", "image_url": {"url": f"{url}/image.png"}}]
-        members = {"model": "wrong", "base_url": f"{url}/v1", "api_base": f"{url}/v1", "api_key": "sk-of-the-request", "provider":
+        members = {"base_url": f"{url}/v1", "api_base": f"{url}/v1", "api_key": "sk-of-the-request", "provider":
                    {"base_url": f"{url}/v1"}, "models": {"real": {"base_url": f"{url}/v1"}}, "webhook": f"{url}/hook",
                    "callback_url": f"{url}/hook", "tools": [{"type": "mcp", "server_url": f"{url}/mcp"}],
                    "metadata": {"url": f"{url}/metadata"}}
@@ -166,6 +166,8 @@ def test_it_fetches_no_url_that_it_was_sent():
         status, run = s.ask("POST", f"/v1/threads/{thread}/runs?base_url={url}/v1&url={url}", {
             "assistant_id": "real", "additional_messages": [{"role": "user", "content": parts}], **members}, headers)
         assert status == 200, run
+        for model in ("wrong", f"{url}/v1"):  # only the names of the configuration
+            assert s.ask("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "real", "model": model})[0] in (400, 404), model
         end = time.monotonic() + 60
         while run["status"] in ("queued", "in_progress") and time.monotonic() < end:
             time.sleep(0.02)
