@@ -5,10 +5,9 @@ enum { ASKED_MAX = 2 << 10 /* names of headers that a preflight may list */ };
 
 /* Headers of our responses that a page may read, besides those that it always may. */
 #define EXPOSED                                                                                                        \
-    "x-request-id, retry-after, location, openai-poll-after-ms, openai-processing-ms, openai-version, "                \
-    "x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, "                           \
-    "x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens, "                             \
-    "x-vercel-ai-ui-message-stream, x-vercel-ai-data-stream"
+    "x-request-id, retry-after, openai-poll-after-ms, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, "          \
+    "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, "                       \
+    "x-ratelimit-reset-tokens, x-vercel-ai-ui-message-stream"
 
 bool sv_cors_asks(const struct sv_http *h)
 {

@@ -365,6 +365,28 @@ TEST(served_tls_sessions_that_break)
     CHECK_INT(run(breaks, &files, 0, 0), 0);
 }
 
+/* A client that ends the session after its request, but not TCP, gets its response, and the connection ends. */
+static int ends_first(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(peer_done) struct peer     p     = {.fd = -1};
+    WB_CLEANUP(wb_buf_done) struct wb_buf got   = WB_BUF(65536);
+    static const char                     ask[] = "GET /empty HTTP/1.1\r\n" HOST "\r\n";
+    FAIL_UNLESS(connect_peer(t, &p, 0, err) == 1);
+    FAIL_UNLESS(SSL_write(p.ssl, ask, sizeof ask - 1) == sizeof ask - 1 && SSL_shutdown(p.ssl) == 0);
+    uint64_t since = wb_mono_ms();
+    TRY(hear(&p, &got, UPP_STR(""), err));
+    FAIL_UNLESS(got.n && got.p[got.n - 1] == '}' && wb_mono_ms() - since < 5000);
+    return 0;
+}
+
+TEST(served_tls_client_ends_first)
+{
+    struct pair files;
+    write_pair(&files, "good", &(struct cert_opts){0});
+    for (uint64_t seed = 0; seed <= 3; seed++)
+        CHECK_INT(run(ends_first, &files, seed, 0), 0);
+}
+
 static int renegotiates(struct talk *t, struct upp_err *err)
 {
     WB_CLEANUP(peer_done) struct peer     p   = {.fd = -1};
