@@ -34,7 +34,7 @@ test-unit:
 	@scripts/check unit
 	@build-asan/tests/unit $(T)
 check-ci:
-	@scripts/setup build clang node python
+	@scripts/setup build clang node python browser
 	@scripts/check ci
 check-long:
 	@scripts/setup build clang valgrind

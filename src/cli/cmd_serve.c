@@ -51,9 +51,11 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
-                                .doors = sv_doors, .engine = rt->engine, .store = rt->store,
-                                .on_busy = s->config->on_busy, .no_instructions = s->config->no_instructions,
-                                .signals = true),
+                                .hosts = s->config->server.hosts, .origins = s->config->server.origins,
+                                .certificate = s->config->server.certificate, .key = s->config->server.key,
+                                .proxies = {s->config->server.proxies, s->config->server.n_proxies}, .doors = sv_doors,
+                                .engine = rt->engine, .store = rt->store, .on_busy = s->config->on_busy,
+                                .no_instructions = s->config->no_instructions, .signals = true),
                        &server, err);
     if (r == -UPP_EBUSY) {
         struct upp_err why = *err;
@@ -129,9 +131,9 @@ const struct cli_command cli_serve = {
     .help =
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
-        "http://ADDR:PORT`. URL is memory: or sqlite:PATH.\n"
+        "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
-        "next start. A second signal stops it at once.\n"
+        "next start. A second signal stops it at once. SIGHUP reads the TLS certificate and its key again.\n"
         "\n"
         "If acknowledged data is missing from the store (its write-ahead log was damaged, cut or deleted after an\n"
         "unclean stop), it refuses to start. `weft doctor --export` saves what can be read. --accept-loss starts\n"

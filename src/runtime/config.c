@@ -18,48 +18,7 @@
 
 enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SECONDS = 86400 };
 
-/* ---- server, store, log ... ----------------------------------------------------------------------------------- */
-
-/* "127.0.0.1:8787", "[::1]:8787", "localhost:0". */
-static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port)
-{
-    size_t colon = s.n;
-    while (colon > 0 && s.p[colon - 1] != ':')
-        colon--;
-    if (colon < 2 || !wb_str_u64(wb_str_sub(s, colon, s.n), port) || *port > UINT16_MAX)
-        return false;
-    *host         = wb_str_sub(s, 0, colon - 1);
-    bool brackets = host->p[0] == '[' && host->p[host->n - 1] == ']';
-    if (brackets)
-        *host = wb_str_sub(*host, 1, host->n - 2);
-    return host->n && brackets == (memchr(host->p, ':', host->n) != NULL) && !memchr(host->p, '[', host->n) &&
-           !memchr(host->p, 0, host->n);
-}
-
-static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct wc_config *c = into;
-    struct upp_str    text, host;
-    uint64_t          port;
-    if (!wc_text(r, n, "listen", &text))
-        return;
-    if (!split_address(text, &host, &port)) {
-        wc_mistake(r, n, "listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787");
-        return;
-    }
-    c->host = wb_arena_dup(&c->arena, host);
-    c->port = (uint16_t)port;
-}
-
-static void read_server(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const struct wc_key keys[] = {
-        {.name = "listen", .read = read_listen},
-        {.name = "api_keys_file"},
-        WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
-    };
-    wc_map(r, n, "server", keys, WB_LEN(keys), into);
-}
+/* ---- store, log ... ------------------------------------------------------------------------------------------- */
 
 static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
 {
@@ -180,7 +139,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     static const char *const   durability[] = {"sync", "group", "async", "exit", NULL};
     static const char *const   on_busy[]    = {"reject", "enqueue", "interrupt", "rollback", NULL};
     static const struct wc_key keys[]       = {
-              {.name = "server", .read = read_server},
+              {.name = "server", .read = wc_read_server},
               {.name = "store", .read = read_store},
               {.name = "encryption", .read = read_encryption},
               WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),

@@ -21,15 +21,17 @@
 #include "run/def.h"
 
 #include "base/arena.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/secret.h"
 
 enum {
     WC_MAX_NAMED      = 1024, /* models, tools, agents: of each */
     WC_MAX_MISTAKES   = 100,
-    WC_MAX_CHAIN      = 8,  /* length of a chain of sub-agents */
-    WC_MAX_AFTER      = 64, /* tools in `after` of one tool */
-    WC_MAX_MIDDLEWARE = 64, /* middleware of an agent, and rules of a guardrail */
+    WC_MAX_CHAIN      = 8,   /* length of a chain of sub-agents */
+    WC_MAX_AFTER      = 64,  /* tools in `after` of one tool */
+    WC_MAX_MIDDLEWARE = 64,  /* middleware of an agent, and rules of a guardrail */
+    WC_MAX_ALLOWED    = 256, /* hosts, origins, trusted proxies: of each */
 };
 
 /* ---- Mistakes --------------------------------------------------------------------------------------------- */
@@ -110,18 +112,27 @@ struct wc_value {
     struct wb_secret *value;  /* for the next configuration: the variable itself is gone; NULL: it has no name */
 };
 
+/* What browsers, proxies and TLS need of the server (section `server`). */
+struct wc_server {
+    const char        *certificate, *key; /* of tls: PEM files; NULL: plain HTTP */
+    const char       **hosts, **origins;  /* each ends with NULL; NULL: none */
+    struct wb_network *proxies;           /* trusted_proxies */
+    size_t             n_proxies;
+};
+
 struct wc_config {
-    struct wb_arena arena;
-    struct upp_str  file, folder;    /* as given; where its paths begin */
-    struct upp_str  host;            /* of server.listen: an address or a name, without brackets */
-    uint16_t        port;            /* 0: a free one */
-    uint8_t         store;           /* enum wc_store */
-    struct upp_str  store_path;      /* SQLite: the file */
-    struct upp_str  key_file;        /* of encryption: the file with the master key; empty: none */
-    uint8_t         index;           /* enum wl_index: of `search` */
-    uint8_t         durability;      /* enum wm_durability */
-    uint8_t         on_busy;         /* enum wr_busy */
-    bool            no_instructions; /* requests may not set a run's system prompt */
+    struct wb_arena  arena;
+    struct upp_str   file, folder;    /* as given; where its paths begin */
+    struct upp_str   host;            /* of server.listen: an address or a name, without brackets */
+    uint16_t         port;            /* 0: a free one */
+    uint8_t          store;           /* enum wc_store */
+    struct upp_str   store_path;      /* SQLite: the file */
+    struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */
+    uint8_t          index;           /* enum wl_index: of `search` */
+    uint8_t          durability;      /* enum wm_durability */
+    uint8_t          on_busy;         /* enum wr_busy */
+    bool             no_instructions; /* requests may not set a run's system prompt */
+    struct wc_server server;
     struct wc_retention {
         uint32_t tapes_days;    /* how long tapes and journals outlive their run; 0: 30 */
         uint32_t deleted_days;  /* before deleted data is erased; 0: 7 */

@@ -180,8 +180,9 @@ void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into
 void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a); /* after its tools */
 void wc_link_handoffs(struct wc_reader *r);                                             /* after all agents */
 
-/* ---- The parts of the file (config_tools.c, config_agents.c, config_models.c) --------------------------------- */
+/* ---- The parts of the file (config_server.c, config_tools.c, config_agents.c, config_models.c) ---------------- */
 
+void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into); /* after both */

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import re
+import ssl
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import traceback
 class Server:
     """One life of the program on the weft.yaml of a folder."""
 
-    def __init__(self, weft, folder, config=None, preexec=None, **env):
+    def __init__(self, weft, folder, config=None, preexec=None, ca=None, **env):
         self.folder = folder
         if config is not None:
             with open(f"{folder}/weft.yaml", "w") as f:
@@ -21,9 +22,10 @@ class Server:
                                         stderr=open(f"{folder}/log", "a"), text=True, preexec_fn=preexec, cwd=folder,
                                         env={**os.environ, **env})
         line = self.process.stdout.readline()
-        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
+        found = re.fullmatch(r"listening on (https?://127\.0\.0\.1:(\d+))\n", line)
         assert found, f"it said {line!r}; log: {self.log()}"
-        self.port = int(found[1])
+        self.url, self.port = found[1], int(found[2])
+        self.tls = ssl.create_default_context(cafile=ca) if ca else None  # of clients that expect TLS
 
     def __enter__(self):
         return self
@@ -46,9 +48,20 @@ class Server:
         with open(f"/proc/{self.process.pid}/status") as f:
             return int(re.search(rf"^{name}:\s+(\d+) kB", f.read(), re.M)[1]) / 1024
 
+    def connection(self):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=120, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+    def wait_for_log(self, text, times=1):
+        end = time.monotonic() + 30
+        while self.log().count(text) < times:
+            assert time.monotonic() < end, (text, self.log()[-2000:])
+            time.sleep(0.01)
+
     def ask(self, method, path, body=None, headers=None):
         """Status and JSON."""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        c = self.connection()
         c.request(method, path, None if body is None else json.dumps(body), headers or {})
         r = c.getresponse()
         text = r.read()

@@ -307,7 +307,7 @@ WEFT_SUSPENDS int talk_read(int fd, struct talk_reply *r, bool no_body, struct u
     r->keep_alive = !wb_str_eq(talk_header(r, UPP_STR("connection")), UPP_STR("close"));
     r->chunked    = wb_str_eq(talk_header(r, UPP_STR("transfer-encoding")), UPP_STR("chunked"));
     r->closed     = false;
-    if (no_body || r->status == 100)
+    if (no_body || r->status == 100 || r->status == 204)
         return 0;
     if (r->chunked)
         return (int)read_chunks(fd, r, err);

@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void must(bool ok, const char *what)
 {
@@ -105,6 +106,17 @@ void cert_write(const struct cert *c, const char *path)
 {
     FILE *f = fopen(path, "wb");
     must(f && PEM_write_X509(f, c->x509) == 1 && fclose(f) == 0, path);
+}
+
+void cert_write_key(const struct cert *c, const char *path, const char *passphrase)
+{
+    FILE       *f = fopen(path, "wb");
+    const char *p = passphrase;
+    must(f &&
+             PEM_write_PKCS8PrivateKey(f, c->key, p ? EVP_aes_128_cbc() : NULL, p, p ? (int)strlen(p) : 0, NULL,
+                                       NULL) == 1 &&
+             fclose(f) == 0,
+         path);
 }
 
 SSL_CTX *cert_server(const struct cert *c, const struct cert *const *chain)

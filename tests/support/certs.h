@@ -30,7 +30,8 @@ struct cert_opts {
 
 struct cert cert_new(const struct cert_opts *opts); /* aborts where it cannot */
 void        cert_done(struct cert *c);
-void        cert_write(const struct cert *c, const char *path); /* PEM, without the key */
+void        cert_write(const struct cert *c, const char *path);                             /* PEM, without the key */
+void        cert_write_key(const struct cert *c, const char *path, const char *passphrase); /* NULL: none */
 
 /* A server with this certificate and the chain above it (NULL at its end; may be NULL). It is as lax as it can be. */
 SSL_CTX *cert_server(const struct cert *c, const struct cert *const *chain);

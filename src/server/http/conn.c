@@ -10,6 +10,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "server/http/cors.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
 
@@ -19,15 +20,24 @@ enum {
     ARENA_MAX = 256 << 20, /* per request: 13 times the longest body (json/read.h), and as much again */
     SLOW      = 1 << 20,   /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
     LINGER    = 64 << 20,
+    REFUSE_MS = 1000, /* for a connection over the limit */
 };
 
 static int on_head(struct sv_http *h);
 
-int sv_conn_new(struct sv_server *s, int fd, bool local, bool refuse, struct sv_conn **ret, struct upp_err *err)
+int sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, struct sv_conn **ret,
+                struct upp_err *err)
 {
     struct sv_conn *c = wb_calloc(1, sizeof *c);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a connection");
+    int r = tls ? sv_tls_session_new(s->tls, fd, &c->tls, err) : 0;
+    if (r < 0) {
+        wb_free(c);
+        return r;
+    }
+    if (!local && sv_net_peer(fd, &c->peer))
+        (void)wb_ip_text(&c->peer, c->client);
     c->server = s;
     c->fd     = fd;
     c->local  = local;
@@ -47,6 +57,9 @@ void sv_conn_free(struct sv_conn *c)
     (void)sv_server_hold(s, &c->held, 0);
     *(c->refuse ? &s->n_refusers : &s->n_conns) -= 1;
     wb_unlink(&c->link);
+    if (c->tls)
+        sv_tls_end(c->tls);
+    sv_tls_session_free(c->tls);
     (void)WB_CALL(close)(c->fd);
     sv_http_done(&c->http);
     wb_buf_done(&c->rest);
@@ -61,16 +74,33 @@ WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_
     return weft_fd_wait(fd, want, err);
 }
 
+/* Non-blocking, as the calls of the same name. After -EAGAIN *want says what to wait for. */
+static int64_t conn_send(struct sv_conn *c, struct upp_str bytes, unsigned *want)
+{
+    int64_t n = c->tls ? sv_tls_send(c->tls, bytes.p, bytes.n) : WB_CALL(send)(c->fd, bytes.p, bytes.n);
+    *want     = c->tls ? c->tls->want : WEFT_WRITABLE;
+    return n;
+}
+
+static int64_t conn_recv(struct sv_conn *c, unsigned *want)
+{
+    int64_t n =
+        c->tls ? sv_tls_recv(c->tls, c->server->scratch, SV_READ) : WB_CALL(recv)(c->fd, c->server->scratch, SV_READ);
+    *want = c->tls ? c->tls->want : WEFT_READABLE;
+    return n;
+}
+
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err)
 {
     WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / (bytes.n > SLOW ? 64 : 4)); /* for the whole write */
     int r = weft_fiber_canceled() ? upp_fail(err, UPP_ECANCELED, "the connection is being closed") : 0;
     while (r >= 0 && bytes.n) {
-        int64_t n = WB_CALL(send)(c->fd, bytes.p, bytes.n);
+        unsigned want;
+        int64_t  n = conn_send(c, bytes, &want);
         if (n > 0)
             bytes = wb_str(bytes.p + n, bytes.n - (size_t)n);
         else if (n == -EAGAIN || n == -EWOULDBLOCK)
-            r = wait_fd(c->fd, WEFT_WRITABLE, c->server->opts.send_ms, err);
+            r = wait_fd(c->fd, want, c->server->opts.send_ms, err);
         else if (n != -EINTR)
             r = wb_fail_sys(err, n ? (int)n : -EIO, UPP_ENET, "send");
     }
@@ -83,11 +113,14 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
  * is known to be empty. */
 WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
 {
+    unsigned want = WEFT_READABLE;
+    if (c->tls && (c->tls->ended || c->tls->failed)) /* known from an earlier read, which had bytes before it */
+        wait = false;
     for (;;) {
-        int r = wait ? wait_fd(c->fd, WEFT_READABLE, ms, NULL) : 0;
+        int r = wait ? wait_fd(c->fd, want, ms, NULL) : 0;
         if (r < 0)
             return r;
-        int64_t n = WB_CALL(recv)(c->fd, c->server->scratch, SV_READ);
+        int64_t n = conn_recv(c, &want);
         wait      = n == -EAGAIN || n == -EWOULDBLOCK;
         if (n >= 0)
             return n;
@@ -96,20 +129,52 @@ WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
     }
 }
 
+/* A client of plain HTTP gets an answer that people can read. */
+static void say_plain(const struct sv_conn *c)
+{
+    static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 41\r\n"
+                               "Connection: close\r\n\r\nThis port speaks HTTPS: use https://...\r\n";
+    (void)WB_CALL(send)(c->fd, text, sizeof text - 1); /* an empty buffer has room for it */
+}
+
+/* Before the first request. A failure closes the connection, and is no event of the server: anybody can cause it. */
+WEFT_SUSPENDS static int shake_hands(struct sv_conn *c, uint64_t ms)
+{
+    WEFT_DEADLINE(ms); /* for all of it */
+    int r;
+    while ((r = sv_tls_handshake(c->tls)) == -EAGAIN)
+        if (weft_fd_wait(c->fd, c->tls->want, NULL) < 0)
+            return -UPP_ETIMEOUT;
+    if (r >= 0)
+        return 0;
+    wb_log(WB_DEBUG, "no TLS session", WB_LZ("client", c->client),
+           WB_LZ("why", c->tls->why ? c->tls->why : "the connection ended"));
+    if (c->tls->plain) {
+        say_plain(c);
+        sv_net_linger(c->fd, 1000, SV_READ);
+    }
+    return -UPP_EPROTO;
+}
+
 /* ---- A request --------------------------------------------------------------------------------------------------- */
 
-static int check_origin(const struct sv_conn *c, struct sv_http *h)
+static int check_origin(struct sv_conn *c, struct sv_http *h)
 {
-    size_t         n;
-    struct upp_str origin = sv_http_header(h, UPP_STR("origin"), &n);
-    if (h->host.p && !c->local) { /* Unix sockets have no host name, and HTTP/1.0 needs none */
-        int status = sv_host_check(&c->server->allowed, h->host);
+    size_t           n;
+    struct upp_str   origin = sv_http_header(h, UPP_STR("origin"), &n);
+    struct sv_sender sender = {c->peer, h->host, c->tls != NULL};
+    if (!c->local && c->client[0]) {
+        sv_forwarded_read(&c->server->opts.proxies, h, &sender);
+        (void)wb_ip_text(&sender.ip, c->client);
+    }
+    if (sender.host.p && !c->local) { /* Unix sockets have no host name, and HTTP/1.0 needs none */
+        int status = sv_host_check(&c->server->allowed, sender.host);
         if (status) {
             h->why = status == 421 ? "this server does not answer to that Host" : "the Host header is not a host";
             return status;
         }
     }
-    if (n && (n > 1 || sv_origin_check(&c->server->allowed, origin, h->host))) {
+    if (n && (n > 1 || sv_origin_check(&c->server->allowed, origin, sender.host, sender.secure, &c->allow))) {
         h->why = "pages of this Origin may not call this server";
         return 403;
     }
@@ -142,6 +207,9 @@ static int on_head(struct sv_http *h)
     if (status)
         return status;
     sv_route_find(c->server->doors, h->method, h->path, &c->match);
+    c->asks = c->allow.n && sv_cors_asks(h);
+    if (c->asks)
+        return 0;
     if (!c->match.route) {
         h->why = c->match.status == 404 ? "there is no such route" : "this route has other methods";
         return h->has_body ? c->match.status : 0;
@@ -197,6 +265,8 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     bool     wait  = !first;
     sv_http_reset(&c->http);
     c->match = (struct sv_match){.status = 404};
+    c->allow = (struct upp_str){NULL, 0}; /* it was in that request */
+    c->asks  = false;
     for (;;) {
         size_t came = 0;
         if (!c->rest.n) {
@@ -265,14 +335,27 @@ WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
+int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
+{
+    if (x->server->opts.origins)
+        sv_cors_write(&x->reply.headers, x->conn->allow);
+    return wb_buf_check(&x->reply.headers, err);
+}
+
 WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
     struct upp_str                        body = wb_buf_str(&x->reply.body);
+    bool                                  none = x->reply.status == 204; /* it has neither type nor length */
+    int                                   r    = sv_conn_headers(x, err);
+    if (r < 0)
+        return r;
     sv_head_write(&out,
                   &(struct sv_head){.status     = x->reply.status,
-                                    .type       = x->reply.type ? x->reply.type : "application/json",
-                                    .length     = (int64_t)body.n,
+                                    .type       = none            ? NULL
+                                                  : x->reply.type ? x->reply.type
+                                                                  : "application/json",
+                                    .length     = none ? SV_LENGTH_CLOSE : (int64_t)body.n,
                                     .keep_alive = keep_alive,
                                     .minor      = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
@@ -283,7 +366,7 @@ WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, stru
     bool one = body.n <= ONE_SEND;
     if (one)
         wb_buf_add(&out, body);
-    int r = wb_buf_check(&out, err);
+    r = wb_buf_check(&out, err);
     if (r >= 0)
         r = sv_conn_send(x->conn, wb_buf_str(&out), err);
     return r >= 0 && !one ? send_body(x, err) : r;
@@ -305,6 +388,10 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_match *m = &x->conn->match;
     char                   allow[64];
+    if (x->conn->asks) {
+        sv_cors_answer(&x->reply, x->request, m->allow);
+        return 0;
+    }
     if (!m->route) {
         sv_error_refuse(&x->reply, m->door, m->status, x->request->why);
         if (m->status == 405)
@@ -404,6 +491,15 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     return again && !c->server->stopping;
 }
 
+WEFT_SUSPENDS static void finish(struct sv_conn *c, uint64_t ms, size_t max)
+{
+    if (c->broken)
+        return;
+    if (c->tls)
+        sv_tls_end(c->tls);
+    sv_net_linger(c->fd, ms, max);
+}
+
 WEFT_SUSPENDS static void serve(struct sv_conn *c)
 {
     for (bool first = true;; first = false) {
@@ -418,20 +514,19 @@ WEFT_SUSPENDS static void serve(struct sv_conn *c)
             break;
     }
     sv_server_busy(c->server, &c->busy, false); /* all was sent: stopping does not wait for it */
-    if (!c->broken)
-        sv_net_linger(c->fd, c->server->opts.linger_ms, LINGER);
+    finish(c, c->server->opts.linger_ms, LINGER);
 }
 
 WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err)
 {
     struct sv_conn *c = conn;
     (void)err;
-    if (c->refuse) {
+    bool good = !c->tls || shake_hands(c, c->refuse ? REFUSE_MS : c->server->opts.header_ms) == 0;
+    if (good && c->refuse) {
         (void)refuse(c, 503, "too many connections");
         (void)respond(c, true);
-        if (!c->broken)
-            sv_net_linger(c->fd, 1000, SV_READ);
-    } else
+        finish(c, REFUSE_MS, SV_READ);
+    } else if (good)
         serve(c);
     sv_conn_free(c);
     return 0;

@@ -6,32 +6,44 @@
 #ifndef SV_CONN_H
 #define SV_CONN_H
 
+#include "base/ip.h"
 #include "base/list.h"
 #include "server/http/route.h"
+#include "server/http/tls.h"
 
 struct sv_conn {
-    struct wb_link    link; /* in server->conns */
-    struct sv_server *server;
-    int               fd;
-    bool              local;  /* over the Unix socket */
-    bool              refuse; /* over the limit: gets an error, and is closed */
-    bool              busy;   /* counted in server->busy: a request is being read or answered */
-    bool              broken; /* sending is impossible, or not allowed any more */
-    struct sv_http    http;
-    struct sv_match   match;
-    struct wl_owner   owner; /* of the request */
-    struct wb_buf     rest;  /* bytes received after the request */
-    size_t            held;  /* of the server's budget: the body of the request or response */
+    struct wb_link         link; /* in server->conns */
+    struct sv_server      *server;
+    int                    fd;
+    struct sv_tls_session *tls;    /* NULL: plain */
+    bool                   local;  /* over the Unix socket */
+    bool                   refuse; /* over the limit: gets an error, and is closed */
+    bool                   busy;   /* counted in server->busy: a request is being read or answered */
+    bool                   broken; /* sending is impossible, or not allowed any more */
+    struct wb_ip           peer;   /* the other end; all zero: a Unix socket, or not known */
+    char client[WB_IP_TEXT];       /* address of the request's client, for logs and limits: that of the peer, or
+                                    * what a trusted proxy says; empty: not known */
+    struct upp_str  allow;         /* a page of another origin may read the response: see sv_origin_check */
+    bool            asks;          /* the request is a preflight (server/http/cors.h) */
+    struct sv_http  http;
+    struct sv_match match;
+    struct wl_owner owner; /* of the request */
+    struct wb_buf   rest;  /* bytes received after the request */
+    size_t          held;  /* of the server's budget: the body of the request or response */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };
 
-int  sv_conn_new(struct sv_server *s, int fd, bool local, bool refuse, struct sv_conn **ret,
+/* tls: the connection speaks TLS, not plain HTTP. */
+int  sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, struct sv_conn **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 void sv_conn_free(struct sv_conn *c); /* closes it too */
 
 /* The fiber's function; frees the connection. */
 WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err);
+
+/* Adds the headers that depend on who asks to those of the reply, before its head is written. */
+int sv_conn_headers(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Sends all bytes. -UPP_ETIMEOUT: the client read nothing for the server's send_ms, or too little in total. */
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;

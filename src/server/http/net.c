@@ -193,6 +193,17 @@ void sv_net_tune_stream(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);
 }
 
+bool sv_net_peer(int fd, struct wb_ip *ret)
+{
+    union address a;
+    socklen_t     n = sizeof a;
+    char          text[WB_IP_TEXT];
+    if (getpeername(fd, &a.any, &n) != 0 || (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
+        return false;
+    const void *ip = a.any.sa_family == AF_INET ? (const void *)&a.in.sin_addr : (const void *)&a.in6.sin6_addr;
+    return inet_ntop(a.any.sa_family, ip, text, sizeof text) && wb_ip_parse(wb_cstr(text), ret);
+}
+
 WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max)
 {
     char scrap[2048];

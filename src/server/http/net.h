@@ -7,13 +7,14 @@
 
 #include <weft/fiber.h>
 
-#include "base/str.h"
+#include "base/ip.h"
 
 struct sv_listener {
     int  fd;
     bool local;     /* a Unix socket */
     bool loopback;  /* not reachable from other machines */
     bool any;       /* 0.0.0.0 or [::] */
+    bool tls;       /* its connections speak TLS */
     char host[48];  /* "127.0.0.1", "::1"; empty for a Unix socket */
     char url[144];  /* "http://127.0.0.1:8787", "http://[::1]:8787", "unix:/path" */
     char path[108]; /* of a Unix socket: removed when it is closed */
@@ -32,6 +33,9 @@ void sv_listener_close(struct sv_listener *l);
  * not read costs 64 KiB, not megabytes. Errors are ignored. */
 void sv_net_tune(int fd);
 void sv_net_tune_stream(int fd);
+
+/* The address at the other end. False: there is none (a Unix socket), or it is not known. */
+bool sv_net_peer(int fd, struct wb_ip *ret);
 
 /* Shuts down sending, and discards what still arrives until the other side has closed, at most for `ms` and `max`
  * bytes. Otherwise a close with unread bytes would reset the connection, and the client would lose the end of our

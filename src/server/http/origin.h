@@ -11,7 +11,7 @@
 
 struct sv_allowed {
     const char *const        *hosts;   /* additional names, without port; NULL-terminated; NULL: none */
-    const char *const        *origins; /* "https://app.example.org": pages that may call us; likewise */
+    const char *const        *origins; /* "https://app.example.org", or "*": pages that may call us; likewise */
     const struct sv_listener *listeners;
     size_t                    n_listeners;
 };
@@ -22,7 +22,10 @@ bool sv_host_split(struct upp_str host, struct upp_str *name, struct upp_str *po
 /* 0, or 400 (not a host) or 421. */
 int sv_host_check(const struct sv_allowed *allowed, struct upp_str host);
 
-/* 0, or 403. `origin`: the header; `host`: of the request, whose own pages are allowed. */
-int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, struct upp_str host);
+/* 0, or 403. `origin`: the header; `host`: of the request, whose own pages are allowed; secure: it came by https.
+ * *allow: what lets the browser of a foreign page read the response (server/http/cors.h): the origin, or "*"; empty for
+ * our own pages. */
+int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, struct upp_str host, bool secure,
+                    struct upp_str *allow);
 
 #endif

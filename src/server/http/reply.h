@@ -29,7 +29,7 @@ void sv_reply_done(struct sv_reply *r);
  * -UPP_EBUG. */
 void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value);
 
-enum { SV_LENGTH_CHUNKED = -1, SV_LENGTH_CLOSE = -2 };
+enum { SV_LENGTH_CHUNKED = -1, SV_LENGTH_CLOSE = -2 /* no header: until the connection closes, or 204 */ };
 
 struct sv_head {
     int            status;

@@ -14,6 +14,7 @@
 #include "base/opts.h"
 #include "server/http/conn.h"
 #include "server/http/stream.h"
+#include "server/http/tls.h"
 
 enum {
     FULL_WAIT_MS = 100,  /* pause when there is no descriptor or memory for another connection */
@@ -82,6 +83,19 @@ static void fill_opts(struct sv_server_opts *to, const struct sv_server_opts *gi
     to->max_held  = either(to->max_held, 128u << 20);
 }
 
+static void warn(const struct sv_server *s, const struct sv_listener *l)
+{
+    if (!l->loopback && !l->tls && !s->opts.proxies.n)
+        wb_log(WB_WARN,
+               "plain HTTP on an address that others can reach: keys and conversations can be read on the way. Set "
+               "server.tls, or server.trusted_proxies if a proxy in front of the server does TLS",
+               WB_LZ("url", l->url));
+    for (const char *const *o = s->opts.origins; o && *o && !s->opts.owner; o++)
+        if (strcmp(*o, "*") == 0 && !l->local)
+            wb_log(WB_WARN, "every web page that is opened on this machine can use the server: origins is '*', and "
+                            "there are no keys");
+}
+
 static int add_listener(struct sv_server *s, const char *where, struct upp_err *err)
 {
     struct sv_listener *l = &s->listeners[s->n_listeners], look;
@@ -94,9 +108,17 @@ static int add_listener(struct sv_server *s, const char *where, struct upp_err *
                         "or set api keys",
                         where);
     r = sv_listen(wb_cstr(where), l, err);
-    if (r >= 0)
-        s->n_listeners++;
-    return r;
+    if (r < 0)
+        return r;
+    s->n_listeners++;
+    l->tls = s->tls && !l->local;
+    if (l->tls) {
+        memmove(l->url + 5, l->url + 4, sizeof l->url - 5); /* https: there is room, addresses are short */
+        l->url[4]                 = 's';
+        l->url[sizeof l->url - 1] = 0;
+    }
+    warn(s, l);
+    return 0;
 }
 
 static int open_signals(struct sv_server *s, struct upp_err *err)
@@ -105,6 +127,7 @@ static int open_signals(struct sv_server *s, struct upp_err *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for invalid arguments */
     s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return s->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
@@ -132,7 +155,9 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     if (!s->scratch)
         return upp_fail(err, UPP_ENOMEM, "no memory for a server");
     int r = 0;
-    if (s->opts.listen)
+    if (s->opts.certificate)
+        r = sv_tls_open(s->opts.certificate, s->opts.key, &s->tls, err);
+    if (r >= 0 && s->opts.listen)
         r = add_listener(s, s->opts.listen, err);
     if (r >= 0 && s->opts.listen_local)
         r = add_listener(s, s->opts.listen_local, err);
@@ -155,6 +180,7 @@ void sv_server_close(struct sv_server *s)
         sv_listener_close(&s->listeners[i]);
     if (s->signal_fd >= 0)
         (void)WB_CALL(close)(s->signal_fd);
+    sv_tls_close(s->tls);
     wb_free(s->scratch);
     wb_free(s);
 }
@@ -228,7 +254,7 @@ void sv_server_stop(struct sv_server *s)
 }
 
 /* Starts a fiber for an accepted descriptor, or closes it. */
-static int start_conn(struct sv_server *s, int fd, bool local, struct upp_err *err)
+static int start_conn(struct sv_server *s, int fd, bool local, bool tls, struct upp_err *err)
 {
     bool            full = s->n_conns >= s->opts.max_conns;
     struct sv_conn *c    = NULL;
@@ -240,7 +266,7 @@ static int start_conn(struct sv_server *s, int fd, bool local, struct upp_err *e
     }
     if (!local)
         sv_net_tune(fd);
-    int r = sv_conn_new(s, fd, local, full, &c, err);
+    int r = sv_conn_new(s, fd, local, tls, full, &c, err);
     if (r < 0) {
         (void)WB_CALL(close)(fd);
         return r;
@@ -253,7 +279,7 @@ static int start_conn(struct sv_server *s, int fd, bool local, struct upp_err *e
 
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err)
 {
-    return start_conn(s, fd, true, err);
+    return start_conn(s, fd, true, false, err);
 }
 
 /* Accepting is retried ten times a second, and logged once a second. */
@@ -276,7 +302,7 @@ WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
     struct sv_listener *l = a->listener;
     for (unsigned failures = 0;;) {
         int fd = weft_accept(l->fd, err);
-        int r  = fd < 0 ? fd : start_conn(s, fd, l->local, err);
+        int r  = fd < 0 ? fd : start_conn(s, fd, l->local, l->tls, err);
         if (r >= 0) {
             failures = 0;
             r        = weft_yield(err); /* existing connections before new ones */
@@ -307,10 +333,44 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
         if (n < 0)
             return (int)n;
         wb_log(WB_INFO, "signal", WB_LU("number", info.ssi_signo));
+        if (info.ssi_signo == SIGHUP) {
+            s->reload = true;
+            weft_cond_signal(&s->hangup);
+            continue;
+        }
         if (s->stopping)
             s->opts.drain_ms = 1; /* the second signal */
         sv_server_stop(s);
         weft_cond_broadcast(&s->changed);
+    }
+}
+
+WEFT_SUSPENDS static void reload(struct sv_server *s)
+{
+    struct upp_err err = {0};
+    int            r   = s->tls ? sv_tls_reload(s->tls, &err) : 0;
+    if (r == -UPP_ECANCELED)
+        return;
+    if (r < 0)
+        wb_log(WB_ERROR, "the certificate was not reloaded: the old one stays", WB_LERR(&err));
+    else if (s->tls)
+        wb_log(WB_INFO, "the certificate was reloaded", WB_LZ("file", s->opts.certificate));
+    if (s->opts.reload && s->opts.reload(s->opts.app, &err) < 0)
+        wb_log(WB_ERROR, "not reloaded", WB_LERR(&err));
+}
+
+/* In a fiber of its own: a slow reload keeps nobody from stopping the server. Signals that come meanwhile are one. */
+WEFT_SUSPENDS static int reloads(void *arg, struct upp_err *err)
+{
+    struct sv_server *s = arg;
+    for (;;) {
+        int r = 0;
+        while (r >= 0 && !s->reload)
+            r = weft_cond_wait(&s->hangup, err);
+        if (r < 0)
+            return r;
+        s->reload = false;
+        reload(s);
     }
 }
 
@@ -358,6 +418,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
     }
     if (r >= 0 && s->signal_fd >= 0)
         r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);
+    if (r >= 0 && s->signal_fd >= 0)
+        r = weft_scope_spawn(&s->fibers, "reload", reloads, s, NULL, err);
     if (r >= 0 && s->opts.store)
         r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
     while (r >= 0 && !s->stopping)

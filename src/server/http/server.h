@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "server/http/door.h"
+#include "server/http/forwarded.h"
 #include "server/http/net.h"
 #include "server/http/origin.h"
 #include "server/http/route.h"
@@ -27,7 +28,10 @@ struct sv_server_opts {
     const char        *listen;       /* "127.0.0.1:8787" (NULL: no TCP), see sv_listen */
     const char        *listen_local; /* "unix:PATH"; NULL: none */
     const char *const *hosts;        /* additional host names we accept; NULL-terminated */
-    const char *const *origins;      /* other sites whose pages may call us; likewise */
+    const char *const *origins;      /* other sites whose pages may call us, or "*"; likewise */
+    const char        *certificate;  /* with `key`: PEM files. TCP connections speak TLS; NULL: plain HTTP */
+    const char        *key;
+    struct sv_proxies  proxies; /* whose X-Forwarded headers are believed; the caller's, as all of these */
 
     const struct sv_door *const *doors; /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
 
@@ -53,8 +57,11 @@ struct sv_server_opts {
     uint64_t drain_ms;  /* 0: 8000 */
     uint64_t linger_ms; /* 0: 10000 */
     bool     takes;     /* connections come from sv_server_take: no address needed */
-    bool     signals;   /* SIGTERM and SIGINT stop it (a second one at once). Blocks them on this thread: open the
-                         * server before other threads are started */
+    bool     signals;   /* SIGTERM and SIGINT stop it (a second one at once), SIGHUP reloads. Blocks them on this
+                         * thread: open the server before other threads are started */
+
+    /* SIGHUP: after the certificate was read again. May suspend; a failure is logged. NULL: nothing more to do. */
+    int (*reload)(void *app, struct upp_err *err);
 };
 
 enum { SV_LISTENERS = 2, SV_REFUSERS = 64 /* connections over the limit that get an error at the same time */ };
@@ -77,14 +84,17 @@ struct sv_server {
     struct sv_acceptor    acceptors[SV_LISTENERS];
     struct sv_allowed     allowed;
     const struct sv_door *doors[SV_DOORS + 2]; /* its own first; ends with NULL */
+    struct sv_tls        *tls;                 /* NULL: plain */
     struct weft_scope     fibers;
     struct weft_cond      changed; /* busy or stopping has changed */
+    struct weft_cond      hangup;  /* reload has */
     struct wb_link        conns, streams;
     size_t                n_conns, n_refusers, busy;
     size_t                held, most_held; /* bytes that connections hold, and their maximum so far */
     size_t                large, waiting;  /* large responses in progress, and requests waiting for one */
     struct weft_cond      turn;            /* one of them has finished */
     bool                  stopping;
+    bool                  reload; /* there was a SIGHUP */
     struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
     int                   signal_fd;
     struct sv_counts      count;

@@ -120,7 +120,7 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
     struct sv_exchange *x = st->x;
     wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n"));
     wb_buf_add(&x->reply.headers, wb_cstr(headers));
-    int r = wb_buf_check(&x->reply.headers, err);
+    int r = sv_conn_headers(x, err);
     if (r < 0)
         return r;
     sv_head_write(&st->out,

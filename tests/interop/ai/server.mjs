@@ -8,10 +8,10 @@ process.on('SIGTERM', () => process.exit(1));
 const here = new URL('.', import.meta.url).pathname;
 
 export class Server {
-  // One life of the program. Its database is FOLDER/weft.db, its log FOLDER/log.
+  // One life of the program. Its database is FOLDER/weft.db, its log FOLDER/log. WEFT_CONFIG is another configuration.
   static async start(weft, folder, env = {}) {
     const s = new Server();
-    s.process = spawn(weft, ['serve', '--config', `${here}weft.yaml`, '--store', `sqlite:${folder}/weft.db`],
+    s.process = spawn(weft, ['serve', '--config', process.env.WEFT_CONFIG ?? `${here}weft.yaml`, '--store', `sqlite:${folder}/weft.db`],
       { stdio: ['ignore', 'pipe', openSync(`${folder}/log`, 'a')], env: { ...process.env, ...env } });
     s.gone = once(s.process, 'exit');
     Server.last = s.process;

@@ -19,4 +19,13 @@ for major in 4 5 6 7; do
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
     verdict $? "openai $major: the server has nothing to report"
 done
+
+# The newest one once more, over TLS.
+mkdir "$tap/tls"
+{ "$1/tests/certificate" "$tap/tls" server &&
+    sed -e "s#script: script.json#script: $here/../ai/script.json#" \
+        -e 's#listen: "127.0.0.1:0"#&, tls: {certificate: server.pem, key: server.key}#' "$here/../ai/weft.yaml" >"$tap/tls/weft.yaml"; } 2>"$tap/log"
+verdict $? 'a certificate was made'
+judge "openai $major over TLS: runs" env NODE_EXTRA_CA_CERTS="$tap/tls/ca-server.pem" WEFT_CONFIG="$tap/tls/weft.yaml" \
+    node "$here/live.mjs" "$major" "$weft" "$tap/tls"
 tap_end

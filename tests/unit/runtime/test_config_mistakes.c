@@ -32,6 +32,13 @@ static int mistakes(struct upp_str text, struct wb_buf *to)
 #define GOOD "models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n" /* two lines */
 #define A    "models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, "
 
+#define BAD_HOST "a host is a name or an address without scheme, port and brackets, as in weft.example.org\n"
+#define BAD_ORIGIN                                                                                                     \
+    "an origin is SCHEME://HOST or SCHEME://HOST:PORT without a path, as in https://app.example.org; '*' alone "       \
+    "allows "                                                                                                          \
+    "all\n"
+#define BAD_PORT "browsers leave out the usual port of an origin (80 of http, 443 of https): so must this one\n"
+
 static const struct {
     const char *text, *want;
 } rows[] = {
@@ -63,6 +70,24 @@ static const struct {
      "3:15: tool must be a time from 1s to 36500d, such as 90s, 30m, 24h or 7d, not '99999999999999999d'\n"},
     {GOOD "waits: {tool: d}\n", "3:15: tool must be a time from 1s to 36500d, such as 90s, 30m, 24h or 7d, not 'd'\n"},
     {GOOD "waits: {tools: 1h}\n", "3:9: waits has no key 'tools'; did you mean 'tool'?\n"},
+    {GOOD "server: {tls: {certificate: c.pem}}\n", "3:15: tls needs 'key'\n"},
+    {GOOD "server: {tls: {certificate: c.pem, key: \"\"}}\n", "3:41: key is the path of a PEM file\n"},
+    {GOOD "server: {tls: c.pem}\n", "3:15: tls must be a map, not 'c.pem'\n"},
+    {GOOD "server: {hosts: weft}\n", "3:17: hosts must be a list, not 'weft'\n"},
+    {GOOD "server: {hosts: [a, 'https://a', 'a:80', '[::1]', '::1', '']}\n",
+     "3:21: " BAD_HOST "3:34: " BAD_HOST "3:42: " BAD_HOST "3:58: " BAD_HOST},
+    {GOOD "server: {origins: ['https://a', 'tauri://localhost']}\n", ""},
+    {GOOD "server: {origins: ['*']}\n", ""},
+    {GOOD "server: {origins: ['*', 'https://a']}\n", "3:19: '*' allows all origins: it stands alone\n"},
+    {GOOD "server: {origins: [a, 'https://a/', 'https://*.a', 'https://', 'null', 'https://u@a']}\n",
+     "3:20: " BAD_ORIGIN "3:23: " BAD_ORIGIN "3:37: " BAD_ORIGIN "3:52: " BAD_ORIGIN "3:64: " BAD_ORIGIN
+     "3:72: " BAD_ORIGIN},
+    {GOOD "server: {origins: ['https://a:443', 'http://a:443', 'http://a:80']}\n", "3:20: " BAD_PORT "3:53: " BAD_PORT},
+    {GOOD "server: {trusted_proxies: [127.0.0.1, 10.0.0.0/8, '::1', 'fc00::/7']}\n", ""},
+    {GOOD "server: {trusted_proxies: [localhost, 10.0.0.1/8]}\n",
+     "3:28: 'localhost' is no IP address or network (as 127.0.0.1 or 10.0.0.0/8)\n"
+     "3:39: '10.0.0.1/8' has bits after its prefix: the network is 10.0.0.0/8\n"},
+    {GOOD "server: {trusted_proxies: ['${KEY}']}\n", "3:28: this is no IP address or network\n"},
     {GOOD "log: {level: loud}\n",
      "3:14: a log level is one of 'off', 'error', 'warn', 'info', 'debug', 'trace', not 'loud'\n"},
     {GOOD "default_agent: b\n", "3:16: there is no agent 'b'\n"},

@@ -89,6 +89,42 @@ TEST(origin_pages)
     struct sv_allowed allowed = {names, pages, &loopback, 1};
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         test_note("Origin '%s'", cases[i].origin);
-        CHECK_INT(sv_origin_check(&allowed, wb_cstr(cases[i].origin), wb_cstr(cases[i].host)), cases[i].status);
+        struct upp_str allow;
+        CHECK_INT(sv_origin_check(&allowed, wb_cstr(cases[i].origin), wb_cstr(cases[i].host), false, &allow),
+                  cases[i].status);
+        bool foreign = cases[i].status == 0 && wb_str_find(wb_cstr(cases[i].origin), UPP_STR("app."), 0) != SIZE_MAX;
+        CHECK(foreign ? wb_str_eq(allow, wb_cstr(cases[i].origin)) : !allow.n);
     }
+}
+
+/* A server that is reached by https has no pages of http. */
+TEST(origin_of_a_server_with_tls)
+{
+    struct sv_allowed allowed = {names, pages, &loopback, 1};
+    struct upp_str    allow, host = UPP_STR("weft.example.org");
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("https://weft.example.org"), host, true, &allow), 0);
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("http://weft.example.org"), host, true, &allow), 403);
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("http://weft.example.org"), host, false, &allow), 0);
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("https://app.example.org"), host, true, &allow), 0);
+}
+
+TEST(origin_all)
+{
+    static const char *const all[]   = {"*", NULL};
+    struct sv_allowed        allowed = {names, all, &loopback, 1};
+    struct upp_str           allow;
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("https://evil.example"), UPP_STR("localhost"), false, &allow), 0);
+    CHECK_STR(allow, UPP_STR("*"));
+    CHECK_INT(sv_origin_check(&allowed, UPP_STR("null"), UPP_STR("localhost"), false, &allow), 0);
+    CHECK_STR(allow, UPP_STR("*"));
+}
+
+/* An address in `hosts`, in any notation. */
+TEST(origin_hosts_that_are_addresses)
+{
+    static const char *const hosts[] = {"192.0.2.7", "2001:db8::7", NULL};
+    struct sv_allowed        allowed = {hosts, NULL, &loopback, 1};
+    CHECK_INT(sv_host_check(&allowed, UPP_STR("192.0.2.7:8787")), 0);
+    CHECK_INT(sv_host_check(&allowed, UPP_STR("[2001:DB8:0::7]")), 0);
+    CHECK_INT(sv_host_check(&allowed, UPP_STR("192.0.2.8")), 421);
 }

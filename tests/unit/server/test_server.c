@@ -293,6 +293,47 @@ static int by_signal(struct talk *t, struct upp_err *err)
     return 0;
 }
 
+static int counts_reloads(void *app, struct upp_err *err)
+{
+    struct talk *t = app;
+    unsigned    *n = t->arg;
+    ++*n;
+    int r = weft_sleep_ms(1, err); /* it may wait */
+    return r < 0 ? r : upp_fail(err, UPP_EINVALID, "a failure is logged");
+}
+
+static int by_hangup(struct talk *t, struct upp_err *err)
+{
+    const unsigned *n = t->arg;
+    for (unsigned k = 1; k <= 3; k++) {
+        TRY(weft_sleep_ms(1, err));
+        FAIL_UNLESS(raise(SIGHUP) == 0);
+        for (int i = 0; i < 1000 && *n < k; i++)
+            TRY(weft_sleep_ms(1, err));
+        FAIL_UNLESS(*n == k && !t->server->stopping);
+    }
+    return 0;
+}
+
+/* A hangup calls opts.reload each time, and stops nothing. */
+TEST(server_reloads_by_signal)
+{
+    struct upp_err err = {0};
+    sigset_t       before, none, hup;
+    unsigned       n = 0;
+    struct talk    t = {.client = by_hangup, .arg = &n, .opts.signals = true, .opts.reload = counts_reloads};
+    (void)sigemptyset(&none);
+    CHECK(pthread_sigmask(SIG_BLOCK, &none, &before) == 0);
+    int r = talk_run(&t, &err);
+    (void)sigemptyset(&hup);
+    (void)sigaddset(&hup, SIGHUP);
+    while (sigtimedwait(&hup, NULL, &(struct timespec){0, 0}) > 0) /* a fault may have left it for us */
+        ;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    CHECK_INT(r, 0);
+    CHECK_INT(t.served, 0);
+}
+
 TEST(server_stops_by_signal)
 {
     struct upp_err err = {0};

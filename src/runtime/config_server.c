@@ -1,0 +1,176 @@
+/* runtime/config_server.c — the section `server` of the configuration (config.h): where it listens, and for whom. */
+#include "base/defs.h"
+#include "base/file.h"
+#include "runtime/config_read.h"
+
+enum { MOST_ORIGIN = 512 /* bytes: it is repeated in a header of the response */ };
+
+/* ---- Addresses ------------------------------------------------------------------------------------------------ */
+
+/* "127.0.0.1:8787", "[::1]:8787", "localhost:0". */
+static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port)
+{
+    size_t colon = s.n;
+    while (colon > 0 && s.p[colon - 1] != ':')
+        colon--;
+    if (colon < 2 || !wb_str_u64(wb_str_sub(s, colon, s.n), port) || *port > UINT16_MAX)
+        return false;
+    *host         = wb_str_sub(s, 0, colon - 1);
+    bool brackets = host->p[0] == '[' && host->p[host->n - 1] == ']';
+    if (brackets)
+        *host = wb_str_sub(*host, 1, host->n - 2);
+    return host->n && brackets == (memchr(host->p, ':', host->n) != NULL) && !memchr(host->p, '[', host->n) &&
+           !memchr(host->p, 0, host->n);
+}
+
+static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    struct upp_str    text, host;
+    uint64_t          port;
+    if (!wc_text(r, n, "listen", &text))
+        return;
+    if (!split_address(text, &host, &port)) {
+        wc_mistake(r, n, "listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787");
+        return;
+    }
+    c->host = wb_arena_dup(&c->arena, host);
+    c->port = (uint16_t)port;
+}
+
+/* ---- Hosts, origins, proxies ---------------------------------------------------------------------------------- */
+
+static bool is_name(struct upp_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+              c == '_'))
+            return false;
+    }
+    return s.n > 0;
+}
+
+/* What is wrong with a value; NULL: nothing. */
+static const char *wrong_host(struct upp_str s)
+{
+    struct wb_ip ip;
+    return is_name(s) || wb_ip_parse(s, &ip) ? NULL
+                                             : "a host is a name or an address without scheme, port and brackets, as "
+                                               "in weft.example.org";
+}
+
+/* As browsers write it, because it is compared as it stands. */
+static const char *wrong_origin(struct upp_str s)
+{
+    static const struct {
+        struct upp_str scheme, port;
+    } defaults[] = {{UPP_STR_INIT("http://"), UPP_STR_INIT(":80")}, {UPP_STR_INIT("https://"), UPP_STR_INIT(":443")}};
+    if (wb_str_eq(s, UPP_STR("*")))
+        return NULL;
+    size_t         at   = s.n > MOST_ORIGIN ? SIZE_MAX : wb_str_find(s, UPP_STR("://"), 0);
+    struct upp_str rest = at == SIZE_MAX ? (struct upp_str){NULL, 0} : wb_str_sub(s, at + 3, SIZE_MAX);
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+            rest.n = 0;
+    if (!at || !rest.n || memchr(rest.p, '/', rest.n) || memchr(rest.p, '*', rest.n) || memchr(rest.p, '@', rest.n))
+        return "an origin is SCHEME://HOST or SCHEME://HOST:PORT without a path, as in https://app.example.org; '*' "
+               "alone allows all";
+    for (size_t i = 0; i < WB_LEN(defaults); i++)
+        if (wb_str_starts(s, defaults[i].scheme) && rest.n > defaults[i].port.n &&
+            wb_str_eq(wb_str_sub(rest, rest.n - defaults[i].port.n, SIZE_MAX), defaults[i].port))
+            return "browsers leave out the usual port of an origin (80 of http, 443 of https): so must this one";
+    return NULL;
+}
+
+static void read_texts(struct wc_reader *r, const struct wc_node *n, const char *what,
+                       const char *(*wrong)(struct upp_str s), const char ***ret)
+{
+    struct wb_arena *a = &r->config->arena;
+    struct upp_str  *texts;
+    size_t           count, i = 0;
+    if (!wc_texts(r, n, what, WC_MAX_ALLOWED, &texts, &count))
+        return;
+    const char **list = wb_new_n(a, const char *, count + 1);
+    for (const struct wc_item *item = n->first; list && item; item = item->next, i++) {
+        const char *why = wrong(texts[i]);
+        if (why)
+            wc_mistake(r, item->value, "%s", why);
+        list[i] = wb_arena_printf(a, "%.*s", UPP_FMT(texts[i])).p; /* out of memory is checked at the end */
+    }
+    *ret = list;
+}
+
+static void read_hosts(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    read_texts(r, n, "hosts", wrong_host, &c->server.hosts);
+}
+
+static void read_origins(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    read_texts(r, n, "origins", wrong_origin, &c->server.origins);
+    for (const char **o = c->server.origins; o && *o; o++)
+        if (strcmp(*o, "*") == 0 && n->n > 1)
+            wc_mistake(r, n, "'*' allows all origins: it stands alone");
+}
+
+static void read_proxies(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    struct upp_str   *texts;
+    size_t            count, i = 0;
+    if (!wc_texts(r, n, "trusted_proxies", WC_MAX_ALLOWED, &texts, &count))
+        return;
+    c->server.proxies = wb_new_n(&c->arena, struct wb_network, count + 1);
+    for (const struct wc_item *item = n->first; c->server.proxies && item; item = item->next, i++) {
+        struct upp_err why;
+        if (wb_network_parse(texts[i], &c->server.proxies[i], &why) < 0)
+            wc_mistake(r, item->value, "%s",
+                       wc_has_variables(item->value) ? "this is no IP address or network" : why.msg);
+        c->server.n_proxies = i + 1;
+    }
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------------------------ */
+
+static void read_pem(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_server *s   = into;
+    bool              key = strcmp(r->key->name, "key") == 0;
+    struct upp_str    text, path;
+    if (!wc_text(r, n, r->key->name, &text))
+        return;
+    if (!text.n || memchr(text.p, 0, text.n)) {
+        wc_mistake(r, n, "%s is the path of a PEM file", r->key->name);
+        return;
+    }
+    path                               = wc_path(r, text);
+    *(key ? &s->key : &s->certificate) = path.p;
+    if (key && path.p && !r->opts->no_files && wb_file_exposed(path.p))
+        wc_warning(r, n, "others can read the file with the private key of the certificate: chmod 600");
+}
+
+/* The files are read when the server starts, and again on SIGHUP. */
+static void read_tls(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{.name = "certificate", .read = read_pem, .flags = WC_REQUIRED},
+                                         {.name = "key", .read = read_pem, .flags = WC_REQUIRED}};
+    struct wc_config          *c      = into;
+    wc_map(r, n, "tls", keys, WB_LEN(keys), &c->server);
+}
+
+void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        {.name = "listen", .read = read_listen},
+        {.name = "tls", .read = read_tls},
+        {.name = "hosts", .read = read_hosts},
+        {.name = "origins", .read = read_origins},
+        {.name = "trusted_proxies", .read = read_proxies},
+        {.name = "api_keys_file"},
+        WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
+    };
+    wc_map(r, n, "server", keys, WB_LEN(keys), into);
+}
