@@ -7,7 +7,7 @@
 #define SV_CONN_H
 
 #include "base/list.h"
-#include "server/http/route.h"
+#include "server/http/auth.h"
 
 struct sv_conn {
     struct wb_link    link; /* in server->conns */
@@ -20,6 +20,7 @@ struct sv_conn {
     struct sv_http    http;
     struct sv_match   match;
     struct wl_owner   owner; /* of the request */
+    struct sv_auth    auth;  /* likewise */
     struct wb_buf     rest;  /* bytes received after the request */
     size_t            held;  /* of the server's budget: the body of the request or response */
 };
