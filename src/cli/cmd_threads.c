@@ -14,8 +14,9 @@
 enum { PAGE = 256 };
 
 struct listing {
-    bool   json;
-    size_t n;
+    bool                json;
+    size_t              n;
+    struct cli_reads_as as;
 };
 
 static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_err *err)
@@ -63,7 +64,9 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread 
 
 WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 {
-    struct wb_uuid after = {{0}};
+    struct listing *l     = rd->arg;
+    struct wb_uuid  after = {{0}};
+    cli_read_as(rd, &l->as);
     for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
@@ -86,9 +89,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
     const char             *file = NULL, *store = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         CLI_READS_AS(&l.as),
+                                         {"--json", NULL, NULL, &l.json}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     int r = cli_read_store(self, file, store, true, list_all, &l);
@@ -99,10 +104,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_threads = {
     .name    = "threads",
-    .usage   = "[--json] [--config FILE] [--store URL]",
+    .usage   = "[--tenant T] [--user U] [--json] [--config FILE] [--store URL]",
     .summary = "lists the threads of the store",
     .help =
         "Prints one line per thread, most recently changed first: id, time of the change, number of entries, title.\n"
-        "--json: one object per line. The database can be read while a server uses it.",
+        "--json: one object per line. --tenant, --user: whose threads (default: tenant local, no user). The database "
+        "can be read while a server uses it.",
     .run = run,
 };

@@ -54,7 +54,6 @@ static void read_server(struct wc_reader *r, const struct wc_node *n, void *into
 {
     static const struct wc_key keys[] = {
         {.name = "listen", .read = read_listen},
-        {.name = "api_keys_file"},
         WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
     };
     wc_map(r, n, "server", keys, WB_LEN(keys), into);

@@ -317,6 +317,12 @@ def test_the_socket_is_local_and_may_name_a_tenant():
         assert t.encode() in by_socket("weft-tenant: acme\r\n")
         assert b" 400 " in by_socket("weft-tenant: a/b\r\n").split(b"\r\n")[0]
         assert b" 400 " in by_socket("weft-tenant: weft\r\n").split(b"\r\n")[0]
+        assert t in f.weft("threads", "--tenant", "acme")[0] and t not in f.weft("threads")[0]
+        f.weft("show", t, "--tenant", "acme")
+        f.weft("tree", t, "--tenant", "acme")
+        f.weft("export", t, "--as", "uap", "--tenant", "acme")
+        f.weft("show", t, code=1)
+        f.weft("show", t, "--tenant", "acme", "--user", "ann", code=1)
 
 
 def test_admin_keys_give_no_more_than_they_have():
