@@ -13,6 +13,7 @@
 #include "json/write.h"
 
 struct exporting {
+    struct cli_reads_as           of;
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
     const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
     bool                          log;
@@ -117,6 +118,7 @@ WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
     struct exporting                     *x   = rd->arg;
     struct wl_thread                      t;
+    cli_read_as(rd, &x->of);
     int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->thread), &rd->arena, &t, err);
     if (r >= 0)
         r = find_agents(rd, x, err);
@@ -131,11 +133,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct exporting        x    = {0};
     const char             *file = NULL, *store = NULL;
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--as", "a dialect", &x.as, NULL},
-                                         {"--view", "an agent", &x.view, NULL},
-                                         {"-o", "a file", &x.to, NULL}};
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_READS_AS(&x.of),
+        {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
@@ -151,7 +151,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_export = {
     .name    = "export",
-    .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
+    .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "exports a thread as a document",
     .help =
         "Writes the thread to standard output, or to FILE, which is replaced atomically: as UAP's SessionJSON with\n"

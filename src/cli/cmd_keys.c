@@ -1,163 +1,230 @@
-/* cli/cmd_keys.c — weft keys new, weft keys rotate, weft keys forget. */
+/* cli/cmd_keys.c — weft keys add, list, revoke: the API keys of the server.
+ *
+ * The commands use the routes of the store's owner, so a running server knows of a change at once.
+ */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/defs.h"
-#include "base/random.h"
-#include "base/secret.h"
-#include "cli/cli.h"
-#include "cli/setup.h"
-#include "runtime/runtime.h"
-#include "stores/sealed/sealed.h"
+#include "base/iso8601.h"
+#include "cli/change.h"
+#include "json/value.h"
+#include "json/write.h"
 
-enum { PAGE = 256 }; /* tenants per page */
-
-/* ---- new ------------------------------------------------------------------------------------------- */
-
-static int new_key(const struct cli_command *self)
-{
-    struct ws_master key;
-    struct upp_err   err = {0};
-    int              r   = wb_random(key.key, sizeof key.key, &err);
-    for (size_t i = 0; r >= 0 && i < sizeof key.key; i++)
-        (void)printf("%02x", key.key[i]);
-    if (r >= 0)
-        (void)printf("\n");
-    ws_master_wipe(&key);
-    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
-}
-
-/* ---- The store, with exclusive access ---------------------------------------------------------------------- */
-
-struct changing {
-    const struct wc_config *config;
-    struct wrt_location     place;
-    struct ws_master        to;     /* rotate */
-    struct upp_str          tenant; /* forget */
-    WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
+struct asking {
+    const char *word; /* name or id */
+    const char *tenant, *user, *scope, *limits;
+    bool        json;
 };
 
-/* After an interrupted rotation either key opens the store: the new one too, if the old one is gone. */
-WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
+/* ---- add ----------------------------------------------------------------------------------------------------------
+ */
+
+static void put(struct wj_writer *w, const char *name, const char *value)
 {
-    struct changing *x = arg;
-    struct wl_store *s;
-    int              r = wrt_store_open(x->config, &x->place, &s, err);
-    if (r < 0)
-        return r;
-    r = ws_sealed_find(s) ? x->fn(x, ws_sealed_find(s), err)
-                          : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
-    s->ops->close(s);
+    if (value)
+        wj_put_str(w, name, wb_cstr(value));
+}
+
+static int print_json(yyjson_val *v, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
+    int                                   r   = wj_write(v, &out, err);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
     return r;
 }
 
-static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
+/* The key alone goes to standard output: KEY=$(weft keys add ci). */
+WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    int                                           r      = cli_store_find(file, store, &config, &x->place, err);
-    x->config                                            = config;
-    return r < 0 ? r : cli_on_loop(open_and_change, x, err);
-}
-
-/* ---- rotate ---------------------------------------------------------------------------------------- */
-
-WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct upp_err *err)
-{
-    return ws_sealed_rotate(s, &x->to, err);
-}
-
-static int read_key(const char *path, struct ws_master *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
-    int                                           r    = wb_secret_file(path, &text, err);
-    return r < 0 ? r : ws_master_parse(wb_secret_reveal(text), ret, err);
-}
-
-static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store)
-{
-    struct changing x   = {.fn = rotate};
-    struct upp_err  err = {0};
-    int             r   = read_key(to, &x.to, &err);
-    if (r >= 0)
-        r = change(&x, file, store, &err);
-    ws_master_wipe(&x.to);
+    const struct asking                  *q    = p->arg;
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    struct wj_writer                      w;
+    struct upp_str                        key, id, tenant;
+    yyjson_val                           *v;
+    wj_writer_init(&w, &body, err);
+    wj_write_open(&w, '{');
+    put(&w, "name", q->word);
+    put(&w, "tenant", q->tenant);
+    put(&w, "user", q->user);
+    put(&w, "scopes", q->scope);
+    put(&w, "limits", q->limits);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
     if (r < 0)
-        return cli_fail(self, &err);
-    (void)printf("from now on the store opens with the key in %s alone\n", to);
-    return CLI_GOOD;
+        return r;
+    struct cli_request ask = {.method = "POST", .path = UPP_STR("/v1/keys"), .body = wb_buf_str(&body)};
+    r                      = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "key", &key, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "id", &id, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "tenant", &tenant, err);
+    if (r < 0)
+        return r;
+    if (q->json)
+        r = print_json(v, err);
+    else
+        (void)printf("%.*s\n", UPP_FMT(key));
+    (void)fprintf(stderr, "weft keys: key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash\n",
+                  q->word, UPP_FMT(id), UPP_FMT(tenant));
+    return r;
 }
 
-/* ---- forget ---------------------------------------------------------------------------------------- */
+/* ---- list ---------------------------------------------------------------------------------------------------------
+ */
 
-/* 1: the store has it. Forgetting a mistyped name would make that name unusable for ever. */
-WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, struct upp_err *err)
+static const char *when(yyjson_val *v, const char *name, char out[WB_TIME_TEXT])
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct upp_str                            after = {0}, *list;
-    for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
-        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
-        for (size_t i = 0; r >= 0 && i < n; i++)
-            if (wb_str_eq(list[i], tenant))
-                return 1;
-        if (r < 0)
+    yyjson_val *t = yyjson_obj_get(v, name);
+    int64_t     seconds;
+    if (!t || !yyjson_is_raw(t) || !wb_str_i64(wj_text(t), &seconds))
+        return "-";
+    struct wb_time time = wb_time_from_ms(seconds * 1000);
+    (void)wb_time_upp(&time, out);
+    return out;
+}
+
+static void print_key(yyjson_val *v)
+{
+    struct upp_str id = wj_text_at(v, "id"), name = wj_text_at(v, "name"), tenant = wj_text_at(v, "tenant"),
+                   user = wj_text_at(v, "user"), limits = wj_text_at(v, "limits");
+    yyjson_val *one;
+    size_t      i, max;
+    char        created[WB_TIME_TEXT], used[WB_TIME_TEXT], revoked[WB_TIME_TEXT];
+    (void)printf("%.*s  %-16.*s  %.*s%s%.*s  ", UPP_FMT(id), UPP_FMT(name), UPP_FMT(tenant), user.n ? "/" : "",
+                 UPP_FMT(user));
+    yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)(void)
+        printf("%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
+    (void)printf("  %.*s  created %s  used %s", (int)(limits.n ? limits.n : 1), limits.n ? limits.p : "-",
+                 when(v, "created_at", created), when(v, "last_used_at", used));
+    if (!yyjson_is_null(yyjson_obj_get(v, "revoked_at")))
+        (void)printf("  revoked %s", when(v, "revoked_at", revoked));
+    (void)putchar('\n');
+}
+
+WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
+{
+    const struct asking *q   = p->arg;
+    struct cli_request   ask = {.method = "GET", .path = UPP_STR("/v1/keys"), .tenant = wb_cstr(q->tenant)};
+    yyjson_val          *v, *one;
+    size_t               i, max;
+    int                  r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+    if (r < 0)
+        return r;
+    yyjson_val *data = yyjson_obj_get(v, "data");
+    yyjson_arr_foreach(data, i, max, one)
+    {
+        if (!q->json)
+            print_key(one);
+        else if ((r = print_json(one, err)) < 0)
             return r;
     }
+    if (!yyjson_arr_size(data)) /* not on standard output, which lists only keys */
+        (void)fprintf(stderr, "weft keys: no keys yet\n");
     return 0;
 }
 
-WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
+/* ---- revoke -------------------------------------------------------------------------------------------------------
+ */
+
+WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
 {
-    int r = has_tenant(s, x->tenant, err);
-    if (r > 0)
-        return ws_sealed_forget(s, x->tenant, err);
-    return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));
+    const struct asking *q = p->arg;
+    yyjson_val          *v;
+    wb_buf_add(&p->path, UPP_STR("/v1/keys/"));
+    cli_path_add(&p->path, wb_cstr(q->word));
+    struct cli_request ask = {.method = "DELETE", .path = wb_buf_str(&p->path), .tenant = wb_cstr(q->tenant)};
+    int                r   = wb_buf_check(&p->path, err);
+    if (r >= 0)
+        r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+    if (r < 0)
+        return r;
+    if (q->json)
+        return print_json(v, err);
+    (void)printf("key '%.*s' (%.*s) is revoked\n", UPP_FMT(wj_text_at(v, "name")), UPP_FMT(wj_text_at(v, "id")));
+    return 0;
 }
 
-static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store)
+/* ---- The command --------------------------------------------------------------------------------------------------
+ */
+
+static const struct action {
+    const char *name, *wants; /* wants: describes its word; NULL: it has none */
+    bool        must_exist;   /* the database */
+    WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
+} actions[] = {
+    {"add", "a name for the key", false, add},
+    {"list", NULL, true, list},
+    {"revoke", "the id or the name of a key", true, revoke},
+};
+
+/* The store's master key was here before the server had keys of its own. */
+static bool has_moved(const char *word)
 {
-    struct changing x   = {.fn = forget, .tenant = wb_cstr(tenant)};
-    struct upp_err  err = {0};
-    int             r   = change(&x, file, store, &err);
-    if (r < 0)
-        return cli_fail(self, &err);
-    (void)printf("the key of tenant %s is erased: nobody can read what it has stored\n", tenant);
-    return CLI_GOOD;
+    return strcmp(word, "new") == 0 || strcmp(word, "rotate") == 0 || strcmp(word, "forget") == 0;
+}
+
+static const char *first_word(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-')
+            return argv[i];
+    return "";
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    const char             *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
+    struct asking           q        = {0};
+    const char             *words[2] = {NULL, NULL}, *file = NULL, *store = NULL, *first = first_word(argc, argv);
     size_t                  n;
-    const struct cli_option options[] = {
-        {"--to", "a file", &to, NULL}, {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}};
+    const struct cli_option options[] = {{"--tenant", "a tenant", &q.tenant, NULL},
+                                         {"--user", "a user", &q.user, NULL},
+                                         {"--scope", "scopes: read, run, admin, act-as, instructions", &q.scope, NULL},
+                                         {"--limits", "requests=N/m,runs=N,tokens=N/d,bytes=N", &q.limits, NULL},
+                                         {"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", NULL, NULL, &q.json}};
+    if (has_moved(first)) {
+        (void)fprintf(stderr, "weft keys: `weft keys %s` is now `weft encryption %s`\n", first,
+                      strcmp(first, "new") == 0 ? "new-key" : first);
+        return cli_encryption.run(&cli_encryption, argc, argv);
+    }
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    const char *what = n ? words[0] : "";
-    if (n == 2 && strcmp(what, "forget") == 0 && !to)
-        return forget_tenant(self, words[1], file, store);
-    if (strcmp(what, "forget") == 0)
-        return cli_misuse(self, "forget wants a tenant, and nothing else");
-    if (n == 1 && strcmp(what, "new") == 0)
-        return new_key(self);
-    if (n != 1 || strcmp(what, "rotate") != 0)
-        return cli_misuse(self, "wants `new`, `rotate` or `forget`");
-    return to ? rotate_key(self, to, file, store) : cli_misuse(self, "rotate wants --to FILE, with the new key");
+    for (size_t i = 0; n && i < WB_LEN(actions); i++) {
+        const struct action *a = &actions[i];
+        if (strcmp(words[0], a->name) != 0)
+            continue;
+        if (n != (a->wants ? 2 : 1))
+            return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
+        if (a->fn != add && (q.user || q.scope || q.limits))
+            return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
+        q.word = words[1];
+        return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
+    }
+    return cli_misuse(self, "wants `add`, `list` or `revoke`");
 }
 
 const struct cli_command cli_keys = {
     .name    = "keys",
-    .usage   = "new | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
-    .summary = "keys of an encrypted store: create, rotate, erase",
+    .usage   = "add NAME [--tenant T] [--user U] [--scope S,S] [--limits L,L] | list [--tenant T] |"
+               " revoke ID|NAME [--tenant T]   [--json] [--config FILE] [--store URL]",
+    .summary = "API keys of the server: add, list, revoke",
     .help =
-        "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
-        "WEFT_ENCRYPTION_KEY.\n"
-        "A file that others can read is refused: umask 077; weft keys new >FILE\n"
-        "rotate changes from the configured key to the one in FILE. No other process may have the store open. If it\n"
-        "is interrupted, run it again; until it completes either key opens the store. Then replace the old key with\n"
-        "the new one.\n"
-        "forget erases the key of a tenant (`local` if there is only one): nobody can read its data any more, and its\n"
-        "name cannot be reused. This cannot be undone. No other process may have the store open.",
+        "As soon as the store has a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
+        "`x-api-key: KEY`. A running server knows of a change at once.\n"
+        "add prints the key, once: the store has only its hash. KEY=$(weft keys add ci)\n"
+        "  --tenant  whose threads and runs the key sees (default: local)\n"
+        "  --user    the user within the tenant\n"
+        "  --scope   read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header\n"
+        "            weft-user), instructions (the system prompt of a run)\n"
+        "  --limits  requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit\n"
+        "list prints one line per key: id, name, tenant, scopes, limits, times. Never the key itself.\n"
+        "revoke ends a key at once, and streams that were opened with it.\n"
+        "The master key of an encrypted store is `weft encryption`.",
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "cli/setup.h"
 #include "server/doors/doors.h"
 #include "server/http/server.h"
+#include "server/keys/table.h"
 
 struct serving {
     const struct wc_config *config;
@@ -41,6 +42,7 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
     struct serving                                     *s          = arg;
     UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt         = NULL;
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys         *keys       = NULL;
     UPP_CLEANUP(sv_server_closep) struct sv_server     *server     = NULL;
     char                                                local[128] = "";
     size_t                                              recovered  = 0;
@@ -49,12 +51,15 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         return r;
     if (wrt_socket(rt)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
+    r = sv_keys_open(rt->store, rt->engine, &keys, err);
+    if (r < 0)
+        return r;
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
                                 .hosts = s->config->server.hosts, .origins = s->config->server.origins,
                                 .certificate = s->config->server.certificate, .key = s->config->server.key,
                                 .proxies = {s->config->server.proxies, s->config->server.n_proxies}, .doors = sv_doors,
-                                .engine = rt->engine, .store = rt->store, .on_busy = s->config->on_busy,
+                                .keys = keys, .engine = rt->engine, .store = rt->store, .on_busy = s->config->on_busy,
                                 .no_instructions = s->config->no_instructions, .signals = true),
                        &server, err);
     if (r == -UPP_EBUSY) {

@@ -16,11 +16,12 @@
 enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
 
 struct showing {
-    const char      *id;
-    bool             json;
-    uint64_t         limit;
-    struct wl_thread thread;
-    struct wl_path   path;
+    struct cli_reads_as as;
+    const char         *id;
+    bool                json;
+    uint64_t            limit;
+    struct wl_thread    thread;
+    struct wl_path      path;
 };
 
 static const char *role_name(const struct wm_entry *e)
@@ -200,7 +201,8 @@ WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err
 WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
 {
     struct showing *s = rd->arg;
-    int             r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
+    cli_read_as(rd, &s->as);
+    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
     if (r >= 0)
         r = wl_thread_path(rd->store, &rd->owner, &s->thread, &rd->arena, &s->path, err);
     if (r < 0)
@@ -216,6 +218,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
+                                         CLI_READS_AS(&s.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
     int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
@@ -228,7 +231,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_show = {
     .name    = "show",
-    .usage   = "THREAD [--json] [--limit N] [--config FILE] [--store URL]",
+    .usage   = "THREAD [--json] [--limit N] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "prints a thread",
     .help =
         "Prints the last N entries (default 100) of a thread: author, time, texts, -> calls and <- results, system\n"

@@ -24,6 +24,8 @@ struct listing {
     uint64_t limit; /* 0: all */
     uint64_t n;
     bool     more;
+
+    struct cli_reads_as as;
 };
 
 /* What a line has in addition to the thread itself. */
@@ -155,6 +157,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
     struct listing *l     = rd->arg;
     struct wb_uuid  after = {{0}};
     int             r     = 0;
+    cli_read_as(rd, &l->as);
     for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
@@ -174,6 +177,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
+                                         CLI_READS_AS(&l.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &l.json}};
     int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
@@ -189,13 +193,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_threads = {
     .name    = "threads",
-    .usage   = "[--limit N] [--json] [--config FILE] [--store URL]",
+    .usage   = "[--limit N] [--tenant T] [--user U] [--json] [--config FILE] [--store URL]",
     .summary = "lists the threads of the store",
     .help = "Prints one line per thread, most recently changed first: id, time of the change, agent of its last run, "
             "number\n"
             "of entries, and its title or the first words of its first user message.\n"
             "  --limit N  at most N (0: all). Default: 20 on a terminal, otherwise all\n"
             "  --json     one object per line\n"
+            "  --tenant, --user  whose threads (default: tenant local, no user)\n"
             "The database can be read while a server uses it.",
     .run  = run,
 };

@@ -8,9 +8,10 @@
 #include "server/doors/v1/tree.h"
 
 struct looking {
-    const char        *id;
-    bool               json;
-    struct cli_drawing how;
+    struct cli_reads_as as;
+    const char         *id;
+    bool                json;
+    struct cli_drawing  how;
 };
 
 static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l, struct upp_err *err)
@@ -32,7 +33,8 @@ WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
     struct looking        *x = rd->arg;
     struct wl_thread       t;
     struct wa_tree_summary l;
-    int                    r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
+    cli_read_as(rd, &x->as);
+    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
     if (r >= 0)
         r = wa_tree_summarise(rd->store, &rd->owner, &t, &rd->arena, &l, err);
     if (r < 0)
@@ -46,6 +48,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
+                                         CLI_READS_AS(&x.as),
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
     int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
@@ -56,7 +59,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_tree = {
     .name    = "tree",
-    .usage   = "THREAD [--checkpoints] [--json] [--config FILE] [--store URL]",
+    .usage   = "THREAD [--checkpoints] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "the branches of a thread",
     .help =
         "Prints one line per node of the thread's tree, below its parent: after how many of the parent's messages it\n"

@@ -62,10 +62,14 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
         return r;
     if (wrt_socket(d->runtime)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(d->runtime));
+    r = sv_keys_open(d->runtime->store, d->runtime->engine, &d->keys, err);
+    if (r < 0)
+        return r;
     r = sv_server_open(weft_loop_current(),
-                       UPP_OPTS(sv_server_opts, .listen_local = local[0] ? local : NULL, .doors = sv_doors,
-                                .engine = d->runtime->engine, .store = d->runtime->store, .on_busy = d->config->on_busy,
-                                .no_instructions = d->config->no_instructions, .takes = true),
+                       UPP_OPTS(sv_server_opts, .keys = d->keys, .listen_local = local[0] ? local : NULL,
+                                .doors = sv_doors, .engine = d->runtime->engine, .store = d->runtime->store,
+                                .on_busy = d->config->on_busy, .no_instructions = d->config->no_instructions,
+                                .takes = true),
                        &d->server, err);
     if (r >= 0 && recover)
         r = wrt_runtime_recover(d->runtime, &n, err);
@@ -128,6 +132,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
 {
     finish_others(d);
     struct sv_server   *server  = WB_TAKE(d->server); /* requests of other fibers now find none */
+    struct sv_keys     *keys    = WB_TAKE(d->keys);
     struct wrt_runtime *runtime = WB_TAKE(d->runtime);
     d->socket[0]                = 0;
     if (server) {
@@ -136,6 +141,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
     }
     weft_scope_close(&d->serving);
     sv_server_close(server);
+    sv_keys_close(keys);
     wrt_runtime_close(runtime);
 }
 

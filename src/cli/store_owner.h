@@ -12,11 +12,13 @@
 #include "cli/client.h"
 #include "runtime/runtime.h"
 #include "server/http/server.h"
+#include "server/keys/table.h"
 
 struct cli_owner {
     const struct wc_config    *config;
     const struct wrt_location *place;
     struct wrt_runtime        *runtime; /* NULL: another process owns the store */
+    struct sv_keys            *keys;
     struct sv_server          *server;
     struct weft_scope          serving;
     char                       socket[108]; /* of the other owner */

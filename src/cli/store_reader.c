@@ -21,6 +21,14 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     return r;
 }
 
+void cli_read_as(struct cli_reader *rd, const struct cli_reads_as *as)
+{
+    if (as->tenant)
+        rd->owner.tenant = wb_cstr(as->tenant);
+    if (as->user)
+        rd->owner.user = wb_cstr(as->user);
+}
+
 int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
                    int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg)
 {

@@ -17,6 +17,17 @@ struct cli_reader {
     bool                    may_lack; /* if there is no database yet, `store` is NULL */
 };
 
+/* Whose threads are read: --tenant and --user (NULL: `local`, and no user). */
+struct cli_reads_as {
+    const char *tenant, *user;
+};
+void cli_read_as(struct cli_reader *rd, const struct cli_reads_as *as);
+#define CLI_READS_AS(as)                                                                                               \
+    {"--tenant", "a tenant", &(as)->tenant, NULL},                                                                     \
+    {                                                                                                                  \
+        "--user", "a user", &(as)->user, NULL                                                                          \
+    }
+
 /* Opens the configuration's store (or `store`), calls fn and closes it. Returns the exit code. may_lack: a missing
  * database is no error. */
 int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,

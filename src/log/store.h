@@ -306,6 +306,8 @@ enum wl_what {
     WL_GET_VALUE,          /* space, name */
     WL_GET_PIECE,          /* blob, number: one piece of a complete blob */
     WL_GET_INDEX_PROGRESS, /* a struct wl_progress: of all tenants, always exists; needs no arena */
+    WL_GET_BYTES, /* a struct wl_size: what the tenant has stored. Always exists; reads all of its rows, so that
+                   * it is for the background; needs no arena */
     /* Several, at most max: list. */
     WL_LIST_THREADS,        /* of an owner, newest (by update, then id) first, after the one with this id */
     WL_LIST_FAMILY_THREADS, /* number: the family; of any user of the tenant, ordered by id, after id */
@@ -348,6 +350,11 @@ struct wl_progress {
     uint64_t upto, end;
 };
 
+/* Texts that a tenant has stored: of the log, threads, runs, values, blobs. Of an encrypted store: as encrypted. */
+struct wl_size {
+    uint64_t bytes;
+};
+
 /* Every function may suspend; none can be cancelled. Results are allocated from the arena, and ret is set only on
  * success. All functions except at_once are mandatory. */
 struct wl_store_ops {
@@ -381,10 +388,17 @@ enum wl_index {
 };
 extern const char *const wl_index_names[]; /* [kind - 1]: as spelled in weft.yaml; NULL-terminated */
 
+/* Observes commits, after they have succeeded. Must not suspend. */
+struct wl_watch {
+    void *arg;
+    void (*committed)(void *arg, const struct wl_commit *c);
+};
+
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
     struct wl_store           *inner; /* the store behind this one; NULL: none */
+    const struct wl_watch     *watch; /* of a store of stores/blobs, which is in front of all others; NULL: none */
     struct {
         /* Totals, for benchmarks and /metrics. Stores in front read transactions and syncs from other threads. */
         uint64_t commits, transactions, syncs, rows, bytes;
@@ -475,6 +489,16 @@ WEFT_SUSPENDS static inline int wl_get_index_progress(struct wl_store *s, uint64
         *upto = x.upto;
         *end  = x.end;
     }
+    return r;
+}
+
+WEFT_SUSPENDS static inline int wl_get_bytes(struct wl_store *s, const struct wl_owner *o, uint64_t *ret,
+                                             struct upp_err *err)
+{
+    struct wl_size x;
+    int            r = s->ops->get(s, &(struct wl_ask){.what = WL_GET_BYTES, .owner = o}, NULL, &x, err);
+    if (r >= 0)
+        *ret = x.bytes;
     return r;
 }
 

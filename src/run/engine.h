@@ -84,6 +84,21 @@ const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str na
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 
+/* Limits on the runs of an API key (wr_start.api_key). The key is stored with the run: a recovered run still has it. */
+struct wr_quota {
+    void *arg;
+    /* Called before a run is stored. A failure refuses it, as the result of wr_start. Must not suspend. */
+    int (*admit)(void *arg, struct upp_str key, struct upp_err *err);
+    /* Once for each admitted run: it has ended with this usage (sub-agents included); NULL: it was not stored. */
+    void (*leave)(void *arg, struct upp_str key, const struct upp_usage *usage);
+};
+
+/* quota must outlive the engine's last run, or be replaced by NULL before. */
+void wr_engine_set_quota(struct wr_engine *e, const struct wr_quota *quota);
+
+/* The key that a run was started with; empty: none. */
+struct upp_str wr_run_key(const struct wm_run *row);
+
 /* Observes a run, on the run's own fiber. */
 struct wr_watch {
     void *arg;
@@ -116,6 +131,7 @@ struct wr_start {
     const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
     const struct upp_message *const *history;    /* before the input, only without a store; borrowed until it ends */
     size_t                           n_history;
+    struct upp_str                   api_key;    /* id of the API key of the request, for the quota; empty: none */
     bool                             wants_turn; /* wr_join will be called */
     const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: none */
 

@@ -267,6 +267,8 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
+        if (!run->row.depth)
+            wr_quota_leave(run->engine, wr_run_key(&run->row), &run->row.usage);
         if (!run->row.depth && run->engine->failed_runs.n)
             wr_failed_run_over(run->engine, run->row.id);
     }

@@ -15,6 +15,8 @@ static int queued_options(struct wr_starting *s, struct wb_buf *out, struct upp_
     struct wj_writer       j;
     wj_writer_init(&j, out, err);
     wj_write_open(&j, '{');
+    if (w->api_key.n)
+        wj_put_str(&j, WR_KEY_MEMBER, w->api_key);
     wj_write_name(&j, UPP_STR("input"));
     if (w->input)
         wm_message_write(&j, w->input);

@@ -299,6 +299,53 @@ static int replace_last(struct wr_starting *s, struct upp_err *err)
     return 0;
 }
 
+/* ---- API keys --------------------------------------------------------------------------------------------------- */
+
+/* The key is the first member of the stored options: found without parsing them. */
+#define KEY_MEMBER "{\"" WR_KEY_MEMBER "\":\""
+
+struct upp_str wr_run_key(const struct wm_run *row)
+{
+    struct upp_str head = UPP_STR(KEY_MEMBER), rest;
+    if (!wb_str_starts(row->options, head))
+        return (struct upp_str){NULL, 0};
+    rest = wb_str_sub(row->options, head.n, SIZE_MAX);
+    return wb_str_sub(rest, 0, wb_str_find(rest, UPP_STR("\""), 0));
+}
+
+void wr_quota_leave(struct wr_engine *e, struct upp_str key, const struct upp_usage *usage)
+{
+    if (e->quota && key.n)
+        e->quota->leave(e->quota->arg, key, usage);
+}
+
+void wr_engine_set_quota(struct wr_engine *e, const struct wr_quota *quota)
+{
+    e->quota = quota;
+}
+
+/* Puts the key in front of the options. Keys are digits: nothing to escape. */
+static int note_key(struct wr_start *w, struct wb_arena *a, struct upp_err *err)
+{
+    struct upp_str rest = w->options.n > 2 ? wb_str_sub(w->options, 1, SIZE_MAX) : UPP_STR("}");
+    w->options =
+        wb_arena_printf(a, KEY_MEMBER "%.*s\"%s%.*s", UPP_FMT(w->api_key), rest.n > 1 ? "," : "", UPP_FMT(rest));
+    return wb_arena_check(a, err);
+}
+
+/* Once per start, after it was checked that it is not the repetition of an earlier one. */
+static int admit(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wr_quota *q = s->engine->quota;
+    if (!q || !s->what->api_key.n || *s->admitted)
+        return 0;
+    int r        = q->admit(q->arg, s->what->api_key, err);
+    *s->admitted = r >= 0;
+    return r < 0 ? r : 0;
+}
+
+/* ---- One attempt, whole ------------------------------------------------------------------------------------------ */
+
 /* Looks for the key after it has read the thread: a request must not be refused because of a run that it started
  * itself. */
 static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
@@ -308,7 +355,9 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
         r = join_key(s, ret, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    r = wr_start_busy(s, ret, err);
+    r = admit(s, err);
+    if (r == 0)
+        r = wr_start_busy(s, ret, err);
     if (r == 0)
         r = replace_last(s, err);
     if (r == 0)
@@ -370,24 +419,36 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
 
 /* ---- Entry point ------------------------------------------------------------------------------------------------ */
 
+static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
+                                      struct upp_err *err)
+{
+    bool stopped  = false; /* a run was stopped for this start, in this attempt or an earlier one */
+    bool admitted = false;
+    for (unsigned tries = 0;; tries++) {
+        struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20), .admitted = &admitted};
+        int                r = try_start(&s, ret, err);
+        stopped              = wr_start_release_holder(&s) || stopped;
+        wb_arena_done(&s.memory);
+        if (r >= 0 || !s.again || tries >= WR_RETRIES) {
+            if (admitted && (r < 0 || ret->joined))
+                wr_quota_leave(e, what->api_key, NULL);
+            if (stopped && (r < 0 || ret->joined))
+                wr_start_next_or_later(e, what);
+            return r < 0 ? r : 0;
+        }
+    }
+}
+
 int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret, struct upp_err *err)
 {
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(32u << 20);
+    struct wr_start                           with = *what;
     if (!e->store)
         return start_alone(e, what, ret, err);
     if (!wr_agent(e, what->agent))
         return no_agent(what, err);
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
-    bool stopped = false; /* a run was stopped for this start, in this attempt or an earlier one */
-    for (unsigned tries = 0;; tries++) {
-        struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
-        int                r = try_start(&s, ret, err);
-        stopped              = wr_start_release_holder(&s) || stopped;
-        wb_arena_done(&s.memory);
-        if (r >= 0 || !s.again || tries >= WR_RETRIES) {
-            if (stopped && (r < 0 || ret->joined))
-                wr_start_next_or_later(e, what);
-            return r < 0 ? r : 0;
-        }
-    }
+    int r = what->api_key.n ? note_key(&with, &a, err) : 0;
+    return r < 0 ? r : start_stored(e, &with, ret, err);
 }

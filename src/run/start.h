@@ -4,6 +4,8 @@
 
 #include "run/run.h"
 
+#define WR_KEY_MEMBER "weft_key" /* in the stored options of a run: its API key. Always the first member */
+
 struct wr_starting {
     struct wr_engine      *engine;
     const struct wr_start *what;
@@ -18,7 +20,8 @@ struct wr_starting {
     struct wr_tree        *holder; /* tree of the run that is being replaced, until that is done; NULL: none */
     struct upp_str         notice; /* JSON of a system event before the input; NULL: none */
     bool                   branched;
-    bool                   again; /* conflict with another commit: try again */
+    bool                  *admitted; /* by the quota, in this attempt or an earlier one */
+    bool                   again;    /* conflict with another commit: try again */
 };
 
 static inline bool wr_is_zero(struct wb_uuid u)

@@ -169,7 +169,6 @@ void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
         {.name = "hosts", .read = read_hosts},
         {.name = "origins", .read = read_origins},
         {.name = "trusted_proxies", .read = read_proxies},
-        {.name = "api_keys_file"},
         WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
     };
     wc_map(r, n, "server", keys, WB_LEN(keys), into);

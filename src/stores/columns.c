@@ -149,6 +149,8 @@ static const struct ws_kind   blobs      = {sizeof(struct wl_blob_key), blob, 1,
 static const struct ws_column progress[] = {{.type = WS_U64, .at = offsetof(struct wl_progress, upto)},
                                             {.type = WS_U64, .at = offsetof(struct wl_progress, end)}};
 static const struct ws_kind   learned    = {sizeof(struct wl_progress), progress, 2, 0};
+static const struct ws_column stored[]   = {{.type = WS_U64, .at = offsetof(struct wl_size, bytes)}};
+static const struct ws_kind   amount     = {sizeof(struct wl_size), stored, 1, 0};
 
 const struct ws_kind *ws_kind_of(enum wl_what what)
 {
@@ -161,6 +163,7 @@ const struct ws_kind *ws_kind_of(enum wl_what what)
         [WL_GET_VALUE]               = &ws_values,
         [WL_GET_PIECE]               = &ws_pieces,
         [WL_GET_INDEX_PROGRESS]      = &learned,
+        [WL_GET_BYTES]               = &amount,
         [WL_LIST_THREADS]            = &ws_threads,
         [WL_LIST_FAMILY_NODES]       = &ws_nodes,
         [WL_LIST_FAMILY_THREADS]     = &ws_threads,

@@ -40,6 +40,7 @@ union ws_object {
     struct wl_value    value;
     struct wl_piece    piece;
     struct wl_progress progress;
+    struct wl_size     size;
 };
 
 /* A kind of stored object. */

@@ -11,11 +11,18 @@
 #include "server/doors/doors.h"
 #include "stores/memory/memory.h"
 
-static bool knows(void *app, struct upp_str key, struct wl_owner *ret)
+static const char *const tenants[] = {"one", "two"};
+
+static WEFT_SUSPENDS int add_keys(struct desk *d, struct upp_err *err)
 {
-    (void)app;
-    ret->tenant = wb_str_eq(key, UPP_STR("one")) ? UPP_STR("one") : UPP_STR("two");
-    return true;
+    const struct sv_key *key;
+    TRY(sv_keys_open(d->rig.store, d->rig.engine, &d->keys, err));
+    for (size_t i = 0; i < WB_LEN(tenants); i++) {
+        struct sv_key_spec spec = {.name = UPP_STR("desk"), .tenant = wb_cstr(tenants[i]), .scopes = SV_SCOPE_RUN};
+        TRY(sv_keys_add(d->keys, &spec, d->texts[i], &key, err));
+    }
+    d->talk.server->opts.keys = d->keys;
+    return 0;
 }
 
 static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
@@ -37,7 +44,7 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
     TRY(rig_open(&d->rig, weft_loop_current(), NULL, err));
     d->talk.server->opts.engine = d->rig.engine;
     d->talk.server->opts.store  = d->rig.store;
-    return 0;
+    return add_keys(d, err);
 }
 
 static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
@@ -46,6 +53,8 @@ static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
     int          r = set_up(d, err);
     if (r >= 0)
         r = d->act(d, err);
+    sv_keys_close(d->keys);
+    d->talk.server->opts.keys = NULL;
     if (d->rig.engine)
         rig_close(&d->rig);
     else
@@ -60,9 +69,8 @@ static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
 int desk_play(struct desk *d)
 {
     struct upp_err err = {0};
-    d->talk            = (struct talk){
-                   .client = client, .arg = d, .simulated = true, .seed = 7, .opts = {.doors = sv_doors, .owner = knows}};
-    int r = talk_run(&d->talk, &err);
+    d->talk = (struct talk){.client = client, .arg = d, .simulated = true, .seed = 7, .opts = {.doors = sv_doors}};
+    int r   = talk_run(&d->talk, &err);
     if (r < 0)
         test_note("%s", err.msg);
     return r;
@@ -77,7 +85,7 @@ int desk_ask(struct desk *d, const char *body, struct upp_err *err, const char *
     (void)vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     wb_buf_addf(&q, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\n", line,
-                d->key);
+                d->texts[strcmp(d->key, tenants[0]) != 0]);
     if (body)
         wb_buf_addf(&q, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", strlen(body));
     else

@@ -7,6 +7,7 @@
 #include <yyjson.h>
 
 #include "base/arena.h"
+#include "server/keys/table.h"
 #include "server/talk.h"
 #include "support/lazy.h"
 #include "support/rig.h"
@@ -19,6 +20,8 @@ struct desk {
     struct wb_arena   arena;
     yyjson_val       *json; /* of the last answer; NULL: it is none */
     const char       *key;  /* of whoever asks: "one" or "two", which are tenants */
+    struct sv_keys   *keys;
+    char              texts[2][SV_KEY_TEXT + 1]; /* of their keys */
     int (*act)(struct desk *d, struct upp_err *err);
     void *arg;
 };

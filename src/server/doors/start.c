@@ -2,6 +2,7 @@
 #include "server/doors/start.h"
 
 #include "log/log.h"
+#include "server/http/auth.h"
 #include "server/http/server.h"
 
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
@@ -55,7 +56,11 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     int               r       = 0;
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
-    r = put_messages(x, &s->thread, &s->messages, &s->run, err);
+    s->run.api_key = sv_auth_key(x);
+    if (!s->answers.n && !key_is_used(x, &s->run)) /* before messages are stored for a run that is refused */
+        r = sv_auth_may_start(x, err);
+    if (r >= 0)
+        r = put_messages(x, &s->thread, &s->messages, &s->run, err);
     if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
         r = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
         if (r > 0) /* the run waited and resumes */

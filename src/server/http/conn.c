@@ -61,6 +61,7 @@ void sv_conn_free(struct sv_conn *c)
         sv_tls_end(c->tls);
     sv_tls_session_free(c->tls);
     (void)WB_CALL(close)(c->fd);
+    sv_auth_done(&c->auth);
     sv_http_done(&c->http);
     wb_buf_done(&c->rest);
     wb_free(c);
@@ -181,29 +182,13 @@ static int check_origin(struct sv_conn *c, struct sv_http *h)
     return 0;
 }
 
-/* The owner of the request: 0, or a status. */
-static int find_owner(struct sv_conn *c, struct sv_http *h)
-{
-    const struct sv_server_opts *o = &c->server->opts;
-    size_t                       n;
-    c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
-    if (!o->owner || (c->match.route->flags | c->match.door->flags) & SV_ROUTE_OPEN)
-        return 0;
-    struct upp_str key    = sv_http_header(h, UPP_STR("authorization"), &n);
-    struct upp_str scheme = UPP_STR("Bearer ");
-    h->why                = "give a key: Authorization: Bearer KEY";
-    if (n > 1 || key.n < scheme.n || !wb_str_eq_nocase(wb_str_sub(key, 0, scheme.n), scheme))
-        return 401;
-    h->why = "this key is not known";
-    return o->owner(o->app, wb_str_trim(wb_str_sub(key, scheme.n, SIZE_MAX)), &c->owner) ? 0 : 401;
-}
-
 /* The head is complete: checks it and limits the body. Refuses what it can before the body is read. An unknown route
  * gets an ordinary response if there is no body to discard. */
 static int on_head(struct sv_http *h)
 {
     struct sv_conn *c      = WB_OUTER(h, struct sv_conn, http);
     int             status = check_origin(c, h);
+    sv_auth_done(&c->auth);
     if (status)
         return status;
     sv_route_find(c->server->doors, h->method, h->path, &c->match);
@@ -215,7 +200,12 @@ static int on_head(struct sv_http *h)
         return h->has_body ? c->match.status : 0;
     }
     h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;
-    return find_owner(c, h);
+    status      = sv_auth_check(c);
+    if (status && !h->has_body) { /* an ordinary response: the connection can be used again */
+        c->auth.denied = status;
+        return 0;
+    }
+    return status;
 }
 
 enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
@@ -398,6 +388,10 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
             sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
         return 0;
     }
+    if (x->conn->auth.denied) {
+        sv_auth_deny(x, x->conn->auth.denied);
+        return 0;
+    }
     if (x->server->stopping && !((m->route->flags | m->door->flags) & SV_ROUTE_ALWAYS)) {
         sv_error_refuse(&x->reply, m->door, 503, "the server stops");
         return 0;
@@ -463,21 +457,29 @@ static void hold_answer(struct sv_exchange *x)
 /* Responds to the request, or with the refusal. True: the connection can be used again. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
-    struct sv_exchange x = {
-        .server = c->server, .conn = c, .request = &c->http, .owner = c->owner, .arena = WB_ARENA(ARENA_MAX)};
-    struct upp_err err   = {0};
-    bool           again = false;
+    struct sv_exchange x     = {.server  = c->server,
+                                .conn    = c,
+                                .request = &c->http,
+                                .owner   = c->owner,
+                                .scopes  = c->auth.scopes,
+                                .arena   = WB_ARENA(ARENA_MAX)};
+    struct upp_err     err   = {0};
+    bool               again = false;
     sv_reply_init(&x.reply);
     new_request_id(&x);
     int r = 0;
-    if (refused)
+    if (refused && c->auth.code)
+        sv_auth_deny(&x, c->http.status);
+    else if (refused)
         sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
     else
         r = answer(&x, &err);
     if (r < 0 && !x.reply.sent)
         sv_error_reply(&x.reply, c->match.door, &err);
-    if (!x.reply.sent)
+    if (!x.reply.sent) {
+        sv_auth_headers(&x);
         hold_answer(&x);
+    }
     say(&x, r, &err);
     if (x.reply.sent)
         again = !c->broken && c->http.keep_alive;
@@ -488,6 +490,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     sv_reply_done(&x.reply);
     wb_arena_done(&x.arena);
     (void)sv_server_hold(c->server, &c->held, 0);
+    sv_auth_done(&c->auth);
     return again && !c->server->stopping;
 }
 

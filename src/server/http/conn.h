@@ -8,7 +8,7 @@
 
 #include "base/ip.h"
 #include "base/list.h"
-#include "server/http/route.h"
+#include "server/http/auth.h"
 #include "server/http/tls.h"
 
 struct sv_conn {
@@ -28,6 +28,7 @@ struct sv_conn {
     struct sv_http  http;
     struct sv_match match;
     struct wl_owner owner; /* of the request */
+    struct sv_auth  auth;  /* likewise */
     struct wb_buf   rest;  /* bytes received after the request */
     size_t          held;  /* of the server's budget: the body of the request or response */
 };

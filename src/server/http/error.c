@@ -47,6 +47,8 @@ int sv_error_status(const struct sv_door *door, const struct upp_err *err)
 {
     if (disk_full(err))
         return 507;
+    if (err->code == UPP_EREFUSED && strcmp(err->cause, SV_SCOPE) == 0)
+        return 403;
     if (err->code == UPP_ELIMIT && err->retry_after_ms) /* wb_fail_full: nothing is wrong with the request */
         return 429;
     for (const struct sv_status *s = door ? door->statuses : NULL; s && s->code; s++)
@@ -60,7 +62,7 @@ int sv_error_status(const struct sv_door *door, const struct upp_err *err)
 
 static const char *code_name(const struct upp_err *err)
 {
-    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS};
+    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS, SV_SCOPE};
     for (size_t i = 0; i < WB_LEN(named) && err->code == UPP_EREFUSED; i++)
         if (strcmp(err->cause, named[i]) == 0)
             return named[i];
@@ -109,17 +111,22 @@ static void begin(struct sv_reply *reply, int status)
     reply->type   = NULL;
 }
 
+static void retry_after(struct sv_reply *reply, int status, uint64_t ms)
+{
+    char text[24];
+    if (!ms && status != 503)
+        return;
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(ms + 999) / 1000);
+    sv_reply_header(reply, "Retry-After", ms ? wb_cstr(text) : UPP_STR("1"));
+}
+
 void sv_error_reply(struct sv_reply *reply, const struct sv_door *door, const struct upp_err *err)
 {
     int            status = sv_error_status(door, err);
     struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
     bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
     begin(reply, status);
-    if (err->retry_after_ms || status == 503) {
-        char text[24];
-        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(err->retry_after_ms + 999) / 1000);
-        sv_reply_header(reply, "Retry-After", err->retry_after_ms ? wb_cstr(text) : UPP_STR("1"));
-    }
+    retry_after(reply, status, err->retry_after_ms);
     put(reply, door, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
         ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
@@ -141,10 +148,15 @@ static const char *refusal_name(int status)
     return status >= 500 ? "refused" : "bad_request";
 }
 
-void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why)
+void sv_error_refuse_as(struct sv_reply *reply, const struct sv_door *door, int status, const char *why,
+                        const char *code, uint64_t retry_ms)
 {
     begin(reply, status);
-    if (status == 503)
-        sv_reply_header(reply, "Retry-After", UPP_STR("1"));
-    put(reply, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, refusal_name(status));
+    retry_after(reply, status, retry_ms);
+    put(reply, door, status, wb_cstr(why), (struct upp_str){NULL, 0}, code);
+}
+
+void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why)
+{
+    sv_error_refuse_as(reply, door, status, why, refusal_name(status), 0);
 }

@@ -9,6 +9,9 @@
 #define SV_CLIENT_SYSTEM "system_message_refused"
 #define SV_INSTRUCTIONS  "instructions_refused"
 
+/* The same with 403: an API key lacks a scope. */
+#define SV_SCOPE "insufficient_scope"
+
 /* The status of an error at a door (NULL: none). A conflict is 400 unless the door has another status for it: OpenAI's
  * clients retry 409 for ever. */
 int sv_error_status(const struct sv_door *door, const struct upp_err *err);
@@ -19,5 +22,9 @@ void sv_error_reply(struct sv_reply *reply, const struct sv_door *door, const st
 
 /* The same without a upp_err: a refusal of the HTTP layer. */
 void sv_error_refuse(struct sv_reply *reply, const struct sv_door *door, int status, const char *why);
+
+/* The same with a code of its own, and Retry-After (0: none). */
+void sv_error_refuse_as(struct sv_reply *reply, const struct sv_door *door, int status, const char *why,
+                        const char *code, uint64_t retry_ms);
 
 #endif

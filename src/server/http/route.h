@@ -25,7 +25,8 @@ struct sv_exchange {
     const struct sv_http *request;
     struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
     struct wl_owner       owner;
-    struct wb_arena       arena; /* for this request */
+    uint8_t               scopes; /* enum sv_scope: what the client may do */
+    struct wb_arena       arena;  /* for this request */
     struct sv_reply       reply;
     char                  request_id[40];
 };
@@ -38,6 +39,10 @@ enum {
     SV_ROUTE_ALWAYS = 1 << 0, /* also while the server stops */
     SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
     SV_ROUTE_LARGE  = 1 << 2, /* reads much data: few of them at a time */
+    /* The scope that an API key needs: read for GET, run for other methods, unless one of these says another. */
+    SV_ROUTE_READ  = 1 << 3,
+    SV_ROUTE_ADMIN = 1 << 4,
+    SV_ROUTE_SMALL = 1 << 5, /* stores next to nothing: also of a tenant that has used up its bytes */
 };
 
 struct sv_route {

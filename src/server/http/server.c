@@ -12,6 +12,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "server/http/auth.h"
 #include "server/http/conn.h"
 #include "server/http/stream.h"
 #include "server/http/tls.h"
@@ -102,10 +103,10 @@ static int add_listener(struct sv_server *s, const char *where, struct upp_err *
     int                 r = sv_listen_parse(wb_cstr(where), &look, err);
     if (r < 0)
         return r;
-    if (!look.loopback && !s->opts.owner)
+    if (!look.loopback && !sv_keys_usable(s->opts.keys))
         return upp_fail(err, UPP_EREFUSED,
-                        "%s can be reached from outside, and there are no keys: listen on 127.0.0.1, "
-                        "or set api keys",
+                        "%s can be reached from other machines, and the store has no API keys: add one with "
+                        "`weft keys add NAME`, or stay on this machine with `weft serve --listen 127.0.0.1:8787`",
                         where);
     r = sv_listen(wb_cstr(where), l, err);
     if (r < 0)

@@ -22,6 +22,7 @@
 #include "server/http/route.h"
 
 struct wr_engine;
+struct sv_keys;
 
 struct sv_server_opts {
     uint32_t           size;
@@ -42,10 +43,9 @@ struct sv_server_opts {
     uint8_t           on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
     bool              no_instructions; /* requests may not set a run's system prompt */
 
-    /* Authentication. `key` is what follows "Bearer ". Fills the owner, whose texts live as long as the server, or
-     * returns false: 401. Must not suspend. NULL: every client is the tenant `local`, and the server listens only on
-     * loopback addresses and Unix sockets. */
-    bool (*owner)(void *app, struct upp_str key, struct wl_owner *ret);
+    /* The API keys (server/http/auth.h). NULL, or none in it: every client is the tenant `local`, and the server
+     * listens only on loopback addresses and Unix sockets. */
+    struct sv_keys *keys;
 
     uint32_t max_conns; /* 0: 12000; more get 503 */
     size_t   max_held;  /* 0: 128 MiB. Bodies of requests and of responses not sent yet, of all connections */
@@ -102,7 +102,7 @@ struct sv_server {
     char                 *scratch; /* SV_READ bytes: what was just read, between two waits */
 };
 
-/* Listens, but accepts nothing yet. -UPP_EREFUSED: an address that others can reach, and no keys. */
+/* Listens, but accepts nothing yet. -UPP_EREFUSED: an address that others can reach, and no usable keys. */
 int  sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
                     struct upp_err *err) UPP_MUST_CHECK;
 void sv_server_close(struct sv_server *s); /* not while it runs; accepts NULL */

@@ -88,7 +88,7 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
             r = flush(st, got == SV_PULL_END, err);
         if (r < 0 || got == SV_PULL_END)
             return r;
-        if (st->x->server->stopping) {
+        if (st->x->server->stopping || sv_auth_revoked(&st->x->conn->auth)) {
             sv_sse_goodbye(&st->out);
             return flush(st, true, err);
         }
@@ -118,6 +118,7 @@ static struct sv_stream *make(struct sv_exchange *x, struct upp_err *err)
 static int write_head(struct sv_stream *st, const char *headers, bool keep_alive, struct upp_err *err)
 {
     struct sv_exchange *x = st->x;
+    sv_auth_headers(x);
     wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n"));
     wb_buf_add(&x->reply.headers, wb_cstr(headers));
     int r = sv_conn_headers(x, err);

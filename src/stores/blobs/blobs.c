@@ -214,6 +214,8 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
         (void)__atomic_fetch_add(&s->count.commits, 1, __ATOMIC_RELAXED);
         (void)__atomic_fetch_add(&s->count.rows, rows, __ATOMIC_RELAXED);
         (void)__atomic_fetch_add(&s->count.bytes, bytes, __ATOMIC_RELAXED);
+        if (s->watch)
+            s->watch->committed(s->watch->arg, c);
     }
     return r;
 }

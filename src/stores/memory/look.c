@@ -149,13 +149,46 @@ static const void *find(const struct ws_memory *m, const struct wl_ask *k)
     }
 }
 
+/* ---- WL_GET_BYTES ---- */
+
+#define EACH(m, kind, x)                                                                                               \
+    for (size_t i_ = 0; i_ < (m)->tables[kind].cap; i_++)                                                              \
+        if ((x = (void *)(m)->tables[kind].slot[i_]))
+
+static struct wl_size bytes_of(const struct ws_memory *m, const struct ws_mem_tenant *t)
+{
+    struct wl_size              ret = {0};
+    const struct ws_mem_node   *n;
+    const struct ws_mem_thread *thread;
+    const struct ws_mem_blob   *b;
+    if (!t)
+        return ret;
+    EACH(m, WS_MEM_NODES, n)
+    for (size_t i = 0; n->tenant == t && i < n->rows.n; i++)
+        ret.bytes += ws_texts_bytes(&ws_rows, &n->rows.p[i]->v);
+    EACH(m, WS_MEM_THREADS, thread)
+    if (thread->tenant == t)
+        ret.bytes += thread->v.title.n + thread->v.metadata.n;
+    EACH(m, WS_MEM_BLOBS, b)
+    for (size_t i = 0; b->tenant == t && i < b->pieces.n; i++)
+        ret.bytes += b->pieces.p[i]->v.bytes.n;
+    for (size_t i = 0; i < t->runs.n; i++)
+        ret.bytes += t->runs.p[i]->v.options.n + t->runs.p[i]->v.error.n;
+    for (size_t i = 0; i < t->values.n; i++)
+        ret.bytes += t->values.p[i]->v.bytes.n;
+    return ret;
+}
+
 int ws_mem_get(struct wl_store *s, const struct wl_ask *k, struct wb_arena *a, void *ret, struct upp_err *err)
 {
     struct ws_memory *m = ws_mem(s);
     union ws_object   x;
     ws_mem_lock(m);
-    const void *found = k->what == WL_GET_INDEX_PROGRESS ? m : find(m, k);
-    if (k->what == WL_GET_INDEX_PROGRESS)
+    bool        all   = k->what == WL_GET_INDEX_PROGRESS || k->what == WL_GET_BYTES;
+    const void *found = all ? m : find(m, k);
+    if (k->what == WL_GET_BYTES)
+        x.size = bytes_of(m, ws_mem_tenant(m, k->owner->tenant));
+    else if (k->what == WL_GET_INDEX_PROGRESS)
         x.progress = (struct wl_progress){0, m->log.n ? m->log.p[m->log.n - 1].number : 0};
     else if (found)
         copy_out(k->what, found, a, &x);

@@ -40,7 +40,7 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
     int           r  = ok ? wb_base64_decode(text, &b, NULL) : upp_fail(err, UPP_ENOMEM, "no memory for a key");
     if (ok && (r < 0 || b.n != WS_MASTER))
         r = upp_fail(err, UPP_EINVALID,
-                     "a master key is 64 hex digits, or 32 bytes in base64 (`weft keys new` makes one)");
+                     "a master key is 64 hex digits, or 32 bytes in base64 (`weft encryption new-key` makes one)");
     if (r >= 0)
         memcpy(ret->key, b.p, WS_MASTER);
     if (b.p)

@@ -354,6 +354,7 @@ WEFT_SUSPENDS int ws_open_get(struct wl_store *s, const struct wl_ask *k, struct
     switch ((int)k->what) {
     case WL_GET_NODE: /* without texts */
     case WL_GET_INDEX_PROGRESS:
+    case WL_GET_BYTES:
         return INNER(s)->ops->get(INNER(s), k, a, ret, err);
     case WL_GET_ALIAS:
         return get_alias(s, *k, ret, err);

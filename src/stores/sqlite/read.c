@@ -250,6 +250,7 @@ static const struct how hows[WL_WHATS] = {
     [WL_GET_KEY]                 = {WS_KEY, "tsax", 2, 3},
     [WL_GET_VALUE]               = {WS_VALUE, "tsa", 2, 1},
     [WL_GET_PIECE]               = {WS_PIECE, "tbn", 0, 0},
+    [WL_GET_BYTES]               = {WS_TENANT_BYTES, "t", 0, 0},
     [WL_LIST_THREADS]            = {WS_THREADS, "tuTiM", 0, 0},
     [WL_LIST_RUNS]               = {WS_RUNS, "tinM", 0, 0},
     [WL_LIST_RUNS_UP]            = {WS_RUNS_UP, "tinM", 0, 0},

@@ -186,6 +186,15 @@ WS_STATEMENT(WS_VALUES,
                                                                  " AND space = ?2 AND name > ?3 ORDER BY name LIMIT ?4")
 WS_STATEMENT(WS_TENANTS_BY_NAME, "SELECT name, " WS_WHOLE("tenants", WS_OF_TENANTS) " FROM tenants WHERE name > ?1"
                                                                                     " ORDER BY name LIMIT ?2")
+/* The length of a blob is in the head of its record: long ones are not read. */
+WS_STATEMENT(
+    WS_TENANT_BYTES,
+    "SELECT (SELECT ifnull(sum(ifnull(length(body), 0) + ifnull(length(tape), 0)), 0) FROM log WHERE " OF_TENANT
+    ") + (SELECT ifnull(sum(ifnull(length(title), 0) + ifnull(length(metadata), 0)), 0) FROM threads WHERE " OF_TENANT
+    ") + (SELECT ifnull(sum(ifnull(length(options), 0) + ifnull(length(error), 0)), 0) FROM runs"
+    " WHERE " OF_TENANT ") + (SELECT ifnull(sum(ifnull(length(bytes), 0)), 0) FROM vals WHERE " OF_TENANT
+    ") + (SELECT ifnull(sum(length(p.bytes)), 0) FROM blobs b CROSS JOIN pieces p ON p.id >= b.number << 20"
+    " AND p.id < (b.number + 1) << 20 WHERE b." OF_TENANT ")")
 WS_STATEMENT(WS_PIECE,
              "SELECT p.id, p.bytes, p.sum, b.pieces, weft_whole(b.sum, 'blobs', b.tenant, b.key,"
              " b.pieces, b.whole, b.refs, b.loose) FROM blobs b CROSS JOIN pieces p ON p.id = (b.number << 20) + ?3"

@@ -7,7 +7,9 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "server/keys/table.h"
 #include "server/talk.h"
+#include "stores/memory/memory.h"
 
 #define HOST "Host: localhost\r\n"
 #define GET  "GET /empty HTTP/1.1\r\n" HOST "\r\n"
@@ -35,47 +37,76 @@ TEST(server_refuses_public_addresses_without_keys)
 
 /* ---- Keys ---- */
 
-static bool knows(void *app, struct upp_str key, struct wl_owner *ret)
-{
-    (void)app;
-    ret->tenant = UPP_STR("forty");
-    return wb_str_eq(key, UPP_STR("sesame"));
-}
-
-static int shows_keys(struct talk *t, struct upp_err *err)
+static int ask_with_keys(struct talk *t, const char *key, struct upp_err *err)
 {
     static const struct {
         const char *headers, *path;
         int         status;
     } cases[] = {
         {"", "/echo/a/x/b", 401},
-        {"Authorization: Bearer sesame\r\n", "/echo/a/x/b", 200},
-        {"authorization: bearer sesame\r\n", "/echo/a/x/b", 200},
+        {"Authorization: Bearer %s\r\n", "/echo/a/x/b", 200},
+        {"authorization: bearer  %s \r\n", "/echo/a/x/b", 200},
+        {"x-api-key: %s\r\n", "/echo/a/x/b", 200},
+        {"Authorization: Basic abc\r\nX-API-Key: %s\r\n", "/echo/a/x/b", 200},
         {"Authorization: Bearer open\r\n", "/echo/a/x/b", 401},
-        {"Authorization: Basic sesame\r\n", "/echo/a/x/b", 401},
-        {"Authorization: Bearer sesame\r\nAuthorization: Bearer sesame\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Bearer %s0\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Basic %s\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Bearer %s\r\nAuthorization: Bearer sesame\r\n", "/echo/a/x/b", 401},
+        {"x-api-key: %s\r\nx-api-key: sesame\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Bearer %s\r\nweft-tenant: thieves\r\n", "/echo/a/x/b", 403},
+        {"Authorization: Bearer %s\r\nweft-user: ali\r\n", "/echo/a/x/b", 403},
         {"", "/livez", 200},
         {"", "/readyz", 200},
         {"", "/none", 404},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        WB_CLEANUP(donep) struct talk_reply r;
-        char                                request[256];
+        WB_CLEANUP(donep) struct talk_reply   r;
+        WB_CLEANUP(wb_buf_done) struct wb_buf request = WB_BUF(1024);
+        struct upp_str                        h       = wb_cstr(cases[i].headers);
+        size_t                                at      = wb_str_find(h, UPP_STR("%s"), 0);
         talk_reply_init(&r);
-        (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "%s\r\n", cases[i].path, cases[i].headers);
+        wb_buf_addf(&request, "GET %s HTTP/1.1\r\n" HOST, cases[i].path);
+        wb_buf_add(&request, wb_str_sub(h, 0, at));
+        if (at != SIZE_MAX) {
+            wb_buf_add(&request, wb_cstr(key));
+            wb_buf_add(&request, wb_str_sub(h, at + 2, SIZE_MAX));
+        }
+        wb_buf_add(&request, UPP_STR("\r\n"));
         test_note("%s %s", cases[i].path, cases[i].headers);
-        TRY(talk_once(t, wb_cstr(request), &r, err));
+        TRY(talk_once(t, wb_buf_str(&request), &r, err));
         FAIL_UNLESS(r.status == cases[i].status);
+        FAIL_UNLESS(r.status != 401 || wb_str_eq(talk_header(&r, UPP_STR("www-authenticate")), UPP_STR("Bearer")));
+        FAIL_UNLESS(r.keep_alive);
         FAIL_UNLESS(r.status != 200 || cases[i].path[1] != 'e' ||
                     wb_str_eq(wb_buf_str(&r.body), UPP_STR("a b - forty")));
     }
     return 0;
 }
 
+static WEFT_SUSPENDS int shows_keys(struct talk *t, struct upp_err *err)
+{
+    struct sv_key_spec   spec = {.name = UPP_STR("k"), .tenant = UPP_STR("forty"), .scopes = SV_SCOPE_READ};
+    struct sv_keys      *keys = NULL;
+    struct wl_store     *store;
+    char                 text[SV_KEY_TEXT + 1];
+    const struct sv_key *key;
+    TRY(ws_memory_open(&store, err));
+    int r = sv_keys_open(store, NULL, &keys, err);
+    if (r >= 0)
+        r = sv_keys_add(keys, &spec, text, &key, err);
+    t->server->opts.keys = keys;
+    if (r >= 0)
+        r = ask_with_keys(t, text, err);
+    t->server->opts.keys = NULL;
+    sv_keys_close(keys);
+    store->ops->close(store);
+    return r;
+}
+
 TEST(server_asks_for_keys)
 {
     struct upp_err err = {0};
-    struct talk    t   = {.client = shows_keys, .simulated = true, .seed = 2, .opts.owner = knows};
+    struct talk    t   = {.client = shows_keys, .simulated = true, .seed = 2};
     CHECK_INT(talk_run(&t, &err), 0);
 }
 

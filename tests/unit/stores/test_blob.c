@@ -5,6 +5,7 @@
 
 #include "base/hooks.h"
 #include "stores/check.h"
+#include "model/id.h"
 #include "support/stores.h"
 
 #define S (t->s)
@@ -97,6 +98,37 @@ WEFT_SUSPENDS static int values(struct test_store *t, struct upp_err *err)
 TEST(store_values_by_name)
 {
     CHECK(test_each_store(values, NULL));
+}
+
+/* What a tenant has stored: every text once, nothing of others; an encrypted store counts a little more. */
+WEFT_SUSPENDS static int bytes(struct test_store *t, struct upp_err *err)
+{
+    static char     text[3 * 1000];
+    struct wl_value v   = {UPP_STR("s"), UPP_STR("a"), wb_str(text, 1000)};
+    struct wl_row   row = {
+          .node = wm_key(test_uuid(1)), .n_entries = 1, .body = wb_str(text, 2000), .tape = wb_str(text, 3000)};
+    struct wl_node  node   = {.key = row.node, .id = test_uuid(1), .tree = test_uuid(1)};
+    struct wl_piece piece  = {.last = true, .bytes = wb_str(text, 500)};
+    uint64_t        before = 0, n = 0, most = 5 * 200;
+    TRY(wl_get_bytes(S, &ALICE, &before, err));
+    FAIL_UNLESS(before == 0);
+    TRY(COMMIT(S, ALICE, NULL, err, PUT_VALUE(&v), ADD_NODE(&node), ADD_ROW(&row),
+               {.kind = WL_ADD_PIECE, .piece = &piece}));
+    TRY(COMMIT(S, EVE, NULL, err, PUT_VALUE(&v)));
+    TRY(wl_get_bytes(S, &BOB, &n, err)); /* of the tenant, whatever user */
+    test_note("%s: %llu", t->kind, (unsigned long long)n);
+    FAIL_UNLESS(n >= 6500 && n < 6500 + most);
+    TRY(COMMIT(S, ALICE, NULL, err, DROP_VALUE(&v)));
+    TRY(wl_get_bytes(S, &ALICE, &n, err));
+    FAIL_UNLESS(n >= 5500 && n < 5500 + most);
+    TRY(wl_get_bytes(S, &EVE, &n, err));
+    FAIL_UNLESS(n >= 1000 && n < 1000 + most);
+    return 0;
+}
+
+TEST(store_counts_the_bytes_of_a_tenant)
+{
+    CHECK(test_each_store(bytes, NULL));
 }
 
 WEFT_SUSPENDS static int tenants(struct test_store *t, struct upp_err *err)

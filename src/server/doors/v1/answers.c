@@ -66,7 +66,7 @@ int sv_post_answers(struct sv_exchange *x, struct upp_err *err)
     struct sv_answers        answers;
     struct sv_body           b;
     struct wb_uuid           run;
-    int                      r = sv_run_id(x->params[0], &run, err);
+    int                      r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)

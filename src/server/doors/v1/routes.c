@@ -15,6 +15,22 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
     return wl_id_parse(text, UPP_STR("run_"), ret) ? 0 : upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
 }
 
+/* A run of another tenant, of another user of the tenant and none at all get the same answer. */
+WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wm_run    run;
+    struct wl_thread t;
+    int              r = sv_run_id(text, ret, err);
+    if (r >= 0)
+        r = wl_get_run(s, &x->owner, *ret, &x->arena, &run, err);
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &t, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(t.owner.user, x->owner.user)))
+        return upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
+    return r;
+}
+
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
@@ -39,12 +55,13 @@ WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *r
 {
     struct wl_thread   t;
     struct wr_run_info look;
-    int                r = sv_run_id(x->params[1], ret, err);
-    if (r >= 0)
-        r = sv_find_thread(x, &t, err);
+    int                r = sv_find_thread(x, &t, err);
+    if (r < 0)
+        return r;
+    r = sv_run_id(x->params[1], ret, NULL);
     if (r >= 0)
         r = wr_get(x->server->opts.engine, &x->owner, *ret, &x->arena, &look, err);
-    if (r >= 0 && !wb_uuid_eq(look.run.thread, t.id))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(look.run.thread, t.id)))
         r = upp_fail(err, UPP_ENOTFOUND, "no run '%.*s' on this thread", UPP_FMT(x->params[1]));
     return r;
 }
@@ -68,7 +85,7 @@ WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struc
 WEFT_SUSPENDS static int cancel_run(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_uuid run;
-    int            r = sv_run_id(x->params[0], &run, err);
+    int            r = sv_find_run(x, x->params[0], &run, err);
     return r < 0 ? r : cancel(x, run, err);
 }
 
@@ -86,7 +103,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_run_stream stream;
     struct wb_uuid       run;
-    int                  r = sv_run_id(x->params[0], &run, err);
+    int                  r = sv_find_run(x, x->params[0], &run, err);
     if (r >= 0)
         r = sv_run_stream_read(x, "uap", &stream, err);
     if (r >= 0)
@@ -110,9 +127,9 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/runs", sv_create_run, 0, 0},
     {SV_GET, "/v1/threads/{t}/runs", sv_list_runs, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/threads/{t}/runs/{r}", get_run, 0, 0},
-    {SV_POST, "/v1/threads/{t}/runs/{r}/cancel", cancel_in_thread, 0, 0},
+    {SV_POST, "/v1/threads/{t}/runs/{r}/cancel", cancel_in_thread, 0, SV_ROUTE_SMALL},
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
-    {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, 0},
+    {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, SV_ROUTE_SMALL},
     {SV_POST, "/v1/runs/{r}/answers", sv_post_answers, 0, 0},
     {SV_GET, "/v1/approvals", sv_list_approvals, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/search", sv_search, 0, SV_ROUTE_LARGE},

@@ -14,6 +14,10 @@ extern const struct sv_door sv_door_v1;
 /* A run's id in any spelling. -UPP_ENOTFOUND. */
 int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same, if it is a run of the client's tenant and user. */
+WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
+
 /* The response body is complete: 200. */
 int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 

@@ -7,18 +7,19 @@
 #include "json/value.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/auth.h"
 #include "server/http/body.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
 
 enum { KEY_MAX = 255 };
 
-/* UAP 16.5: a request may set the run's system prompt on loopback, unless the configuration forbids it; with keys,
- * none of which has a scope for it yet, it is refused. */
+/* UAP 16.5: a request may set the run's system prompt, unless the configuration forbids it, on loopback or with a key
+ * of the scope `instructions`. */
 static int check_instructions(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
 {
     static const char *const names[] = {"instructions", "additional_instructions"};
-    bool                     may     = !x->server->opts.no_instructions && !x->server->opts.owner;
+    bool                     may     = !x->server->opts.no_instructions && x->scopes & SV_SCOPE_INSTRUCTIONS;
     for (size_t i = 0; i < WB_LEN(names); i++) {
         struct upp_str text;
         int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &text, err);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Encryption and its keys, from outside: real runs with words planted in all they say. usage: keys.sh WEFT   (TAP)
+# Encryption and its keys, from outside: real runs with words planted in all they say. usage: encryption.sh WEFT   (TAP)
 # covers: UAP-16.2/1/2/3
 set -u
 umask 077 # a key that others can read is refused
@@ -41,7 +41,7 @@ holds() {
 }
 
 refused 'without its key file a store is not opened' "$weft" run XYagent XYquestion
-check 'keys new' sh -c "'$weft' keys new >'$tap/master.key'"
+check 'encryption new-key' sh -c "'$weft' encryption new-key >'$tap/master.key'"
 [ "$(grep -cE '^[0-9a-f]{64}$' "$tap/master.key")" = 1 ]
 verdict $? 'is 64 hex digits'
 for config in weft plain; do
@@ -59,7 +59,7 @@ thread=$("$weft" threads | tail -n 1 | cut -d' ' -f1)
 check 'with the key it is read' "$weft" show "$thread" --json
 said 'as it was' 'XYtoolresult'
 
-"$weft" keys new >"$tap/other.key"
+"$weft" encryption new-key >"$tap/other.key"
 WEFT_ENCRYPTION_KEY=$(cat "$tap/other.key")
 export WEFT_ENCRYPTION_KEY
 refused 'with another key it is not' "$weft" threads
@@ -78,32 +78,40 @@ said 'and says what is missing' 'the store is encrypted, and no key is given \(e
 refused 'nor written' "$weft" run XYagent XYquestion --config "$tap/plain.yaml" --store "sqlite:$tap/sealed.db"
 check 'a plain one is still read' "$weft" threads --config "$tap/plain.yaml"
 
-check 'keys rotate' "$weft" keys rotate --to "$tap/other.key"
+check 'encryption rotate' "$weft" encryption rotate --to "$tap/other.key"
 refused 'the old key opens it no more' "$weft" threads
 cp "$tap/other.key" "$tap/master.key"
 check 'the new one does' "$weft" show "$thread" --json
 said 'and all is there' 'XYtoolresult'
-refused 'to the same key it does not go' "$weft" keys rotate --to "$tap/other.key"
-refused 'a plain store has no key to change' "$weft" keys rotate --to "$tap/other.key" --config "$tap/plain.yaml"
+refused 'to the same key it does not go' "$weft" encryption rotate --to "$tap/other.key"
+refused 'a plain store has no key to change' "$weft" encryption rotate --to "$tap/other.key" --config "$tap/plain.yaml"
 said 'and says so' 'the store is not encrypted'
-refused 'a tenant that is not there is not forgotten' "$weft" keys forget locl
+refused 'a tenant that is not there is not forgotten' "$weft" encryption forget locl
 said 'and says so' "the store has no tenant 'locl'"
-refused 'forget wants a tenant' "$weft" keys forget
-refused 'and no file' "$weft" keys forget local --to "$tap/other.key"
-refused 'nor is one of a plain store' "$weft" keys forget local --config "$tap/plain.yaml"
+refused 'forget wants a tenant' "$weft" encryption forget
+refused 'and no file' "$weft" encryption forget local --to "$tap/other.key"
+refused 'nor is one of a plain store' "$weft" encryption forget local --config "$tap/plain.yaml"
 said 'and says so' 'the store is not encrypted'
 check 'nothing has happened to it' "$weft" show "$thread" --json
-check 'keys forget' "$weft" keys forget local
+check 'encryption forget' "$weft" encryption forget local
 said 'says what it has done' 'key of tenant local is erased'
 refused 'nobody reads it any more' "$weft" show "$thread"
 said 'and is told why' "the key of tenant 'local' was erased"
 refused 'nor adds to it' "$weft" run XYagent XYquestion
-refused 'it is forgotten once' "$weft" keys forget local
+refused 'it is forgotten once' "$weft" encryption forget local
 refused 'an encrypted store has no words to learn anew' "$weft" doctor --rebuild-search
 said 'and says so' 'keeps no words'
 check 'a plain one has' "$weft" doctor --rebuild-search --config "$tap/plain.yaml"
 said 'and says how many rows' 'knows [1-9][0-9]* rows of the log again'
 refused 'rebuilding goes alone' "$weft" doctor --rebuild-search --json
-refused 'keys wants a word' "$weft" keys
-refused 'rotate wants a file' "$weft" keys rotate
+refused 'encryption wants a word' "$weft" encryption
+refused 'rotate wants a file' "$weft" encryption rotate
+check 'the old spelling works' "$weft" keys new
+said 'and says the new one' '`weft keys new` is now `weft encryption new-key`'
+grep -qE '^[0-9a-f]{64}$' "$tap/log"
+verdict $? 'and prints a key'
+refused 'so does keys rotate' "$weft" keys rotate --to "$tap/other.key" --config "$tap/plain.yaml"
+said 'and says the new one' '`weft keys rotate` is now `weft encryption rotate`'
+refused 'so does keys forget' "$weft" keys forget nobody
+said 'and says the new one' '`weft keys forget` is now `weft encryption forget`'
 tap_end

@@ -1,0 +1,163 @@
+/* cli/cmd_encryption.c — weft encryption new-key, rotate, forget. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/defs.h"
+#include "base/random.h"
+#include "base/secret.h"
+#include "cli/cli.h"
+#include "cli/setup.h"
+#include "runtime/runtime.h"
+#include "stores/sealed/sealed.h"
+
+enum { PAGE = 256 }; /* tenants per page */
+
+/* ---- new-key ------------------------------------------------------------------------------------------- */
+
+static int new_key(const struct cli_command *self)
+{
+    struct ws_master key;
+    struct upp_err   err = {0};
+    int              r   = wb_random(key.key, sizeof key.key, &err);
+    for (size_t i = 0; r >= 0 && i < sizeof key.key; i++)
+        (void)printf("%02x", key.key[i]);
+    if (r >= 0)
+        (void)printf("\n");
+    ws_master_wipe(&key);
+    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+}
+
+/* ---- The store, with exclusive access ---------------------------------------------------------------------- */
+
+struct changing {
+    const struct wc_config *config;
+    struct wrt_location     place;
+    struct ws_master        to;     /* rotate */
+    struct upp_str          tenant; /* forget */
+    WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
+};
+
+/* After an interrupted rotation either key opens the store: the new one too, if the old one is gone. */
+WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
+{
+    struct changing *x = arg;
+    struct wl_store *s;
+    int              r = wrt_store_open(x->config, &x->place, &s, err);
+    if (r < 0)
+        return r;
+    r = ws_sealed_find(s) ? x->fn(x, ws_sealed_find(s), err)
+                          : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
+    s->ops->close(s);
+    return r;
+}
+
+static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    int                                           r      = cli_store_find(file, store, &config, &x->place, err);
+    x->config                                            = config;
+    return r < 0 ? r : cli_on_loop(open_and_change, x, err);
+}
+
+/* ---- rotate ---------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct upp_err *err)
+{
+    return ws_sealed_rotate(s, &x->to, err);
+}
+
+static int read_key(const char *path, struct ws_master *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
+    int                                           r    = wb_secret_file(path, &text, err);
+    return r < 0 ? r : ws_master_parse(wb_secret_reveal(text), ret, err);
+}
+
+static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store)
+{
+    struct changing x   = {.fn = rotate};
+    struct upp_err  err = {0};
+    int             r   = read_key(to, &x.to, &err);
+    if (r >= 0)
+        r = change(&x, file, store, &err);
+    ws_master_wipe(&x.to);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)printf("from now on the store opens with the key in %s alone\n", to);
+    return CLI_GOOD;
+}
+
+/* ---- forget ---------------------------------------------------------------------------------------- */
+
+/* 1: the store has it. Forgetting a mistyped name would make that name unusable for ever. */
+WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct upp_str                            after = {0}, *list;
+    for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
+        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+            if (wb_str_eq(list[i], tenant))
+                return 1;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
+{
+    int r = has_tenant(s, x->tenant, err);
+    if (r > 0)
+        return ws_sealed_forget(s, x->tenant, err);
+    return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));
+}
+
+static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store)
+{
+    struct changing x   = {.fn = forget, .tenant = wb_cstr(tenant)};
+    struct upp_err  err = {0};
+    int             r   = change(&x, file, store, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)printf("the key of tenant %s is erased: nobody can read what it has stored\n", tenant);
+    return CLI_GOOD;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    const char             *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {
+        {"--to", "a file", &to, NULL}, {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}};
+    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    if (bad)
+        return bad;
+    const char *what = n ? words[0] : "";
+    if (n == 2 && strcmp(what, "forget") == 0 && !to)
+        return forget_tenant(self, words[1], file, store);
+    if (strcmp(what, "forget") == 0)
+        return cli_misuse(self, "forget wants a tenant, and nothing else");
+    if (n == 1 && (strcmp(what, "new-key") == 0 || strcmp(what, "new") == 0)) /* new: as in `weft keys new` */
+        return new_key(self);
+    if (n != 1 || strcmp(what, "rotate") != 0)
+        return cli_misuse(self, "wants `new-key`, `rotate` or `forget`");
+    return to ? rotate_key(self, to, file, store) : cli_misuse(self, "rotate wants --to FILE, with the new key");
+}
+
+const struct cli_command cli_encryption = {
+    .name    = "encryption",
+    .usage   = "new-key | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
+    .summary = "master key of an encrypted store: create, rotate; erase a tenant",
+    .help =
+        "new-key prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
+        "WEFT_ENCRYPTION_KEY.\n"
+        "A file that others can read is refused: umask 077; weft encryption new-key >FILE\n"
+        "rotate changes from the configured key to the one in FILE. No other process may have the store open. If it\n"
+        "is interrupted, run it again; until it completes either key opens the store. Then replace the old key with\n"
+        "the new one.\n"
+        "forget erases the key of a tenant (`local` if there is only one): nobody can read its data any more, and its\n"
+        "name cannot be reused. This cannot be undone. No other process may have the store open.",
+    .run = run,
+};

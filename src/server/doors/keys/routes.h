@@ -1,0 +1,9 @@
+/* server/doors/keys/routes.h — the API keys over HTTP: GET, POST and DELETE /v1/keys. */
+#ifndef SV_ROUTES_KEYS_H
+#define SV_ROUTES_KEYS_H
+
+#include "server/http/door.h"
+
+extern const struct sv_door sv_door_keys;
+
+#endif

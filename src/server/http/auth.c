@@ -1,0 +1,207 @@
+/* server/http/auth.c — see auth.h. */
+#include "server/http/auth.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "server/http/conn.h"
+#include "server/http/door.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+
+/* ---- The key ------------------------------------------------------------------------------------------------------
+ */
+
+/* What the request gives as its key; empty: none. A header that is there twice gives none. */
+static struct upp_str given_key(const struct sv_http *h)
+{
+    struct upp_str scheme = UPP_STR("Bearer ");
+    size_t         n;
+    struct upp_str text = sv_http_header(h, UPP_STR("authorization"), &n);
+    if (n == 1 && text.n > scheme.n && wb_str_eq_nocase(wb_str_sub(text, 0, scheme.n), scheme))
+        return wb_str_trim(wb_str_sub(text, scheme.n, SIZE_MAX));
+    text = sv_http_header(h, UPP_STR("x-api-key"), &n);
+    return n == 1 ? text : (struct upp_str){NULL, 0};
+}
+
+static int deny(struct sv_conn *c, int status, const char *code, const char *why)
+{
+    c->auth.code = code;
+    c->http.why  = why;
+    return status;
+}
+
+/* One sentence for a missing, a malformed, an unknown, a wrong and a revoked key. */
+static int find_key(struct sv_conn *c)
+{
+    struct sv_keys *keys = c->server->opts.keys;
+    struct sv_key  *k    = sv_keys_find(keys, given_key(&c->http));
+    if (!k)
+        return deny(c, 401, "invalid_api_key",
+                    "no valid API key: send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'");
+    k->refs++;
+    c->auth.key    = k;
+    c->auth.scopes = sv_scopes_all(k->scopes);
+    c->owner       = (struct wl_owner){.tenant = k->tenant, .user = k->user};
+    return 0;
+}
+
+/* ---- Tenant and user ----------------------------------------------------------------------------------------------
+ */
+
+static int find_tenant(struct sv_conn *c)
+{
+    size_t         n;
+    struct upp_str name = sv_http_header(&c->http, UPP_STR("weft-tenant"), &n);
+    if (!n)
+        return 0;
+    if (!c->local)
+        return deny(c, 403, SV_SCOPE, "weft-tenant is for the Unix socket: elsewhere the API key says the tenant");
+    if (n > 1 || sv_tenant_check(name, NULL) < 0)
+        return deny(c, 400, "invalid_request", "weft-tenant is not the name of a tenant");
+    c->owner.tenant = name;
+    return 0;
+}
+
+static int find_user(struct sv_conn *c)
+{
+    size_t         n;
+    struct upp_str name = sv_http_header(&c->http, UPP_STR("weft-user"), &n);
+    if (!n)
+        return 0;
+    if (!(c->auth.scopes & SV_SCOPE_ACT_AS))
+        return deny(c, 403, SV_SCOPE, "weft-user needs an API key with the scope act-as");
+    if (n > 1 || sv_user_check(name, NULL) < 0)
+        return deny(c, 400, "invalid_request", "weft-user is not the name of a user");
+    c->owner.user = name;
+    return 0;
+}
+
+/* ---- Scopes and limits --------------------------------------------------------------------------------------------
+ */
+
+static unsigned flags_of(const struct sv_conn *c)
+{
+    return c->match.route->flags | c->match.door->flags;
+}
+
+static uint8_t scope_of(const struct sv_conn *c)
+{
+    unsigned flags = flags_of(c);
+    if (flags & SV_ROUTE_ADMIN)
+        return SV_SCOPE_ADMIN;
+    return flags & SV_ROUTE_READ || c->http.method & (SV_GET | SV_HEAD) ? SV_SCOPE_READ : SV_SCOPE_RUN;
+}
+
+static int check_scope(struct sv_conn *c)
+{
+    uint8_t scope = scope_of(c);
+    if (c->auth.scopes & scope)
+        return 0;
+    return deny(c, 403, SV_SCOPE,
+                scope == SV_SCOPE_ADMIN  ? "this needs an API key with the scope admin, or the Unix socket"
+                : scope == SV_SCOPE_READ ? "this needs an API key with the scope read"
+                                         : "this needs an API key with the scope run");
+}
+
+static int check_limits(struct sv_conn *c)
+{
+    if (!c->auth.key)
+        return 0;
+    c->auth.retry_ms = sv_key_count(c->server->opts.keys, c->auth.key);
+    if (c->auth.retry_ms)
+        return deny(c, 429, "rate_limit_exceeded", "this API key has used its requests for now");
+    if (!(c->http.method & (SV_POST | SV_PUT | SV_PATCH)) || flags_of(c) & SV_ROUTE_SMALL ||
+        !sv_key_is_full(c->auth.key))
+        return 0;
+    c->auth.retry_ms = SV_QUOTA_MS;
+    return deny(c, 429, "insufficient_quota", "the tenant of this API key has stored as much as it may");
+}
+
+int sv_auth_check(struct sv_conn *c)
+{
+    bool keyed     = !c->local && sv_keys_required(c->server->opts.keys);
+    c->owner       = (struct wl_owner){.tenant = UPP_STR("local")};
+    c->auth.scopes = c->local ? SV_SCOPE_ALL : SV_SCOPE_ALL & ~SV_SCOPE_ADMIN;
+    if (flags_of(c) & SV_ROUTE_OPEN)
+        return 0;
+    int status = keyed ? find_key(c) : 0;
+    if (!status)
+        status = check_limits(c); /* before the scope: a client without it may not try for free */
+    if (!status)
+        status = check_scope(c);
+    if (!status)
+        status = find_tenant(c);
+    return status ? status : find_user(c);
+}
+
+void sv_auth_done(struct sv_auth *a)
+{
+    if (a->key)
+        a->key->refs--;
+    *a = (struct sv_auth){0};
+}
+
+/* ---- Responses ----------------------------------------------------------------------------------------------------
+ */
+
+void sv_auth_deny(struct sv_exchange *x, int status)
+{
+    sv_error_refuse_as(&x->reply, x->conn->match.door, status, x->request->why, x->conn->auth.code,
+                       x->conn->auth.retry_ms);
+}
+
+/* x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests. */
+static void put_limit(struct sv_exchange *x, const char *what, uint64_t limit, uint64_t left, uint64_t reset_ms)
+{
+    char name[64], value[SV_DURATION];
+    (void)snprintf(name, sizeof name, "x-ratelimit-limit-%s", what);
+    (void)snprintf(value, sizeof value, "%llu", (unsigned long long)limit);
+    sv_reply_header(&x->reply, name, wb_cstr(value));
+    (void)snprintf(name, sizeof name, "x-ratelimit-remaining-%s", what);
+    (void)snprintf(value, sizeof value, "%llu", (unsigned long long)left);
+    sv_reply_header(&x->reply, name, wb_cstr(value));
+    (void)snprintf(name, sizeof name, "x-ratelimit-reset-%s", what);
+    sv_reply_header(&x->reply, name, sv_duration(reset_ms, value));
+}
+
+void sv_auth_headers(struct sv_exchange *x)
+{
+    const struct sv_key *k = x->conn->auth.key;
+    if (x->reply.status == 401)
+        sv_reply_header(&x->reply, "WWW-Authenticate", UPP_STR("Bearer"));
+    if (k && k->limits.requests) {
+        uint64_t now = wb_mono_ms(), per_minute = k->limits.requests;
+        put_limit(x, "requests", per_minute, sv_bucket_left(&k->bucket, per_minute, now),
+                  sv_bucket_reset_ms(&k->bucket, per_minute, now));
+    }
+    if (k && k->limits.tokens) {
+        int64_t  now  = wb_wall_ms();
+        uint64_t used = sv_key_tokens(k, now), limit = k->limits.tokens;
+        put_limit(x, "tokens", limit, limit > used ? limit - used : 0, SV_DAY_MS - (uint64_t)(now % SV_DAY_MS));
+    }
+}
+
+/* ---- For handlers -------------------------------------------------------------------------------------------------
+ */
+
+int sv_auth_need(const struct sv_exchange *x, uint8_t scope, struct upp_err *err)
+{
+    if (x->scopes & scope)
+        return 0;
+    int r = upp_fail(err, UPP_EREFUSED, "this needs an API key with the scope %s", sv_scope_name(scope));
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_SCOPE);
+    return r;
+}
+
+struct upp_str sv_auth_key(const struct sv_exchange *x)
+{
+    return x->conn->auth.key ? wb_cstr(x->conn->auth.key->id) : (struct upp_str){NULL, 0};
+}
+
+int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err)
+{
+    return x->conn->auth.key ? sv_key_may_start(x->conn->auth.key, err) : 0;
+}

@@ -1,0 +1,50 @@
+/* server/http/auth.h — who sends a request, and what it may do.
+ *
+ * Over the Unix socket, which only its owner can open: everything, as the tenant `local` or the one that the header
+ * weft-tenant names. Over TCP: with the API key in `Authorization: Bearer KEY` or `x-api-key: KEY`, as the key's tenant
+ * and within its scopes and limits. While the store has no keys the server listens only on loopback addresses, and
+ * clients may do everything but manage keys, as the tenant `local`.
+ *
+ * The header weft-user names the user within the tenant; it needs the scope act-as.
+ */
+#ifndef SV_AUTH_H
+#define SV_AUTH_H
+
+#include "server/http/route.h"
+#include "server/keys/table.h"
+
+/* Of one request; in the connection, between its head and the end of its response. */
+struct sv_auth {
+    struct sv_key *key;      /* NULL: none */
+    uint8_t        scopes;   /* enum sv_scope */
+    int            denied;   /* status of the response that takes the place of the handler's; 0: none */
+    const char    *code;     /* of a refusal; NULL: it was not refused here */
+    uint64_t       retry_ms; /* likewise */
+};
+
+/* Sets the connection's owner and auth from the head of its request: 0, or a status (and http.why). */
+int  sv_auth_check(struct sv_conn *c) UPP_MUST_CHECK;
+void sv_auth_done(struct sv_auth *a);
+
+/* Responds with the refusal of sv_auth_check. */
+void sv_auth_deny(struct sv_exchange *x, int status);
+
+/* Adds the headers that tell what is left of the key's limits, and WWW-Authenticate to a 401. */
+void sv_auth_headers(struct sv_exchange *x);
+
+/* Was the key revoked since the request began? */
+static inline bool sv_auth_revoked(const struct sv_auth *a)
+{
+    return a->key && a->key->revoked_ms;
+}
+
+/* Fails unless the client has the scope: 403. */
+int sv_auth_need(const struct sv_exchange *x, uint8_t scope, struct upp_err *err) UPP_MUST_CHECK;
+
+/* For wr_start.api_key; empty: none. */
+struct upp_str sv_auth_key(const struct sv_exchange *x);
+
+/* Fails if a run that this request starts would be refused: before anything is stored for it. */
+int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,514 @@
+/* server/keys/table.c — see table.h. Records are values of the tenant WRT_TENANT: one space for the keys, one for what
+ * they have used. */
+#include "server/keys/table.h"
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "runtime/runtime.h"
+#include "server/keys/stored.h"
+
+#define KEYS_SPACE "api-keys"
+#define USE_SPACE  "api-key-use"
+
+enum {
+    PAGE        = 256,
+    SAVE_MS     = 1000,  /* between two commits of what was used */
+    USED_MS     = 60000, /* the time of the last request is stored to a minute */
+    RUNS_MS     = 1000,  /* Retry-After while other runs work */
+    RECORD_MAX  = 16 << 10,
+    FLUSH_BATCH = WL_CHANGES / 2,
+};
+
+struct sv_keys {
+    struct wl_store  *store;
+    struct wr_engine *engine;     /* NULL: none */
+    WB_VEC(struct sv_key *) list; /* ordered by id */
+    size_t            usable;
+    bool              required;
+    struct wr_quota   quota;
+    struct weft_scope saver; /* the fiber that stores what was used */
+    struct weft_cond  used;
+    bool              unsaved;
+    struct sv_stored  stored;
+};
+
+static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WRT_TENANT)};
+
+/* ---- The list -----------------------------------------------------------------------------------------------------
+ */
+
+/* The index of the first key whose id is not before `id`. */
+static size_t place(const struct sv_keys *t, struct upp_str id)
+{
+    size_t lo = 0, hi = t->list.n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (wb_str_cmp(wb_cstr(t->list.p[mid]->id), id) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct sv_key *by_id(const struct sv_keys *t, struct upp_str id)
+{
+    size_t i = place(t, id);
+    return i < t->list.n && wb_str_eq(wb_cstr(t->list.p[i]->id), id) ? t->list.p[i] : NULL;
+}
+
+static bool is_usable(const struct sv_key *k)
+{
+    return !k->revoked_ms && !k->pending;
+}
+
+static int insert(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
+{
+    size_t i = place(t, wb_cstr(k->id));
+    if (!wb_vec_room(&t->list, SV_KEYS_MAX))
+        return t->list.n < SV_KEYS_MAX ? upp_fail(err, UPP_ENOMEM, "no memory for a key")
+                                       : upp_fail(err, UPP_ELIMIT, "a store has at most %d keys", SV_KEYS_MAX);
+    memmove(&t->list.p[i + 1], &t->list.p[i], (t->list.n - i) * sizeof *t->list.p);
+    t->list.p[i] = k;
+    t->list.n++;
+    return 0;
+}
+
+static void take_out(struct sv_keys *t, const struct sv_key *k)
+{
+    size_t i = place(t, wb_cstr(k->id));
+    t->list.n--;
+    memmove(&t->list.p[i], &t->list.p[i + 1], (t->list.n - i) * sizeof *t->list.p);
+}
+
+static void now_usable(struct sv_keys *t)
+{
+    t->usable++;
+    t->required = true;
+}
+
+static int count_stored(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
+{
+    return k->limits.bytes && !k->revoked_ms ? sv_stored_of(&t->stored, k->tenant, 2 * SV_KEYS_MAX, &k->stored, err)
+                                             : 0;
+}
+
+bool sv_keys_usable(const struct sv_keys *t)
+{
+    return t && t->usable > 0;
+}
+
+bool sv_keys_required(const struct sv_keys *t)
+{
+    return t && t->required;
+}
+
+const struct sv_key *sv_keys_next(const struct sv_keys *t, const struct sv_key *after)
+{
+    size_t i = after ? place(t, wb_cstr(after->id)) + 1 : 0;
+    while (i < t->list.n && t->list.p[i]->pending)
+        i++;
+    return i < t->list.n ? t->list.p[i] : NULL;
+}
+
+/* ---- Requests -----------------------------------------------------------------------------------------------------
+ */
+
+struct sv_key *sv_keys_find(struct sv_keys *t, struct upp_str text)
+{
+    struct upp_str id, secret;
+    struct sv_key *k = NULL;
+    if (sv_key_split(text, &id, &secret))
+        k = by_id(t, id);
+    else
+        secret = text; /* its form shows nothing: the same work */
+    return sv_key_is(k, secret) && is_usable(k) ? k : NULL;
+}
+
+static void mark_unsaved(struct sv_keys *t, struct sv_key *k)
+{
+    k->unsaved = true;
+    if (!t->unsaved)
+        weft_cond_signal(&t->used);
+    t->unsaved = true;
+}
+
+uint64_t sv_key_count(struct sv_keys *t, struct sv_key *k)
+{
+    int64_t  wall = wb_wall_ms();
+    uint64_t wait = k->limits.requests ? sv_bucket_take(&k->bucket, k->limits.requests, wb_mono_ms()) : 0;
+    if (wait)
+        return wait;
+    if (wall - k->used_ms >= USED_MS || wall < k->used_ms) {
+        k->used_ms = wall;
+        mark_unsaved(t, k);
+    }
+    return 0;
+}
+
+/* ---- Runs and tokens ----------------------------------------------------------------------------------------------
+ */
+
+uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms)
+{
+    return k->day == wall_ms / SV_DAY_MS ? k->tokens : 0;
+}
+
+static int fail_until(struct upp_err *err, enum upp_code code, uint64_t ms, uint64_t limit, const char *what)
+{
+    int r = upp_fail(err, code, "this API key has a limit of %llu %s", (unsigned long long)limit, what);
+    if (err)
+        err->retry_after_ms = ms;
+    return r;
+}
+
+bool sv_key_is_full(const struct sv_key *k)
+{
+    return k->stored && sv_stored_reached(k->stored, k->limits.bytes);
+}
+
+int sv_key_may_start(struct sv_key *k, struct upp_err *err)
+{
+    int64_t wall = wb_wall_ms();
+    if (sv_key_is_full(k))
+        return fail_until(err, UPP_EQUOTA, SV_QUOTA_MS, k->limits.bytes, "stored bytes");
+    if (k->limits.runs && k->runs >= k->limits.runs)
+        return fail_until(err, UPP_ERATE, RUNS_MS, k->limits.runs, "runs at the same time");
+    if (k->limits.tokens && sv_key_tokens(k, wall) >= k->limits.tokens)
+        return fail_until(err, UPP_EQUOTA, SV_DAY_MS - (uint64_t)(wall % SV_DAY_MS), k->limits.tokens,
+                          "tokens a day (UTC)");
+    return 0;
+}
+
+static int admit(void *arg, struct upp_str id, struct upp_err *err)
+{
+    struct sv_key *k = by_id(arg, id);
+    int            r = k ? sv_key_may_start(k, err) : 0;
+    if (k && r >= 0)
+        k->runs++;
+    return r;
+}
+
+static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
+{
+    struct sv_keys *t   = arg;
+    struct sv_key  *k   = by_id(t, id);
+    int64_t         day = wb_wall_ms() / SV_DAY_MS;
+    if (!k)
+        return;
+    k->runs -= k->runs > 0;
+    if (!usage || usage->input + usage->output == 0)
+        return;
+    k->tokens = (k->day == day ? k->tokens : 0) + usage->input + usage->output;
+    k->day    = day;
+    mark_unsaved(t, k);
+}
+
+const struct wr_quota *sv_keys_quota(struct sv_keys *t)
+{
+    return &t->quota;
+}
+
+/* ---- Storing ------------------------------------------------------------------------------------------------------
+ */
+
+WEFT_SUSPENDS static int store_record(struct sv_keys *t, const struct sv_key *k, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
+    int                                   r    = sv_key_write(k, &json, err);
+    if (r < 0)
+        return r;
+    struct wl_value  v      = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(k->id), .bytes = wb_buf_str(&json)};
+    struct wl_change change = {.kind = WL_PUT_VALUE, .value = &v};
+    struct wl_commit c      = {.owner = ours, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    return t->store->ops->commit(t->store, &c, err);
+}
+
+WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct upp_err *err)
+{
+    struct wl_value  key       = {.space = UPP_STR(KEYS_SPACE), .name = wb_cstr(id)};
+    struct wl_value  use       = {.space = UPP_STR(USE_SPACE), .name = wb_cstr(id)};
+    struct wl_change changes[] = {{.kind = WL_DROP_VALUE, .value = &key}, {.kind = WL_DROP_VALUE, .value = &use}};
+    struct wl_commit c         = {.owner = ours, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    return t->store->ops->commit(t->store, &c, err);
+}
+
+/* Stores the use of up to FLUSH_BATCH keys; *more: there were more. */
+WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(4 << 20);
+    struct wl_change                         *changes = wb_new_n(&a, struct wl_change, FLUSH_BATCH);
+    struct wl_value                          *values  = wb_new_n(&a, struct wl_value, FLUSH_BATCH);
+    size_t                                    n       = 0;
+    for (size_t i = 0; changes && values && i < t->list.n && n < FLUSH_BATCH; i++) {
+        struct sv_key                        *k    = t->list.p[i];
+        WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
+        if (!k->unsaved || k->pending)
+            continue;
+        int r = sv_key_use_write(k, &json, err);
+        if (r < 0)
+            return r;
+        values[n]  = (struct wl_value){.space = UPP_STR(USE_SPACE),
+                                       .name  = wb_arena_dup(&a, wb_cstr(k->id)),
+                                       .bytes = wb_arena_dup(&a, wb_buf_str(&json))};
+        changes[n] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &values[n]};
+        n++;
+        k->unsaved = false;
+    }
+    *more = n == FLUSH_BATCH;
+    int r = wb_arena_check(&a, err);
+    if (r < 0 || !n)
+        return r;
+    struct wl_commit c = {.owner = ours, .changes = changes, .n = n};
+    return t->store->ops->commit(t->store, &c, err);
+}
+
+/* What could not be stored is stored with the next change of the same key. */
+WEFT_SUSPENDS static void save(struct sv_keys *t)
+{
+    struct upp_err err  = {0};
+    bool           more = true;
+    int            r    = 0;
+    t->unsaved          = false;
+    while (r >= 0 && more)
+        r = save_some(t, &more, &err);
+    if (r < 0)
+        wb_log(WB_WARN, "the use of API keys is not stored", WB_LERR(&err));
+}
+
+WEFT_SUSPENDS static int saves(void *arg, struct upp_err *err)
+{
+    struct sv_keys *t = arg;
+    for (;;) {
+        int r = t->unsaved ? 0 : weft_cond_wait(&t->used, err);
+        if (r >= 0)
+            r = weft_sleep_ms(SAVE_MS, err);
+        if (r < 0)
+            return r;
+        save(t);
+    }
+}
+
+/* ---- Changes ------------------------------------------------------------------------------------------------------
+ */
+
+/* Makes room in a full table: forgets the key that was revoked first. */
+WEFT_SUSPENDS static int make_room(struct sv_keys *t, struct upp_err *err)
+{
+    struct sv_key *first = NULL;
+    for (size_t i = 0; i < t->list.n; i++) {
+        struct sv_key *k = t->list.p[i];
+        if (k->revoked_ms && !k->refs && (!first || k->revoked_ms < first->revoked_ms))
+            first = k;
+    }
+    if (!first)
+        return upp_fail(err, UPP_ELIMIT, "a store has at most %d keys: revoke one", SV_KEYS_MAX);
+    take_out(t, first);
+    int r = drop_record(t, first->id, err);
+    if (r < 0 && insert(t, first, NULL) >= 0)
+        return r;
+    sv_key_free(first);
+    return r;
+}
+
+static int check_spec(const struct sv_keys *t, const struct sv_key_spec *spec, struct upp_err *err)
+{
+    int r = sv_key_name_check(spec->name, err);
+    if (r >= 0)
+        r = sv_tenant_check(spec->tenant, err);
+    if (r >= 0 && spec->user.n)
+        r = sv_user_check(spec->user, err);
+    if (r >= 0 && !spec->scopes)
+        r = upp_fail(err, UPP_EINVALID, "a key has at least one scope");
+    for (size_t i = 0; r >= 0 && i < t->list.n; i++)
+        if (!t->list.p[i]->revoked_ms && wb_str_eq(t->list.p[i]->name, spec->name) &&
+            wb_str_eq(t->list.p[i]->tenant, spec->tenant))
+            r = upp_fail(err, UPP_EBUSY, "tenant '%.*s' has a key '%.*s' already: revoke it, or choose another name",
+                         UPP_FMT(spec->tenant), UPP_FMT(spec->name));
+    return r;
+}
+
+int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_KEY_TEXT + 1],
+                const struct sv_key **ret, struct upp_err *err)
+{
+    WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL;
+    int                                     r = t->list.n < SV_KEYS_MAX ? 0 : make_room(t, err);
+    if (r >= 0)
+        r = check_spec(t, spec, err);
+    if (r >= 0)
+        r = sv_key_new(&k, err);
+    if (r >= 0)
+        r = sv_key_generate(k, text, err);
+    if (r < 0)
+        return r;
+    k->name       = wb_arena_dup(&k->arena, spec->name);
+    k->tenant     = wb_arena_dup(&k->arena, spec->tenant);
+    k->user       = wb_arena_dup(&k->arena, spec->user);
+    k->scopes     = spec->scopes;
+    k->limits     = spec->limits;
+    k->created_ms = wb_wall_ms();
+    k->pending    = true; /* its name is taken from now on */
+    r             = wb_arena_check(&k->arena, err);
+    if (r >= 0)
+        r = count_stored(t, k, err);
+    if (r >= 0)
+        r = insert(t, k, err);
+    if (r < 0)
+        return r;
+    r = store_record(t, k, err);
+    if (r < 0) {
+        take_out(t, k);
+        return r;
+    }
+    k->pending = false;
+    now_usable(t);
+    *ret = WB_TAKE(k);
+    return 0;
+}
+
+static int find_named(const struct sv_keys *t, struct upp_str tenant, struct upp_str word, struct sv_key **ret,
+                      struct upp_err *err)
+{
+    struct sv_key *found = NULL;
+    for (size_t i = 0; i < t->list.n; i++) {
+        struct sv_key *k = t->list.p[i];
+        if (!is_usable(k) || (tenant.n && !wb_str_eq(k->tenant, tenant)))
+            continue;
+        if (wb_str_eq(wb_cstr(k->id), word)) {
+            *ret = k;
+            return 0;
+        }
+        if (!wb_str_eq(k->name, word))
+            continue;
+        if (found)
+            return upp_fail(err, UPP_EINVALID, "several tenants have a key '%.*s': revoke it by its id", UPP_FMT(word));
+        found = k;
+    }
+    *ret = found;
+    return found ? 0 : upp_fail(err, UPP_ENOTFOUND, "no key '%.*s'", UPP_FMT(word));
+}
+
+int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_or_name, const struct sv_key **ret,
+                   struct upp_err *err)
+{
+    struct sv_key *k = NULL;
+    int            r = find_named(t, tenant, id_or_name, &k, err);
+    if (r < 0)
+        return r;
+    struct sv_key revoked = *k;
+    revoked.revoked_ms    = wb_wall_ms();
+    k->refs++; /* it is not forgotten meanwhile */
+    r = store_record(t, &revoked, err);
+    k->refs--;
+    if (r < 0)
+        return r;
+    if (is_usable(k)) /* nobody else was faster */
+        t->usable--;
+    k->revoked_ms = revoked.revoked_ms;
+    *ret          = k;
+    return 0;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------------------
+ */
+
+WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, struct wb_arena *a, struct upp_str *after,
+                                   size_t *n, struct upp_err *err)
+{
+    bool             keys = wb_str_eq(space, UPP_STR(KEYS_SPACE));
+    struct wl_value *v;
+    int              r = wl_list_values(t->store, &ours, space, *after, PAGE, a, &v, n, err);
+    for (size_t i = 0; r >= 0 && i < *n; i++) {
+        struct sv_key *k = keys ? NULL : by_id(t, v[i].name);
+        *after           = v[i].name;
+        if (!keys) {
+            r = k ? sv_key_use_read(k, v[i].bytes, err) : 0;
+            continue;
+        }
+        r = sv_key_read(v[i].bytes, &k, err);
+        if (r >= 0 && ((r = count_stored(t, k, err)) < 0 || (r = insert(t, k, err)) < 0))
+            sv_key_free(k);
+        if (r >= 0 && is_usable(k))
+            now_usable(t);
+        r = r < 0 ? upp_wrap(err, r, "API key %.*s", UPP_FMT(v[i].name)) : 0;
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int load(struct sv_keys *t, struct upp_str space, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
+    struct upp_str                            after = {0};
+    int                                       r     = 0;
+    for (size_t n = PAGE; r >= 0 && n == PAGE;)
+        r = load_page(t, space, &a, &after, &n, err);
+    return r;
+}
+
+/* Counts the runs that have not ended. */
+WEFT_SUSPENDS static int load_runs(struct sv_keys *t, struct upp_err *err)
+{
+    struct wb_uuid after = {{0}};
+    int            r     = 0;
+    for (size_t n = t->list.n ? PAGE : 0; r >= 0 && n == PAGE;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        r = wl_list_live(t->store, after, PAGE, &a, &runs, &owners, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            struct sv_key *k = runs[i].depth ? NULL : by_id(t, wr_run_key(&runs[i]));
+            if (k)
+                k->runs++;
+            after = runs[i].id;
+        }
+    }
+    return r;
+}
+
+int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_keys **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = wb_calloc(1, sizeof *t);
+    if (!t)
+        return upp_fail(err, UPP_ENOMEM, "no memory for API keys");
+    t->store = store;
+    t->quota = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
+    int r    = sv_stored_open(&t->stored, store, err);
+    if (r >= 0)
+        r = load(t, UPP_STR(KEYS_SPACE), err);
+    if (r >= 0)
+        r = load(t, UPP_STR(USE_SPACE), err);
+    if (r >= 0)
+        r = load_runs(t, err);
+    if (r >= 0)
+        r = weft_scope_spawn(&t->saver, "api keys", saves, t, NULL, err);
+    if (r < 0)
+        return r;
+    t->engine = engine;
+    if (engine)
+        wr_engine_set_quota(engine, sv_keys_quota(t));
+    *ret = WB_TAKE(t);
+    return 0;
+}
+
+void sv_keys_close(struct sv_keys *t)
+{
+    if (!t)
+        return;
+    if (t->engine)
+        wr_engine_set_quota(t->engine, NULL);
+    weft_scope_close(&t->saver);
+    if (t->unsaved)
+        save(t);
+    sv_stored_close(&t->stored);
+    for (size_t i = 0; i < t->list.n; i++)
+        sv_key_free(t->list.p[i]);
+    wb_vec_done(&t->list);
+    wb_free(t);
+}
+
+void sv_keys_closep(struct sv_keys **t)
+{
+    sv_keys_close(*t);
+}

@@ -1,0 +1,199 @@
+#include "server/keys/table.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "server/keys/stored.h"
+#include "stores/blobs/blobs.h"
+#include "stores/memory/memory.h"
+#include "support/fibers.h"
+#include "support/sim/sim.h"
+#include "support/test.h"
+
+static const struct sv_key_spec ci = {
+    .name = UPP_STR_INIT("ci"), .tenant = UPP_STR_INIT("acme"), .scopes = SV_SCOPE_RUN};
+
+WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
+{
+    char                 first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
+    struct sv_keys      *t;
+    const struct sv_key *k, *other;
+    struct sv_key_spec   spec = ci;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    FAIL_UNLESS(!sv_keys_usable(t) && !sv_keys_required(t) && !sv_keys_next(t, NULL));
+    TRY(sv_keys_add(t, &ci, first, &k, err));
+    FAIL_UNLESS(sv_keys_find(t, wb_cstr(first)) == k && sv_keys_usable(t) && sv_keys_required(t));
+    FAIL_UNLESS(sv_keys_add(t, &ci, second, &other, err) == -UPP_EBUSY); /* the name is taken ... */
+    spec.tenant = UPP_STR("other");
+    TRY(sv_keys_add(t, &spec, second, &other, err)); /* ... in this tenant */
+    FAIL_UNLESS(sv_keys_revoke(t, (struct upp_str){0}, UPP_STR("ci"), &k, err) == -UPP_EINVALID); /* which one? */
+    FAIL_UNLESS(sv_keys_revoke(t, UPP_STR("acme"), wb_cstr(other->id), &k, err) == -UPP_ENOTFOUND);
+    TRY(sv_keys_revoke(t, UPP_STR("acme"), UPP_STR("ci"), &k, err));
+    FAIL_UNLESS(k->revoked_ms && !sv_keys_find(t, wb_cstr(first)) && sv_keys_find(t, wb_cstr(second)) == other);
+    FAIL_UNLESS(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(k->id), &k, err) == -UPP_ENOTFOUND); /* once */
+    TRY(sv_keys_add(t, &ci, first, &k, err)); /* the name of a revoked one is free */
+    TRY(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(k->id), &k, err));
+    TRY(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(other->id), &k, err));
+    FAIL_UNLESS(!sv_keys_usable(t) && sv_keys_required(t)); /* nobody is let in because the last key is gone */
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    size_t n = 0;
+    for (k = NULL; (k = sv_keys_next(t, k)); n++)
+        FAIL_UNLESS(k->revoked_ms);
+    FAIL_UNLESS(n == 3 && !sv_keys_required(t));
+    sv_keys_close(t);
+    return 0;
+}
+
+/* A day, the limits of runs and tokens, and what a restart remembers. */
+WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
+{
+    struct upp_usage     used = {.input = 60, .output = 41};
+    struct sv_key_spec   spec = ci;
+    char                 text[SV_KEY_TEXT + 1];
+    struct sv_keys      *t;
+    const struct sv_key *added;
+    spec.limits = (struct sv_limits){.requests = 2, .runs = 2, .tokens = 100};
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &spec, text, &added, err));
+    struct sv_key         *k = sv_keys_find(t, wb_cstr(text));
+    const struct wr_quota *q = sv_keys_quota(t);
+    FAIL_UNLESS(sv_key_count(t, k) == 0 && sv_key_count(t, k) == 0 && sv_key_count(t, k) > 0);
+    TRY(q->admit(q->arg, wb_cstr(k->id), err));
+    TRY(q->admit(q->arg, wb_cstr(k->id), err));
+    FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_ERATE && err->retry_after_ms);
+    q->leave(q->arg, wb_cstr(k->id), NULL); /* it was not stored: no tokens */
+    FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 0);
+    TRY(q->admit(q->arg, wb_cstr(k->id), err));
+    q->leave(q->arg, wb_cstr(k->id), &used);
+    FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 101 && k->runs == 1);
+    FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms <= SV_DAY_MS);
+    FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
+    FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
+    TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err));      /* a key that was forgotten limits nothing */
+    q->leave(q->arg, UPP_STR("0000000000000000"), &used);
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 101 && k->used_ms);
+    sv_keys_close(t);
+    return 0;
+}
+
+/* What the tenant stores: a count that grows at once, and is right after a while. */
+WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *err)
+{
+    static char          text[4096];
+    struct sv_key_spec   spec = ci;
+    char                 key[SV_KEY_TEXT + 1];
+    struct wl_store     *s;
+    struct sv_keys      *t;
+    const struct sv_key *added;
+    struct wl_value      v   = {.space = UPP_STR("s"), .name = UPP_STR("n"), .bytes = wb_str(text, sizeof text)};
+    struct wl_change     put = {.kind = WL_PUT_VALUE, .value = &v}, drop = {.kind = WL_DROP_VALUE, .value = &v};
+    struct wl_commit     c    = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
+    uint64_t             size = 0;
+    TRY(ws_blobs_open(memory, &s, err)); /* closes it too */
+    TRY(s->ops->commit(s, &c, err));
+    spec.limits.bytes = 10000;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &spec, key, &added, err));
+    struct sv_key *k = sv_keys_find(t, wb_cstr(key));
+    while (k->stored->bytes != sizeof text) /* what was there before */
+        TRY(weft_sleep_ms(1, err));
+    v.name = UPP_STR("m");
+    TRY(s->ops->commit(s, &c, err));
+    FAIL_UNLESS(!sv_key_is_full(k) && k->stored->bytes == 2 * sizeof text);
+    TRY(s->ops->commit(s, &c, err)); /* the same again: counted twice, at first */
+    FAIL_UNLESS(sv_key_is_full(k) && sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms);
+    TRY(wl_get_bytes(s, &c.owner, &size, err));
+    FAIL_UNLESS(size == 2 * sizeof text);
+    TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
+    FAIL_UNLESS(!sv_key_is_full(k) && k->stored->bytes == 2 * sizeof text);
+    c.changes = &drop;
+    TRY(s->ops->commit(s, &c, err));
+    TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
+    FAIL_UNLESS(k->stored->bytes == sizeof text);
+    c.owner.tenant = UPP_STR("other"); /* others do not count */
+    c.changes      = &put;
+    TRY(s->ops->commit(s, &c, err));
+    FAIL_UNLESS(k->stored->bytes == sizeof text);
+    sv_keys_close(t);
+    s->ops->close(s);
+    return 0;
+}
+
+/* A full table: revoked keys make room, usable ones do not. */
+WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
+{
+    char                 name[24], text[SV_KEY_TEXT + 1];
+    struct sv_keys      *t;
+    const struct sv_key *k;
+    struct sv_key_spec   spec = ci;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    for (size_t i = 0; i < SV_KEYS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "t%zu", i);
+        spec.tenant = wb_cstr(name);
+        TRY(sv_keys_add(t, &spec, text, &k, err));
+    }
+    spec.tenant = UPP_STR("more");
+    FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT);
+    TRY(sv_keys_revoke(t, UPP_STR("t7"), UPP_STR("ci"), &k, err));
+    TRY(sv_keys_add(t, &spec, text, &k, err));
+    spec.tenant = UPP_STR("evenmore");
+    FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT);
+    sv_keys_close(t);
+    return 0;
+}
+
+struct acting {
+    int (*fn)(struct wl_store *s, struct upp_err *err);
+    bool closes; /* the store */
+};
+
+WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
+{
+    struct acting   *x = arg;
+    struct wl_store *s;
+    int              r = ws_memory_open(&s, err);
+    if (r < 0)
+        return r;
+    r = x->fn(s, err);
+    if (!x->closes)
+        s->ops->close(s);
+    return r;
+}
+
+/* In a world of virtual time. */
+static void play(int (*fn)(struct wl_store *s, struct upp_err *err))
+{
+    struct upp_err    err = {0};
+    struct acting     x   = {fn, fn == stores_bytes};
+    struct weft__sim *world;
+    CHECK_INT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 3), &world, &err), 0);
+    int r = weft_loop_run(weft__sim_loop(world, 0), "keys", act, &x, &err);
+    weft__sim_close(world);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
+}
+
+TEST(keys_are_added_and_revoked)
+{
+    play(changes);
+}
+
+TEST(keys_have_limits)
+{
+    play(limits);
+}
+
+TEST(keys_count_what_their_tenant_stores)
+{
+    play(stores_bytes);
+}
+
+TEST(keys_are_bounded)
+{
+    play(fills);
+}
