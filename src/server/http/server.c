@@ -91,7 +91,7 @@ static void warn(const struct sv_server *s, const struct sv_listener *l)
                "plain HTTP on an address that others can reach: keys and conversations can be read on the way. Set "
                "server.tls, or server.trusted_proxies if a proxy in front of the server does TLS",
                WB_LZ("url", l->url));
-    for (const char *const *o = s->opts.origins; o && *o && !s->opts.owner; o++)
+    for (const char *const *o = s->opts.origins; o && *o && !sv_keys_usable(s->opts.keys); o++)
         if (strcmp(*o, "*") == 0 && !l->local)
             wb_log(WB_WARN, "every web page that is opened on this machine can use the server: origins is '*', and "
                             "there are no keys");
