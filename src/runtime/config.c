@@ -50,11 +50,21 @@ static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into
     c->port = (uint16_t)port;
 }
 
+static void read_metrics(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"key", "open", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "who may read metrics", words, &which))
+        c->open_metrics = which;
+}
+
 static void read_server(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
         {.name = "listen", .read = read_listen},
         {.name = "api_keys_file"},
+        {.name = "metrics", .read = read_metrics},
         WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
     };
     wc_map(r, n, "server", keys, WB_LEN(keys), into);
@@ -136,7 +146,8 @@ static void read_format(struct wc_reader *r, const struct wc_node *n, void *into
 static void read_log(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "level", .read = read_level},
-                                         {.name = "format", .read = read_format}};
+                                         {.name = "format", .read = read_format},
+                                         WC_MEMBER(WC_UNTRUTH, "access", struct wc_config, no_access_log, 0, 0)};
     wc_map(r, n, "log", keys, WB_LEN(keys), into);
 }
 

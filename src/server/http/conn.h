@@ -19,9 +19,12 @@ struct sv_conn {
     bool              broken; /* sending is impossible, or not allowed any more */
     struct sv_http    http;
     struct sv_match   match;
-    struct wl_owner   owner; /* of the request */
-    struct wb_buf     rest;  /* bytes received after the request */
-    size_t            held;  /* of the server's budget: the body of the request or response */
+    struct wl_owner   owner;    /* of the request */
+    struct wb_buf     rest;     /* bytes received after the request */
+    size_t            held;     /* of the server's budget: the body of the request or response */
+    uint64_t          began_ns; /* when the first byte of the request came */
+    uint64_t          sent;     /* bytes of the response */
+    char              peer[48]; /* see sv_conn_peer */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };
@@ -35,5 +38,8 @@ WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err);
 
 /* Sends all bytes. -UPP_ETIMEOUT: the client read nothing for the server's send_ms, or too little in total. */
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The client's address without its port; "unix" on the Unix socket. */
+const char *sv_conn_peer(struct sv_conn *c);
 
 #endif

@@ -193,6 +193,19 @@ void sv_net_tune_stream(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);
 }
 
+void sv_net_peer(int fd, char out[48])
+{
+    union address a;
+    socklen_t     n  = sizeof a;
+    bool          ok = getpeername(fd, &a.any, &n) == 0;
+    if (ok && a.any.sa_family == AF_INET)
+        ok = inet_ntop(AF_INET, &a.in.sin_addr, out, 48);
+    else
+        ok = ok && a.any.sa_family == AF_INET6 && inet_ntop(AF_INET6, &a.in6.sin6_addr, out, 48);
+    if (!ok)
+        (void)snprintf(out, 48, "-");
+}
+
 WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max)
 {
     char scrap[2048];

@@ -33,6 +33,9 @@ void sv_listener_close(struct sv_listener *l);
 void sv_net_tune(int fd);
 void sv_net_tune_stream(int fd);
 
+/* The address of the other side, without its port; "-" if it has none. */
+void sv_net_peer(int fd, char out[48]);
+
 /* Shuts down sending, and discards what still arrives until the other side has closed, at most for `ms` and `max`
  * bytes. Otherwise a close with unread bytes would reset the connection, and the client would lose the end of our
  * response. */
