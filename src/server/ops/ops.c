@@ -10,6 +10,9 @@ static const struct sv_route rows[] = {
     {SV_GET, "/health", sv_get_health, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
     {SV_GET, "/version", sv_get_version, 1, SV_ROUTE_ALWAYS},
     {SV_GET, "/metrics", sv_get_metrics, 1, SV_ROUTE_ALWAYS},
+    {SV_GET, "/openapi.json", sv_get_openapi, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/docs", sv_get_docs, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/docs/{file}", sv_get_docs_file, 1, SV_ROUTE_OPEN},
 };
 _Static_assert(WB_LEN(rows) <= SV_OPS_ROUTES, "struct sv_ops has room for all of them");
 

@@ -50,5 +50,8 @@ struct sv_ops *sv_ops_of(const struct sv_exchange *x);
 int               sv_get_health(struct sv_exchange *x, struct upp_err *err);
 int               sv_get_version(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err);
+int               sv_get_openapi(struct sv_exchange *x, struct upp_err *err);
+int               sv_get_docs(struct sv_exchange *x, struct upp_err *err);
+int               sv_get_docs_file(struct sv_exchange *x, struct upp_err *err);
 
 #endif
