@@ -24,7 +24,7 @@ static void log_request(const struct sv_exchange *x, uint64_t ns)
                      WB_LZ("route", route ? route->pattern : "-"),
                      WB_LI("status", x->reply.status),
                      WB_LU("bytes", x->conn->sent),
-                     WB_LD("ms", (double)(ns / 1000) / 1000),
+                     WB_LMS("ms", ns / 1000),
                      WB_LZ("id", x->request_id),
                      WB_LS("tenant", x->owner.tenant),
                      WB_LZ("client", sv_conn_peer(x->conn)),
