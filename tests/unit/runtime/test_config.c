@@ -47,13 +47,13 @@ static struct upp_str written(const char *fmt, ...)
 
 static const char whole[] =
     "server:\n"
-    "  {listen: '[::1]:${PORT}', instructions: false}\n"
+    "  {listen: '[::1]:${PORT}', instructions: false, metrics: open}\n"
     "store: sqlite:data/weft.db\n"
     "search: off\n"
     "durability: group\n"
     "on_busy: enqueue\n"
     "retention: {tapes_days: 3, deleted_days: 1, every_seconds: 5}\n"
-    "log: {level: debug, format: json}\n"
+    "log: {level: debug, format: json, access: false}\n"
     "default_agent: two\n"
     "models:\n"
     "  e: {provider: scripted, echo: true, params: {temperature: 0.5, n: 10, x: '1', y: [~, true]},\n"
@@ -159,7 +159,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->folder, UPP_STR("/etc/weft"));
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
-    CHECK(c->no_instructions);
+    CHECK(c->no_instructions && c->open_metrics && c->no_access_log);
     CHECK_INT(c->index, WL_INDEX_OFF);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
@@ -197,7 +197,7 @@ TEST(config_has_defaults)
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
-    CHECK(!c->no_instructions);
+    CHECK(!c->no_instructions && !c->open_metrics && !c->no_access_log);
     CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->has_log_level);
     CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);
 }
