@@ -26,6 +26,7 @@ models:
   tool: {provider: scripted, script: tool.json}
   ask: {provider: scripted, script: ask.json}
   broken: {provider: scripted, script: broken.json}
+  boss: {provider: scripted, script: boss.json}
   vendor: {provider: openai, api: chat, model: m-1, base_url: "http://127.0.0.1:%d/v1", api_key: "k-not-a-secret"}
 tools:
   look: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"]}
@@ -34,12 +35,14 @@ agents:
   tool: {model: tool, tools: [look], middleware: [logging]}
   ask: {model: ask, tools: [pick]}
   broken: {model: broken}
+  boss: {model: boss, tools: [tool]}
   vendor: {model: vendor}
 """
 SCRIPTS = {
     "tool": [{"parts": [{"tool_call": {"id": "c1", "name": "look"}}], "usage": {"input_tokens": 7, "output_tokens": 2}},
              {"parts": [{"text": "It is 18."}], "usage": {"input_tokens": 9, "output_tokens": 4}}],
     "ask": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}],
+    "boss": [{"parts": [{"tool_call": {"id": "b1", "name": "tool", "arguments": {"task": "look"}}}]}, {"parts": [{"text": "Done."}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "said in private"}}],
 }
 
@@ -161,6 +164,34 @@ def test_run_log():
         over = lines(s, "run ended", 3)[2]
         assert over["state"] == "failed" and over["level"] == "warn" and over["code"], over
         assert "said in private" not in s.log(), "what a provider says is not in the run log"
+
+
+def test_runs_of_sub_agents_are_runs():
+    with serve(folder()) as s:
+        run, thread = start(s, "boss", {"traceparent": PARENT})
+        ended(s, run, thread)
+        root, child = lines(s, "run started", 2)
+        assert root["run"] == run["id"] and "parent" not in root, root
+        assert child["parent"] == run["id"] and child["agent"] == "tool" and child["trace"] == TRACE, child
+        below, above = lines(s, "run ended", 2)
+        assert below["run"] == child["run"] and below["input_tokens"] == "16", below
+        assert above["run"] == run["id"] and above["input_tokens"] == "16", "with all runs below it"
+        m = metrics(s)
+        assert m['weft_runs_total{agent="boss",outcome="completed"}'] == m['weft_runs_total{agent="tool",outcome="completed"}'] == "1", m
+        assert sum(float(v) for k, v in m.items() if k.startswith("weft_model_tokens_total") and 'kind="input"' in k) == 16, m
+
+
+def test_queued_runs():
+    with serve(folder()) as s:
+        first, thread = start(s, "ask")
+        lines(s, "run waits")
+        second = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "tool", "on_busy": "enqueue", "additional_messages": [{"role": "user", "content": "x"}]})
+        assert lines(s, "run queued")[0]["run"] == second["id"]
+        assert metrics(s)['weft_runs{state="queued"}'] == "1"
+        s.good("POST", f"/v1/runs/{first['id']}/cancel")
+        ended(s, second, thread)
+        assert lines(s, "run started", 2)[1]["run"] == second["id"]
+        assert [x["state"] for x in lines(s, "run ended", 2)] == ["cancelled", "completed"]
 
 
 def test_logging_middleware_writes_to_the_same_log():
