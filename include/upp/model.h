@@ -53,6 +53,8 @@ struct upp_request {
     /* Called once for each piece of content that cannot be sent to this provider; NULL: not called. */
     void (*on_loss)(void *arg, const struct upp_loss *loss);
     void *on_loss_arg;
+
+    struct upp_str traceparent; /* sent as the header of that name (W3C Trace Context); empty: none */
 };
 
 enum upp_step_kind {

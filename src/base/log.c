@@ -222,6 +222,14 @@ static void put_number(struct line *l, bool minus, uint64_t v)
     (void)put(l, wb_str(text + at, sizeof text - at));
 }
 
+/* Many lines have a duration: without printf it costs a tenth. */
+static void put_ms(struct line *l, uint64_t us)
+{
+    char rest[4] = {'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10), (char)('0' + us % 10)};
+    put_number(l, false, us / 1000);
+    (void)put(l, wb_str(rest, sizeof rest));
+}
+
 static void put_field(struct line *l, const struct wb_log_field *f);
 
 static void put_err(struct line *l, const struct upp_err *e)
@@ -256,6 +264,9 @@ static void put_value(struct line *l, const struct wb_log_field *f)
         break;
     case WB_LOG_DOUBLE:
         put_double(l, f->as.d);
+        break;
+    case WB_LOG_MS:
+        put_ms(l, f->as.u);
         break;
     case WB_LOG_BOOL:
         (void)put(l, f->as.b ? UPP_STR("true") : UPP_STR("false"));

@@ -35,6 +35,7 @@ enum wb_log_kind {
     WB_LOG_INT,
     WB_LOG_UINT,
     WB_LOG_DOUBLE,
+    WB_LOG_MS,
     WB_LOG_BOOL,
     WB_LOG_SECRET,
     WB_LOG_ERR,
@@ -61,6 +62,7 @@ struct wb_log_field {
 #define WB_LI(key, number)      WB_LOG_FIELD_(WB_LOG_INT, key, i, number)
 #define WB_LU(key, number)      WB_LOG_FIELD_(WB_LOG_UINT, key, u, number)
 #define WB_LD(key, number)      WB_LOG_FIELD_(WB_LOG_DOUBLE, key, d, number)
+#define WB_LMS(key, us)         WB_LOG_FIELD_(WB_LOG_MS, key, u, us)                   /* microseconds, written as ms: 1.234 */
 #define WB_LB(key, truth)       WB_LOG_FIELD_(WB_LOG_BOOL, key, b, truth)
 #define WB_LSECRET(key, hidden) WB_LOG_FIELD_(WB_LOG_SECRET, key, secret, hidden)      /* ***, or null */
 #define WB_LERR(error)          WB_LOG_FIELD_(WB_LOG_ERR, "err", err, error)           /* err, code, and what else is set */

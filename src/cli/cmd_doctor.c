@@ -24,14 +24,10 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "cli/doctor.h"
-#include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
-#include "runtime/global.h"
 #include "server/libraries.h"
 #include "stores/sqlite/sqlite.h"
-#include "stores/sqlite/hooks.h"
-#include "upp/http/curl.h"
 
 #include "config.h"
 
@@ -79,15 +75,10 @@ UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state 
 
 /* ---- Libraries ----------------------------------------------------------------------------------- */
 
-static struct wb_library (*const libraries[])(void) = {
-    wj_library,           weft__uv_library,   upp__curl_library, weft__llhttp_library, weft__openssl_library,
-    weft__sqlite_library, weft__yaml_library,
-};
-
 static void check_libraries(struct report *r)
 {
-    for (size_t i = 0; i < WB_LEN(libraries); i++) {
-        struct wb_library l = libraries[i]();
+    for (size_t i = 0; i < WB_LEN(sv_libraries); i++) {
+        struct wb_library l = sv_libraries[i]();
         if (!l.built)
             add(r, l.name, GOOD, "not in this build");
         else if (!l.running[0])

@@ -10,6 +10,7 @@
 #include "server/doors/doors.h"
 #include "server/http/server.h"
 #include "server/keys/table.h"
+#include "server/ops/ops.h"
 
 struct serving {
     const struct wc_config *config;
@@ -40,13 +41,19 @@ static void give_memory_back(void)
 /* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
-    struct serving                                     *s          = arg;
-    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt         = NULL;
-    UPP_CLEANUP(sv_keys_closep) struct sv_keys         *keys       = NULL;
+    struct serving                                     *s    = arg;
+    UPP_CLEANUP(sv_ops_closep) struct sv_ops           *ops  = NULL; /* closed last: the engine tells it what happens */
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt   = NULL;
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys         *keys = NULL;
     UPP_CLEANUP(sv_server_closep) struct sv_server     *server     = NULL;
     char                                                local[128] = "";
     size_t                                              recovered  = 0;
     int r = wrt_runtime_open(weft_loop_current(), s->config, &s->place, &rt, err);
+    if (r < 0)
+        return r;
+    r = sv_ops_open(UPP_OPTS(sv_ops_opts, .engine = rt->engine, .store = rt->store,
+                             .no_access_log = s->config->no_access_log, .open_metrics = s->config->open_metrics),
+                    &ops, err);
     if (r < 0)
         return r;
     if (wrt_socket(rt)[0])
@@ -60,7 +67,8 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
                                 .certificate = s->config->server.certificate, .key = s->config->server.key,
                                 .proxies = {s->config->server.proxies, s->config->server.n_proxies}, .doors = sv_doors,
                                 .keys = keys, .engine = rt->engine, .store = rt->store, .on_busy = s->config->on_busy,
-                                .no_instructions = s->config->no_instructions, .signals = true),
+                                .no_instructions = s->config->no_instructions, .ops = &ops->door, .monitor = &ops->http,
+                                .signals = true),
                        &server, err);
     if (r == -UPP_EBUSY) {
         struct upp_err why = *err;

@@ -189,6 +189,8 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         uint32_t version = row.version;
         run->row         = row;
         run->row.version = version + 1;
+        if (*launched)
+            wr_note_run(run, WR_RUN_RESUMED, NULL);
     }
     run->changing = false;
     if (*launched)

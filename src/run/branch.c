@@ -149,6 +149,8 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
     wb_crashpoint("branch.before");
     r = wr_flush(child, &WR_MORE_OF(made), err);
     wb_crashpoint("branch.after");
+    if (r >= 0)
+        wr_note_run(child, WR_RUN_STARTED, NULL);
     return r;
 }
 

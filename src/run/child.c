@@ -105,6 +105,8 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
     if (r >= 0)
         r = wr_flush(child, &WR_MORE_OF(made), err);
     wb_crashpoint("child.after");
+    if (r >= 0)
+        wr_note_run(child, WR_RUN_STARTED, NULL);
     return r;
 }
 
@@ -126,6 +128,7 @@ int wr_child_resume(struct wr_run *child, struct upp_err *err)
     if (r >= 0) {
         child->row.status = WM_RUNNING;
         child->row.version++;
+        wr_note_run(child, WR_RUN_RESUMED, NULL);
     }
     return r;
 }

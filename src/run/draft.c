@@ -3,6 +3,7 @@
  * The run's draft collects everything of a commit point, which is written as one row. The commit lock puts the commits
  * of a tree in order, and events are numbered in that order.
  */
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
@@ -196,7 +197,11 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
         .owner = run->tree->owner, .changes = changes, .n = n, .flags = sync_flag(run, &f->draft, ends)};
     struct wl_store *s = run->engine->store;
     wb_crashpoint("commit.before");
-    int r = s->ops->commit(s, &c, err);
+    const struct wr_monitor *m    = run->engine->monitor;
+    uint64_t                 from = m ? wb_mono_ns() : 0;
+    int                      r    = s->ops->commit(s, &c, err);
+    if (m)
+        m->commit(m->arg, wb_mono_ns() - from);
     wb_crashpoint("commit.after");
     return r;
 }

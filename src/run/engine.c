@@ -46,6 +46,22 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     return 0;
 }
 
+void wr_engine_monitor(struct wr_engine *e, const struct wr_monitor *monitor)
+{
+    e->monitor = monitor;
+}
+
+void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct upp_err *why)
+{
+    const struct wr_monitor *m = run->engine->monitor;
+    if (m)
+        m->run(m->arg, &(struct wr_run_note){.moment      = moment,
+                                             .owner       = &run->tree->owner,
+                                             .row         = &run->row,
+                                             .traceparent = wr_traceparent(run),
+                                             .why         = why});
+}
+
 void wr_engine_close(struct wr_engine *e)
 {
     if (!e)

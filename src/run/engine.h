@@ -74,6 +74,43 @@ struct wr_started;
 WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
                             const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* ---- Monitoring ---------------------------------------------------------------------------------------- */
+
+enum wr_moment { WR_RUN_QUEUED, WR_RUN_STARTED, WR_RUN_RESUMED, WR_RUN_WAITS, WR_RUN_ENDED };
+
+struct wr_run_note {
+    enum wr_moment         moment;
+    const struct wl_owner *owner;
+    const struct wm_run   *row;         /* as committed */
+    struct upp_str         traceparent; /* of the request that started it; empty: none */
+    const struct upp_err  *why;         /* of a run that failed; else NULL */
+};
+
+struct wr_model_note {
+    struct upp_str          model; /* its name in the configuration, as sent to the vendor */
+    const struct upp_usage *usage; /* NULL: the request failed */
+    uint64_t                ns;
+};
+
+struct wr_tool_note {
+    struct upp_str tool;    /* of the agent's definition, never a name that only a model chose */
+    uint8_t        outcome; /* enum wm_outcome */
+    uint64_t       ns;
+};
+
+/* Sees what the runs of an engine do, child runs included. Every function is mandatory, is called on the loop after
+ * what it tells has happened, and must not suspend. Names and rows are borrowed for the call. */
+struct wr_monitor {
+    void *arg;
+    void (*run)(void *arg, const struct wr_run_note *note);
+    void (*model)(void *arg, const struct wr_model_note *note); /* each attempt */
+    void (*tool)(void *arg, const struct wr_tool_note *note);
+    void (*commit)(void *arg, uint64_t ns); /* of a run, in the store */
+};
+
+/* Set it before anything runs; it must outlive the engine. NULL: none. */
+void wr_engine_monitor(struct wr_engine *e, const struct wr_monitor *monitor);
+
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
 /* May a run have the option `model` with this name? */
@@ -246,6 +283,9 @@ uint32_t wr_reader_received(const struct wr_reader *r, const struct wm_event *ev
  * times, status, own usage and total usage. -UPP_ENOTFOUND. -UPP_ELIMIT: too many runs. */
 WEFT_SUSPENDS int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_buf *out,
                            struct upp_err *err) UPP_MUST_CHECK;
+
+/* "running", "completed" ...; empty: not an enum wm_status. */
+struct upp_str wr_status_name(uint8_t status);
 
 /* ---- Numbers ------------------------------------------------------------------------------------------------ */
 

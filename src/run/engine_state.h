@@ -34,22 +34,23 @@ struct wr_failed_run {
 };
 
 struct wr_engine {
-    struct weft_loop      *loop;
-    struct wr_engine_opts  opts;
-    struct wl_store       *store;
-    const struct wr_quota *quota; /* NULL: none */
-    struct upp_http       *http;  /* connections of this loop; `wait` is the wait table of its models */
-    struct upp_wait        wait;
-    struct weft_scope      scope;
-    bool                   closing;
-    size_t                 working;
-    struct wb_link         trees[WR_BUCKETS];
-    struct wr_counts       counts;
-    struct weft_cond       moved;      /* a run has ended, begun to wait, or left the queue */
-    int64_t                look_at_ms; /* when the supervisor checks idle runs next; INT64_MAX: never */
-    int64_t                look_ms;    /* delay after a failure */
-    struct weft_cond       look;
-    bool                   looking; /* the supervisor's fiber exists */
+    struct weft_loop        *loop;
+    struct wr_engine_opts    opts;
+    struct wl_store         *store;
+    const struct wr_monitor *monitor; /* NULL: none */
+    const struct wr_quota   *quota;   /* NULL: none */
+    struct upp_http         *http;    /* connections of this loop; `wait` is the wait table of its models */
+    struct upp_wait          wait;
+    struct weft_scope        scope;
+    bool                     closing;
+    size_t                   working;
+    struct wb_link           trees[WR_BUCKETS];
+    struct wr_counts         counts;
+    struct weft_cond         moved;      /* a run has ended, begun to wait, or left the queue */
+    int64_t                  look_at_ms; /* when the supervisor checks idle runs next; INT64_MAX: never */
+    int64_t                  look_ms;    /* delay after a failure */
+    struct weft_cond         look;
+    bool                     looking; /* the supervisor's fiber exists */
     WB_VEC(struct wr_failed_run) failed_runs;
     struct wr_pools pools;
     struct wb_uuid  last_id; /* the last agent id that was parsed: most runs have the same agent */
@@ -58,6 +59,9 @@ struct wr_engine {
 
 /* A root has ended, or was not stored (usage is NULL): tells the quota. */
 void wr_quota_leave(struct wr_engine *e, struct upp_str key, const struct upp_usage *usage);
+
+/* Tells the monitor, if there is one. */
+void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct upp_err *why);
 
 /* Makes the supervisor (run/supervisor.c) check idle runs at this time; 0: does nothing. */
 void wr_supervise_at(struct wr_engine *e, int64_t ms);

@@ -267,6 +267,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
+        wr_note_run(run, WR_RUN_ENDED, status == WM_FAILED || status == WM_EXPIRED ? why : NULL);
         if (!run->row.depth)
             wr_quota_leave(run->engine, wr_run_key(&run->row), &run->row.usage);
         if (!run->row.depth && run->engine->failed_runs.n)

@@ -10,6 +10,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "fiber/loop.h"
 #include "json/read.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
@@ -227,6 +228,18 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     return r;
 }
 
+static WEFT_SUSPENDS int monitored_attempt(struct asking *a, struct upp_err *err)
+{
+    const struct wr_monitor *m = a->run->engine->monitor;
+    if (!m)
+        return attempt(a, err);
+    uint64_t from = weft__loop_clock(a->run->engine->loop);
+    int      r    = attempt(a, err);
+    m->model(m->arg, &(struct wr_model_note){a->run->model->name, r < 0 ? NULL : &a->end.usage,
+                                             weft__loop_clock(a->run->engine->loop) - from});
+    return r;
+}
+
 static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 {
     struct upp_retry *retry = a->run->model->retry;
@@ -241,7 +254,7 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         a->request.attempt  = n;
         why->retry_after_ms = 0; /* a failure sets it */
         wb_crashpoint("ask.open");
-        r = attempt(a, why);
+        r = monitored_attempt(a, why);
         wb_crashpoint("ask.said");
         if (r >= 0)
             return upp_retry_succeeded(retry), 0;
@@ -479,6 +492,7 @@ static int make_request(struct asking *a, struct upp_err *err)
     a->request.params      = run->params;
     a->request.on_loss     = log_loss;
     a->request.on_loss_arg = a;
+    a->request.traceparent = wr_traceparent(run);
     a->request.structure   = structure_of(a);
     a->request.messages    = run->path.p;
     a->request.n_messages  = run->path.n;

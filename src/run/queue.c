@@ -65,6 +65,9 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     if (r < 0)
         return r;
     s->engine->counts.started++;
+    const struct wr_monitor *m = s->engine->monitor;
+    if (m)
+        m->run(m->arg, &(struct wr_run_note){.moment = WR_RUN_QUEUED, .owner = &s->what->owner, .row = &s->row});
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
     /* The holder may have ended while this was written. The run is queued in any case. */
     if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
@@ -142,6 +145,8 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     r = wr_flush(run, &more, err);
     wb_crashpoint("dequeue.after");
     run->row.version++;
+    if (r >= 0)
+        wr_note_run(run, WR_RUN_STARTED, NULL);
     wr_go(run, r >= 0);
     return r;
 }

@@ -34,11 +34,14 @@ static int apply_options(struct wr_run *run, struct upp_err *err)
 {
     yyjson_val *v = NULL;
     run->system   = run->def ? run->def->system : (struct upp_str){0};
-    if (!run->def || !run->row.options.n || run->row.depth || !wb_str_eq(run->def->name, run->row.agent))
+    if (!run->def || !run->row.options.n || run->row.depth)
         return 0;
     int r = wj_read(&run->memory, run->row.options, NULL, &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the options of the run are no JSON");
+    run->traceparent = wj_text_at(v, "traceparent");
+    if (!wb_str_eq(run->def->name, run->row.agent))
+        return 0;
     struct upp_str own = wj_text_at(v, "instructions"), more = wj_text_at(v, "additional_instructions"),
                    model = wj_text_at(v, "model");
     if (model.n && (r = choose_model(run, model, err)) < 0)
@@ -49,6 +52,13 @@ static int apply_options(struct wr_run *run, struct upp_err *err)
         run->system =
             run->system.n ? wb_arena_printf(&run->memory, "%.*s\n\n%.*s", UPP_FMT(run->system), UPP_FMT(more)) : more;
     return wb_arena_check(&run->memory, err);
+}
+
+struct upp_str wr_traceparent(const struct wr_run *run)
+{
+    while (run->parent)
+        run = run->parent;
+    return run->traceparent;
 }
 
 /* ---- Create, free, pool -------------------------------------------------------------------------------------- */

@@ -57,11 +57,12 @@ struct wr_run {
     struct wr_tree   *tree;
     struct wr_run    *parent;
 
-    const struct wr_agent_def *def;    /* NULL: the agent is not defined any more */
-    const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
-    struct upp_str             params; /* that belong to the model */
-    struct upp_str             system; /* system prompt; empty: none */
-    const struct weft_rights  *given;  /* rights from the parent's tool entry; NULL: no further limits */
+    const struct wr_agent_def *def;         /* NULL: the agent is not defined any more */
+    const struct upp_model    *model;       /* its own, or that of its parent; NULL: neither has one */
+    struct upp_str             params;      /* that belong to the model */
+    struct upp_str             system;      /* system prompt; empty: none */
+    struct upp_str             traceparent; /* of a root, from its options; empty: none */
+    const struct weft_rights  *given;       /* rights from the parent's tool entry; NULL: no further limits */
 
     struct wm_run     row;
     struct wr_source *source;
@@ -163,6 +164,9 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err) UPP
 
 /* The current agent if it is not the one the run began with; else empty. */
 struct upp_str wr_agent_now(const struct wr_run *run);
+
+/* The traceparent of the request that started the run's tree; empty: none. */
+struct upp_str wr_traceparent(const struct wr_run *run);
 
 /* A text as a JSON string in the run's memory; NULL: no memory. */
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text);

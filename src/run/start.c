@@ -253,6 +253,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     wb_crashpoint("c1.after");
     if (r >= 0) {
         s->engine->counts.started++;
+        wr_note_run(run, WR_RUN_STARTED, NULL);
         ret->tree = wr_outcome_tree(run);
     }
     s->again = r == -UPP_EBUSY;
@@ -409,6 +410,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
         return r;
     }
     e->counts.started++;
+    wr_note_run(run, WR_RUN_STARTED, NULL);
     *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wr_outcome_tree(run)};
     if (w->here)
         wr_work_here(run);

@@ -218,6 +218,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return r;
     run->row = row;
     run->row.version++;
+    wr_note_run(run, WR_RUN_WAITS, NULL);
     wr_supervise_at(run->engine, row.expires_ms);
     return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->journal.pending.n);
 }

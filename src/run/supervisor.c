@@ -121,6 +121,8 @@ static WEFT_SUSPENDS int recover_for(struct wr_engine *e, const struct wl_owner 
     wb_crashpoint("recover.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("recover.after");
+    if (r >= 0)
+        wr_note_run(run, WR_RUN_RESUMED, NULL);
     if (r >= 0 && ret)
         ret->tree = wr_outcome_tree(run);
     wr_go(run, r >= 0);

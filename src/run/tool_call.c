@@ -486,12 +486,16 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
     int r = j->tool->kind == WR_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->doing.call.pub.arguments, &value, &why)
                                            : call_function(j, &value, &left, &why);
     wb_crashpoint("tool.end");
-    j->call->ms = (weft__loop_clock(l) - from) / 1000000;
+    uint64_t ns = weft__loop_clock(l) - from;
+    j->call->ms = ns / 1000000;
     if (r == -UPP_EWAIT && j->tool->kind == WR_TOOL_AGENT) {
         j->waits = WR_WAITS_OUTSIDE;
         r        = 0;
     } else {
-        r = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
+        r                          = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
+        const struct wr_monitor *m = run->engine->monitor;
+        if (m)
+            m->tool(m->arg, &(struct wr_tool_note){j->tool->spec.name, r < 0 ? WM_STOPPED : j->call->outcome, ns});
         /* C3, unless it is the last result: that is committed with the end of the step. */
         if (r >= 0 && j->round->left) {
             r = wr_flush(run, NULL, err);

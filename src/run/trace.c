@@ -156,6 +156,11 @@ static const struct upp_str statuses[] = {
     [WM_CANCELED] = UPP_STR_INIT("cancelled"),  [WM_EXPIRED] = UPP_STR_INIT("expired"),
 };
 
+struct upp_str wr_status_name(uint8_t status)
+{
+    return status < WB_LEN(statuses) && statuses[status].p ? statuses[status] : UPP_STR("");
+}
+
 static void put_id(struct wj_writer *w, const char *name, struct wb_uuid id)
 {
     char text[WB_UUID_TEXT + 1];
@@ -184,7 +189,7 @@ static void put_run(struct wj_writer *w, const struct traced *of)
     if (of->run.depth)
         wj_put_str_or_empty(w, "toolCallId", of->run.call);
     wj_put_str_or_empty(w, "input", of->input);
-    wj_put_str_or_empty(w, "status", of->run.status < WB_LEN(statuses) ? statuses[of->run.status] : UPP_STR(""));
+    wj_put_str_or_empty(w, "status", wr_status_name(of->run.status));
     put_time(w, "started", of->run.started_ms);
     put_time(w, "ended", of->run.ended_ms);
     wm_usage_put(w, &of->own);

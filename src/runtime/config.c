@@ -106,7 +106,8 @@ static void read_format(struct wc_reader *r, const struct wc_node *n, void *into
 static void read_log(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "level", .read = read_level},
-                                         {.name = "format", .read = read_format}};
+                                         {.name = "format", .read = read_format},
+                                         WC_MEMBER(WC_UNTRUTH, "access", struct wc_config, no_access_log, 0, 0)};
     wc_map(r, n, "log", keys, WB_LEN(keys), into);
 }
 

@@ -144,6 +144,8 @@ struct wc_config {
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
     bool               has_log_level; /* the file has a log level */
+    bool               no_access_log;
+    bool               open_metrics; /* /metrics needs no key */
     struct wc_agent   *default_agent;
 
     struct wc_model   *models;

@@ -161,10 +161,20 @@ static void read_tls(struct wc_reader *r, const struct wc_node *n, void *into)
     wc_map(r, n, "tls", keys, WB_LEN(keys), &c->server);
 }
 
+static void read_metrics(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"key", "open", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "who may read metrics", words, &which))
+        c->open_metrics = which;
+}
+
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
         {.name = "listen", .read = read_listen},
+        {.name = "metrics", .read = read_metrics},
         {.name = "tls", .read = read_tls},
         {.name = "hosts", .read = read_hosts},
         {.name = "origins", .read = read_origins},

@@ -10,6 +10,7 @@
 #include "agent/middleware/middleware.h"
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "base/iso8601.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "json/value.h"
@@ -21,7 +22,7 @@ static const char *const       level_names[] = {"debug", "info", "warn", "error"
 static const char *const       level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 static const enum wb_log_level levels[]      = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
 
-enum { CUT = 200, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
+enum { CUT = 200, SHORT = 4 * CUT /* bytes */, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
 
 /* ---- Lines --------------------------------------------------------------------------------------------------------
  */
@@ -36,49 +37,73 @@ static bool enabled(const struct logging *l, enum level level)
     return (unsigned)level >= l->level;
 }
 
-static void write_json(struct wj_writer *w, enum level level, struct upp_str msg, const struct upp_str *content,
-                       bool cut)
+/* A line of the program's logger is short (base/log.h): with include_messages longer ones are written here, in its
+ * format. */
+static void write_long(enum level level, struct upp_str msg, struct upp_str content)
 {
-    wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("time"));
-    wm_time_write(w, wb_wall_ms());
-    wj_put_str(w, "level", wb_cstr(level_names[level]));
-    wj_put_str(w, "msg", msg);
-    if (content)
-        wj_put_str(w, "text", *content);
-    if (cut)
-        wj_put_bool(w, "cut", true);
-    wj_write_close(w, '}');
+    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
+    bool                                  json = wb_log_format_of() == WB_LOG_JSON;
+    char                                  text[WB_TIME_TEXT];
+    struct wb_time                        t = wb_time_from_ms(wb_wall_ms());
+    struct wj_writer                      w;
+    struct upp_str                        now = wb_time_upp(&t, text);
+    wb_buf_addc(&line, '\n');
+    wj_writer_init(&w, &line, NULL);
+    if (json) {
+        wj_write_open(&w, '{');
+        wj_put_str(&w, "time", now);
+        wj_put_str(&w, "level", wb_cstr(level_names[level]));
+        wj_put_str(&w, "msg", msg);
+        wj_put_str(&w, "text", content);
+        wj_write_close(&w, '}');
+    } else {
+        wb_buf_addf(&line, "time=%.*s level=%s msg=\"%.*s\" text=", UPP_FMT(now), level_names[level], UPP_FMT(msg));
+        wj_write_str(&w, content);
+    }
+    int r = wj_writer_check(&w);
+    wb_buf_addc(&line, '\n');
+    if (r >= 0 && !line.failed)
+        wb_log_put(levels[level], wb_buf_str(&line));
 }
 
-/* Writes a line to the caller's function, or to the program's logger in its format. A line that does not fit into
- * memory is dropped: logging never fails a run. */
+/* To the caller's function, in the specification's form. */
+static void write_own(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *content,
+                      bool cut)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &line, NULL);
+    wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
+    if (content) {
+        wb_buf_add(&line, UPP_STR(": "));
+        wj_write_str(&w, *content);
+        wb_buf_add(&line, cut ? UPP_STR("...") : UPP_STR(""));
+    }
+    int r = wj_writer_check(&w);
+    wb_buf_addc(&line, 0);
+    if (r >= 0 && !line.failed)
+        l->opts.logger(l->opts.arg, line.p);
+}
+
+/* Writes a line to the caller's function, or to the program's logger. A line that does not fit into memory is dropped:
+ * logging never fails a run. The message ends with a NUL. */
 static void write_line(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *content,
                        bool cut)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
-    bool                                  own = l->opts.logger, json = !own && wb_log_format_of() == WB_LOG_JSON;
-    struct wj_writer                      w;
-    wb_buf_addc(&line, '\n');
-    wj_writer_init(&w, &line, NULL);
-    if (json)
-        write_json(&w, level, msg, content, cut);
-    else {
-        wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
-        if (content) {
-            wb_buf_add(&line, UPP_STR(": "));
-            wj_write_str(&w, *content);
-            wb_buf_add(&line, cut ? UPP_STR("...") : UPP_STR(""));
-        }
-    }
-    int r = wj_writer_check(&w);
-    wb_buf_addc(&line, own ? 0 : '\n');
-    if (r < 0 || line.failed)
+    struct wb_log_field fields[3] = {{.kind = WB_LOG_END}, {.kind = WB_LOG_END}, {.kind = WB_LOG_END}};
+    if (l->opts.logger) {
+        write_own(l, level, msg, content, cut);
         return;
-    if (own)
-        l->opts.logger(l->opts.arg, line.p + 1);
-    else
-        wb_log_put(levels[level], wb_buf_str(&line));
+    }
+    if (content && content->n > SHORT) {
+        write_long(level, msg, *content);
+        return;
+    }
+    if (content)
+        fields[0] = (struct wb_log_field)WB_LS("text", *content);
+    if (cut)
+        fields[1] = (struct wb_log_field)WB_LB("cut", true);
+    wb_log_line(levels[level], msg.p, fields);
 }
 
 UPP_PRINTF(3, 4) static void log_line(const struct logging *l, enum level level, const char *fmt, ...)
@@ -90,8 +115,9 @@ UPP_PRINTF(3, 4) static void log_line(const struct logging *l, enum level level,
     va_start(args, fmt);
     wb_buf_vaddf(&msg, fmt, args);
     va_end(args);
+    wb_buf_addc(&msg, 0);
     if (!msg.failed)
-        write_line(l, level, wb_buf_str(&msg), NULL, false);
+        write_line(l, level, wb_str(msg.p, msg.n - 1), NULL, false);
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------------

@@ -121,7 +121,8 @@ WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, stru
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct feed f = {.ops = s->ops, .to_wait = s->to_wait};
-    int         r = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
+    x->run        = run;
+    int r         = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
     if (r < 0)
         return r;
     wd_frames_init(&f.frames);

@@ -50,10 +50,24 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
     return r == -UPP_EBUSY ? sv_busy_error(x, t, false, err) : r;
 }
 
+/* The trace of the request is stored with the options of the run, so that the run keeps it after a restart. */
+static int add_trace(struct sv_exchange *x, struct upp_str *options, struct upp_err *err)
+{
+    struct upp_str before = *options;
+    if (!x->trace.id[0])
+        return 0;
+    bool some = before.n > 2; /* more than {} */
+    *options  = wb_arena_printf(&x->arena, "%.*s%s\"traceparent\":\"%s\"}", some ? (int)before.n - 1 : 0,
+                               some ? before.p : "", some ? "," : "{", x->trace.parent);
+    return wb_arena_check(&x->arena, err);
+}
+
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
     struct wr_started started = {0};
-    int               r       = 0;
+    int               r       = add_trace(x, &s->run.options, err);
+    if (r < 0)
+        return r;
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
@@ -62,7 +76,8 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     if (r >= 0)
         r = put_messages(x, &s->thread, &s->messages, &s->run, err);
     if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
-        r = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
+        r      = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
+        x->run = *run;
         if (r > 0) /* the run waited and resumes */
             return 0;
     }
@@ -72,6 +87,7 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     r             = wr_start(x->server->opts.engine, &s->run, &started, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &s->thread, true, err);
-    *run = started.run;
+    *run   = started.run;
+    x->run = started.run;
     return r;
 }

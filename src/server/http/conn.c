@@ -98,9 +98,10 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
     while (r >= 0 && bytes.n) {
         unsigned want;
         int64_t  n = conn_send(c, bytes, &want);
-        if (n > 0)
+        if (n > 0) {
             bytes = wb_str(bytes.p + n, bytes.n - (size_t)n);
-        else if (n == -EAGAIN || n == -EWOULDBLOCK)
+            c->sent += (uint64_t)n;
+        } else if (n == -EAGAIN || n == -EWOULDBLOCK)
             r = wait_fd(c->fd, want, c->server->opts.send_ms, err);
         else if (n != -EINTR)
             r = wb_fail_sys(err, n ? (int)n : -EIO, UPP_ENET, "send");
@@ -108,6 +109,11 @@ WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct u
     if (r < 0)
         c->broken = true;
     return r < 0 ? r : 0;
+}
+
+const char *sv_conn_client(const struct sv_conn *c)
+{
+    return c->local ? "unix" : c->client[0] ? c->client : "-";
 }
 
 /* Reads into the server's scratch buffer, valid until the next wait: how many bytes, 0 at the end. wait: the socket
@@ -251,12 +257,15 @@ static enum sv_http_state feed(struct sv_conn *c, size_t n)
 /* Reads one request. The first wait of a connection is as short as that for the rest of a head. */
 WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 {
-    uint64_t since = wb_mono_ms();
-    bool     wait  = !first;
+    bool wait   = !first;
+    c->began_ns = wb_mono_ns();
+    c->sent     = 0;
+    c->owner    = (struct wl_owner){.tenant = UPP_STR("-")};
     sv_http_reset(&c->http);
-    c->match = (struct sv_match){.status = 404};
-    c->allow = (struct upp_str){NULL, 0}; /* it was in that request */
-    c->asks  = false;
+    c->match       = (struct sv_match){.status = 404};
+    c->allow       = (struct upp_str){NULL, 0}; /* it was in that request */
+    c->asks        = false;
+    uint64_t since = c->began_ns / 1000000;
     for (;;) {
         size_t came = 0;
         if (!c->rest.n) {
@@ -272,8 +281,10 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
             if (n < 0)
                 return GOT_NOTHING;
             came = (size_t)n;
-            if (new)
-                since = wb_mono_ms();
+            if (new) {
+                c->began_ns = wb_mono_ns();
+                since       = c->began_ns / 1000000;
+            }
             wait = came < SV_READ; /* a short read has emptied the socket */
         }
         sv_server_busy(c->server, &c->busy, true);
@@ -417,10 +428,21 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     return r;
 }
 
-static void new_request_id(struct sv_exchange *x)
+/* The client's x-request-id, if it is one that can be logged and sent back; else a new one. */
+static void set_request_id(struct sv_exchange *x)
 {
     struct wb_uuid id;
     char           hex[WB_UUID_HEX + 1];
+    size_t         n = 0;
+    struct upp_str given =
+        x->request->head_done ? sv_http_header(x->request, UPP_STR("x-request-id"), &n) : UPP_STR("");
+    bool good = n == 1 && given.n && given.n <= SV_REQUEST_ID;
+    for (size_t i = 0; good && i < given.n; i++)
+        good = given.p[i] > ' ' && given.p[i] < 0x7f;
+    if (good) {
+        memcpy(x->request_id, given.p, given.n);
+        return;
+    }
     if (wb_uuid_new(&id, NULL) < 0)
         return; /* a response without an id is better than none */
     (void)wb_uuid_hex(id, hex);
@@ -435,9 +457,14 @@ static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
     count->answers_5xx += x->reply.status / 100 == 5;
     if (r < 0 && x->reply.status >= 500)
         wb_log(WB_WARN, "request failed", WB_LZ("id", x->request_id), WB_LI("status", x->reply.status), WB_LERR(err));
-    else
-        wb_log(WB_DEBUG, "request", WB_LZ("id", x->request_id), WB_LZ("method", sv_method_name(x->request->method)),
-               WB_LS("path", x->request->path), WB_LI("status", x->reply.status));
+}
+
+static void set_trace(struct sv_exchange *x)
+{
+    size_t         n;
+    struct upp_str given = sv_http_header(x->request, UPP_STR("traceparent"), &n);
+    if (n == 1)
+        (void)sv_trace_take(&x->trace, given);
 }
 
 /* From here on only the response counts against the budget: its sources are freed before a slow client reads it. */
@@ -466,7 +493,9 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     struct upp_err     err   = {0};
     bool               again = false;
     sv_reply_init(&x.reply);
-    new_request_id(&x);
+    set_request_id(&x);
+    if (c->http.head_done)
+        set_trace(&x);
     int r = 0;
     if (refused && c->auth.code)
         sv_auth_deny(&x, c->http.status);
@@ -487,6 +516,8 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
         bool keep = !refused && c->http.keep_alive && !c->server->stopping;
         again     = send_reply(&x, keep, NULL) >= 0 && keep;
     }
+    if (c->server->opts.monitor)
+        c->server->opts.monitor->answered(c->server->opts.monitor->arg, &x);
     sv_reply_done(&x.reply);
     wb_arena_done(&x.arena);
     (void)sv_server_hold(c->server, &c->held, 0);

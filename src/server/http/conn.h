@@ -27,10 +27,12 @@ struct sv_conn {
     bool            asks;          /* the request is a preflight (server/http/cors.h) */
     struct sv_http  http;
     struct sv_match match;
-    struct wl_owner owner; /* of the request */
-    struct sv_auth  auth;  /* likewise */
-    struct wb_buf   rest;  /* bytes received after the request */
-    size_t          held;  /* of the server's budget: the body of the request or response */
+    struct wl_owner owner;    /* of the request */
+    struct sv_auth  auth;     /* likewise */
+    struct wb_buf   rest;     /* bytes received after the request */
+    size_t          held;     /* of the server's budget: the body of the request or response */
+    uint64_t        began_ns; /* when the first byte of the request came */
+    uint64_t        sent;     /* bytes of the response */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };
@@ -48,5 +50,8 @@ int sv_conn_headers(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Sends all bytes. -UPP_ETIMEOUT: the client read nothing for the server's send_ms, or too little in total. */
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Who sent the request, for logs: an address, "unix", or "-". */
+const char *sv_conn_client(const struct sv_conn *c);
 
 #endif

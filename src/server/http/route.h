@@ -12,11 +12,12 @@
 #include "log/store.h"
 #include "server/http/http.h"
 #include "server/http/reply.h"
+#include "server/http/trace.h"
 
 struct sv_server;
 struct sv_conn;
 
-enum { SV_PARAMS = 4 };
+enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, at most */ };
 
 /* One request and its response, while a handler works on it. */
 struct sv_exchange {
@@ -28,7 +29,11 @@ struct sv_exchange {
     uint8_t               scopes; /* enum sv_scope: what the client may do */
     struct wb_arena       arena;  /* for this request */
     struct sv_reply       reply;
-    char                  request_id[40];
+    char                  request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
+    struct sv_trace       trace;                         /* of its traceparent; empty: none */
+
+    /* Set by handlers, for the access log: the run that the request started, joined or reads. */
+    struct wb_uuid run;
 };
 
 /* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer

@@ -39,20 +39,28 @@ static int respond_ok(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
+const char *sv_server_status(const struct sv_server *s)
+{
+    static const char *const states[] = {[WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILED] = "store_failed"};
+    return s->stopping ? "stopping" : states[s->opts.store ? wl_store_state(s->opts.store) : WL_WORKS];
+}
+
 static int respond_ready(struct sv_exchange *x, struct upp_err *err)
 {
-    static const struct upp_str states[] = {
-        [WL_FULL] =
-            UPP_STR_INIT("{\"status\":\"disk_full\",\"message\":\"the disk is full: reading and cancelling work, "
-                         "nothing new is stored until there is room\"}"),
-        [WL_FAILED] = UPP_STR_INIT("{\"status\":\"store_failed\",\"message\":\"a sync failed, or a file of the store "
-                                   "is gone: nothing is written any more\"}")};
-    const struct wl_store *store = x->server->opts.store;
-    enum wl_state          state = store ? wl_store_state(store) : WL_WORKS;
-    if (!x->server->stopping && state == WL_WORKS)
+    static const struct {
+        const char *status, *message;
+    } messages[] = {
+        {"disk_full", "the disk is full: reading and cancelling work, nothing new is stored until there is room"},
+        {"store_failed", "a sync failed, or a file of the store is gone: nothing is written any more"}};
+    const char *status = sv_server_status(x->server);
+    if (strcmp(status, "ok") == 0)
         return respond_ok(x, err);
     x->reply.status = 503;
-    wb_buf_add(&x->reply.body, x->server->stopping ? UPP_STR("{\"status\":\"stopping\"}") : states[state]);
+    wb_buf_addf(&x->reply.body, "{\"status\":\"%s\"", status);
+    for (size_t i = 0; i < WB_LEN(messages); i++)
+        if (strcmp(status, messages[i].status) == 0)
+            wb_buf_addf(&x->reply.body, ",\"message\":\"%s\"", messages[i].message);
+    wb_buf_addc(&x->reply.body, '}');
     return 0;
 }
 
@@ -146,11 +154,14 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     wb_list_init(&s->conns);
     wb_list_init(&s->streams);
     s->fibers.flags = WEFT_SCOPE_ISOLATED;
-    s->doors[0]     = &own_door;
+    size_t n        = 0;
+    s->doors[n++]   = &own_door;
+    if (s->opts.ops)
+        s->doors[n++] = s->opts.ops;
     for (size_t i = 0; s->opts.doors && s->opts.doors[i]; i++) {
         if (i == SV_DOORS)
             return upp_fail(err, UPP_EBUG, "a server has at most %d doors", SV_DOORS);
-        s->doors[i + 1] = s->opts.doors[i];
+        s->doors[n++] = s->opts.doors[i];
     }
     s->scratch = wb_alloc(SV_READ);
     if (!s->scratch)

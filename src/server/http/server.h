@@ -24,6 +24,12 @@
 struct wr_engine;
 struct sv_keys;
 
+/* Sees every request after its response was sent, or its stream has ended. Must not suspend. */
+struct sv_monitor {
+    void *arg;
+    void (*answered)(void *arg, const struct sv_exchange *x);
+};
+
 struct sv_server_opts {
     uint32_t           size;
     const char        *listen;       /* "127.0.0.1:8787" (NULL: no TCP), see sv_listen */
@@ -34,7 +40,9 @@ struct sv_server_opts {
     const char        *key;
     struct sv_proxies  proxies; /* whose X-Forwarded headers are believed; the caller's, as all of these */
 
-    const struct sv_door *const *doors; /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
+    const struct sv_door *const *doors;   /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
+    const struct sv_door        *ops;     /* routes of operators (server/ops); NULL: none */
+    const struct sv_monitor     *monitor; /* NULL: none */
 
     /* For the handlers. */
     struct wr_engine *engine;
@@ -83,7 +91,7 @@ struct sv_server {
     size_t                n_listeners;
     struct sv_acceptor    acceptors[SV_LISTENERS];
     struct sv_allowed     allowed;
-    const struct sv_door *doors[SV_DOORS + 2]; /* its own first; ends with NULL */
+    const struct sv_door *doors[SV_DOORS + 3]; /* its own first, then the operators'; ends with NULL */
     struct sv_tls        *tls;                 /* NULL: plain */
     struct weft_scope     fibers;
     struct weft_cond      changed; /* busy or stopping has changed */
@@ -120,6 +128,9 @@ int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CH
 void sv_server_stop(struct sv_server *s);
 
 const char *sv_server_url(const struct sv_server *s, size_t i); /* NULL: no more */
+
+/* "ok", "stopping", "disk_full", "store_failed": all but the first are 503 at /readyz. */
+const char *sv_server_status(const struct sv_server *s);
 
 /* For connections: counts the busy ones. */
 void sv_server_busy(struct sv_server *s, bool *flag, bool now);

@@ -177,6 +177,8 @@ static int write_request(struct upp_step *s, struct call *c, struct upp_err *err
     int r            = st->vendor.adapter->write(&st->vendor, s->request, c->key.text, &c->out, err);
     if (r < 0)
         return r;
+    if (s->request->traceparent.n)
+        upp__header(&c->out, "traceparent", s->request->traceparent);
     set_headers(st, &c->out);
     mend_surrogates(&c->out.body);
     r = wb_buf_check(&c->out.body, err);

@@ -178,6 +178,15 @@ TEST(log_writes_json)
                                 "\"code\":\"AUTHENTICATION_FAILED\"}\n"));
 }
 
+TEST(log_writes_durations)
+{
+    WB_CLEANUP(rig_down) struct rig *r = rig_up(WB_INFO, WB_LOG_JSON);
+    CHECK(r);
+    wb_log(WB_INFO, "m", WB_LMS("a", 0), WB_LMS("b", 7), WB_LMS("c", 1234567), WB_LMS("d", 20));
+    struct upp_str line = seen(r);
+    CHECK(wb_str_find(line, UPP_STR(",\"a\":0.000,\"b\":0.007,\"c\":1234.567,\"d\":0.020}"), 0) != SIZE_MAX);
+}
+
 TEST(log_values_cannot_forge)
 {
     static const struct {

@@ -36,7 +36,8 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
     struct wr_run_info look;
     struct wj_writer   w;
     char               ms[16];
-    int                r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    x->run = run;
+    int r  = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -64,6 +64,16 @@ static void hear(void *arg, enum wb_log_level level, struct upp_str line)
                 UPP_FMT(wb_str_sub(line, strlen("{\"time\":\"2026-02-03T04:05:06.789Z\","), SIZE_MAX)));
 }
 
+#define TEN  "0123456789"
+#define HUND TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define LONG HUND HUND HUND HUND HUND HUND HUND HUND HUND HUND
+
+static void hear_all(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    (void)level;
+    bed_say(arg, "%.*s\n", UPP_FMT(line));
+}
+
 /* Without a function of its own the lines go to the program's log, in its format. covers: UAP-10.3/7 */
 TEST(logging_goes_to_the_log_of_the_program)
 {
@@ -81,6 +91,28 @@ TEST(logging_goes_to_the_log_of_the_program)
                                        "4 \"level\":\"debug\",\"msg\":\"Input\",\"text\":\"Hello\"}\n"
                                        "4 \"level\":\"debug\",\"msg\":\"Output\",\"text\":\"\\u0007\\\"\"}\n"
                                        "3 \"level\":\"info\",\"msg\":\"Agent " ID " completed (0 tokens)\"}\n"));
+}
+
+/* In the other format too, and so does whole content that is longer than a line of the log. */
+TEST(logging_writes_whole_content_in_the_form_of_the_log)
+{
+    for (int json = 0; json < 2; json++) {
+        struct bed                   b      = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT(LONG)))};
+        const struct weft_middleware list[] = {
+            weft_logging(.level = "debug", .no_timing = true, .include_messages = true)};
+        b.list = list;
+        b.n    = 1;
+        wb_log_setup(WB_OFF, json ? WB_LOG_JSON : WB_LOG_TEXT, -1);
+        wb_log_to(hear_all, &b);
+        int r = bed_play(&b);
+        wb_log_to(NULL, NULL);
+        wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+        CHECK_INT(r, 0);
+        CHECK(strstr(b.text, json ? "\"level\":\"debug\",\"msg\":\"Output\",\"text\":\"" LONG "\"}\n"
+                                  : " level=debug msg=\"Output\" text=\"" LONG "\"\n"));
+        CHECK(strstr(b.text, json ? "\"level\":\"debug\",\"msg\":\"Input\",\"text\":\"Hello\""
+                                  : " level=debug msg=\"Input\" text=Hello"));
+    }
 }
 
 #define TOOLS                                                                                                          \

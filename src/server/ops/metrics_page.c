@@ -1,0 +1,129 @@
+/* server/ops/metrics_page.c — GET /metrics: the registries of the loops, and the gauges of this moment. */
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "commit.h"
+#include "server/ops/ops.h"
+
+enum { PAGE = 256, LIVE_MAX = 10000 /* runs that one page counts */ };
+
+/* ---- The process ------------------------------------------------------------------------------------------------- */
+
+static uint64_t count_files(void)
+{
+    uint64_t n   = 0;
+    DIR     *all = opendir("/proc/self/fd");
+    if (!all)
+        return 0;
+    while (readdir(all))
+        n++;
+    (void)closedir(all);
+    return n > 3 ? n - 3 : 0; /* "." and "..", and its own */
+}
+
+static uint64_t ns_of(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_usec * 1000;
+}
+
+static void set_process(struct sv_metrics *m, int64_t started_ms)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(4096);
+    unsigned long long virtual, resident;
+    struct rusage used;
+    struct rlimit files;
+    uint64_t      page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (wb_file_read("/proc/self/statm", &text, NULL) >= 0) {
+        wb_buf_addc(&text, 0);
+        if (!text.failed && sscanf(text.p, "%llu %llu", &virtual, &resident) == 2) {
+            sv_metrics_set(m, SV_PROCESS_VIRTUAL, NULL, virtual * page);
+            sv_metrics_set(m, SV_PROCESS_MEMORY, NULL, resident * page);
+        }
+    }
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        sv_metrics_set(m, SV_PROCESS_CPU, NULL, ns_of(used.ru_utime) + ns_of(used.ru_stime));
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        sv_metrics_set(m, SV_PROCESS_MAX_FDS, NULL, files.rlim_cur);
+    sv_metrics_set(m, SV_PROCESS_FDS, NULL, count_files());
+    sv_metrics_set(m, SV_PROCESS_START, NULL, (uint64_t)started_ms * 1000000);
+}
+
+/* ---- Server and store -------------------------------------------------------------------------------------------- */
+
+static void set_server(struct sv_metrics *m, const struct sv_server *s)
+{
+    uint64_t streams = 0;
+    wb_list_each (l, &s->streams)
+        streams++;
+    sv_metrics_set(m, SV_HTTP_CONNECTIONS, NULL, s->n_conns);
+    sv_metrics_set(m, SV_HTTP_STREAMS, NULL, streams);
+    sv_metrics_set(m, SV_HTTP_HELD, NULL, s->held);
+    sv_metrics_set(m, SV_LOG_LOST, NULL, wb_log_lost());
+    sv_metrics_set(m, SV_BUILD_INFO, (const struct upp_str[]){UPP_STR(UPP_VERSION), UPP_STR(WEFT_COMMIT)}, 1);
+}
+
+static void set_store(struct sv_metrics *m, const struct wl_store *store)
+{
+    static const struct upp_str states[] = {
+        [WL_WORKS] = UPP_STR_INIT("ok"), [WL_FULL] = UPP_STR_INIT("disk_full"), [WL_FAILED] = UPP_STR_INIT("failed")};
+    enum wl_state state = wl_store_state(store);
+    for (size_t i = 0; i < WB_LEN(states); i++)
+        sv_metrics_set(m, SV_STORE_STATE, &states[i], i == state);
+    while (store->inner) /* what is in front counts the same commits again */
+        store = store->inner;
+    sv_metrics_set(m, SV_STORE_COMMITS, NULL, __atomic_load_n(&store->count.commits, __ATOMIC_RELAXED));
+    sv_metrics_set(m, SV_STORE_TRANSACTIONS, NULL, __atomic_load_n(&store->count.transactions, __ATOMIC_RELAXED));
+    sv_metrics_set(m, SV_STORE_SYNCS, NULL, __atomic_load_n(&store->count.syncs, __ATOMIC_RELAXED));
+    sv_metrics_set(m, SV_STORE_BYTES, NULL, __atomic_load_n(&store->count.bytes, __ATOMIC_RELAXED));
+}
+
+/* Counted in the store: a number that is kept beside it would be wrong after a restart, and drift. */
+WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, struct upp_err *err)
+{
+    static const uint8_t live[] = {WM_QUEUED, WM_RUNNING, WM_WAITING, WM_CANCELING};
+    struct wb_uuid       after  = {{0}};
+    for (size_t i = 0; i < WB_LEN(live); i++) {
+        struct upp_str name = wr_status_name(live[i]);
+        sv_metrics_set(m, SV_RUNS, &name, 0);
+    }
+    for (size_t all = 0, n = PAGE; n == PAGE && all < LIVE_MAX; all += n) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        int                                       r = wl_list_live(store, after, PAGE, &a, &runs, &owners, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++) {
+            struct upp_str name = wr_status_name(runs[i].status);
+            sv_metrics_add(m, SV_RUNS, &name, 1);
+        }
+        if (n)
+            after = runs[n - 1].id;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct sv_ops                            *ops = sv_ops_of(x);
+    WB_CLEANUP(sv_metrics_freep) struct sv_metrics *all = sv_metrics_new();
+    if (!all)
+        return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
+    int r = ops->opts.store ? set_runs(all, ops->opts.store, err) : 0;
+    if (r < 0)
+        return r;
+    sv_metrics_merge(all, ops->metrics);
+    set_server(all, x->server);
+    if (ops->opts.store)
+        set_store(all, ops->opts.store);
+    set_process(all, ops->started_ms);
+    sv_metrics_set(all, SV_DROPPED, NULL, atomic_load_explicit(&all->dropped, memory_order_relaxed));
+    sv_metrics_write(all, &x->reply.body);
+    x->reply.type   = "text/plain; version=0.0.4; charset=utf-8";
+    x->reply.status = 200;
+    return 0;
+}

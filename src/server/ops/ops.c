@@ -1,0 +1,57 @@
+/* server/ops/ops.c — see ops.h. */
+#include "server/ops/ops.h"
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "base/opts.h"
+
+static const struct sv_route rows[] = {
+    {SV_GET, "/health", sv_get_health, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+    {SV_GET, "/version", sv_get_version, 1, SV_ROUTE_ALWAYS},
+    {SV_GET, "/metrics", sv_get_metrics, 1, SV_ROUTE_ALWAYS},
+    {SV_GET, "/openapi.json", sv_get_openapi, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/docs", sv_get_docs, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/docs/{file}", sv_get_docs_file, 1, SV_ROUTE_OPEN},
+};
+_Static_assert(WB_LEN(rows) <= SV_OPS_ROUTES, "struct sv_ops has room for all of them");
+
+int sv_ops_open(const struct sv_ops_opts *opts, struct sv_ops **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_ops_closep) struct sv_ops *ops = wb_calloc(1, sizeof *ops);
+    if (ops)
+        ops->metrics = sv_metrics_new();
+    if (!ops || !ops->metrics)
+        return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
+    wb_opts(&ops->opts, sizeof ops->opts, opts);
+    ops->started_ms = wb_wall_ms();
+    ops->http       = (struct sv_monitor){ops, sv_ops_answered};
+    memcpy(ops->rows, rows, sizeof rows);
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        if (ops->rows[i].handler == sv_get_metrics && ops->opts.open_metrics)
+            ops->rows[i].flags |= SV_ROUTE_OPEN;
+    ops->door = (struct sv_door){.name = "ops", .prefix = "", .routes = ops->rows, .n_routes = WB_LEN(rows)};
+    sv_ops_watch_runs(ops);
+    if (ops->opts.engine)
+        wr_engine_monitor(ops->opts.engine, &ops->runs);
+    *ret = WB_TAKE(ops);
+    return 0;
+}
+
+void sv_ops_close(struct sv_ops *ops)
+{
+    if (!ops)
+        return;
+    sv_metrics_free(ops->metrics);
+    wb_free(ops);
+}
+
+void sv_ops_closep(struct sv_ops **ops)
+{
+    sv_ops_close(*ops);
+}
+
+struct sv_ops *sv_ops_of(const struct sv_exchange *x)
+{
+    return x->server->opts.monitor->arg;
+}

@@ -1,0 +1,121 @@
+/* server/ops/runs.c — counts and logs what runs do. */
+#include "base/defs.h"
+#include "base/log.h"
+#include "server/ops/ops.h"
+
+/* ---- Its log ----------------------------------------------------------------------------------------------------- */
+
+struct line {
+    struct wb_log_field fields[16];
+    size_t              n;
+};
+
+static void put(struct line *l, struct wb_log_field f)
+{
+    l->fields[l->n++] = f;
+}
+
+#define PUT(line, field) put((line), (struct wb_log_field)field)
+
+static void log_run(const struct wr_run_note *note)
+{
+    static const char *const messages[]              = {[WR_RUN_QUEUED]  = "run queued",
+                                                        [WR_RUN_STARTED] = "run started",
+                                                        [WR_RUN_RESUMED] = "run resumed",
+                                                        [WR_RUN_WAITS]   = "run waits",
+                                                        [WR_RUN_ENDED]   = "run ended"};
+    const struct wm_run     *row                     = note->row;
+    char                     ids[3][WB_UUID_HEX + 8] = {"run_", "thread_", "run_"};
+    struct line              l                       = {.n = 0};
+    (void)wb_uuid_hex(row->id, ids[0] + 4);
+    (void)wb_uuid_hex(row->thread, ids[1] + 7);
+    (void)wb_uuid_hex(row->parent, ids[2] + 4);
+    PUT(&l, WB_LZ("run", ids[0]));
+    PUT(&l, WB_LZ("thread", ids[1]));
+    if (row->depth)
+        PUT(&l, WB_LZ("parent", ids[2]));
+    PUT(&l, WB_LS("agent", row->agent));
+    PUT(&l, WB_LS("state", wr_status_name(row->status)));
+    PUT(&l, WB_LS("tenant", note->owner->tenant));
+    if (note->traceparent.n > 35)
+        PUT(&l, WB_LS("trace", wb_str_sub(note->traceparent, 3, 32)));
+    if (note->moment == WR_RUN_ENDED) {
+        PUT(&l, WB_LU("input_tokens", row->usage.input));
+        PUT(&l, WB_LU("output_tokens", row->usage.output));
+        PUT(&l, WB_LI("ms", row->ended_ms - row->created_ms));
+    }
+    if (note->why) { /* what a provider says may repeat what a user said: not in this log */
+        PUT(&l, WB_LZ("code", upp_code_name(note->why->code)));
+        if (note->why->provider[0])
+            PUT(&l, WB_LZ("provider", note->why->provider));
+        if (note->why->http)
+            PUT(&l, WB_LI("http", note->why->http));
+    }
+    PUT(&l, {.kind = WB_LOG_END});
+    wb_log_line(note->why ? WB_WARN : WB_INFO, messages[note->moment], l.fields);
+}
+
+static void note_run(void *arg, const struct wr_run_note *note)
+{
+    struct sv_ops       *ops = arg;
+    const struct wm_run *row = note->row;
+    if (note->moment == WR_RUN_ENDED) {
+        const struct upp_str labels[] = {row->agent, wr_status_name(row->status)};
+        int64_t              ms       = row->started_ms ? row->ended_ms - row->started_ms : 0;
+        sv_metrics_add(ops->metrics, SV_RUNS_TOTAL, labels, 1);
+        sv_metrics_observe(ops->metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
+    }
+    if (wb_log_on(note->why ? WB_WARN : WB_INFO))
+        log_run(note);
+}
+
+/* ---- Models, tools, the store ------------------------------------------------------------------------------------ */
+
+static void note_model(void *arg, const struct wr_model_note *note)
+{
+    struct sv_ops *ops      = arg;
+    struct upp_str labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
+    sv_metrics_add(ops->metrics, SV_MODEL_REQUESTS, labels, 1);
+    sv_metrics_observe(ops->metrics, SV_MODEL_DURATION, labels, note->ns);
+    if (!note->usage)
+        return;
+    const struct {
+        struct upp_str kind;
+        uint64_t       n;
+    } tokens[] = {{UPP_STR("input"), note->usage->input},
+                  {UPP_STR("output"), note->usage->output},
+                  {UPP_STR("cache_read"), note->usage->cache_read},
+                  {UPP_STR("cache_write"), note->usage->cache_write},
+                  {UPP_STR("reasoning"), note->usage->reasoning}};
+    for (size_t i = 0; i < WB_LEN(tokens); i++) {
+        labels[1] = tokens[i].kind;
+        if (i < 2 || tokens[i].n)
+            sv_metrics_add(ops->metrics, SV_MODEL_TOKENS, labels, tokens[i].n);
+    }
+}
+
+static void note_tool(void *arg, const struct wr_tool_note *note)
+{
+    static const struct upp_str outcomes[] = {
+        [WM_DONE] = UPP_STR_INIT("ok"),         [WM_ERROR] = UPP_STR_INIT("error"),
+        [WM_UNKNOWN] = UPP_STR_INIT("unknown"), [WM_DENIED] = UPP_STR_INIT("denied"),
+        [WM_STOPPED] = UPP_STR_INIT("stopped"), [WM_INVALID] = UPP_STR_INIT("invalid"),
+    };
+    struct sv_ops *ops      = arg;
+    bool           known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
+    struct upp_str labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
+    sv_metrics_add(ops->metrics, SV_TOOL_CALLS, labels, 1);
+    sv_metrics_observe(ops->metrics, SV_TOOL_DURATION, labels, note->ns);
+}
+
+static void note_commit(void *arg, uint64_t ns)
+{
+    struct sv_ops *ops = arg;
+    sv_metrics_observe(ops->metrics, SV_STORE_COMMIT_DURATION, NULL, ns);
+}
+
+void sv_ops_watch_runs(struct sv_ops *ops)
+{
+    ops->runs =
+        (struct wr_monitor){.arg = ops, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};
+}
