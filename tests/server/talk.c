@@ -12,6 +12,8 @@
 #include "base/hooks.h"
 #include "server/http/error.h"
 #include "server/http/stream.h"
+#include "server/keys/table.h"
+#include "stores/memory/memory.h"
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
@@ -347,4 +349,27 @@ WEFT_SUSPENDS int talk_once(const struct talk *t, struct upp_str request, struct
         got = n < 0 ? (int)n : 0;
     }
     return got < 0 ? got : 0;
+}
+
+/* ---- With a key -------------------------------------------------------------------------------------------------- */
+
+int talk_with_key(struct talk *t, uint8_t scopes, int (*fn)(struct talk *t, const char *key, struct upp_err *err),
+                  struct upp_err *err)
+{
+    struct sv_key_spec   spec = {.name = UPP_STR("k"), .tenant = UPP_STR("forty"), .scopes = scopes};
+    struct sv_keys      *keys = NULL;
+    struct wl_store     *store;
+    char                 text[SV_KEY_TEXT + 1];
+    const struct sv_key *key;
+    TRY(ws_memory_open(&store, err));
+    int r = sv_keys_open(store, NULL, &keys, err);
+    if (r >= 0)
+        r = sv_keys_add(keys, &spec, text, &key, err);
+    t->server->opts.keys = keys;
+    if (r >= 0)
+        r = fn(t, text, err);
+    t->server->opts.keys = NULL;
+    sv_keys_close(keys);
+    store->ops->close(store);
+    return r;
 }

@@ -61,4 +61,8 @@ struct upp_str talk_header(const struct talk_reply *r, struct upp_str name);
  *   GET  /big              4 MiB */
 extern const struct sv_door *const talk_doors[];
 
+/* Calls fn while the server has one API key, of the tenant "forty": its text is `key`. */
+WEFT_SUSPENDS int talk_with_key(struct talk *t, uint8_t                                                          scopes,
+                                int (*fn)(struct talk *t, const char *key, struct upp_err *err), struct upp_err *err);
+
 #endif

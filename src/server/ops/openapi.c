@@ -11,6 +11,8 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "server/http/server.h"
+#include "server/keys/table.h"
 #include "server/ops/ops.h"
 #include "server/ops/pages.h"
 
@@ -252,7 +254,7 @@ int sv_openapi_check(const struct sv_door *const *doors, struct upp_err *err)
 int sv_get_openapi(struct sv_exchange *x, struct upp_err *err)
 {
     x->reply.status = 200;
-    return sv_openapi_write(x->server->doors, x->server->opts.owner, &x->reply.body, err);
+    return sv_openapi_write(x->server->doors, sv_keys_required(x->server->opts.keys), &x->reply.body, err);
 }
 
 /* Nothing is loaded from elsewhere, and no script or style is inside the page. */

@@ -85,22 +85,7 @@ static int ask_with_keys(struct talk *t, const char *key, struct upp_err *err)
 
 static WEFT_SUSPENDS int shows_keys(struct talk *t, struct upp_err *err)
 {
-    struct sv_key_spec   spec = {.name = UPP_STR("k"), .tenant = UPP_STR("forty"), .scopes = SV_SCOPE_READ};
-    struct sv_keys      *keys = NULL;
-    struct wl_store     *store;
-    char                 text[SV_KEY_TEXT + 1];
-    const struct sv_key *key;
-    TRY(ws_memory_open(&store, err));
-    int r = sv_keys_open(store, NULL, &keys, err);
-    if (r >= 0)
-        r = sv_keys_add(keys, &spec, text, &key, err);
-    t->server->opts.keys = keys;
-    if (r >= 0)
-        r = ask_with_keys(t, text, err);
-    t->server->opts.keys = NULL;
-    sv_keys_close(keys);
-    store->ops->close(store);
-    return r;
+    return talk_with_key(t, SV_SCOPE_READ, ask_with_keys, err);
 }
 
 TEST(server_asks_for_keys)
