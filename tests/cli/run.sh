@@ -164,7 +164,7 @@ says 2 "^weft serve: 'loud' is no log level"
 run 1 serve --store postgres:x
 says 2 "^weft serve: 'postgres:x' is no store: it is memory: or sqlite:PATH"
 run 1 serve --store memory: --listen 0.0.0.0:0
-says 2 '^weft serve: 0.0.0.0:0 can be reached from outside'
+says 2 '^weft serve: 0.0.0.0:0 can be reached from other machines'
 run 1 serve --store memory: --listen nowhere
 run 2 threads x
 run 2 show

@@ -295,6 +295,13 @@ def test_instructions_and_users_have_scopes():
                 a, b = ask(s, method, path, both, **who), ask(s, method, unknown, both, **who)
                 assert a[0] == 404 and a[2].replace(anns.encode(), b"").replace(r.encode(), b"") == \
                     b[2].replace(unknown_t.encode(), b"").replace(unknown_r.encode(), b""), (a, b)
+        gone = thread(s, both, weft_user="ann")  # also of a thread that is deleted
+        r = json.loads(run(s, both, gone, weft_user="ann")[2])["id"]
+        ended(s, both, gone, r, weft_user="ann")
+        good(s, "DELETE", f"/v1/threads/{gone}", both, weft_user="ann")
+        assert ask(s, "GET", f"/v1/runs/{r}/events", both, weft_user="ann")[0] == 200
+        assert ask(s, "GET", f"/v1/runs/{r}/events", both)[0] == 404
+        assert ask(s, "GET", f"/v1/runs/{r}/events", both, weft_user="bob")[0] == 404
         fixed = f.add("u", "--tenant", "acme", "--user", "ann")
         assert [x["id"] for x in good(s, "GET", "/v1/threads", fixed)["data"]] == [anns]
 
@@ -341,6 +348,9 @@ def test_admin_keys_give_no_more_than_they_have():
             refused(ask(s, "POST", "/v1/keys", admin, body), 400, "invalid_request")
         assert sorted(k["name"] for k in good(s, "GET", "/v1/keys", admin)["data"]) == ["a", "new"]
         refused(ask(s, "DELETE", "/v1/keys/o", admin), 404, "not_found")
+        anns = f.add("anns", "--tenant", "acme", "--user", "ann", "--scope", "run,admin")
+        assert good(s, "POST", "/v1/keys", anns, {"name": "more"})["user"] == "ann"
+        refused(ask(s, "POST", "/v1/keys", anns, {"name": "most", "user": "bob"}), 400, "refused")
         good(s, "DELETE", "/v1/keys/new", admin)
         refused(ask(s, "GET", "/v1/threads", made["key"]), 401, "invalid_api_key")
         good(s, "GET", "/v1/threads", other)
@@ -358,6 +368,10 @@ def test_requests_a_minute():
             answer = ask(s, method, "/v1/threads", key, body)
             refused(answer, 429, "rate_limit_exceeded")
             assert 0 < int(answer[1]["retry-after"]) <= 20 and answer[1]["x-ratelimit-remaining-requests"] == "0", answer
+        more = f.add("m", "--limits", "requests=100/m")
+        t = thread(s, more)
+        answer = ask(s, "POST", f"/v1/threads/{t}/runs", more, {"assistant_id": "echo", "stream": True})  # a stream too
+        assert answer[1]["content-type"] == "text/event-stream" and answer[1]["x-ratelimit-remaining-requests"] == "98", answer
         assert "x-ratelimit-limit-requests" not in ask(s, "GET", "/v1/threads", free)[1]
 
 

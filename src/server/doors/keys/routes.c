@@ -143,6 +143,10 @@ static int confine(const struct sv_exchange *x, struct sv_key_spec *spec, struct
             if (r < 0)
                 return r;
         }
+    if (by->user.n && spec->user.n && !wb_str_eq(spec->user, by->user))
+        return upp_fail(err, UPP_EREFUSED, "this API key manages the keys of its own user only");
+    if (by->user.n)
+        spec->user = by->user;
     spec->limits = sv_limits_both(&spec->limits, &by->limits);
     return 0;
 }

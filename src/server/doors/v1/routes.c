@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "log/change.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/server.h"
@@ -15,18 +18,39 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
     return wl_id_parse(text, UPP_STR("run_"), ret) ? 0 : upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
 }
 
+/* The user of a run: that of its thread, also if that was deleted. */
+WEFT_SUSPENDS static int user_of(struct sv_exchange *x, const struct wm_run *run, struct upp_str *ret,
+                                 struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_thread t = {0};
+    yyjson_val      *note;
+    struct upp_str   text;
+    char             name[WB_UUID_TEXT + 1];
+    int              r = wl_get_thread(s, &x->owner, run->thread, &x->arena, &t, err);
+    *ret               = t.owner.user;
+    if (r != -UPP_ENOTFOUND)
+        return r;
+    r = wl_get_value(s, &x->owner, UPP_STR(WL_DELETED), wb_uuid_text(run->thread, name), &x->arena, &text, err);
+    if (r >= 0)
+        r = wj_read(&x->arena, text, NULL, &note, err);
+    if (r >= 0)
+        *ret = wj_text_at(note, "user");
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
 /* A run of another tenant, of another user of the tenant and none at all get the same answer. */
 WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wm_run    run;
-    struct wl_thread t;
-    int              r = sv_run_id(text, ret, err);
+    struct upp_str   user = {NULL, 0};
+    int              r    = sv_run_id(text, ret, err);
     if (r >= 0)
         r = wl_get_run(s, &x->owner, *ret, &x->arena, &run, err);
     if (r >= 0)
-        r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &t, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(t.owner.user, x->owner.user)))
+        r = user_of(x, &run, &user, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(user, x->owner.user)))
         return upp_fail(err, UPP_ENOTFOUND, "no run '%.*s'", UPP_FMT(text));
     return r;
 }
