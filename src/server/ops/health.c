@@ -47,7 +47,8 @@ int sv_get_version(struct sv_exchange *x, struct upp_err *err)
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "version", UPP_STR(UPP_VERSION));
-    wj_put_str(&w, "commit", WEFT_COMMIT[0] ? UPP_STR(WEFT_COMMIT) : (struct upp_str){NULL, 0});
+    struct upp_str commit = UPP_STR(WEFT_COMMIT); /* "-": not built from a Git repository */
+    wj_put_str(&w, "commit", commit.n > 1 ? commit : (struct upp_str){NULL, 0});
     wj_put_open(&w, "libraries", '[');
     for (size_t i = 0; i < WB_LEN(sv_libraries); i++) {
         struct wb_library l = sv_libraries[i]();

@@ -51,7 +51,9 @@ static int watch(struct watched *w, const struct sv_ops_opts *opts, int (*client
     wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
     wb_buf_addc(&w->log, 0);
     sv_ops_close(w->ops);
-    test_note("%s %s", err.msg, w->log.p ? w->log.p : "");
+    if (w->log.failed) /* it does not end with a NUL */
+        return -UPP_ENOMEM;
+    test_note("%s %s", err.msg, w->log.p);
     return r;
 }
 
