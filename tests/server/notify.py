@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -125,6 +126,26 @@ def test_no_manager_is_no_reason_to_stop():
         time.sleep(0.3)  # several messages fail, and one is logged
         assert s.log().count("the service manager was not notified") == 1, s.log()
     assert s.process.returncode == 0
+
+
+def test_doctor_asks_whether_it_is_ready():
+    here = folder()
+    ask = [WEFT, "doctor", "--ready", "--config", f"{here}/weft.yaml"]
+
+    def answer():
+        r = subprocess.run(ask, capture_output=True, text=True, timeout=60)
+        return r.returncode, r.stdout
+
+    with Server(WEFT, here, CONFIG) as s:
+        assert answer() == (0, '{"status":"ok"}\n')
+        os.kill(s.process.pid, signal.SIGSTOP)
+        since = time.monotonic()
+        assert answer() == (1, "")
+        assert time.monotonic() - since >= 4.9, "it has five seconds"
+        os.kill(s.process.pid, signal.SIGCONT)
+    assert answer() == (1, ""), "it has stopped"
+    assert subprocess.run(ask[:-2] + ["--store", "memory:"], cwd=here, capture_output=True).returncode == 1
+    assert subprocess.run(ask + ["--json"], capture_output=True).returncode == 2
 
 
 main(globals())
