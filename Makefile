@@ -38,7 +38,7 @@ check-ci:
 	@scripts/setup build clang node python
 	@scripts/check ci
 check-long:
-	@scripts/setup build clang valgrind
+	@scripts/setup build clang valgrind deb lintian
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
