@@ -11,6 +11,7 @@
 #include "server/doors/doors.h"
 #include "server/http/server.h"
 #include "server/ops/notify.h"
+#include "server/ops/webhook.h"
 
 struct serving {
     const struct wc_config *config;
@@ -55,10 +56,11 @@ WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *s
 /* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
-    struct serving                                     *s      = arg;
-    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt     = NULL;
-    UPP_CLEANUP(sv_server_closep) struct sv_server     *server = NULL;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    struct serving                                     *s        = arg;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt       = NULL;
+    UPP_CLEANUP(sv_server_closep) struct sv_server     *server   = NULL;
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *webhooks = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers   = {.flags = WEFT_SCOPE_ISOLATED};
     struct sv_notify                                    notify;
     char                                                local[128] = "";
     size_t                                              recovered  = 0;
@@ -77,6 +79,10 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         struct upp_err why = *err;
         return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
     }
+    if (r >= 0 && rt->outbox)
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &webhooks, err);
+    if (r >= 0 && webhooks)
+        r = weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, webhooks, NULL, err);
     if (r >= 0)
         r = wrt_runtime_recover(rt, &recovered, err);
     if (r >= 0)

@@ -177,6 +177,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
               {.name = "retention", .read = read_retention},
               {.name = "log", .read = read_log},
+              {.name = "webhooks", .read = wc_read_webhooks},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},

@@ -10,6 +10,7 @@
 #include "base/secret.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
+#include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
 #include "stores/sqlite/sqlite.h"
 
@@ -204,6 +205,19 @@ static const struct upp_model *find_model(void *arg, struct upp_str name, struct
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
+/* Every owner of the store records what webhooks have to report; only a server delivers it. */
+static WEFT_SUSPENDS int open_outbox(struct wrt_runtime *rt, struct upp_err *err)
+{
+    unsigned kinds =
+        (rt->config->on_end.url.p ? 1u << WS_DUE_END : 0) | (rt->config->on_wait.url.p ? 1u << WS_DUE_WAIT : 0);
+    if (!kinds)
+        return 0;
+    struct wl_store *inner = WB_TAKE(rt->store);
+    int              r     = ws_outbox_open(inner, kinds, &rt->store, err);
+    rt->outbox             = rt->store;
+    return r;
+}
+
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err)
 {
@@ -213,6 +227,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     rt->config = c;
     rt->arena  = (struct wb_arena)WB_ARENA(4u << 20);
     int r      = wrt_store_open(c, at, &rt->store, err);
+    if (r >= 0)
+        r = open_outbox(rt, err);
     if (r >= 0)
         r = make_agents(rt, err);
     if (r >= 0)

@@ -56,6 +56,7 @@ WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_lo
 struct wrt_runtime {
     const struct wc_config *config;
     struct wl_store        *store;
+    struct wl_store        *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
     struct wr_engine       *engine;
     struct wr_agent_def    *agents; /* the configuration's, each with its id */
     struct wb_arena         arena;

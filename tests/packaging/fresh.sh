@@ -11,7 +11,7 @@ url=http://127.0.0.1:8787
 
 apt_install() { apt-get install -q -y --no-install-recommends "$@"; }
 deb() { echo "$debs/$1"_*.deb; }
-as_weft() { setpriv --reuid=weft --regid=weft --clear-groups env -i PATH="$PATH" "$@"; }
+as_weft="setpriv --reuid=weft --regid=weft --clear-groups env -i PATH=$PATH" # each replaces itself: $! is the last one's
 wait_for() { # SECONDS COMMAND...
     left=$(($1 * 10))
     shift
@@ -35,13 +35,13 @@ check "there is a man page" test -s /usr/share/man/man1/weft.1.gz
 refused "the service is not enabled" test -e /etc/systemd/system/multi-user.target.wants/weft.service
 
 check "curl, a compiler and pkg-config for the rest" apt_install curl gcc libc6-dev pkg-config util-linux
-as_weft weft serve --config /etc/weft/weft.yaml >"$tap/out" 2>"$tap/err" &
+$as_weft weft serve --config /etc/weft/weft.yaml >"$tap/out" 2>"$tap/err" &
 server=$!
 check "weft serve starts as the user" wait_for 30 curl -fs $url/readyz
-check "weft doctor --ready" as_weft weft doctor --ready --config /etc/weft/weft.yaml
-check "an agent runs" as_weft weft run echo hello --config /etc/weft/weft.yaml
+check "weft doctor --ready" $as_weft weft doctor --ready --config /etc/weft/weft.yaml
+check "an agent runs" $as_weft weft run echo hello --config /etc/weft/weft.yaml
 said "and answers" '^hello$'
-check "doctor finds nothing bad" as_weft weft doctor --config /etc/weft/weft.yaml
+check "doctor finds nothing bad" $as_weft weft doctor --config /etc/weft/weft.yaml
 kill $server
 wait $server
 verdict $? "SIGTERM stops it, and it exits 0"
