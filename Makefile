@@ -11,6 +11,7 @@
 #   make coverage     test coverage: build-coverage/coverage.html
 #   make format       clang-format over the tree
 #   make install      installs the release build (PREFIX=/usr/local, DESTDIR=)
+#   make deb          builds the Debian packages: build-deb/*.deb
 #   make clean        removes all build folders
 
 PREFIX ?= /usr/local
@@ -18,7 +19,7 @@ PORT   ?= 8787
 MESON  := meson
 BENCHES := agent fiber base json upp llm providers http dialects convert store log run session threads step
 
-.PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
+.PHONY: all run test test-unit check-ci check-long bench conformance coverage format install deb clean help
 .DEFAULT_GOAL := all
 
 all:
@@ -37,7 +38,7 @@ check-ci:
 	@scripts/setup build clang node python browser
 	@scripts/check ci
 check-long:
-	@scripts/setup build clang valgrind
+	@scripts/setup build clang valgrind deb lintian
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
@@ -55,6 +56,9 @@ format:
 	@find src include tests bench -name '*.[ch]' -exec clang-format -i {} +
 install: all
 	@scripts/install '$(PREFIX)' '$(DESTDIR)'
+deb:
+	@scripts/setup build deb
+	@scripts/deb
 clean:
 	@rm -rf build build-*
 help:

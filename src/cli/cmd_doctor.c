@@ -288,15 +288,20 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
     const char                           *folder = NULL, *to = NULL, *config = NULL;
-    bool                                  json = false, search = false;
+    bool                                  json = false, search = false, ready = false;
     const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
+                                                       {"--ready", NULL, NULL, &ready},
                                                        {"--config", "a file", &config, NULL}};
     int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
+    if (ready && (to || json || search))
+        return cli_misuse(self, "--ready goes alone");
+    if (ready)
+        return cli_doctor_ready(self, config, folder);
     if (search && (to || json))
         return cli_misuse(self, "--rebuild-search goes alone");
     if (search)
@@ -326,7 +331,7 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage =
         "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search "
-        "[--config FILE] [--store URL]",
+        "[--config FILE] [--store URL] | --ready [--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"
@@ -342,6 +347,10 @@ const struct cli_command cli_doctor = {
         "may have it open. Exits 1 if something was lost.\n"
         "\n"
         "--rebuild-search rebuilds the search index from the log. No process may have the store open. `search` in the\n"
-        "configuration selects the index: words, substrings or off.",
+        "configuration selects the index: words, substrings or off.\n"
+        "\n"
+        "--ready asks the server that has the store open, over its Unix socket, and prints its answer. Exits 0 if it "
+        "is\n"
+        "ready, 1 if it is not, or if there is none: for health checks of containers.",
     .run = run,
 };

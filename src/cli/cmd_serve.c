@@ -1,6 +1,7 @@
 /* cli/cmd_serve.c — weft serve: runs the server until a signal stops it. */
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -11,6 +12,8 @@
 #include "server/http/server.h"
 #include "server/keys/table.h"
 #include "server/ops/ops.h"
+#include "server/ops/notify.h"
+#include "server/ops/webhook.h"
 
 struct serving {
     const struct wc_config *config;
@@ -38,6 +41,20 @@ static void give_memory_back(void)
 #endif
 }
 
+/* Tells the service manager that we are ready, and follows the server on its behalf. */
+WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *server, size_t recovered,
+                                        struct weft_scope *fibers, struct upp_err *err)
+{
+    char status[256];
+    sv_notify_init(n, getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
+    if (!n->length)
+        return 0;
+    n->server = server;
+    (void)snprintf(status, sizeof status, "listening on %s; runs resumed: %zu", sv_server_url(server, 0), recovered);
+    sv_notify_ready(n, status);
+    return weft_scope_spawn(fibers, "notify", sv_notify_follow, n, NULL, err);
+}
+
 /* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
@@ -45,7 +62,10 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
     UPP_CLEANUP(sv_ops_closep) struct sv_ops           *ops  = NULL; /* closed last: the engine tells it what happens */
     UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt   = NULL;
     UPP_CLEANUP(sv_keys_closep) struct sv_keys         *keys = NULL;
-    UPP_CLEANUP(sv_server_closep) struct sv_server     *server     = NULL;
+    UPP_CLEANUP(sv_server_closep) struct sv_server     *server   = NULL;
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *webhooks = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers   = {.flags = WEFT_SCOPE_ISOLATED};
+    struct sv_notify                                    notify;
     char                                                local[128] = "";
     size_t                                              recovered  = 0;
     int r = wrt_runtime_open(weft_loop_current(), s->config, &s->place, &rt, err);
@@ -74,6 +94,10 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         struct upp_err why = *err;
         return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
     }
+    if (r >= 0 && rt->outbox)
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &webhooks, err);
+    if (r >= 0 && webhooks)
+        r = weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, webhooks, NULL, err);
     if (r >= 0)
         r = wrt_runtime_recover(rt, &recovered, err);
     if (r >= 0)
@@ -85,7 +109,9 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
            WB_LU("recovered", recovered));
     (void)printf("listening on %s\n", sv_server_url(server, 0));
     (void)fflush(stdout);
-    r = sv_server_run(server, err);
+    r = notify_manager(&notify, server, recovered, &fibers, err);
+    if (r >= 0)
+        r = sv_server_run(server, err);
     wb_log(WB_INFO, "stopped");
     return r;
 }
@@ -147,6 +173,8 @@ const struct cli_command cli_serve = {
         "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once. SIGHUP reads the TLS certificate and its key again.\n"
+        "Under systemd (NOTIFY_SOCKET, WATCHDOG_USEC) it reports when it is ready and when it stops, and sends the\n"
+        "messages of the watchdog.\n"
         "\n"
         "If acknowledged data is missing from the store (its write-ahead log was damaged, cut or deleted after an\n"
         "unclean stop), it refuses to start. `weft doctor --export` saves what can be read. --accept-loss starts\n"

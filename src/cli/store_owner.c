@@ -78,8 +78,7 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
     return r;
 }
 
-/* Finds the owner and checks that it answers. -UPP_ENOTFOUND, -UPP_ENET: it has exited, or is not ready yet. */
-WEFT_SUSPENDS static int find_owner(struct cli_owner *d, struct upp_err *err)
+WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     struct ws_lock_info         who;
@@ -101,7 +100,7 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
         int r = open_own(d, recover, err);
         if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
             return r;
-        r = find_owner(d, err);
+        r = cli_owner_find(d, err);
         if (r != -UPP_ENOTFOUND && r != -UPP_ENET)
             return r;
         if (wb_mono_ms() - since > CLI_OWNER_MS)

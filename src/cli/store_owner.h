@@ -29,6 +29,10 @@ enum { CLI_OWNER_MS = 10000 /* for an owner to start or stop */ };
 /* recover: resumes interrupted runs, if we own the store. */
 WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Finds the process that owns the store and checks that it answers, without becoming the owner. -UPP_ENOTFOUND,
+ * -UPP_ENET: there is none, or it is not ready yet. */
+WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Waits until no run is working (unless cancelled), and closes. Accepts a zeroed struct. */
 WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d);
 

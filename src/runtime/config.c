@@ -149,6 +149,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "retention", .read = read_retention},
               {.name = "waits", .read = read_waits},
               {.name = "log", .read = read_log},
+              {.name = "webhooks", .read = wc_read_webhooks},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},

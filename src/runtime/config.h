@@ -141,6 +141,10 @@ struct wc_config {
     struct wc_waits {
         uint64_t tool_ms, approval_ms; /* how long a call may wait for its answer; 0: the engine's defaults */
     } waits;
+    struct wc_webhook {
+        struct upp_str url;    /* empty: none */
+        struct upp_str secret; /* as in the file: wc_webhook_key */
+    } on_end, on_wait;
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
     bool               has_log_level; /* the file has a log level */
@@ -160,6 +164,10 @@ struct wc_config {
     struct upp_schema      *handing; /* of the arguments of handoffs; NULL: none */
     const struct wc_makers *makers;  /* those of the options */
 };
+
+/* The key of a webhook's signatures: the bytes of its secret, or what follows "whsec_" in base64. */
+#define WC_WEBHOOK_PREFIX "whsec_"
+int wc_webhook_key(struct upp_str secret, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Constructors of what a file names. To name a strategy or middleware without a function here is a mistake. */
 struct wc_makers {

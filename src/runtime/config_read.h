@@ -184,6 +184,7 @@ void wc_link_handoffs(struct wc_reader *r);                                     
 
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_webhooks(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into); /* after both */
 

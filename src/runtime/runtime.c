@@ -10,6 +10,7 @@
 #include "base/secret.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
+#include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
 #include "stores/sqlite/sqlite.h"
 
@@ -239,6 +240,19 @@ static const struct upp_model *find_model(void *arg, struct upp_str name, struct
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
+/* Every owner of the store records what webhooks have to report; only a server delivers it. */
+static WEFT_SUSPENDS int open_outbox(struct wrt_runtime *rt, struct upp_err *err)
+{
+    unsigned kinds =
+        (rt->config->on_end.url.p ? 1u << WS_DUE_END : 0) | (rt->config->on_wait.url.p ? 1u << WS_DUE_WAIT : 0);
+    if (!kinds)
+        return 0;
+    struct wl_store *inner = WB_TAKE(rt->store);
+    int              r     = ws_outbox_open(inner, kinds, &rt->store, err);
+    rt->outbox             = rt->store;
+    return r;
+}
+
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err)
 {
@@ -247,6 +261,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     rt->config = c;
     int r      = wrt_store_open(c, at, &rt->store, err);
+    if (r >= 0)
+        r = open_outbox(rt, err);
     if (r >= 0)
         r = wrt__generation_new(rt->store, c, NULL, &rt->agents, err);
     if (r >= 0)

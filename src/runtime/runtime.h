@@ -68,6 +68,7 @@ struct wrt_runtime {
     const struct wc_config *config; /* the current one */
     struct wrt_generation  *agents; /* likewise; older ones behind it */
     struct wl_store        *store;
+    struct wl_store        *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
     struct wr_engine       *engine;
     struct weft_scope       background; /* background fibers; belongs to the fiber that opened the runtime */
 };

@@ -7,6 +7,7 @@
 #include "model/id.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
+#include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
 #include "stores/sqlite/sqlite.h"
 
@@ -65,6 +66,14 @@ WEFT_SUSPENDS static int open_blobs_sealed(const char *path, struct wl_store **r
     return ws_blobs_open(inner, ret, err);
 }
 
+/* And with webhooks. */
+WEFT_SUSPENDS static int open_outbox(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_blobs_sealed(path, &inner, err));
+    return ws_outbox_open(inner, 1 << WS_DUE_END | 1 << WS_DUE_WAIT, ret, err);
+}
+
 static const struct kind kinds[] = {
     {"memory", false, open_memory},
     {"sqlite", true, open_sqlite},
@@ -73,6 +82,7 @@ static const struct kind kinds[] = {
     {"sealed-memory", false, open_sealed_memory},
     {"sealed-sqlite", true, open_sealed_sqlite},
     {"blobs-sealed-sqlite", true, open_blobs_sealed},
+    {"outbox-blobs-sealed-sqlite", true, open_outbox},
 };
 
 struct running {

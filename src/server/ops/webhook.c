@@ -1,0 +1,308 @@
+/* server/ops/webhook.c — see webhook.h: the queue, and when what is sent. */
+#include "server/ops/webhook.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/opts.h"
+#include "base/random.h"
+#include "server/ops/webhook_send.h"
+#include "stores/check.h"
+#include "stores/outbox/outbox.h"
+
+enum {
+    PAGE       = 256,
+    TENANTS    = 64,
+    SCAN_ARENA = 4 << 20,
+    RESCAN     = 60 /* times first_ms: until the store is read again after a failure */
+};
+
+struct message {
+    struct wb_link      link;
+    struct sv_webhooks *hooks;
+    struct ws_due       due; /* its tenant is ours */
+    uint64_t            at_ms;
+    unsigned            attempts;
+    bool                sending;
+};
+
+struct sv_webhooks {
+    struct sv_webhook_opts   opts;
+    struct sv_webhook_sender sender;
+    struct wb_link           queue;
+    size_t                   n, sending;
+    bool                     behind; /* the store has messages that are not in the queue */
+    bool                     scan_failed;
+    uint64_t                 rescan_ms; /* after a failure */
+    struct weft_cond         changed;
+    struct weft_scope        fibers;
+    struct sv_webhook_counts count;
+};
+
+/* ---- The queue --------------------------------------------------------------------------------------------------- */
+
+static bool queued(const struct sv_webhooks *h, const struct ws_due *d)
+{
+    wb_list_each (l, &h->queue) {
+        const struct message *m = wb_item(l, struct message, link);
+        if (m->due.version == d->version && wb_uuid_eq(m->due.run, d->run))
+            return true;
+    }
+    return false;
+}
+
+static void forget(struct message *m)
+{
+    m->hooks->n--;
+    wb_unlink(&m->link);
+    wb_free(m);
+}
+
+/* False: there is no room, and the store must be read again. */
+static bool enqueue(struct sv_webhooks *h, const struct ws_due *d)
+{
+    struct message *m = h->n < h->opts.max_queue ? wb_calloc(1, sizeof *m + d->tenant.n) : NULL;
+    if (!m) {
+        h->behind = true;
+        return false;
+    }
+    char *tenant = (char *)(m + 1);
+    memcpy(tenant, d->tenant.p, d->tenant.n);
+    m->hooks      = h;
+    m->due        = *d;
+    m->due.tenant = wb_str(tenant, d->tenant.n);
+    m->at_ms      = wb_mono_ms();
+    wb_list_push(&h->queue, &m->link);
+    h->n++;
+    return true;
+}
+
+/* A commit has recorded one. */
+static void recorded(void *arg, const struct ws_due *d)
+{
+    struct sv_webhooks *h = arg;
+    (void)enqueue(h, d);
+    weft_cond_signal(&h->changed);
+}
+
+static WEFT_SUSPENDS int scan_tenant(struct sv_webhooks *h, struct upp_str tenant, struct upp_err *err)
+{
+    char           name[WS_DUE_NAME];
+    struct upp_str after = {0};
+    for (;;) {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
+        struct ws_due                             *list;
+        struct upp_str                             last;
+        size_t                                     n;
+        int r = ws_outbox_list(h->opts.runtime->outbox, tenant, after, PAGE, &a, &list, &n, &last, err);
+        if (r < 0 || !last.n || last.n > sizeof name)
+            return r;
+        for (size_t i = 0; i < n; i++)
+            if (!queued(h, &list[i]) && !enqueue(h, &list[i]))
+                return 0;
+        memcpy(name, last.p, last.n);
+        after = wb_str(name, last.n);
+    }
+}
+
+/* Reads the messages in the store into the queue, as many as fit. A tenant that cannot be read does not stop the
+ * others' messages: its key may have been erased. */
+static WEFT_SUSPENDS int scan(struct sv_webhooks *h, struct upp_err *err)
+{
+    char           name[WS_NAME_MAX];
+    struct upp_str after  = {0};
+    size_t         n      = TENANTS;
+    int            failed = 0;
+    h->behind             = false;
+    while (n == TENANTS) {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
+        struct upp_str                            *list;
+        int r = wl_list_tenants(h->opts.runtime->outbox, after, TENANTS, &a, &list, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n && !h->behind; i++) {
+            r = scan_tenant(h, list[i], failed < 0 ? NULL : err);
+            if (r == -UPP_ECANCELED)
+                return r;
+            failed = failed < 0 ? failed : r;
+        }
+        if (h->behind || !n)
+            break;
+        memcpy(name, list[n - 1].p, list[n - 1].n);
+        after = wb_str(name, list[n - 1].n);
+    }
+    return failed;
+}
+
+/* Scans when there is room. Returns when to try again after a failure; UINT64_MAX: there was none. */
+static WEFT_SUSPENDS uint64_t catch_up(struct sv_webhooks *h)
+{
+    struct upp_err err = {0};
+    uint64_t       now = wb_mono_ms();
+    if (!h->behind || h->n > h->opts.max_queue / 2)
+        return UINT64_MAX;
+    if (now < h->rescan_ms)
+        return h->rescan_ms;
+    int r = scan(h, &err);
+    if (r >= 0) {
+        h->scan_failed = false;
+        return UINT64_MAX;
+    }
+    if (!h->scan_failed && r != -UPP_ECANCELED)
+        wb_log(WB_WARN, "messages for webhooks cannot be read", WB_LERR(&err));
+    h->behind = h->scan_failed = true;
+    h->rescan_ms               = now + RESCAN * h->opts.first_ms;
+    return h->rescan_ms;
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Between half and all of first * 2^(attempts - 1), at most most_ms. */
+static uint64_t pause_of(const struct sv_webhooks *h, unsigned attempts)
+{
+    uint64_t ms = h->opts.first_ms, random = 0;
+    for (unsigned i = 1; i < attempts && ms < h->opts.most_ms; i++)
+        ms *= 2;
+    ms = WB_MIN(ms, h->opts.most_ms);
+    if (wb_random(&random, sizeof random, NULL) < 0)
+        random = wb_mix(wb_mono_ns());
+    return ms / 2 + random % (ms - ms / 2 + 1);
+}
+
+static void log_failure(const struct message *m, bool gives_up, const struct upp_err *err)
+{
+    char           name[WS_DUE_NAME];
+    struct upp_str id = ws_due_name(&m->due, name);
+    if (gives_up)
+        wb_log(WB_ERROR, "a webhook was given up", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+    else
+        wb_log(WB_WARN, "a webhook failed", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+}
+
+static WEFT_SUSPENDS void finish(struct message *m)
+{
+    struct upp_err err = {0};
+    if (ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err) < 0) /* it is delivered again after a restart */
+        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LERR(&err));
+    forget(m);
+}
+
+static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
+{
+    struct message     *m   = arg;
+    struct sv_webhooks *h   = m->hooks;
+    struct upp_err      why = {0};
+    int                 r   = sv_webhook_send(&h->sender, &m->due, &why);
+    m->attempts++;
+    m->sending = false;
+    h->sending--;
+    if (r >= 0) {
+        h->count.delivered += r > 0;
+        finish(m);
+    } else if (r != -UPP_ECANCELED) {
+        bool gives_up = wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
+        h->count.failures++;
+        h->count.given_up += gives_up;
+        log_failure(m, gives_up, &why);
+        if (gives_up)
+            finish(m);
+        else
+            m->at_ms = wb_mono_ms() + pause_of(h, m->attempts);
+    }
+    weft_cond_signal(&h->changed);
+    (void)err;
+    return 0;
+}
+
+/* Starts what is due, and returns when the next one is: UINT64_MAX: no message waits. */
+static uint64_t start_due(struct sv_webhooks *h, struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms(), next = UINT64_MAX;
+    wb_list_each (l, &h->queue) {
+        struct message *m = wb_item(l, struct message, link);
+        if (m->sending || h->sending >= h->opts.max_sending)
+            continue;
+        if (m->at_ms > now) {
+            next = WB_MIN(next, m->at_ms);
+            continue;
+        }
+        if (weft_scope_spawn(&h->fibers, "webhook", send_main, m, NULL, err) < 0)
+            return now + h->opts.first_ms; /* no memory or too many fibers: later */
+        m->sending = true;
+        h->sending++;
+    }
+    return next;
+}
+
+WEFT_SUSPENDS static int wait_until(struct sv_webhooks *h, uint64_t at_ms, struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms();
+    if (at_ms == UINT64_MAX)
+        return weft_cond_wait(&h->changed, err);
+    WEFT_DEADLINE(at_ms > now ? at_ms - now : 1);
+    int r = weft_cond_wait(&h->changed, err);
+    return r == -UPP_ETIMEOUT ? 0 : r;
+}
+
+WEFT_SUSPENDS int sv_webhooks_main(void *arg, struct upp_err *err)
+{
+    struct sv_webhooks *h = arg;
+    int                 r = 0;
+    while (r >= 0) {
+        struct upp_err why  = {0};
+        uint64_t       next = catch_up(h);
+        next                = WB_MIN(next, start_due(h, &why));
+        r                   = wait_until(h, next, err);
+    }
+    weft_scope_close(&h->fibers);
+    return r == -UPP_ECANCELED ? 0 : r;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h = wb_calloc(1, sizeof *h);
+    if (!h)
+        return upp_fail(err, UPP_ENOMEM, "no memory for webhooks");
+    wb_opts(&h->opts, sizeof h->opts, opts);
+    wb_list_init(&h->queue);
+    h->opts.first_ms    = h->opts.first_ms ? h->opts.first_ms : 1000;
+    h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
+    h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
+    h->opts.max_queue   = h->opts.max_queue ? h->opts.max_queue : 4096;
+    h->opts.max_sending = h->opts.max_sending ? h->opts.max_sending : 8;
+    h->fibers.flags     = WEFT_SCOPE_ISOLATED;
+    h->behind           = true; /* what earlier processes have left */
+    int r = sv_webhook_sender_init(&h->sender, h->opts.runtime, h->opts.answer_ms ? h->opts.answer_ms : 30000, err);
+    if (r < 0)
+        return r;
+    ws_outbox_listen(h->opts.runtime->outbox, recorded, h);
+    *ret = WB_TAKE(h);
+    return 0;
+}
+
+void sv_webhooks_close(struct sv_webhooks *h)
+{
+    if (!h)
+        return;
+    ws_outbox_listen(h->opts.runtime->outbox, NULL, NULL);
+    while (!wb_list_empty(&h->queue))
+        forget(wb_item(h->queue.next, struct message, link));
+    sv_webhook_sender_done(&h->sender);
+    wb_free(h);
+}
+
+void sv_webhooks_closep(struct sv_webhooks **h)
+{
+    sv_webhooks_close(*h);
+}
+
+struct sv_webhook_counts sv_webhooks_counts(const struct sv_webhooks *h)
+{
+    struct sv_webhook_counts c = h->count;
+    c.queued                   = h->n;
+    return c;
+}

@@ -1,0 +1,256 @@
+/* stores/outbox/outbox.c — see outbox.h. */
+#include "stores/outbox/outbox.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/str.h"
+
+#define SPACE "outbox"
+
+enum { TEXT = 40, OLD_ARENA = 1 << 20 };
+
+static const char *const words[WS_DUE_KINDS] = {[WS_DUE_END] = "end", [WS_DUE_WAIT] = "wait"};
+
+struct outbox {
+    struct wl_store store;
+    unsigned        kinds;
+    void (*due)(void *arg, const struct ws_due *d);
+    void *arg;
+};
+
+struct upp_str ws_due_name(const struct ws_due *d, char buf[WS_DUE_NAME])
+{
+    char run[WB_UUID_HEX + 1];
+    int  n = snprintf(buf, WS_DUE_NAME, "%s-%u", wb_uuid_hex(d->run, run).p, d->version);
+    return wb_str(buf, (size_t)n);
+}
+
+/* ---- Commits ----------------------------------------------------------------------------------------------------- */
+
+/* A message with the texts of its value. */
+struct message {
+    struct ws_due   due;
+    struct wl_value value;
+    char            name[WS_DUE_NAME], text[TEXT];
+};
+
+static int kind_of(uint8_t status)
+{
+    return wm_status_ended(status) ? WS_DUE_END : status == WM_WAITING ? WS_DUE_WAIT : WS_DUE_KINDS;
+}
+
+/* Could this change make a message? */
+static bool may_be_due(const struct outbox *o, const struct wl_change *x)
+{
+    static const struct wb_uuid none;
+    if ((x->kind != WL_SET_RUN && x->kind != WL_ADD_RUN) || !wb_uuid_eq(x->run->parent, none))
+        return false;
+    int kind = kind_of(x->run->status);
+    return kind < WS_DUE_KINDS && o->kinds & 1u << kind;
+}
+
+/* Does it: is the stored run of another kind? Nobody changes the row before our commit, because that compares its
+ * version: otherwise the commit fails. */
+static WEFT_SUSPENDS int is_due(struct outbox *o, const struct wl_owner *owner, const struct wm_run *run,
+                                struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(OLD_ARENA);
+    struct wl_store                           *s = o->store.inner;
+    struct wm_run                              old;
+    int                                        r = wl_get_run(s, owner, run->id, &a, &old, err);
+    if (r == -UPP_ENOTFOUND)
+        return 1;
+    return r < 0 ? r : kind_of(old.status) != kind_of(run->status);
+}
+
+static void put_message(struct message *m, const struct wl_owner *owner, const struct wl_change *x)
+{
+    m->due   = (struct ws_due){.tenant     = owner->tenant,
+                               .run        = x->run->id,
+                               .version    = x->run->version + (x->kind == WL_SET_RUN),
+                               .kind       = (uint8_t)kind_of(x->run->status),
+                               .created_ms = wb_wall_ms()};
+    int n    = snprintf(m->text, sizeof m->text, "%s %lld", words[m->due.kind], (long long)m->due.created_ms);
+    m->value = (struct wl_value){
+        .space = UPP_STR(SPACE), .name = ws_due_name(&m->due, m->name), .bytes = wb_str(m->text, (size_t)n)};
+}
+
+/* Commits through the inner store, whose totals are ours. */
+static WEFT_SUSPENDS int pass(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    const struct wl_store *inner = s->inner;
+    int                    r     = inner->ops->commit(s->inner, c, err);
+    s->count.commits             = __atomic_load_n(&inner->count.commits, __ATOMIC_RELAXED);
+    s->count.transactions        = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
+    s->count.syncs               = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
+    s->count.rows                = __atomic_load_n(&inner->count.rows, __ATOMIC_RELAXED);
+    s->count.bytes               = __atomic_load_n(&inner->count.bytes, __ATOMIC_RELAXED);
+    return r;
+}
+
+/* The caller's changes, then ours: the index of a conflict stays right. */
+static WEFT_SUSPENDS int commit_with(struct outbox *o, struct wl_commit *c, struct message *list, struct wl_change *all,
+                                     struct upp_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        all[i] = c->changes[i];
+        int r  = may_be_due(o, &all[i]) ? is_due(o, &c->owner, all[i].run, err) : 0;
+        if (r < 0)
+            return r;
+        if (r)
+            put_message(&list[n++], &c->owner, &all[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        all[c->n + i] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &list[i].value};
+    struct wl_commit whole = *c;
+    whole.changes          = all;
+    whole.n += n;
+    int r       = pass(&o->store, &whole, err);
+    c->conflict = whole.conflict;
+    for (size_t i = 0; r >= 0 && o->due && i < n; i++)
+        o->due(o->arg, &list[i].due);
+    return r;
+}
+
+static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    struct outbox *o = WB_OUTER(s, struct outbox, store);
+    size_t         n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += may_be_due(o, &c->changes[i]);
+    if (!n)
+        return pass(s, c, err);
+    struct message   *list = wb_calloc(n, sizeof *list);
+    struct wl_change *all  = wb_calloc(c->n + n, sizeof *all);
+    int r = list && all ? commit_with(o, c, list, all, err) : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
+    wb_free(all);
+    wb_free(list);
+    return r;
+}
+
+/* ---- Passed through ---------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range,
+                              struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
+{
+    return s->inner->ops->rows(s->inner, o, range, a, ret, err);
+}
+
+static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
+                             struct upp_err *err)
+{
+    return s->inner->ops->get(s->inner, ask, a, ret, err);
+}
+
+static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
+                              struct upp_err *err)
+{
+    return s->inner->ops->list(s->inner, ask, a, ret, err);
+}
+
+static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
+                                struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
+{
+    return s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
+}
+
+static WEFT_SUSPENDS int search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
+{
+    return s->inner->ops->search(s->inner, o, q, a, ret, n, err);
+}
+
+static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
+{
+    return s->inner->ops->at_once ? s->inner->ops->at_once(s->inner, fn, arg, err) : fn(s, arg, err);
+}
+
+static WEFT_SUSPENDS void close_it(struct wl_store *s)
+{
+    s->inner->ops->close(s->inner);
+    wb_free(WB_OUTER(s, struct outbox, store));
+}
+
+static const struct wl_store_ops ops = {
+    .size    = sizeof ops,
+    .name    = "outbox",
+    .commit  = commit,
+    .rows    = rows,
+    .get     = get,
+    .list    = list,
+    .follow  = follow,
+    .search  = search,
+    .at_once = at_once,
+    .close   = close_it,
+};
+
+WEFT_SUSPENDS int ws_outbox_open(struct wl_store *inner, unsigned kinds, struct wl_store **ret, struct upp_err *err)
+{
+    struct outbox *o = wb_calloc(1, sizeof *o);
+    if (!o) {
+        inner->ops->close(inner);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a store");
+    }
+    o->store.ops   = &ops;
+    o->store.inner = inner;
+    o->kinds       = kinds;
+    *ret           = &o->store;
+    return 0;
+}
+
+void ws_outbox_listen(struct wl_store *s, void (*due)(void *arg, const struct ws_due *d), void *arg)
+{
+    struct outbox *o = WB_OUTER(s, struct outbox, store);
+    o->due           = due;
+    o->arg           = arg;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+static bool parse(const struct wl_value *v, struct upp_str tenant, struct ws_due *ret)
+{
+    struct upp_str rest = v->bytes, word;
+    uint64_t       ms, version;
+    if (v->name.n < WB_UUID_HEX + 2 || !wb_uuid_parse(wb_str_sub(v->name, 0, WB_UUID_HEX), &ret->run) ||
+        !wb_str_u64(wb_str_sub(v->name, WB_UUID_HEX + 1, SIZE_MAX), &version) || version > UINT32_MAX ||
+        !wb_str_split(&rest, ' ', &word) || !wb_str_u64(rest, &ms))
+        return false;
+    ret->kind = 0;
+    while (ret->kind < WS_DUE_KINDS && !wb_str_eq(word, wb_cstr(words[ret->kind])))
+        ret->kind++;
+    ret->tenant     = tenant;
+    ret->version    = (uint32_t)version;
+    ret->created_ms = (int64_t)ms;
+    return ret->kind < WS_DUE_KINDS;
+}
+
+WEFT_SUSPENDS int ws_outbox_list(struct wl_store *s, struct upp_str tenant, struct upp_str after, size_t max,
+                                 struct wb_arena *a, struct ws_due **ret, size_t *n, struct upp_str *last,
+                                 struct upp_err *err)
+{
+    struct wl_owner  owner = {.tenant = tenant};
+    struct wl_value *values;
+    size_t           found;
+    int              r = wl_list_values(s, &owner, UPP_STR(SPACE), after, max, a, &values, &found, err);
+    if (r < 0)
+        return r;
+    *ret  = wb_new_n(a, struct ws_due, found ? found : 1);
+    *last = found ? values[found - 1].name : (struct upp_str){0};
+    *n    = 0;
+    for (size_t i = 0; *ret && i < found; i++)
+        *n += parse(&values[i], tenant, &(*ret)[*n]);
+    return wb_arena_check(a, err);
+}
+
+WEFT_SUSPENDS int ws_outbox_remove(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
+{
+    char             name[WS_DUE_NAME];
+    struct wl_value  value  = {.space = UPP_STR(SPACE), .name = ws_due_name(d, name)};
+    struct wl_change change = {.kind = WL_DROP_VALUE, .value = &value};
+    struct wl_commit c      = {.owner = {.tenant = d->tenant}, .changes = &change, .n = 1};
+    return s->ops->commit(s, &c, err);
+}

@@ -1,0 +1,137 @@
+#include "server/ops/webhook.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/defs.h"
+#include "server/talk.h"
+#include "stores/outbox/outbox.h"
+
+/* The example of the specification of Standard Webhooks. */
+TEST(webhook_signature)
+{
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *key = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf         b   = WB_BUF(256);
+    struct upp_err                                err = {0};
+    CHECK_INT(wc_webhook_key(UPP_STR("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), &key, &err), 0);
+    CHECK_INT(wb_secret_reveal(key).n, 24);
+    CHECK_INT(sv_webhook_sign(wb_secret_reveal(key), UPP_STR("msg_p5jXN8AQM9LWM0D4loKWxJek"), 1614265330,
+                              UPP_STR("{\"test\": 2432232314}"), &b, &err),
+              0);
+    CHECK_STR(wb_buf_str(&b), UPP_STR("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+}
+
+TEST(webhook_keys)
+{
+    static const struct {
+        const char *secret;
+        int         want;
+    } cases[] = {
+        {"sixteen bytes or", 0},           {"fifteen bytes..", -UPP_EINVALID}, {"", -UPP_EINVALID},
+        {"whsec_", -UPP_EINVALID},         {"whsec_****", -UPP_EINVALID},      {"whsec_c2l4dGVlbiBieXRlcyBvcg==", 0},
+        {"whsec_c2hvcnQ=", -UPP_EINVALID},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_secret_freep) struct wb_secret *key = NULL;
+        struct upp_err                                err = {0};
+        test_note("%s", cases[i].secret);
+        CHECK_INT(wc_webhook_key(wb_cstr(cases[i].secret), &key, &err), cases[i].want);
+        CHECK(cases[i].want < 0 || wb_str_eq(wb_secret_reveal(key), UPP_STR("sixteen bytes or")));
+    }
+}
+
+/* ---- Delivering to the test's own server ---- */
+
+struct delivery {
+    const char            *path;           /* /echo answers 200, /none 404 */
+    unsigned               runs, failures; /* failures: with more it is hopeless, because of a fault that stays */
+    struct sv_webhook_opts opts;
+    bool (*over)(const struct sv_webhook_counts *c, unsigned runs);
+};
+
+WEFT_SUSPENDS static int run_once(struct wrt_runtime *rt, struct upp_err *err)
+{
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start    what  = {.owner = {.tenant = UPP_STR("local")}, .agent = UPP_STR("a"), .input = &input};
+    struct wr_started  run;
+    uint8_t            status;
+    TRY(wr_start(rt->engine, &what, &run, err));
+    TRY(wr_wait(rt->engine, &what.owner, run.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+WEFT_SUSPENDS static int delivers(struct talk *t, struct upp_err *err)
+{
+    const struct delivery                              *d      = t->arg;
+    WB_CLEANUP(wc_config_freep) struct wc_config       *c      = NULL;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt     = NULL;
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena          a      = WB_ARENA(1 << 20);
+    struct wrt_location                                 at     = {.kind = WC_STORE_MEMORY};
+    struct sv_webhook_opts                              opts   = d->opts;
+    struct ws_due                                      *list;
+    struct upp_str                                      last;
+    char                                                yaml[512];
+    size_t                                              n;
+    (void)snprintf(yaml, sizeof yaml,
+                   "webhooks: {on_end: {url: '%s%s', secret: sixteen bytes or}}\n"
+                   "models: {echo: {provider: scripted, echo: true}}\nagents: {a: {model: echo}}\n",
+                   sv_server_url(t->server, 0), d->path);
+    TRY(wc_config_parse("weft.yaml", wb_cstr(yaml), UPP_OPTS(wc_opts, .makers = &wc_makers), NULL, &c, err));
+    TRY(wrt_runtime_open(weft_loop_current(), c, &at, &rt, err));
+    for (unsigned i = 0; i < d->runs; i++)
+        TRY(run_once(rt, err)); /* before anybody listens: they are read from the store */
+    opts.size    = sizeof opts;
+    opts.runtime = rt;
+    TRY(sv_webhooks_open(&opts, &h, err));
+    TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
+    TRY(run_once(rt, err)); /* and this one is heard of */
+    uint64_t since = wb_mono_ms();
+    for (struct sv_webhook_counts count; count = sv_webhooks_counts(h), !d->over(&count, d->runs + 1);) {
+        FAIL_UNLESS(count.queued <= (d->opts.max_queue ? d->opts.max_queue : SIZE_MAX));
+        FAIL_UNLESS(wb_mono_ms() - since < 4000 && count.failures < d->failures);
+        TRY(weft_sleep_ms(5, err));
+    }
+    TRY(ws_outbox_list(rt->outbox, UPP_STR("local"), UPP_STR(""), 100, &a, &list, &n, &last, err));
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+static bool all_delivered(const struct sv_webhook_counts *c, unsigned runs)
+{
+    return c->delivered == runs && !c->queued;
+}
+
+static bool all_given_up(const struct sv_webhook_counts *c, unsigned runs)
+{
+    return c->given_up == runs && !c->delivered && c->failures >= runs && !c->queued;
+}
+
+static int play(struct delivery *d)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = delivers, .arg = d};
+    return talk_run(&t, &err);
+}
+
+TEST(webhook_delivers)
+{
+    struct delivery d = {"/echo", 1, 12, {.first_ms = 10, .answer_ms = 200}, all_delivered};
+    CHECK_INT(play(&d), 0);
+}
+
+TEST_WITH(webhook_queue_has_a_limit, .no_torture = "webhook_delivers is")
+{
+    struct delivery d = {"/echo", 9, 12, {.first_ms = 10, .max_queue = 2, .max_sending = 1}, all_delivered};
+    CHECK_INT(play(&d), 0);
+}
+
+TEST_WITH(webhook_gives_up, .no_torture = "webhook_delivers is")
+{
+    struct delivery d = {"/none", 2, 1000, {.first_ms = 10, .most_ms = 20, .give_up_ms = 100}, all_given_up};
+    CHECK_INT(play(&d), 0);
+}
