@@ -16,9 +16,16 @@
 #include "server/ops/webhook.h"
 
 struct serving {
-    const struct wc_config *config;
+    const struct wc_config *config; /* of the start */
     struct wrt_location     place;
     char                    listen[256];
+    struct wrt_runtime     *runtime;
+    struct sv_ops          *ops;
+    struct sv_keys         *keys;
+    struct sv_server       *server;
+    struct sv_webhooks     *webhooks;
+    struct sv_notify        notify;
+    struct weft_scope       fibers;
 };
 
 /* Raises the limit of open files: each connection needs one. */
@@ -55,64 +62,102 @@ WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *s
     return weft_scope_spawn(fibers, "notify", sv_notify_follow, n, NULL, err);
 }
 
-/* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
-WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
+/* ---- Reloading --------------------------------------------------------------------------------------------------- */
+
+/* SIGHUP: agents, models, tools, and what requests may do. A file with a mistake changes nothing. */
+WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
 {
-    struct serving                                     *s    = arg;
-    UPP_CLEANUP(sv_ops_closep) struct sv_ops           *ops  = NULL; /* closed last: the engine tells it what happens */
-    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt   = NULL;
-    UPP_CLEANUP(sv_keys_closep) struct sv_keys         *keys = NULL;
-    UPP_CLEANUP(sv_server_closep) struct sv_server     *server   = NULL;
-    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *webhooks = NULL;
-    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers   = {.flags = WEFT_SCOPE_ISOLATED};
-    struct sv_notify                                    notify;
-    char                                                local[128] = "";
-    size_t                                              recovered  = 0;
-    int r = wrt_runtime_open(weft_loop_current(), s->config, &s->place, &rt, err);
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    struct serving                             *s      = arg;
+    int                                         r      = wrt_reload(s->runtime, &report, err);
+    cli_log_report(&report);
     if (r < 0)
-        return r;
-    r = sv_ops_open(UPP_OPTS(sv_ops_opts, .engine = rt->engine, .store = rt->store,
-                             .no_access_log = s->config->no_access_log, .open_metrics = s->config->open_metrics),
-                    &ops, err);
-    if (r < 0)
-        return r;
+        return upp_wrap(err, r, "the configuration was not reloaded: the old one stays");
+    const struct wc_config *c = s->runtime->config;
+    sv_server_reconfigure(s->server, &(struct sv_server_opts){.hosts   = c->server.hosts,
+                                                              .origins = c->server.origins,
+                                                              .proxies = {c->server.proxies, c->server.n_proxies},
+                                                              .on_busy = c->on_busy,
+                                                              .no_instructions = c->no_instructions});
+    wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
+    return 0;
+}
+
+/* ---- Serving ----------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
+{
+    const struct wc_config *c          = s->config;
+    struct wrt_runtime     *rt         = s->runtime;
+    char                    local[128] = "";
     if (wrt_socket(rt)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
-    r = sv_keys_open(rt->store, rt->engine, &keys, err);
-    if (r < 0)
+    int r = sv_server_open(weft_loop_current(),
+                           UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
+                                    .hosts = c->server.hosts, .origins = c->server.origins,
+                                    .certificate = c->server.certificate, .key = c->server.key,
+                                    .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors,
+                                    .ops = &s->ops->door, .monitor = &s->ops->http, .keys = s->keys,
+                                    .engine = rt->engine, .store = rt->store, .on_busy = c->on_busy,
+                                    .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
+                           &s->server, err);
+    if (r != -UPP_EBUSY)
         return r;
-    r = sv_server_open(weft_loop_current(),
-                       UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
-                                .hosts = s->config->server.hosts, .origins = s->config->server.origins,
-                                .certificate = s->config->server.certificate, .key = s->config->server.key,
-                                .proxies = {s->config->server.proxies, s->config->server.n_proxies}, .doors = sv_doors,
-                                .keys = keys, .engine = rt->engine, .store = rt->store, .on_busy = s->config->on_busy,
-                                .no_instructions = s->config->no_instructions, .ops = &ops->door, .monitor = &ops->http,
-                                .signals = true),
-                       &server, err);
-    if (r == -UPP_EBUSY) {
-        struct upp_err why = *err;
-        return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
+    struct upp_err why = *err;
+    return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
+}
+
+/* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
+WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct upp_err *err)
+{
+    const struct wc_config *c = s->config;
+    int                     r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
+    if (r >= 0)
+        r = sv_ops_open(UPP_OPTS(sv_ops_opts, .engine = s->runtime->engine, .store = s->runtime->store,
+                                 .no_access_log = c->no_access_log, .open_metrics = c->open_metrics),
+                        &s->ops, err);
+    if (r >= 0)
+        r = sv_keys_open(s->runtime->store, s->runtime->engine, &s->keys, err);
+    if (r >= 0)
+        r = open_server(s, err);
+    if (r >= 0 && s->runtime->outbox)
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = s->runtime), &s->webhooks, err);
+    if (r >= 0 && s->webhooks)
+        r = weft_scope_spawn(&s->fibers, "webhooks", sv_webhooks_main, s->webhooks, NULL, err);
+    if (r >= 0)
+        r = wrt_runtime_recover(s->runtime, recovered, err);
+    return r < 0 ? r : wrt_runtime_follow(s->runtime, err);
+}
+
+/* The engine tells `ops` what happens, to its end. */
+WEFT_SUSPENDS static void close_all(struct serving *s)
+{
+    weft_scope_close(&s->fibers);
+    sv_webhooks_close(s->webhooks);
+    sv_server_close(s->server);
+    sv_keys_close(s->keys);
+    wrt_runtime_close(s->runtime);
+    sv_ops_close(s->ops);
+}
+
+WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
+{
+    struct serving *s         = arg;
+    size_t          recovered = 0;
+    s->fibers.flags           = WEFT_SCOPE_ISOLATED;
+    int r                     = open_all(s, &recovered, err);
+    if (r >= 0) {
+        const char *url = sv_server_url(s->server, 0);
+        wb_log(WB_INFO, "ready", WB_LZ("url", url), WB_LZ("store", wrt_store_base(s->runtime->store)->ops->name),
+               WB_LZ("path", s->place.path), WB_LU("recovered", recovered));
+        (void)printf("listening on %s\n", url);
+        (void)fflush(stdout);
+        r = notify_manager(&s->notify, s->server, recovered, &s->fibers, err);
+        if (r >= 0)
+            r = sv_server_run(s->server, err);
+        wb_log(WB_INFO, "stopped");
     }
-    if (r >= 0 && rt->outbox)
-        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &webhooks, err);
-    if (r >= 0 && webhooks)
-        r = weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, webhooks, NULL, err);
-    if (r >= 0)
-        r = wrt_runtime_recover(rt, &recovered, err);
-    if (r >= 0)
-        r = wrt_runtime_follow(rt, err);
-    if (r < 0)
-        return r;
-    wb_log(WB_INFO, "ready", WB_LZ("url", sv_server_url(server, 0)),
-           WB_LZ("store", wrt_store_base(rt->store)->ops->name), WB_LZ("path", s->place.path),
-           WB_LU("recovered", recovered));
-    (void)printf("listening on %s\n", sv_server_url(server, 0));
-    (void)fflush(stdout);
-    r = notify_manager(&notify, server, recovered, &fibers, err);
-    if (r >= 0)
-        r = sv_server_run(server, err);
-    wb_log(WB_INFO, "stopped");
+    close_all(s);
     return r;
 }
 
@@ -149,7 +194,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
         return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
-    cli_log_warnings(&report);
+    cli_log_report(&report);
     s.config = config;
     put_listen(&s, listen);
     raise_files();
@@ -172,7 +217,9 @@ const struct cli_command cli_serve = {
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
         "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
-        "next start. A second signal stops it at once. SIGHUP reads the TLS certificate and its key again.\n"
+        "next start. A second signal stops it at once.\n"
+        "SIGHUP reads the configuration, the TLS certificate and its key again; a file with a mistake changes "
+        "nothing.\n"
         "Under systemd (NOTIFY_SOCKET, WATCHDOG_USEC) it reports when it is ready and when it stops, and sends the\n"
         "messages of the watchdog.\n"
         "\n"

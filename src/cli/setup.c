@@ -55,11 +55,13 @@ int cli_store_find(const char *given, const char *store, struct wc_config **ret,
     return r;
 }
 
-void cli_log_warnings(const struct wc_report *report)
+void cli_log_report(const struct wc_report *report)
 {
-    for (size_t i = 0; i < report->n; i++)
-        wb_log(WB_WARN, "configuration", WB_LU("line", report->list[i].line), WB_LU("column", report->list[i].column),
-               WB_LS("warning", report->list[i].text));
+    for (size_t i = 0; i < report->n; i++) {
+        const struct wc_mistake *m = &report->list[i];
+        wb_log(m->warning ? WB_WARN : WB_ERROR, "configuration", WB_LU("line", m->line), WB_LU("column", m->column),
+               WB_LS("text", m->text));
+    }
 }
 
 int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err)

@@ -27,8 +27,8 @@ int cli_store_find(const char *config, const char *store, struct wc_config **ret
 /* Prints "FILE:LINE:COLUMN: sentence" for each. */
 void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report);
 
-/* Logs the warnings of the file. */
-void cli_log_warnings(const struct wc_report *report);
+/* Logs the mistakes and warnings of the file. */
+void cli_log_report(const struct wc_report *report);
 
 /* Moves the master key in WEFT_ENCRYPTION_KEY, if set, to *ret and to the place. The variable is wiped. */
 int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -79,6 +79,11 @@ size_t wrt__drop_unused(struct wrt_runtime *rt)
     return n;
 }
 
+static bool differs(const struct wc_webhook *a, const struct wc_webhook *b)
+{
+    return !wb_str_eq(a->url, b->url) || !wb_str_eq(a->secret, b->secret);
+}
+
 static void log_restart(const struct wc_config *old, const struct wc_config *new)
 {
     const struct {
@@ -90,6 +95,8 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
         {"encryption", !wb_str_eq(old->key_file, new->key_file)},
         {"search", old->index != new->index},
         {"durability", old->durability != new->durability},
+        {"webhooks", differs(&old->on_end, &new->on_end) || differs(&old->on_wait, &new->on_wait)},
+        {"waits", memcmp(&old->waits, &new->waits, sizeof old->waits) != 0},
     };
     for (size_t i = 0; i < WB_LEN(fixed); i++)
         if (fixed[i].changed)

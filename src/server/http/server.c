@@ -255,6 +255,15 @@ void sv_server_turn_end(struct sv_server *s)
     weft_cond_signal(&s->turn);
 }
 
+void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from)
+{
+    s->opts.hosts = s->allowed.hosts = from->hosts;
+    s->opts.origins = s->allowed.origins = from->origins;
+    s->opts.proxies                      = from->proxies;
+    s->opts.on_busy                      = from->on_busy;
+    s->opts.no_instructions              = from->no_instructions;
+}
+
 void sv_server_stop(struct sv_server *s)
 {
     if (s->stopping)

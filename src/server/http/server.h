@@ -124,6 +124,10 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MU
  * Call while it runs; the server owns fd from now on, also on failure. */
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Takes over what may change while it serves: hosts, origins, proxies, on_busy, no_instructions. The caller keeps what
+ * they point to, as at the start. */
+void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from);
+
 /* Begins to stop. */
 void sv_server_stop(struct sv_server *s);
 
