@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "server/doors/doors.h"
+#include "server/doors/v1/objects.h"
 #include "server/http/server.h"
 #include "server/ops/notify.h"
 #include "server/ops/webhook.h"
@@ -80,7 +81,7 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
     }
     if (r >= 0 && rt->outbox)
-        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt), &webhooks, err);
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run), &webhooks, err);
     if (r >= 0 && webhooks)
         r = weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, webhooks, NULL, err);
     if (r >= 0)
