@@ -182,15 +182,15 @@ END
 verdict $? 'in JSON where the log is in JSON'
 sed 's/format: json/format: text/' weft.yaml >text.yaml
 run 0 run logs hello --config text.yaml
-says 2 '^\[INFO\] Agent [0-9a-f-]* starting execution$'
-says 2 '^\[DEBUG\] Input: "hello"$'
+says 2 '^time=[^ ]* level=info msg="Agent [0-9a-f-]* starting execution"$'
+says 2 '^time=[^ ]* level=debug msg="Input" text=hello$'
 "$weft" run logs hello --config text.yaml >"$tap/both" 2>&1
 cp "$tap/both" "$tap/log"
-grep -v '^\[' "$tap/both" >"$tap/texts"
+grep -v '^time=' "$tap/both" >"$tap/texts"
 is 'and a line of the log is no part of a line of the text' "$(cat "$tap/texts")" "$(printf 'round\nand\ndone')"
 head -c 200000 /dev/zero | tr '\0' x >long # more than waits for the end of a line
 "$weft" run loud - --config text.yaml <long >"$tap/both" 2>&1
-is 'nor where it is long' "$(grep -c '^x*$' "$tap/both") $(grep -c '^\[DEBUG\] Output: "x*"$' "$tap/both")" '1 1'
+is 'nor where it is long' "$(grep -c '^x*$' "$tap/both") $(grep -c '^time=[^ ]* level=debug msg="Output" text=x' "$tap/both")" '1 1'
 
 # ---- A key that is missing -------------------------------------------------------------------------------------------
 printf 'models:\n  claude: {provider: anthropic, model: m}\nagents:\n  a: {model: claude}\n' >key.yaml

@@ -26,7 +26,7 @@ check "configuration files are conffiles" dpkg-deb -I "$debs"/weft_*.deb conffil
 said "the configuration" '^/etc/weft/weft.yaml$'
 said "and the environment" '^/etc/weft/weft.env$'
 check "the command runs" env LD_LIBRARY_PATH="$tap/root/usr/lib/weft" "$tap/root/usr/bin/weft" version
-check "it looks for the reaper where it is installed" sh -c "strings -a '$tap/root/usr/bin/weft' | grep -x /usr/libexec/weft"
+check "it looks for the reaper where it is installed" sh -c "strings -a '$tap/root/usr/bin/weft' | grep '^/usr/libexec/weft'"
 check "and it is there" test -x "$tap/root/usr/libexec/weft/weft-reaper"
 refused "the service is not started or enabled at installation" sh -c "dpkg-deb -I '$debs'/weft_*.deb postinst | grep -E 'deb-systemd-invoke start|systemctl enable'"
 export PKG_CONFIG_SYSROOT_DIR="$tap/root" PKG_CONFIG_LIBDIR

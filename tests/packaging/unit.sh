@@ -2,7 +2,7 @@
 # The systemd unit, the default configuration and the Dockerfile, as far as they can be checked without installing.
 # usage: unit.sh SOURCE-ROOT WEFT   (TAP)
 set -u
-root=$1 weft=$2
+root=$1 weft=$(realpath "$2")
 . "$root/tests/support/tap.sh"
 unit=$root/packaging/systemd/weft.service
 

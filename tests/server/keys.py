@@ -254,7 +254,7 @@ def test_every_route_wants_its_scope():
             path = re.sub(r"\{\w+\}", "x", pattern)
             need = "admin" if "SV_ROUTE_ADMIN" in flags else "read" if method == "GET" or "SV_ROUTE_READ" in flags else "run"
             if "SV_ROUTE_OPEN" in flags:
-                assert ask(s, method, path)[0] in (200, 204, 503), path
+                assert ask(s, method, path)[0] in (200, 204, 503) + (404,) * ("{" in pattern), path
                 continue
             assert ask(s, method, path)[0] == 401, path
             for key, scopes in ((reads, {"read"}), (admin, {"admin"}), (runs, {"read", "run"})):

@@ -9,7 +9,7 @@ import time
 import served
 from served import Server
 
-WEFT = sys.argv[1]
+WEFT = os.path.abspath(sys.argv[1])
 WORDS = "one two three four five six seven eight nine ten"
 CONFIG = """
 server: {{listen: "127.0.0.1:0"{more}}}

@@ -272,11 +272,12 @@ int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **re
     h->opts.first_ms    = h->opts.first_ms ? h->opts.first_ms : 1000;
     h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
     h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
+    h->opts.answer_ms   = h->opts.answer_ms ? h->opts.answer_ms : 30000;
     h->opts.max_queue   = h->opts.max_queue ? h->opts.max_queue : 4096;
     h->opts.max_sending = h->opts.max_sending ? h->opts.max_sending : 8;
     h->fibers.flags     = WEFT_SCOPE_ISOLATED;
     h->behind           = true; /* what earlier processes have left */
-    int r = sv_webhook_sender_init(&h->sender, h->opts.runtime, h->opts.answer_ms ? h->opts.answer_ms : 30000, err);
+    int r               = sv_webhook_sender_init(&h->sender, &h->opts, err);
     if (r < 0)
         return r;
     ws_outbox_listen(h->opts.runtime->outbox, recorded, h);

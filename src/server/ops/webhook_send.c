@@ -10,8 +10,6 @@
 #include "base/err.h"
 #include "json/write.h"
 #include "run/wait.h"
-#include "server/doors/v1/objects.h"
-#include "server/ops/webhook.h"
 
 enum { BODY_MAX = 16 << 20, ARENA_MAX = 64 << 20, ANSWER_MAX = 64 << 10 };
 
@@ -26,10 +24,10 @@ static int put_hook(struct sv_webhook_sender *s, unsigned kind, const struct wc_
     return hook->url.p ? wc_webhook_key(hook->secret, &s->keys[kind], err) : 0;
 }
 
-int sv_webhook_sender_init(struct sv_webhook_sender *s, const struct wrt_runtime *rt, uint64_t answer_ms,
-                           struct upp_err *err)
+int sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts, struct upp_err *err)
 {
-    *s    = (struct sv_webhook_sender){.engine = rt->engine, .answer_ms = answer_ms};
+    const struct wrt_runtime *rt = opts->runtime;
+    *s = (struct sv_webhook_sender){.engine = rt->engine, .write_run = opts->write_run, .answer_ms = opts->answer_ms};
     int r = put_hook(s, WS_DUE_END, &rt->config->on_end, err);
     if (r >= 0)
         r = put_hook(s, WS_DUE_WAIT, &rt->config->on_wait, err);
@@ -87,7 +85,7 @@ static WEFT_SUSPENDS int write_body(const struct sv_webhook_sender *s, const str
     wj_put_i64(&w, "created_at", d->created_ms / 1000);
     wj_put_str(&w, "tenant", d->tenant);
     wj_write_name(&w, UPP_STR("run"));
-    r = sv_write_run(&w, &a, &look, err);
+    r = s->write_run(&w, &a, &look, err);
     if (r < 0)
         return r;
     wj_write_close(&w, '}');

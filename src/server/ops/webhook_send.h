@@ -6,10 +6,12 @@
 
 #include "base/secret.h"
 #include "runtime/runtime.h"
+#include "server/ops/webhook.h"
 #include "stores/outbox/outbox.h"
 
 struct sv_webhook_sender {
     struct wr_engine *engine;
+    sv_write_run_fn  *write_run;
     struct upp_http  *http;
     struct upp_wait   wait;
     uint64_t          answer_ms;
@@ -18,7 +20,7 @@ struct sv_webhook_sender {
 };
 
 /* The sender may not move afterwards. */
-int  sv_webhook_sender_init(struct sv_webhook_sender *s, const struct wrt_runtime *rt, uint64_t answer_ms,
+int  sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook_opts *opts,
                             struct upp_err *err) UPP_MUST_CHECK;
 void sv_webhook_sender_done(struct sv_webhook_sender *s); /* accepts one that is zeroed or failed */
 

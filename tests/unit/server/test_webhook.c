@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/defs.h"
+#include "server/doors/v1/objects.h"
 #include "server/talk.h"
 #include "stores/outbox/outbox.h"
 
@@ -85,8 +86,9 @@ WEFT_SUSPENDS static int delivers(struct talk *t, struct upp_err *err)
     TRY(wrt_runtime_open(weft_loop_current(), c, &at, &rt, err));
     for (unsigned i = 0; i < d->runs; i++)
         TRY(run_once(rt, err)); /* before anybody listens: they are read from the store */
-    opts.size    = sizeof opts;
-    opts.runtime = rt;
+    opts.size      = sizeof opts;
+    opts.runtime   = rt;
+    opts.write_run = sv_write_run;
     TRY(sv_webhooks_open(&opts, &h, err));
     TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
     TRY(run_once(rt, err)); /* and this one is heard of */
