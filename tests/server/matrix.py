@@ -101,7 +101,7 @@ def fixture(agent="echo"):
     run = good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent, "additional_messages": [{"role": "user", "content": "I like parks."}]})
     run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
     messages = good("GET", f"/v1/threads/{thread}/messages")
-    key = good("POST", "/v1/keys", {"name": "spare"})
+    key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
 
 
