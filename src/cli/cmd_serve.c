@@ -65,11 +65,9 @@ WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *s
 
 /* ---- Reloading --------------------------------------------------------------------------------------------------- */
 
-/* SIGHUP: agents, models, tools, and what requests may do. A file with a mistake changes nothing. */
-WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
+static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    struct serving                             *s      = arg;
     int                                         r      = wrt_reload(s->runtime, &report, err);
     cli_log_report(&report);
     if (r < 0)
@@ -82,6 +80,16 @@ WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
                                                               .no_instructions = c->no_instructions});
     wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
     return 0;
+}
+
+/* SIGHUP: agents, models, tools, and what requests may do. A file with a mistake changes nothing. */
+WEFT_SUSPENDS static int reload(void *arg, struct upp_err *err)
+{
+    struct serving *s = arg;
+    sv_notify_reloading(&s->notify);
+    int r = read_again(s, err);
+    sv_notify_ready(&s->notify, r < 0 ? "not reloaded: the log says why" : "reloaded");
+    return r;
 }
 
 /* ---- Serving ----------------------------------------------------------------------------------------------------- */
@@ -122,7 +130,8 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     if (r >= 0)
         r = open_server(s, err);
     if (r >= 0 && s->runtime->outbox)
-        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = s->runtime, .write_run = sv_write_run), &s->webhooks, err);
+        r = sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = s->runtime, .write_run = sv_write_run), &s->webhooks,
+                             err);
     if (r >= 0 && s->webhooks)
         r = weft_scope_spawn(&s->fibers, "webhooks", sv_webhooks_main, s->webhooks, NULL, err);
     if (r >= 0)

@@ -7,7 +7,7 @@ enum { ASKED_MAX = 2 << 10 /* names of headers that a preflight may list */ };
 #define EXPOSED                                                                                                        \
     "x-request-id, retry-after, openai-poll-after-ms, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, "          \
     "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, "                       \
-    "x-ratelimit-reset-tokens, x-vercel-ai-ui-message-stream"
+    "x-ratelimit-reset-tokens, x-vercel-ai-ui-message-stream, weft-ignored"
 
 bool sv_cors_asks(const struct sv_http *h)
 {
