@@ -20,6 +20,7 @@ struct serving {
     const struct wc_config *config; /* of the start */
     struct wrt_location     place;
     char                    listen[256];
+    uint32_t                loops;
     struct wrt_runtime     *runtime;
     struct sv_ops          *ops;
     struct sv_keys         *keys;
@@ -27,6 +28,7 @@ struct serving {
     struct sv_webhooks     *webhooks;
     struct sv_notify        notify;
     struct weft_scope       fibers;
+    struct sv_place         places[SV_CORES];
 };
 
 /* Raises the limit of open files: each connection needs one. */
@@ -101,19 +103,33 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
     char                    local[128] = "";
     if (wrt_socket(rt)[0])
         (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
-    int r = sv_server_open(weft_loop_current(),
-                           UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
-                                    .hosts = c->server.hosts, .origins = c->server.origins,
-                                    .certificate = c->server.certificate, .key = c->server.key,
-                                    .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors,
-                                    .ops = &s->ops->door, .monitor = &s->ops->http, .keys = s->keys,
-                                    .engine = rt->engine, .store = rt->store, .on_busy = c->on_busy,
-                                    .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
-                           &s->server, err);
+    int r = sv_server_open(
+        weft_loop_current(),
+        UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL, .hosts = c->server.hosts,
+                 .origins = c->server.origins, .certificate = c->server.certificate, .key = c->server.key,
+                 .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
+                 .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
+                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
+                 .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
+        &s->server, err);
     if (r != -UPP_EBUSY)
         return r;
     struct upp_err why = *err;
     return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
+}
+
+/* Every engine is watched and limited by keys; the server reaches those on other loops. */
+static int add_engines(struct serving *s, struct upp_err *err)
+{
+    struct wrt_runtime *rt = s->runtime;
+    int                 r  = sv_ops_watch(s->ops, rt->engine, err);
+    wr_engine_set_quota(rt->engine, sv_keys_quota(s->keys));
+    for (uint32_t i = 0; r >= 0 && i < rt->n_others; i++) {
+        s->places[i] = (struct sv_place){weft_group_loop(rt->group, i), rt->others[i]};
+        r            = sv_ops_watch(s->ops, rt->others[i], err);
+        wr_engine_set_quota(rt->others[i], sv_keys_quota_elsewhere(s->keys));
+    }
+    return r;
 }
 
 /* Takes the lock first and recovers runs last: if it cannot bind the port, no run was recovered. */
@@ -122,11 +138,15 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     const struct wc_config *c = s->config;
     int                     r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
     if (r >= 0)
-        r = sv_ops_open(UPP_OPTS(sv_ops_opts, .engine = s->runtime->engine, .store = s->runtime->store,
-                                 .no_access_log = c->no_access_log, .open_metrics = c->open_metrics),
+        r = wrt_runtime_spread(s->runtime, s->loops ? s->loops : 1, err);
+    if (r >= 0)
+        r = sv_ops_open(UPP_OPTS(sv_ops_opts, .store = s->runtime->store, .no_access_log = c->no_access_log,
+                                 .open_metrics = c->open_metrics),
                         &s->ops, err);
     if (r >= 0)
-        r = sv_keys_open(s->runtime->store, s->runtime->engine, &s->keys, err);
+        r = sv_keys_open(s->runtime->store, NULL, &s->keys, err);
+    if (r >= 0)
+        r = add_engines(s, err);
     if (r >= 0)
         r = open_server(s, err);
     if (r >= 0 && s->runtime->outbox)
@@ -139,12 +159,14 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     return r < 0 ? r : wrt_runtime_follow(s->runtime, err);
 }
 
-/* The engine tells `ops` what happens, to its end. */
+/* The engines tell webhooks, keys and `ops` what happens, to their end. */
 WEFT_SUSPENDS static void close_all(struct serving *s)
 {
     weft_scope_close(&s->fibers);
-    sv_webhooks_close(s->webhooks);
     sv_server_close(s->server);
+    if (s->runtime)
+        wrt_runtime_stop(s->runtime);
+    sv_webhooks_close(s->webhooks);
     sv_keys_close(s->keys);
     wrt_runtime_close(s->runtime);
     sv_ops_close(s->ops);
@@ -182,18 +204,26 @@ static void put_listen(struct serving *s, const char *given)
                        c->port);
 }
 
+static bool read_loops(const char *text, uint32_t *ret)
+{
+    uint64_t n;
+    if (!wb_str_u64(wb_cstr(text), &n) || n < 1 || n > WC_MAX_LOOPS)
+        return false;
+    *ret = (uint32_t)n;
+    return true;
+}
+
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct serving                                s      = {0};
     struct upp_err                                err    = {0};
-    const char                                   *file = NULL, *listen = NULL, *store = NULL, *level = NULL;
-    bool                                          accept    = false;
-    const struct cli_option                       options[] = {{"--config", "a file", &file, NULL},
-                                                               {"--listen", "ADDR:PORT", &listen, NULL},
-                                                               {"--store", "memory: or sqlite:PATH", &store, NULL},
-                                                               {"--accept-loss", NULL, NULL, &accept},
-                                                               {"--log-level", "a level", &level, NULL}};
+    const char             *file = NULL, *listen = NULL, *store = NULL, *level = NULL, *loops = NULL;
+    bool                    accept    = false;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL},    {"--listen", "ADDR:PORT", &listen, NULL},
+        {"--loops", "a number", &loops, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
+        {"--accept-loss", NULL, NULL, &accept}, {"--log-level", "a level", &level, NULL}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
@@ -206,6 +236,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
     cli_log_report(&report);
     s.config = config;
+    s.loops  = config->loops;
+    if (loops && !read_loops(loops, &s.loops))
+        return cli_misuse(self, "--loops is a number from 1 to %d, not '%s'", WC_MAX_LOOPS, loops);
     put_listen(&s, listen);
     raise_files();
     give_memory_back();
@@ -220,7 +253,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_serve = {
     .name    = "serve",
-    .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL] [--accept-loss]",
+    .usage   = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--accept-loss]",
     .summary = "the server",
     .help =
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"

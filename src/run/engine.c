@@ -62,6 +62,12 @@ void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct u
                                              .why         = why});
 }
 
+void wr_engine_set_home(struct wr_engine *e, uint32_t homes, uint32_t home)
+{
+    e->opts.homes = homes;
+    e->opts.home  = home;
+}
+
 void wr_engine_close(struct wr_engine *e)
 {
     if (!e)
@@ -84,6 +90,11 @@ void wr_engine_close(struct wr_engine *e)
 struct wl_store *wr_engine_store(const struct wr_engine *e)
 {
     return e->store;
+}
+
+size_t wr_engine_working(const struct wr_engine *e)
+{
+    return e->working;
 }
 
 struct wr_counts wr_engine_counts(const struct wr_engine *e)

@@ -47,6 +47,9 @@ struct wr_engine_opts {
     uint32_t homes, home;
 };
 
+/* Sets them afterwards; before anything is recovered or started. */
+void wr_engine_set_home(struct wr_engine *e, uint32_t homes, uint32_t home);
+
 /* Which of n engines works on the threads of a tree: all of a family's have the same home. */
 static inline uint32_t wr_home(struct wb_uuid tree, uint32_t n)
 {
@@ -124,9 +127,10 @@ const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str na
 /* Limits on the runs of an API key (wr_start.api_key). The key is stored with the run: a recovered run still has it. */
 struct wr_quota {
     void *arg;
-    /* Called before a run is stored. A failure refuses it, as the result of wr_start. Must not suspend. */
-    int (*admit)(void *arg, struct upp_str key, struct upp_err *err);
-    /* Once for each admitted run: it has ended with this usage (sub-agents included); NULL: it was not stored. */
+    /* Called before a run is stored. A failure refuses it, as the result of wr_start. */
+    WEFT_SUSPENDS int (*admit)(void *arg, struct upp_str key, struct upp_err *err);
+    /* Once for each admitted run: it has ended with this usage (sub-agents included); NULL: it was not stored. Must not
+     * suspend. */
     void (*leave)(void *arg, struct upp_str key, const struct upp_usage *usage);
 };
 
@@ -294,5 +298,6 @@ struct wr_counts {
     uint64_t started, ended, voids, recovered;
 };
 struct wr_counts wr_engine_counts(const struct wr_engine *e);
+size_t           wr_engine_working(const struct wr_engine *e); /* runs that work now; from any thread */
 
 #endif

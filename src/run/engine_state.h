@@ -43,7 +43,7 @@ struct wr_engine {
     struct upp_wait          wait;
     struct weft_scope        scope;
     bool                     closing;
-    size_t                   working;
+    _Atomic size_t           working; /* also read by other threads */
     struct wb_link           trees[WR_BUCKETS];
     struct wr_counts         counts;
     struct weft_cond         moved;      /* a run has ended, begun to wait, or left the queue */

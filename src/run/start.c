@@ -335,7 +335,7 @@ static int note_key(struct wr_start *w, struct wb_arena *a, struct upp_err *err)
 }
 
 /* Once per start, after it was checked that it is not the repetition of an earlier one. */
-static int admit(struct wr_starting *s, struct upp_err *err)
+static WEFT_SUSPENDS int admit(struct wr_starting *s, struct upp_err *err)
 {
     const struct wr_quota *q = s->engine->quota;
     if (!q || !s->what->api_key.n || *s->admitted)

@@ -26,6 +26,7 @@
 #include "base/secret.h"
 
 enum {
+    WC_MAX_LOOPS      = 64,
     WC_MAX_NAMED      = 1024, /* models, tools, agents: of each */
     WC_MAX_MISTAKES   = 100,
     WC_MAX_CHAIN      = 8,   /* length of a chain of sub-agents */
@@ -125,6 +126,7 @@ struct wc_config {
     struct upp_str   file, folder;    /* as given; where its paths begin */
     struct upp_str   host;            /* of server.listen: an address or a name, without brackets */
     uint16_t         port;            /* 0: a free one */
+    uint32_t         loops;           /* of the server; 0: one per processor */
     uint8_t          store;           /* enum wc_store */
     struct upp_str   store_path;      /* SQLite: the file */
     struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */

@@ -175,6 +175,7 @@ void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
     static const struct wc_key keys[] = {
         {.name = "listen", .read = read_listen},
         {.name = "metrics", .read = read_metrics},
+        WC_MEMBER(WC_U32, "loops", struct wc_config, loops, 1, WC_MAX_LOOPS),
         {.name = "tls", .read = read_tls},
         {.name = "hosts", .read = read_hosts},
         {.name = "origins", .read = read_origins},

@@ -4,6 +4,7 @@
  * began; the generation it belongs to is freed when no run uses it any more. What a running process cannot change (the
  * address, the store, encryption, durability) stays as it is and is named in the log.
  */
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -63,12 +64,15 @@ WEFT_SUSPENDS static int read_again(struct wrt_runtime *rt, struct wc_report *re
 
 /* ---- Replacing ------------------------------------------------------------------------------------------------- */
 
-size_t wrt__drop_unused(struct wrt_runtime *rt)
+WEFT_SUSPENDS size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms)
 {
-    size_t n = 0;
-    for (struct wrt_generation **at = &rt->agents->older; *at;) {
+    struct wrt_generation *newest = rt->agents;
+    size_t                 n      = 0;
+    if (newest->older)
+        wrt__quiesce(rt); /* nobody finds an old one any more */
+    for (struct wrt_generation **at = &newest->older; *at;) {
         struct wrt_generation *g = *at;
-        if (g->runs) {
+        if (g->runs || wb_wall_ms() - g->retired_ms < idle_ms) {
             at = &g->older;
             n++;
             continue;
@@ -107,7 +111,7 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
 {
     struct wc_config *config = NULL;
     struct wrt_generation *new;
-    if (wrt__drop_unused(rt) >= MAX_GENERATIONS)
+    if (wrt__drop_unused(rt, WRT_IDLE_MS) >= MAX_GENERATIONS)
         return upp_fail(err, UPP_EBUSY, "runs still use %d earlier configurations: wait for them", MAX_GENERATIONS);
     int r = read_again(rt, report, &config, err);
     if (r >= 0)
@@ -115,9 +119,9 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
     if (r < 0)
         return r;
     log_restart(rt->config, config);
-    new->older = rt->agents;
-    rt->agents = new;
-    rt->config = config;
-    (void)wrt__drop_unused(rt);
+    new->older             = rt->agents;
+    new->older->retired_ms = wb_wall_ms();
+    rt->agents             = new;
+    rt->config             = config;
     return 0;
 }

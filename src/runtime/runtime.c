@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/secret.h"
+#include "fiber/fiber.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
 #include "stores/outbox/outbox.h"
@@ -200,9 +201,10 @@ void wrt__generation_free(struct wrt_generation *g)
 
 const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
 {
-    const struct wc_config    *c      = rt->config;
-    const struct wr_agent_def *agents = rt->agents->agents;
-    struct wb_uuid             wanted, id;
+    const struct wrt_generation *g      = rt->agents;
+    const struct wc_config      *c      = g->config;
+    const struct wr_agent_def   *agents = g->agents;
+    struct wb_uuid               wanted, id;
     if (!name.n)
         return c->default_agent ? &agents[c->default_agent - c->agents] : NULL;
     for (size_t i = 0; i < c->n_agents; i++)
@@ -219,7 +221,7 @@ static void hold_agent(void *arg, const struct wr_agent_def *def, bool begins)
 {
     struct wrt_generation *g = def->owner;
     (void)arg;
-    g->runs += begins ? 1 : (size_t)-1;
+    atomic_fetch_add_explicit(&g->runs, begins ? 1 : (size_t)-1, memory_order_acq_rel);
 }
 
 static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
@@ -229,7 +231,8 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 
 static const struct upp_model *find_model(void *arg, struct upp_str name, struct upp_str *params)
 {
-    const struct wc_config *c = ((const struct wrt_runtime *)arg)->config;
+    const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
+    const struct wc_config      *c = g->config;
     for (size_t i = 0; i < c->n_models; i++)
         if (wb_str_eq(c->models[i].name, name)) {
             *params = c->models[i].params;
@@ -253,6 +256,18 @@ static WEFT_SUSPENDS int open_outbox(struct wrt_runtime *rt, struct upp_err *err
     return r;
 }
 
+static int open_engine(struct wrt_runtime *rt, struct weft_loop *loop, uint32_t home, uint32_t homes,
+                       struct wr_engine **ret, struct upp_err *err)
+{
+    const struct wc_config *c = rt->config;
+    return wr_engine_open(loop,
+                          UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
+                                   .model = find_model, .arg = rt, .durability = c->durability,
+                                   .tool_wait_ms = c->waits.tool_ms, .approval_wait_ms = c->waits.approval_ms,
+                                   .homes = homes, .home = home),
+                          ret, err);
+}
+
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err)
 {
@@ -263,33 +278,119 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     int r      = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)
         r = open_outbox(rt, err);
+    struct wrt_generation *first = NULL;
     if (r >= 0)
-        r = wrt__generation_new(rt->store, c, NULL, &rt->agents, err);
+        r = wrt__generation_new(rt->store, c, NULL, &first, err);
+    rt->agents = first;
     if (r >= 0)
-        r = wr_engine_open(loop,
-                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
-                                    .model = find_model, .arg = rt, .durability = c->durability,
-                                    .tool_wait_ms = c->waits.tool_ms, .approval_wait_ms = c->waits.approval_ms),
-                           &rt->engine, err);
+        r = open_engine(rt, loop, 0, 1, &rt->engine, err);
     if (r < 0)
         return r;
     *ret = WB_TAKE(rt);
     return 0;
 }
 
+/* ---- Several loops ---------------------------------------------------------------------------------------- */
+
+struct errand {
+    struct wrt_runtime *rt;
+    uint32_t            i; /* of the engine among the others */
+    size_t              recovered;
+};
+
+static WEFT_SUSPENDS int open_there(void *arg, struct upp_err *err)
+{
+    struct errand *x = arg;
+    return open_engine(x->rt, weft_loop_current(), x->i + 1, x->rt->n_others + 1, &x->rt->others[x->i], err);
+}
+
+static WEFT_SUSPENDS int close_there(void *arg, struct upp_err *err)
+{
+    struct errand *x = arg;
+    (void)err;
+    wr_engine_close(WB_TAKE(x->rt->others[x->i]));
+    return 0;
+}
+
+static WEFT_SUSPENDS int recover_there(void *arg, struct upp_err *err)
+{
+    struct errand *x = arg;
+    return wr_recover(x->rt->others[x->i], &x->recovered, err);
+}
+
+static WEFT_SUSPENDS int pass_by(void *arg, struct upp_err *err)
+{
+    (void)arg, (void)err;
+    return 0;
+}
+
+/* Runs fn on every other loop, one after the other. Shielded: the other side uses the runtime. */
+static WEFT_SUSPENDS int on_others(struct wrt_runtime *rt, weft_fn *fn, size_t *recovered, struct upp_err *err)
+{
+    struct weft_shield shield = weft__shield_forever();
+    int                r      = 0;
+    for (uint32_t i = 0; r >= 0 && i < rt->n_others; i++) {
+        int            result = 0;
+        struct errand *x      = wb_calloc(1, sizeof *x);
+        if (!x) {
+            r = upp_fail(err, UPP_ENOMEM, "no memory for a call");
+            break;
+        }
+        *x = (struct errand){.rt = rt, .i = i};
+        r  = weft_loop_call(weft_group_loop(rt->group, i), "runtime", fn, x, NULL, &result, err);
+        if (recovered)
+            *recovered += x->recovered;
+        wb_free(x);
+        r = r < 0 ? r : result;
+    }
+    weft_shield_end(&shield);
+    return r;
+}
+
+WEFT_SUSPENDS int wrt_runtime_spread(struct wrt_runtime *rt, uint32_t n, struct upp_err *err)
+{
+    if (n <= 1)
+        return 0;
+    rt->others = wb_calloc(n - 1, sizeof *rt->others);
+    if (!rt->others)
+        return upp_fail(err, UPP_ENOMEM, "no memory for engines");
+    int r = weft_group_open(UPP_OPTS(weft_group_opts, .loops = n - 1, .report_overflow = true), &rt->group, err);
+    if (r < 0)
+        return r;
+    rt->n_others = n - 1;
+    wr_engine_set_home(rt->engine, n, 0);
+    return on_others(rt, open_there, NULL, err);
+}
+
+void wrt__quiesce(struct wrt_runtime *rt)
+{
+    (void)on_others(rt, pass_by, NULL, NULL);
+}
+
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err)
 {
-    return wr_recover(rt->engine, ret, err);
+    int r = wr_recover(rt->engine, ret, err);
+    return r < 0 ? r : on_others(rt, recover_there, ret, err);
+}
+
+WEFT_SUSPENDS void wrt_runtime_stop(struct wrt_runtime *rt)
+{
+    weft_scope_close(&rt->background);
+    int r = on_others(rt, close_there, NULL, NULL);
+    while (r < 0) /* no memory for the message: those that were closed are NULL */
+        r = weft_sleep_ms(10, NULL) < 0 ? 0 : on_others(rt, close_there, NULL, NULL);
+    wr_engine_close(WB_TAKE(rt->engine));
 }
 
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
 {
     if (!rt)
         return;
-    weft_scope_close(&rt->background);
-    wr_engine_close(rt->engine);
+    wrt_runtime_stop(rt);
     if (rt->store)
         rt->store->ops->close(rt->store);
+    weft_group_close(rt->group);
+    wb_free(rt->others);
     for (struct wrt_generation *g = rt->agents, *older; g; g = older) {
         older = g->older;
         wrt__generation_free(g);

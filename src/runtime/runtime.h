@@ -60,23 +60,31 @@ struct wrt_generation {
     struct wc_config       *owned; /* the same, if a reload has read it; NULL: it is the caller's */
     struct wr_agent_def    *agents;
     struct wb_arena         arena;
-    size_t                  runs; /* that use a definition of it */
+    _Atomic size_t          runs;       /* that use a definition of it, on any loop */
+    int64_t                 retired_ms; /* when it was replaced */
     struct wrt_generation  *older;
 };
 
 struct wrt_runtime {
-    const struct wc_config *config; /* the current one */
-    struct wrt_generation  *agents; /* likewise; older ones behind it */
-    struct wl_store        *store;
-    struct wl_store        *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
-    struct wr_engine       *engine;
-    struct weft_scope       background; /* background fibers; belongs to the fiber that opened the runtime */
+    const struct wc_config          *config; /* the current one */
+    _Atomic(struct wrt_generation *) agents; /* likewise; older ones behind it */
+    struct wl_store                 *store;
+    struct wl_store   *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */
+    struct wr_engine  *engine; /* of the loop that opened the runtime */
+    struct weft_group *group;  /* the other loops; NULL: none */
+    struct wr_engine **others; /* their engines */
+    uint32_t           n_others;
+    struct weft_scope  background; /* background fibers; belongs to the fiber that opened the runtime */
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
  * -UPP_EBUSY: another process owns the store (stores/sqlite/lock.h says who). */
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_location *at,
                                    struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* For servers: runs work on n loops in all, each with an engine of its own (run/engine.h). Call it once, before runs
+ * are recovered. The runtime's own loop is one of them. */
+WEFT_SUSPENDS int wrt_runtime_spread(struct wrt_runtime *rt, uint32_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Recovers runs that had not ended. Call once, before anything is started. */
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -101,8 +109,18 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
 WEFT_SUSPENDS int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
                                       struct wrt_generation **ret, struct upp_err *err) UPP_MUST_CHECK;
 void              wrt__generation_free(struct wrt_generation *g); /* accepts NULL */
-size_t            wrt__drop_unused(struct wrt_runtime *rt); /* frees old generations without runs; how many are left */
 
+/* Frees old generations that no run uses, and that were replaced more than idle_ms ago: requests that have looked up an
+ * agent are over by then. How many are left. */
+WEFT_SUSPENDS size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms);
+enum { WRT_IDLE_MS = 60000 };
+
+/* Waits until every other loop has finished what it was doing: then none has an agent that it has looked up and not yet
+ * given to a run. */
+WEFT_SUSPENDS void wrt__quiesce(struct wrt_runtime *rt);
+
+/* Closes the engines: runs stop where they are. Until the runtime is closed, the store stays open. */
+WEFT_SUSPENDS void wrt_runtime_stop(struct wrt_runtime *rt);
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* accepts NULL */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
 

@@ -94,7 +94,7 @@ static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
         r                   = weft_sleep_ms(pause_ms(rt->config), err);
         if (r < 0)
             return r == -UPP_ECANCELED ? 0 : r;
-        (void)wrt__drop_unused(rt);
+        (void)wrt__drop_unused(rt, WRT_IDLE_MS);
         r = wrt_sweep(rt->store, rt->config, &n, &why);
         if (r == -UPP_ECANCELED)
             return 0;

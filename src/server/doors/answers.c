@@ -63,7 +63,7 @@ int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struc
     if (r >= 0)
         r = wl_thread_busy(s, t, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {
-        r = wr_answer(x->server->opts.engine, &x->owner, *run, a->p, a->n, err);
+        r = wr_answer(x->core->engine, &x->owner, *run, a->p, a->n, err);
         return r < 0 ? r : 1;
     }
     if (r >= 0)

@@ -109,7 +109,7 @@ WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, stru
                                  struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     opts->thread     = look.run.thread;
@@ -127,7 +127,7 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
         return r;
     wd_frames_init(&f.frames);
     f.state = wb_calloc(1, WB_MAX(f.ops->state_size, 1));
-    r       = f.state ? wr_reader_open(x->server->opts.engine, &x->owner, run, &s->from, &f.reader, err)
+    r       = f.state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f.reader, err)
                       : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     if (r >= 0)
         r = f.ops->begin(f.state, &s->opts, err);

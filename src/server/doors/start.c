@@ -84,7 +84,7 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     if (r < 0)
         return r;
     s->run.thread = s->thread.id;
-    r             = wr_start(x->server->opts.engine, &s->run, &started, err);
+    r             = wr_start(x->core->engine, &s->run, &started, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &s->thread, true, err);
     *run   = started.run;

@@ -35,7 +35,7 @@ void sv_auth_headers(struct sv_exchange *x);
 /* Was the key revoked since the request began? */
 static inline bool sv_auth_revoked(const struct sv_auth *a)
 {
-    return a->key && a->key->revoked_ms;
+    return a->key && __atomic_load_n(&a->key->revoked_ms, __ATOMIC_RELAXED);
 }
 
 /* Fails unless the client has the scope: 403. */

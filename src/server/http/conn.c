@@ -361,7 +361,7 @@ WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, stru
                                     .minor      = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
                                     .headers    = wb_buf_str(&x->reply.headers)},
-                  &x->server->date);
+                  &x->core->date);
     if (x->request->method == SV_HEAD)
         body.n = 0;
     bool one = body.n <= ONE_SEND;
@@ -382,6 +382,15 @@ static int decode_params(struct sv_exchange *x, struct upp_err *err)
                 return r;
         }
     return 0;
+}
+
+/* Calls the handler, where it belongs. */
+WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct sv_match *m    = &x->conn->match;
+    uint32_t               home = 0;
+    int                    r    = x->server->n_cores > 1 && m->door->home ? m->door->home(x, &home, err) : 0;
+    return r < 0 ? r : sv_core_run(&x->server->cores[home], x, m->route->handler, err);
 }
 
 /* Calls the handler, or responds that there is none. */
@@ -413,7 +422,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         r = sv_server_turn(x->server, err);
     if (r < 0)
         return r;
-    r = m->route->handler(x, err);
+    r = handle(x, err);
     if (large) { /* frees what was read before another request reads: the response is complete */
         wb_arena_done(&x->arena);
         sv_server_turn_end(x->server);
@@ -485,6 +494,7 @@ static void hold_answer(struct sv_exchange *x)
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
     struct sv_exchange x     = {.server  = c->server,
+                                .core    = &c->server->cores[0],
                                 .conn    = c,
                                 .request = &c->http,
                                 .owner   = c->owner,

@@ -33,6 +33,10 @@ struct sv_door {
     void (*error)(struct wb_buf *out, const struct sv_error *e);
     const struct sv_status *statuses; /* where they differ from sv_error_status; ends with code 0; NULL: nowhere */
 
+    /* The core where a request is to be handled: that of the thread or run that its path names. Called if the server
+     * has several. NULL: its requests are handled on the server's own loop. */
+    WEFT_SUSPENDS int (*home)(struct sv_exchange *x, uint32_t *ret, struct upp_err *err);
+
     const char *stream; /* the dialect of its streams, unless ?as= names another; NULL: it has none */
 };
 

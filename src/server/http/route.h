@@ -15,6 +15,7 @@
 #include "server/http/trace.h"
 
 struct sv_server;
+struct sv_core;
 struct sv_conn;
 
 enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, at most */ };
@@ -22,10 +23,12 @@ enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, a
 /* One request and its response, while a handler works on it. */
 struct sv_exchange {
     struct sv_server     *server;
+    struct sv_core       *core; /* where it is handled (server/http/core.h): its loop and its engine */
     struct sv_conn       *conn;
     const struct sv_http *request;
     struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
     struct wl_owner       owner;
+    struct wl_thread     *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
     uint8_t               scopes; /* enum sv_scope: what the client may do */
     struct wb_arena       arena;  /* for this request */
     struct sv_reply       reply;

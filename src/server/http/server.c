@@ -142,6 +142,26 @@ static int open_signals(struct sv_server *s, struct upp_err *err)
     return s->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
 }
 
+static int make_cores(struct sv_server *s, struct upp_err *err)
+{
+    const struct sv_server_opts *o = &s->opts;
+    if (o->n_places >= SV_CORES)
+        return upp_fail(err, UPP_EINVALID, "a server has at most %d loops", SV_CORES);
+    s->cores = wb_calloc(1 + o->n_places, sizeof *s->cores);
+    if (!s->cores)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a server");
+    s->n_cores         = 1 + (uint32_t)o->n_places;
+    s->cores[0].loop   = s->loop;
+    s->cores[0].engine = o->engine;
+    for (size_t i = 0; i < o->n_places; i++) {
+        s->cores[i + 1].loop   = o->places[i].loop;
+        s->cores[i + 1].engine = o->places[i].engine;
+    }
+    for (uint32_t i = 0; i < s->n_cores; i++)
+        wb_list_init(&s->cores[i].streams);
+    return 0;
+}
+
 int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
                    struct upp_err *err)
 {
@@ -152,7 +172,6 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     s->signal_fd = -1;
     fill_opts(&s->opts, opts);
     wb_list_init(&s->conns);
-    wb_list_init(&s->streams);
     s->fibers.flags = WEFT_SCOPE_ISOLATED;
     size_t n        = 0;
     s->doors[n++]   = &own_door;
@@ -166,8 +185,8 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
     s->scratch = wb_alloc(SV_READ);
     if (!s->scratch)
         return upp_fail(err, UPP_ENOMEM, "no memory for a server");
-    int r = 0;
-    if (s->opts.certificate)
+    int r = make_cores(s, err);
+    if (r >= 0 && s->opts.certificate)
         r = sv_tls_open(s->opts.certificate, s->opts.key, &s->tls, err);
     if (r >= 0 && s->opts.listen)
         r = add_listener(s, s->opts.listen, err);
@@ -193,6 +212,7 @@ void sv_server_close(struct sv_server *s)
     if (s->signal_fd >= 0)
         (void)WB_CALL(close)(s->signal_fd);
     sv_tls_close(s->tls);
+    wb_free(s->cores);
     wb_free(s->scratch);
     wb_free(s);
 }
@@ -264,13 +284,18 @@ void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *fro
     s->opts.no_instructions              = from->no_instructions;
 }
 
+void sv_server_wake_streams(struct sv_server *s)
+{
+    for (uint32_t i = 0; i < s->n_cores; i++)
+        sv_core_wake(&s->cores[i]);
+}
+
 void sv_server_stop(struct sv_server *s)
 {
     if (s->stopping)
         return;
     s->stopping = true;
-    wb_list_each (l, &s->streams)
-        sv_stream_wake(wb_item(l, struct sv_stream, link));
+    sv_server_wake_streams(s);
     weft_cond_broadcast(&s->changed);
 }
 

@@ -15,6 +15,7 @@
 #define SV_SERVER_H
 
 #include "base/list.h"
+#include "server/http/core.h"
 #include "server/http/door.h"
 #include "server/http/forwarded.h"
 #include "server/http/net.h"
@@ -45,11 +46,20 @@ struct sv_server_opts {
     const struct sv_monitor     *monitor; /* NULL: none */
 
     /* For the handlers. */
-    struct wr_engine *engine;
-    struct wl_store  *store;
-    void             *app;
-    uint8_t           on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
-    bool              no_instructions; /* requests may not set a run's system prompt */
+    struct wr_engine *engine; /* of the server's own loop */
+
+    /* Engines on other loops, with which the first one shares its store (run/engine.h): at most SV_CORES in all. Their
+     * loops run until the server has ended. NULL: none. */
+    const struct sv_place {
+        struct weft_loop *loop;
+        struct wr_engine *engine;
+    } * places;
+    size_t n_places;
+
+    struct wl_store *store;
+    void            *app;
+    uint8_t          on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
+    bool             no_instructions; /* requests may not set a run's system prompt */
 
     /* The API keys (server/http/auth.h). NULL, or none in it: every client is the tenant `local`, and the server
      * listens only on loopback addresses and Unix sockets. */
@@ -75,7 +85,7 @@ struct sv_server_opts {
 enum { SV_LISTENERS = 2, SV_REFUSERS = 64 /* connections over the limit that get an error at the same time */ };
 
 struct sv_counts {
-    uint64_t accepted, refused, requests, answers_4xx, answers_5xx, streams;
+    uint64_t accepted, refused, requests, answers_4xx, answers_5xx;
 };
 
 struct sv_acceptor {
@@ -96,12 +106,14 @@ struct sv_server {
     struct weft_scope     fibers;
     struct weft_cond      changed; /* busy or stopping has changed */
     struct weft_cond      hangup;  /* reload has */
-    struct wb_link        conns, streams;
+    struct wb_link        conns;
+    struct sv_core       *cores; /* the first one is of its own loop */
+    uint32_t              n_cores;
     size_t                n_conns, n_refusers, busy;
     size_t                held, most_held; /* bytes that connections hold, and their maximum so far */
     size_t                large, waiting;  /* large responses in progress, and requests waiting for one */
     struct weft_cond      turn;            /* one of them has finished */
-    bool                  stopping;
+    _Atomic bool          stopping;
     bool                  reload; /* there was a SIGHUP */
     struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
     int                   signal_fd;
@@ -127,6 +139,9 @@ int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CH
 /* Takes over what may change while it serves: hosts, origins, proxies, on_busy, no_instructions. The caller keeps what
  * they point to, as at the start. */
 void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from);
+
+/* Makes all streams look whether they have to end: the server stops, or their key was revoked. */
+void sv_server_wake_streams(struct sv_server *s);
 
 /* Begins to stop. */
 void sv_server_stop(struct sv_server *s);

@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "server/http/conn.h"
+#include "server/http/core.h"
 #include "server/http/server.h"
 
 enum {
@@ -132,7 +133,7 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
                                     .minor      = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
                                     .headers    = wb_buf_str(&x->reply.headers)},
-                  &x->server->date);
+                  &x->core->date);
     st->before = st->out.n;
     if (st->chunked)
         wb_buf_add(&st->out, room);
@@ -150,14 +151,15 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_s
     if (r >= 0) {
         x->reply.sent   = true;
         x->reply.status = 200;
-        x->server->count.streams++;
         sv_net_tune_stream(x->conn->fd);
         if (x->request->method == SV_HEAD)
             r = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
         else {
-            wb_list_push(&x->server->streams, &st->link);
+            wb_list_push(&x->core->streams, &st->link);
+            atomic_fetch_add_explicit(&x->core->n_streams, 1, memory_order_relaxed);
             r = pump(st, source, arg, err);
             wb_unlink(&st->link);
+            atomic_fetch_sub_explicit(&x->core->n_streams, 1, memory_order_relaxed);
         }
         if (r < 0 || !keep_alive)
             x->conn->broken = true;

@@ -18,7 +18,7 @@ enum sv_pull {
 
 struct sv_stream {
     struct sv_exchange *x;
-    struct wb_link      link; /* in server->streams */
+    struct wb_link      link; /* in the streams of its core */
     struct wb_buf       out;  /* frames: sv_sse_frame(&stream->out, ...) */
     struct weft_cond    cond;
     bool                woken, chunked;

@@ -1,6 +1,8 @@
 /* server/keys/stored.c — see stored.h. */
 #include "server/keys/stored.h"
 
+#include <stdlib.h>
+
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -20,10 +22,26 @@ static size_t place(const struct sv_stored *s, struct upp_str name)
     return lo;
 }
 
-static struct sv_tenant_stored *find(const struct sv_stored *s, struct upp_str name)
+static void lock(struct sv_stored *s)
 {
-    size_t i = place(s, name);
-    return i < s->list.n && wb_str_eq(s->list.p[i]->name, name) ? s->list.p[i] : NULL;
+    if (pthread_mutex_lock(&s->lock))
+        abort();
+}
+
+static void unlock(struct sv_stored *s)
+{
+    if (pthread_mutex_unlock(&s->lock))
+        abort();
+}
+
+/* A count lives as long as the table. */
+static struct sv_tenant_stored *find(struct sv_stored *s, struct upp_str name)
+{
+    lock(s);
+    size_t                   i = place(s, name);
+    struct sv_tenant_stored *t = i < s->list.n && wb_str_eq(s->list.p[i]->name, name) ? s->list.p[i] : NULL;
+    unlock(s);
+    return t;
 }
 
 /* ---- Commits ------------------------------------------------------------------------------------------------------
@@ -62,11 +80,21 @@ static size_t added(const struct wl_change *x, bool *stale)
     }
 }
 
+static void wake(void *arg)
+{
+    struct sv_stored *s = arg;
+    weft_cond_signal(&s->wanted);
+}
+
 static void read_again(struct sv_tenant_stored *t)
 {
-    if (!t->stale)
-        weft_cond_signal(&t->of->wanted);
-    t->stale = true;
+    struct sv_stored *s = t->of;
+    if (atomic_exchange(&t->stale, true))
+        return;
+    if (s->loop == weft_loop_current())
+        wake(s);
+    else if (weft_loop_post(s->loop, wake, s, NULL) < 0)
+        t->stale = false; /* the loop is busy: the next change tells it */
 }
 
 static void committed(void *arg, const struct wl_commit *c)
@@ -74,8 +102,11 @@ static void committed(void *arg, const struct wl_commit *c)
     struct sv_stored        *s     = arg;
     struct sv_tenant_stored *t     = find(s, c->owner.tenant);
     bool                     stale = false;
+    uint64_t                 more  = 0;
     for (size_t i = 0; t && i < c->n; i++)
-        t->bytes += added(&c->changes[i], &stale);
+        more += added(&c->changes[i], &stale);
+    if (more)
+        atomic_fetch_add(&t->bytes, more);
     if (stale)
         read_again(t);
 }
@@ -109,7 +140,7 @@ WEFT_SUSPENDS static void read_one(struct sv_stored *s, struct sv_tenant_stored 
     uint64_t        begun = t->bytes, bytes;
     t->stale              = false;
     if (wl_get_bytes(s->store, &o, &bytes, &err) >= 0)
-        t->bytes = bytes + (t->bytes - begun);
+        atomic_fetch_add(&t->bytes, bytes - begun); /* and what came meanwhile */
     else
         wb_log(WB_WARN, "what a tenant has stored is not counted", WB_LS("tenant", t->name), WB_LERR(&err));
 }
@@ -140,17 +171,22 @@ int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct 
 {
     struct sv_tenant_stored *t = find(s, tenant);
     if (!t) {
-        t = wb_vec_room(&s->list, max) ? wb_calloc(1, sizeof *t + tenant.n + 1) : NULL;
+        lock(s);
+        bool room = wb_vec_room(&s->list, max);
+        unlock(s);
+        t = room ? wb_calloc(1, sizeof *t + tenant.n + 1) : NULL;
         if (!t)
             return upp_fail(err, UPP_ENOMEM, "no memory for the count of a tenant");
         memcpy(t + 1, tenant.p, tenant.n);
-        t->name   = wb_str((const char *)(t + 1), tenant.n);
-        t->of     = s;
-        t->stale  = true;
+        t->name  = wb_str((const char *)(t + 1), tenant.n);
+        t->of    = s;
+        t->stale = true;
+        lock(s);
         size_t at = place(s, tenant);
         memmove(&s->list.p[at + 1], &s->list.p[at], (s->list.n - at) * sizeof *s->list.p);
         s->list.p[at] = t;
         s->list.n++;
+        unlock(s);
         weft_cond_signal(&s->wanted);
     }
     *ret = t;
@@ -159,6 +195,9 @@ int sv_stored_of(struct sv_stored *s, struct upp_str tenant, size_t max, struct 
 
 int sv_stored_open(struct sv_stored *s, struct wl_store *store, struct upp_err *err)
 {
+    if (pthread_mutex_init(&s->lock, NULL))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a lock");
+    s->loop      = weft_loop_current();
     s->store     = store;
     s->watch     = (struct wl_watch){.arg = s, .committed = committed};
     store->watch = &s->watch;
@@ -168,9 +207,11 @@ int sv_stored_open(struct sv_stored *s, struct wl_store *store, struct upp_err *
 void sv_stored_close(struct sv_stored *s)
 {
     weft_scope_close(&s->scope);
-    if (s->store)
-        s->store->watch = NULL;
+    if (!s->store)
+        return;
+    s->store->watch = NULL;
     for (size_t i = 0; i < s->list.n; i++)
         wb_free(s->list.p[i]);
     wb_vec_done(&s->list);
+    (void)pthread_mutex_destroy(&s->lock); /* nobody has it */
 }

@@ -8,6 +8,9 @@
 #ifndef SV_STORED_H
 #define SV_STORED_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/vec.h"
 #include "log/store.h"
 
@@ -19,13 +22,15 @@ struct sv_stored;
 struct sv_tenant_stored {
     struct sv_stored *of;
     struct upp_str    name;
-    uint64_t          bytes;
-    bool              stale; /* to be read again */
+    _Atomic uint64_t  bytes;
+    _Atomic bool      stale; /* to be read again */
 };
 
 struct sv_stored {
-    struct wl_store *store;
-    struct wl_watch  watch;
+    struct wl_store  *store;
+    struct wl_watch   watch;
+    struct weft_loop *loop;                 /* of the fiber */
+    pthread_mutex_t   lock;                 /* of the list: commits come from every loop */
     WB_VEC(struct sv_tenant_stored *) list; /* ordered by name */
     struct weft_scope scope;                /* the fiber that reads counts */
     struct weft_cond  wanted;

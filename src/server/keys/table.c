@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/hooks.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "runtime/runtime.h"
@@ -28,6 +29,8 @@ struct sv_keys {
     size_t            usable;
     bool              required;
     struct wr_quota   quota;
+    struct wr_quota   elsewhere; /* of engines on other loops */
+    struct weft_loop *loop;
     struct weft_scope saver; /* the fiber that stores what was used */
     struct weft_cond  used;
     bool              unsaved;
@@ -209,6 +212,74 @@ static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
 const struct wr_quota *sv_keys_quota(struct sv_keys *t)
 {
     return &t->quota;
+}
+
+/* ---- Runs on other loops ------------------------------------------------------------------------------------------
+ */
+
+struct message {
+    struct sv_keys  *table;
+    char             id[SV_KEY_ID + 1];
+    bool             used; /* there is a usage */
+    struct upp_usage usage;
+};
+
+static struct message *message(struct sv_keys *t, struct upp_str id)
+{
+    struct message *m = id.n <= SV_KEY_ID ? wb_calloc(1, sizeof *m) : NULL;
+    if (m) {
+        m->table = t;
+        memcpy(m->id, id.p, id.n);
+    }
+    return m;
+}
+
+static int admit_here(void *arg, struct upp_err *err)
+{
+    const struct message *m = arg;
+    return admit(m->table, wb_cstr(m->id), err);
+}
+
+WEFT_SUSPENDS static int admit_elsewhere(void *arg, struct upp_str id, struct upp_err *err)
+{
+    struct sv_keys *t      = arg;
+    struct message *m      = message(t, id);
+    int             result = 0;
+    if (!m)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a start");
+    WEFT_SHIELD(WEFT_SHIELD_MAX_MS); /* a start that was counted must know it */
+    int r = weft_loop_call(t->loop, "api key", admit_here, m, wb_free, &result, err);
+    if (r < 0)
+        return r;
+    wb_free(m);
+    return result;
+}
+
+static void leave_here(void *arg)
+{
+    struct message *m = arg;
+    leave(m->table, wb_cstr(m->id), m->used ? &m->usage : NULL);
+    wb_free(m);
+}
+
+static void leave_elsewhere(void *arg, struct upp_str id, const struct upp_usage *usage)
+{
+    struct sv_keys *t   = arg;
+    struct message *m   = message(t, id);
+    struct upp_err  err = {.code = UPP_ENOMEM, .msg = "no memory"};
+    if (m && usage) {
+        m->used  = true;
+        m->usage = *usage;
+    }
+    if (m && weft_loop_post(t->loop, leave_here, m, &err) >= 0)
+        return;
+    wb_free(m);
+    wb_log(WB_ERROR, "the end of a run is not counted for its API key", WB_LS("key", id), WB_LERR(&err));
+}
+
+const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t)
+{
+    return &t->elsewhere;
 }
 
 /* ---- Storing ------------------------------------------------------------------------------------------------------
@@ -406,8 +477,8 @@ int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_o
         return r;
     if (is_usable(k)) /* nobody else was faster */
         t->usable--;
-    k->revoked_ms = revoked.revoked_ms;
-    *ret          = k;
+    __atomic_store_n(&k->revoked_ms, revoked.revoked_ms, __ATOMIC_RELAXED); /* streams look at it, on their loops */
+    *ret = k;
     return 0;
 }
 
@@ -472,9 +543,11 @@ int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_key
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = wb_calloc(1, sizeof *t);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for API keys");
-    t->store = store;
-    t->quota = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
-    int r    = sv_stored_open(&t->stored, store, err);
+    t->store     = store;
+    t->loop      = weft_loop_current();
+    t->quota     = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
+    t->elsewhere = (struct wr_quota){.arg = t, .admit = admit_elsewhere, .leave = leave_elsewhere};
+    int r        = sv_stored_open(&t->stored, store, err);
     if (r >= 0)
         r = load(t, UPP_STR(KEYS_SPACE), err);
     if (r >= 0)

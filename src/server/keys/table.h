@@ -29,6 +29,9 @@ WEFT_SUSPENDS void sv_keys_closep(struct sv_keys **t);
 /* What limits them, as wr_start sees it. */
 const struct wr_quota *sv_keys_quota(struct sv_keys *t);
 
+/* The same for engines on other loops: they ask the table's loop. They must have been closed before the table is. */
+const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t);
+
 /* Is there a usable key? */
 bool sv_keys_usable(const struct sv_keys *t);
 

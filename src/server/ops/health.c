@@ -25,6 +25,7 @@ int sv_get_health(struct sv_exchange *x, struct upp_err *err)
     const char          *status = sv_server_status(x->server);
     int64_t              up     = (wb_wall_ms() - ops->started_ms) / 1000;
     struct wj_writer     w;
+    uint64_t             runs = 0;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "status", wb_cstr(status));
@@ -32,10 +33,11 @@ int sv_get_health(struct sv_exchange *x, struct upp_err *err)
     wj_put_i64(&w, "uptime_seconds", WB_MAX(up, 0));
     if (ops->opts.store)
         put_store(&w, ops->opts.store);
-    wj_put_u64(&w, "loops", 1);
+    wj_put_u64(&w, "loops", x->server->n_cores);
     wj_put_u64(&w, "connections", x->server->n_conns);
-    if (ops->opts.engine)
-        wj_put_u64(&w, "runs", wr_engine_counts(ops->opts.engine).working);
+    for (uint32_t i = 0; i < ops->n_engines; i++)
+        runs += wr_engine_working(ops->engines[i].engine);
+    wj_put_u64(&w, "runs", runs);
     wj_write_close(&w, '}');
     x->reply.status = strcmp(status, "ok") == 0 ? 200 : 503;
     return wj_writer_check(&w);

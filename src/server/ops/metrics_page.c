@@ -57,8 +57,8 @@ static void set_process(struct sv_metrics *m, int64_t started_ms)
 static void set_server(struct sv_metrics *m, const struct sv_server *s)
 {
     uint64_t streams = 0;
-    wb_list_each (l, &s->streams)
-        streams++;
+    for (uint32_t i = 0; i < s->n_cores; i++)
+        streams += atomic_load_explicit(&s->cores[i].n_streams, memory_order_relaxed);
     sv_metrics_set(m, SV_HTTP_CONNECTIONS, NULL, s->n_conns);
     sv_metrics_set(m, SV_HTTP_STREAMS, NULL, streams);
     sv_metrics_set(m, SV_HTTP_HELD, NULL, s->held);
@@ -117,6 +117,8 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     sv_metrics_merge(all, ops->metrics);
+    for (uint32_t i = 0; i < ops->n_engines; i++)
+        sv_metrics_merge(all, ops->engines[i].metrics);
     set_server(all, x->server);
     if (ops->opts.store)
         set_store(all, ops->opts.store);

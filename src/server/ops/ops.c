@@ -31,10 +31,7 @@ int sv_ops_open(const struct sv_ops_opts *opts, struct sv_ops **ret, struct upp_
         if (ops->rows[i].handler == sv_get_metrics && ops->opts.open_metrics)
             ops->rows[i].flags |= SV_ROUTE_OPEN;
     ops->door = (struct sv_door){.name = "ops", .prefix = "", .routes = ops->rows, .n_routes = WB_LEN(rows)};
-    sv_ops_watch_runs(ops);
-    if (ops->opts.engine)
-        wr_engine_monitor(ops->opts.engine, &ops->runs);
-    *ret = WB_TAKE(ops);
+    *ret      = WB_TAKE(ops);
     return 0;
 }
 
@@ -42,6 +39,8 @@ void sv_ops_close(struct sv_ops *ops)
 {
     if (!ops)
         return;
+    for (uint32_t i = 0; i < ops->n_engines; i++)
+        sv_metrics_free(ops->engines[i].metrics);
     sv_metrics_free(ops->metrics);
     wb_free(ops);
 }

@@ -57,13 +57,13 @@ static void log_run(const struct wr_run_note *note)
 
 static void note_run(void *arg, const struct wr_run_note *note)
 {
-    struct sv_ops       *ops = arg;
-    const struct wm_run *row = note->row;
+    struct sv_metrics   *metrics = arg;
+    const struct wm_run *row     = note->row;
     if (note->moment == WR_RUN_ENDED) {
         const struct upp_str labels[] = {row->agent, wr_status_name(row->status)};
         int64_t              ms       = row->started_ms ? row->ended_ms - row->started_ms : 0;
-        sv_metrics_add(ops->metrics, SV_RUNS_TOTAL, labels, 1);
-        sv_metrics_observe(ops->metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
+        sv_metrics_add(metrics, SV_RUNS_TOTAL, labels, 1);
+        sv_metrics_observe(metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
     }
     if (wb_log_on(note->why ? WB_WARN : WB_INFO))
         log_run(note);
@@ -73,10 +73,10 @@ static void note_run(void *arg, const struct wr_run_note *note)
 
 static void note_model(void *arg, const struct wr_model_note *note)
 {
-    struct sv_ops *ops      = arg;
-    struct upp_str labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
-    sv_metrics_add(ops->metrics, SV_MODEL_REQUESTS, labels, 1);
-    sv_metrics_observe(ops->metrics, SV_MODEL_DURATION, labels, note->ns);
+    struct sv_metrics *metrics  = arg;
+    struct upp_str     labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
+    sv_metrics_add(metrics, SV_MODEL_REQUESTS, labels, 1);
+    sv_metrics_observe(metrics, SV_MODEL_DURATION, labels, note->ns);
     if (!note->usage)
         return;
     const struct {
@@ -90,7 +90,7 @@ static void note_model(void *arg, const struct wr_model_note *note)
     for (size_t i = 0; i < WB_LEN(tokens); i++) {
         labels[1] = tokens[i].kind;
         if (i < 2 || tokens[i].n)
-            sv_metrics_add(ops->metrics, SV_MODEL_TOKENS, labels, tokens[i].n);
+            sv_metrics_add(metrics, SV_MODEL_TOKENS, labels, tokens[i].n);
     }
 }
 
@@ -101,21 +101,31 @@ static void note_tool(void *arg, const struct wr_tool_note *note)
         [WM_UNKNOWN] = UPP_STR_INIT("unknown"), [WM_DENIED] = UPP_STR_INIT("denied"),
         [WM_STOPPED] = UPP_STR_INIT("stopped"), [WM_INVALID] = UPP_STR_INIT("invalid"),
     };
-    struct sv_ops *ops      = arg;
-    bool           known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
-    struct upp_str labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
-    sv_metrics_add(ops->metrics, SV_TOOL_CALLS, labels, 1);
-    sv_metrics_observe(ops->metrics, SV_TOOL_DURATION, labels, note->ns);
+    struct sv_metrics *metrics  = arg;
+    bool               known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
+    struct upp_str     labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
+    sv_metrics_add(metrics, SV_TOOL_CALLS, labels, 1);
+    sv_metrics_observe(metrics, SV_TOOL_DURATION, labels, note->ns);
 }
 
 static void note_commit(void *arg, uint64_t ns)
 {
-    struct sv_ops *ops = arg;
-    sv_metrics_observe(ops->metrics, SV_STORE_COMMIT_DURATION, NULL, ns);
+    struct sv_metrics *metrics = arg;
+    sv_metrics_observe(metrics, SV_STORE_COMMIT_DURATION, NULL, ns);
 }
 
-void sv_ops_watch_runs(struct sv_ops *ops)
+int sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *err)
 {
-    ops->runs =
-        (struct wr_monitor){.arg = ops, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};
+    struct sv_ops_engine *w = &ops->engines[ops->n_engines];
+    if (ops->n_engines == SV_CORES)
+        return upp_fail(err, UPP_EINVALID, "at most %d engines are watched", SV_CORES);
+    w->metrics = sv_metrics_new();
+    if (!w->metrics)
+        return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
+    w->engine  = engine;
+    w->monitor = (struct wr_monitor){
+        .arg = w->metrics, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};
+    ops->n_engines++;
+    wr_engine_monitor(engine, &w->monitor);
+    return 0;
 }

@@ -33,7 +33,8 @@ struct sv_webhooks {
     struct sv_webhook_sender sender;
     struct wb_link           queue;
     size_t                   n, sending;
-    bool                     behind; /* the store has messages that are not in the queue */
+    struct weft_loop        *loop;
+    _Atomic bool             behind; /* the store has messages that are not in the queue */
     bool                     scan_failed;
     uint64_t                 rescan_ms; /* after a failure */
     struct weft_cond         changed;
@@ -79,10 +80,43 @@ static bool enqueue(struct sv_webhooks *h, const struct ws_due *d)
     return true;
 }
 
+/* A commit of another loop has recorded one. */
+struct letter {
+    struct sv_webhooks *hooks;
+    struct ws_due       due; /* its tenant is behind it */
+};
+
+static void take_letter(void *arg)
+{
+    struct letter *l = arg;
+    (void)enqueue(l->hooks, &l->due);
+    weft_cond_signal(&l->hooks->changed);
+    wb_free(l);
+}
+
+static void send_letter(struct sv_webhooks *h, const struct ws_due *d)
+{
+    struct letter *l = wb_calloc(1, sizeof *l + d->tenant.n);
+    if (l) {
+        memcpy(l + 1, d->tenant.p, d->tenant.n);
+        l->hooks      = h;
+        l->due        = *d;
+        l->due.tenant = wb_str((const char *)(l + 1), d->tenant.n);
+    }
+    if (l && weft_loop_post(h->loop, take_letter, l, NULL) >= 0)
+        return;
+    wb_free(l);
+    h->behind = true; /* it is in the store */
+}
+
 /* A commit has recorded one. */
 static void recorded(void *arg, const struct ws_due *d)
 {
     struct sv_webhooks *h = arg;
+    if (h->loop != weft_loop_current()) {
+        send_letter(h, d);
+        return;
+    }
     (void)enqueue(h, d);
     weft_cond_signal(&h->changed);
 }
@@ -269,6 +303,7 @@ int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **re
         return upp_fail(err, UPP_ENOMEM, "no memory for webhooks");
     wb_opts(&h->opts, sizeof h->opts, opts);
     wb_list_init(&h->queue);
+    h->loop             = weft_loop_current();
     h->opts.first_ms    = h->opts.first_ms ? h->opts.first_ms : 1000;
     h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
     h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;

@@ -93,7 +93,7 @@ static WEFT_SUSPENDS int replaces(struct world *w, struct upp_err *err)
     TRY(finish(w, err));
     TRY(status_of(w, &slow, &status, err));
     FAIL_UNLESS(status == WM_COMPLETED);
-    FAIL_UNLESS(wrt__drop_unused(w->rt) == 0 && !w->rt->agents->older);
+    FAIL_UNLESS(wrt__drop_unused(w->rt, 0) == 0 && !w->rt->agents->older);
     return 0;
 }
 

@@ -193,8 +193,7 @@ WEFT_SUSPENDS static int revoke_key(struct sv_exchange *x, struct upp_err *err)
         r = sv_keys_revoke(x->server->opts.keys, tenant_of(x), x->params[0], &k, err);
     if (r < 0)
         return r;
-    wb_list_each (l, &x->server->streams)
-        sv_stream_wake(wb_item(l, struct sv_stream, link));
+    sv_server_wake_streams(x->server);
     return answer_key(x, k, NULL, err);
 }
 

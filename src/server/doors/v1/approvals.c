@@ -92,7 +92,7 @@ WEFT_SUSPENDS static int agent_of(struct list *l, const struct wr_run_info *look
 /* What the tool does, for the person who decides. */
 static struct upp_str describe(struct list *l, struct upp_str agent, struct upp_str tool)
 {
-    const struct wr_agent_def *def = wr_agent(l->x->server->opts.engine, agent);
+    const struct wr_agent_def *def = wr_agent(l->x->core->engine, agent);
     for (size_t i = 0; def && i < def->n_tools; i++)
         if (wb_str_eq(def->tools[i].spec.name, tool))
             return def->tools[i].spec.description;
@@ -160,7 +160,7 @@ WEFT_SUSPENDS static int write_run(struct list *l, struct wb_uuid run, struct up
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
     struct wr_run_info                        look;
     struct upp_str                            agent;
-    int                                       r = wr_get(l->x->server->opts.engine, &l->x->owner, run, &a, &look, err);
+    int                                       r = wr_get(l->x->core->engine, &l->x->owner, run, &a, &look, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* deleted meanwhile */
     for (size_t i = r < 0 ? SIZE_MAX : passed(l, &look); r >= 0 && i < look.n_pending && !l->more; i++) {

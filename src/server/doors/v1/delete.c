@@ -26,7 +26,7 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_find_thread(x, &t, err);
     if (r >= 0)
-        r = wr_thread_delete(x->server->opts.engine, &x->owner, &t, erases > 0 ? &erase : NULL, err);
+        r = wr_thread_delete(x->core->engine, &x->owner, &t, erases > 0 ? &erase : NULL, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

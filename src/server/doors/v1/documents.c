@@ -14,6 +14,7 @@
 #include "json/write.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/core.h"
 #include "server/http/server.h"
 
 static int unknown_dialect(const char *name, struct upp_str given, struct upp_err *err)
@@ -55,7 +56,7 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     const struct sv_server_opts              *o      = &x->server->opts;
-    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = o->engine};
+    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = x->core->engine};
     struct wm_session                         doc;
     struct wj_writer                          w;
     int                                       r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
@@ -83,9 +84,9 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
     const struct sv_server_opts              *o      = &x->server->opts;
-    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = o->engine, .dialect = wb_cstr(to->name)};
+    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x->core->engine, .dialect = wb_cstr(to->name)};
     int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
-    struct upp_str            seen = view.p ? agent_id(o->engine, view) : view; /* named as in the configuration */
+    struct upp_str            seen = view.p ? agent_id(x->core->engine, view) : view; /* named as in the configuration */
     view                           = seen.p ? seen : view;
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }

@@ -13,6 +13,10 @@ enum { LIMIT = 20, BATCH = 128 };
 
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
 {
+    if (x->thread) {
+        *ret = *x->thread;
+        return 0;
+    }
     return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
 
@@ -94,7 +98,7 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
 /* The agent of requests that name none. */
 static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 {
-    return wr_agent(x->server->opts.engine, (struct upp_str){NULL, 0});
+    return wr_agent(x->core->engine, (struct upp_str){NULL, 0});
 }
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "log/change.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/objects.h"
+#include "server/http/conn.h"
 #include "server/http/server.h"
 
 enum { POLL_MS = 100 };
@@ -61,7 +62,7 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
     struct wj_writer   w;
     char               ms[16];
     x->run = run;
-    int r  = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    int r  = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -85,7 +86,7 @@ WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *r
         return r;
     r = sv_run_id(x->params[1], ret, NULL);
     if (r >= 0)
-        r = wr_get(x->server->opts.engine, &x->owner, *ret, &x->arena, &look, err);
+        r = wr_get(x->core->engine, &x->owner, *ret, &x->arena, &look, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(look.run.thread, t.id)))
         r = upp_fail(err, UPP_ENOTFOUND, "no run '%.*s' on this thread", UPP_FMT(x->params[1]));
     return r;
@@ -101,8 +102,8 @@ WEFT_SUSPENDS static int get_run(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = wr_cancel(x->server->opts.engine, &x->owner, run, err);
-    if (r == -UPP_EREFUSED && wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
+    int                r = wr_cancel(x->core->engine, &x->owner, run, err);
+    if (r == -UPP_EREFUSED && wr_get(x->core->engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
         return upp_fail(err, UPP_EREFUSED, "Cannot cancel run with status '%s'.", sv_run_status(&look));
     return r < 0 ? r : sv_answer_run(x, run, err);
 }
@@ -139,6 +140,27 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
     return sv_run_stream(x, run, &stream, err);
 }
 
+/* ---- Homes ------------------------------------------------------------------------------------------------------- */
+
+/* What is not found is handled anywhere: the handler says so. */
+WEFT_SUSPENDS static int find_home(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
+{
+    struct upp_str   pattern = wb_cstr(x->conn->match.route->pattern);
+    struct wl_store *s       = x->server->opts.store;
+    int              r       = -UPP_ENOTFOUND;
+    struct wb_uuid   run;
+    if (wb_str_starts(pattern, UPP_STR("/v1/threads/{t}"))) {
+        struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
+        r = t ? wl_thread_find(s, &x->owner, x->params[0], &x->arena, t, err) : wb_arena_check(&x->arena, err);
+        if (r >= 0) {
+            x->thread = t;
+            *ret      = wr_home(t->tree, x->server->n_cores);
+        }
+    } else if (wb_str_starts(pattern, UPP_STR("/v1/runs/{r}")) && sv_run_id(x->params[0], &run, NULL) >= 0)
+        r = wr_home_of_run(s, &x->owner, run, x->server->n_cores, ret, err);
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct sv_route rows[] = {
@@ -166,5 +188,9 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, SV_ROUTE_LARGE},
 };
-const struct sv_door sv_door_v1 = {
-    .name = "v1", .prefix = "/v1/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "assistants"};
+const struct sv_door sv_door_v1 = {.name     = "v1",
+                                   .prefix   = "/v1/",
+                                   .routes   = rows,
+                                   .n_routes = WB_LEN(rows),
+                                   .home     = find_home,
+                                   .stream   = "assistants"};

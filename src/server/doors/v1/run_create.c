@@ -49,7 +49,7 @@ static int check_model(struct sv_exchange *x, const struct sv_body *b, struct up
 {
     struct upp_str name;
     int            r = sv_body_str(b, b->root, UPP_STR("model"), &name, err);
-    if (r <= 0 || wr_has_model(x->server->opts.engine, name))
+    if (r <= 0 || wr_has_model(x->core->engine, name))
         return r < 0 ? r : 0;
     r = upp_fail(err, UPP_ENOMODEL, "the configuration has no model '%.*s'", UPP_FMT(name));
     wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("model")));
@@ -154,8 +154,8 @@ WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_options(x, &b, &s.run.options, err);
     if (r >= 0)
-        r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->server->opts.engine, s.run.agent),
-                             &s.messages, err);
+        r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->core->engine, s.run.agent), &s.messages,
+                             err);
     if (r >= 0)
         r = read_key(x, &s.thread, &s.run, hash, err);
     if (r >= 0)

@@ -78,7 +78,7 @@ WEFT_SUSPENDS static int write_one(struct sv_exchange *x, struct wj_writer *w, s
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(RUN_BYTES);
     struct wr_run_info                        look;
-    int                                       r = wr_get(x->server->opts.engine, &x->owner, run, &a, &look, err);
+    int                                       r = wr_get(x->core->engine, &x->owner, run, &a, &look, err);
     return r < 0 ? r : sv_write_run(w, &a, &look, err);
 }
 
