@@ -21,6 +21,7 @@ struct serving {
     struct wrt_location     place;
     char                    listen[256];
     uint32_t                loops;
+    const char             *level; /* of the command line; NULL: none */
     struct wrt_runtime     *runtime;
     struct sv_ops          *ops;
     struct sv_keys         *keys;
@@ -80,6 +81,8 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
                                                               .proxies = {c->server.proxies, c->server.n_proxies},
                                                               .on_busy = c->on_busy,
                                                               .no_instructions = c->no_instructions});
+    sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
+    (void)cli_log_setup(c, s->level, WB_INFO); /* the level was good before */
     wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
     return 0;
 }
@@ -236,6 +239,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
     cli_log_report(&report);
     s.config = config;
+    s.level  = level;
     s.loops  = config->loops;
     if (loops && !read_loops(loops, &s.loops))
         return cli_misuse(self, "--loops is a number from 1 to %d, not '%s'", WC_MAX_LOOPS, loops);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "log/log.h"
 #include "run/engine_state.h"
 #include "run/journal.h"
 #include "run/start.h"
@@ -187,7 +188,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int                                       r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int                                       r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -341,7 +342,7 @@ static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int                                       r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int                                       r = wl_live_page(e->store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {

@@ -88,6 +88,12 @@ static bool differs(const struct wc_webhook *a, const struct wc_webhook *b)
     return !wb_str_eq(a->url, b->url) || !wb_str_eq(a->secret, b->secret);
 }
 
+static bool other(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+/* What this process started with, not what an earlier reload has read: a second reload says it again. */
 static void log_restart(const struct wc_config *old, const struct wc_config *new)
 {
     const struct {
@@ -99,6 +105,9 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
         {"encryption", !wb_str_eq(old->key_file, new->key_file)},
         {"search", old->index != new->index},
         {"durability", old->durability != new->durability},
+        {"server.tls",
+         other(old->server.certificate, new->server.certificate) || other(old->server.key, new->server.key)},
+        {"server.loops", old->loops != new->loops},
         {"webhooks", differs(&old->on_end, &new->on_end) || differs(&old->on_wait, &new->on_wait)},
         {"waits", memcmp(&old->waits, &new->waits, sizeof old->waits) != 0},
     };
@@ -118,7 +127,7 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
         r = wrt__generation_new(rt->store, config, config, &new, err);
     if (r < 0)
         return r;
-    log_restart(rt->config, config);
+    log_restart(rt->start, config);
     new->older             = rt->agents;
     new->older->retired_ms = wb_wall_ms();
     rt->agents             = new;

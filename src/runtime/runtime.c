@@ -274,8 +274,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
     UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = wb_calloc(1, sizeof *rt);
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
-    rt->config = c;
-    int r      = wrt_store_open(c, at, &rt->store, err);
+    rt->start = rt->config = c;
+    int r                  = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)
         r = open_outbox(rt, err);
     struct wrt_generation *first = NULL;

@@ -67,6 +67,7 @@ struct wrt_generation {
 
 struct wrt_runtime {
     const struct wc_config          *config; /* the current one */
+    const struct wc_config          *start;  /* the one that it was opened with */
     _Atomic(struct wrt_generation *) agents; /* likewise; older ones behind it */
     struct wl_store                 *store;
     struct wl_store   *outbox; /* the same, if it records messages for webhooks (stores/outbox); NULL: not */

@@ -89,8 +89,12 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
     *known = (struct known){.next = m->known, .name = agent.name, .agent = wm_doc_agent_find(m->doc, agent.name)};
     int r  = 0;
     if (known->agent == WM_NO_AGENT) { /* not an agent of the imported document */
-        if (m->opts && m->opts->agent)
+        if (m->opts && m->opts->agent) {
             m->opts->agent(m->opts->arg, &agent);
+            agent.name = wb_arena_dup(m->a, agent.name); /* the configuration may be replaced while the rest is read */
+            if (agent.id.p)
+                agent.id = wb_arena_dup(m->a, agent.id);
+        }
         if (!agent.id.p)
             agent.id = agent.name;
         r = wm_doc_agent_add(m->doc, &agent, &known->agent, err);

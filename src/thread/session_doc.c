@@ -267,6 +267,8 @@ static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, s
         return r;
     if (n && x->opts->id_of)
         *ret = x->opts->id_of(x->opts->arg, runs[0].agent);
+    if (ret->p) /* the configuration may be replaced while the rest is read */
+        *ret = wb_arena_dup(x->to, *ret);
     if (!ret->p)
         *ret = n ? runs[0].agent : UPP_STR("");
     return 0;

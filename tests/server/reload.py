@@ -116,6 +116,19 @@ def test_what_needs_a_restart_is_named(folder):
         assert ask(s, "a")[0] == 200 and not os.path.exists(f"{folder}/other.db")
 
 
+def test_log_and_metrics_change(folder):
+    with start(folder, {"a": "model: echo"}) as s:
+        s.good("GET", "/livez")
+        s.wait_for_log("route=/livez")
+        with open(f"{folder}/weft.yaml", "a") as f:
+            f.write("log: {format: json, access: false}\n")
+        hang_up(s, "the configuration was reloaded")
+        before = s.log()
+        s.good("GET", "/livez")
+        hang_up(s, "the configuration was reloaded")  # its line comes after that of a request before it
+        assert "/livez" not in s.log()[len(before):] and '"msg":"the configuration was reloaded"' in s.log(), s.log()
+
+
 def in_a_folder(test):
     def run():
         with tempfile.TemporaryDirectory() as folder:

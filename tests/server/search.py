@@ -63,7 +63,7 @@ class Server:
         for _ in range(2400):
             status, r = self.ask("GET", f"/v1/search?q={quote(words)}")
             assert status == 200, (status, r)
-            if r["index"]["rows_known"] == r["index"]["rows"]:
+            if r["index"]["rows_behind"] == 0:
                 break
             time.sleep(0.05)
         assert r["index"]["whole_words"] == whole, r

@@ -5,6 +5,7 @@ usage: waits.py WEFT   (TAP)
 """
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -180,6 +181,28 @@ def test_a_restart_keeps_what_waits():
         assert waits(s, "?kind=any") == []
         status, body = s.ask("POST", f"/v1/runs/{no[1]}/answers", {"answers": [{"call_id": "c1", "approved": True}]})
         assert status == 400, body
+
+
+def test_runs_with_long_options_keep_nobody_from_working():
+    f = folder("long")
+
+    def metrics(s):
+        c = s.connection()
+        c.request("GET", "/metrics")
+        r = c.getresponse()
+        text = r.read().decode()
+        assert r.status == 200, text
+        return int(re.search(r'^weft_runs\{state="waiting"\} (\d+)', text, re.M)[1])
+
+    with Server(WEFT, f) as s:
+        for _ in range(20):
+            t = s.good("POST", "/v1/threads", {})["id"]
+            run = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "pick", "metadata": {"k": "x" * 4000000},
+                                                           "additional_messages": [{"role": "user", "content": "go"}]})
+            until(s, t, run["id"], lambda r: r["status"] == "requires_action")
+        assert metrics(s) == 20
+    with Server(WEFT, f) as s:
+        assert metrics(s) == 20
 
 
 def test_a_reason_is_a_denials():

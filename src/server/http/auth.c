@@ -89,7 +89,7 @@ static unsigned flags_of(const struct sv_conn *c)
 static uint8_t scope_of(const struct sv_conn *c)
 {
     unsigned flags = flags_of(c);
-    if (flags & SV_ROUTE_ADMIN)
+    if (flags & SV_ROUTE_ADMIN || (flags & SV_ROUTE_OPERATOR && sv_keys_required(c->server->opts.keys)))
         return SV_SCOPE_ADMIN;
     return flags & SV_ROUTE_READ || c->http.method & (SV_GET | SV_HEAD) ? SV_SCOPE_READ : SV_SCOPE_RUN;
 }

@@ -77,7 +77,7 @@ int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, str
     *allow = (struct upp_str){NULL, 0};
     for (const char *const *o = allowed->origins; o && *o; o++)
         if (strcmp(*o, "*") == 0 || wb_str_eq_nocase(origin, wb_cstr(*o))) {
-            *allow = strcmp(*o, "*") == 0 ? wb_cstr(*o) : origin;
+            *allow = strcmp(*o, "*") == 0 ? UPP_STR("*") : origin; /* a reload may free the list */
             return 0;
         }
     return own_page(origin, host, secure) ? 0 : 403; /* 403: also "null": a file, a sandboxed frame */

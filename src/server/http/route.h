@@ -48,9 +48,10 @@ enum {
     SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
     SV_ROUTE_LARGE  = 1 << 2, /* reads much data: few of them at a time */
     /* The scope that an API key needs: read for GET, run for other methods, unless one of these says another. */
-    SV_ROUTE_READ  = 1 << 3,
-    SV_ROUTE_ADMIN = 1 << 4,
-    SV_ROUTE_SMALL = 1 << 5, /* stores next to nothing: also of a tenant that has used up its bytes */
+    SV_ROUTE_READ     = 1 << 3,
+    SV_ROUTE_ADMIN    = 1 << 4,
+    SV_ROUTE_OPERATOR = 1 << 6, /* admin, if there are keys: it tells about all tenants */
+    SV_ROUTE_SMALL    = 1 << 5, /* stores next to nothing: also of a tenant that has used up its bytes */
 };
 
 struct sv_route {

@@ -7,6 +7,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "log/log.h"
 #include "runtime/runtime.h"
 #include "server/keys/stored.h"
 
@@ -523,11 +524,11 @@ WEFT_SUSPENDS static int load_runs(struct sv_keys *t, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     int            r     = 0;
-    for (size_t n = t->list.n ? PAGE : 0; r >= 0 && n == PAGE;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(256u << 20);
+    for (size_t n = t->list.n ? 1 : 0; r >= 0 && n;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        r = wl_list_live(t->store, after, PAGE, &a, &runs, &owners, &n, err);
+        r = wl_live_page(t->store, after, &a, &runs, &owners, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             struct sv_key *k = runs[i].depth ? NULL : by_id(t, wr_run_key(&runs[i]));
             if (k)

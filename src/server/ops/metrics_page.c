@@ -7,9 +7,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "commit.h"
+#include "log/log.h"
 #include "server/ops/ops.h"
 
-enum { PAGE = 256, LIVE_MAX = 10000 /* runs that one page counts */ };
+enum { LIVE_MAX = 10000 /* runs that one page counts */ };
 
 /* ---- The process ------------------------------------------------------------------------------------------------- */
 
@@ -90,11 +91,11 @@ WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, 
         struct upp_str name = wr_status_name(live[i]);
         sv_metrics_set(m, SV_RUNS, &name, 0);
     }
-    for (size_t all = 0, n = PAGE; n == PAGE && all < LIVE_MAX; all += n) {
+    for (size_t all = 0, n = 1; n && all < LIVE_MAX; all += n) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int                                       r = wl_list_live(store, after, PAGE, &a, &runs, &owners, &n, err);
+        int                                       r = wl_live_page(store, after, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {

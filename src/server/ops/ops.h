@@ -42,8 +42,10 @@ struct sv_ops {
     int64_t started_ms; /* wall time */
 };
 
-int  sv_ops_open(const struct sv_ops_opts *opts, struct sv_ops **ret, struct upp_err *err) UPP_MUST_CHECK;
-int  sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *err) UPP_MUST_CHECK;
+int sv_ops_open(const struct sv_ops_opts *opts, struct sv_ops **ret, struct upp_err *err) UPP_MUST_CHECK;
+int sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *err) UPP_MUST_CHECK;
+/* Takes over what may change: no_access_log, open_metrics. */
+void sv_ops_reconfigure(struct sv_ops *ops, bool no_access_log, bool open_metrics);
 void sv_ops_close(struct sv_ops *ops); /* accepts NULL */
 void sv_ops_closep(struct sv_ops **ops);
 

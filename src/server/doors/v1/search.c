@@ -112,8 +112,7 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
 static void write_index(struct wj_writer *w, const struct wl_results *r)
 {
     wj_put_open(w, "index", '{');
-    wj_put_u64(w, "rows_known", r->upto);
-    wj_put_u64(w, "rows", r->end);
+    wj_put_u64(w, "rows_behind", r->end - WB_MIN(r->upto, r->end)); /* not totals: they are of all tenants */
     wj_put_bool(w, "scanned", r->scanned);
     wj_put_bool(w, "cut", r->cut);
     wj_put_bool(w, "whole_words", r->whole);
