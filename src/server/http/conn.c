@@ -121,7 +121,7 @@ const char *sv_conn_client(const struct sv_conn *c)
 WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
 {
     unsigned want = WEFT_READABLE;
-    if (c->tls && (c->tls->ended || c->tls->failed)) /* known from an earlier read, which had bytes before it */
+    if (c->tls) /* what came with the last request may be in its buffer, where no socket shows it */
         wait = false;
     for (;;) {
         int r = wait ? wait_fd(c->fd, want, ms, NULL) : 0;
