@@ -5,6 +5,7 @@ usage: webhooks.py WEFT   (TAP). With the package standardwebhooks its verificat
 """
 import atexit
 import base64
+import concurrent.futures
 import hashlib
 import hmac
 import http.server
@@ -205,6 +206,21 @@ def test_failures_are_retried_with_the_same_id():
             s.run("echo")
             assert len({g[2]["webhook-id"] for g in hook.wait(5)}) == 2
         assert len(hook.got) == 5
+
+
+def test_many_clients():
+    """Every message once: nothing but a kill delivers one twice."""
+    clients, each, here = 8, 25, folder()
+    with Receiver() as hook, serve(here, hook.port) as s, concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        def client(_):
+            thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "hi"}]})["id"]
+            return s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "echo"})["id"]
+
+        runs = list(pool.map(client, range(clients * each)))
+        hook.wait(clients * each)
+        removed(here)  # and nothing comes after that
+        assert sorted(verify(*g[1:])["run"]["id"] for g in hook.got) == sorted(runs)
+        assert s.process.poll() is None and "stays in the store" not in s.log()
 
 
 def test_a_slow_hook_does_not_slow_runs():

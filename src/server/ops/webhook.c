@@ -223,6 +223,12 @@ static WEFT_SUSPENDS void finish(struct message *m)
     forget(m);
 }
 
+static void wait_for_next(struct message *m)
+{
+    m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->attempts);
+    m->sending = false;
+}
+
 static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
 {
     struct message     *m   = arg;
@@ -230,11 +236,9 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
     struct upp_err      why = {0};
     int                 r   = sv_webhook_send(&h->sender, &m->due, &why);
     m->attempts++;
-    m->sending = false;
-    h->sending--;
     if (r >= 0) {
         h->count.delivered += r > 0;
-        finish(m);
+        finish(m); /* which suspends: m->sending stays, or a second fiber would send it */
     } else if (r != -UPP_ECANCELED) {
         bool gives_up = wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
         h->count.failures++;
@@ -243,8 +247,9 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
         if (gives_up)
             finish(m);
         else
-            m->at_ms = wb_mono_ms() + pause_of(h, m->attempts);
+            wait_for_next(m);
     }
+    h->sending--;
     weft_cond_signal(&h->changed);
     (void)err;
     return 0;
