@@ -53,10 +53,11 @@ SCRIPTS = {
 
 
 class Receiver:
-    """Answers with `answers`, one after another, then 200. A number is a status; ("slow", seconds) answers late."""
+    """Answers with `answers`, one after another, then 200. A number is a status; ("slow", seconds) answers late. Requests
+    for the path `silent` are never answered."""
 
-    def __init__(self, answers=(), port=0):
-        self.answers, self.got, self.changed = list(answers), [], threading.Condition()
+    def __init__(self, answers=(), port=0, silent=None):
+        self.answers, self.got, self.changed, self.over = list(answers), [], threading.Condition(), threading.Event()
         self.busy = self.most = 0
         outer = self
 
@@ -71,6 +72,8 @@ class Receiver:
                     outer.got.append((time.monotonic(), self.path, {k.lower(): v for k, v in self.headers.items()}, body))
                     answer = outer.answers.pop(0) if outer.answers else 200
                     outer.changed.notify_all()
+                if self.path == silent:
+                    outer.over.wait()
                 if not isinstance(answer, int):
                     time.sleep(answer[1])
                     answer = 200
@@ -106,6 +109,7 @@ class Receiver:
         return self
 
     def __exit__(self, *_):
+        self.over.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -233,6 +237,18 @@ def test_a_slow_hook_does_not_slow_runs():
         assert took < got[-1][0] - since, "the runs were over before the hook had them all"
         assert hook.most <= 8, hook.most
         assert len({g[2]["webhook-id"] for g in got}) == 30
+
+
+def test_a_hook_that_never_answers_does_not_delay_the_other():
+    with Receiver(silent="/end") as hook, serve(folder(), hook.port) as s:
+        for _ in range(20):
+            assert s.run("echo")["status"] == "completed"
+        hook.wait(8)
+        run, since = s.run("client"), time.monotonic()
+        got = hook.wait(9)[-1]
+        assert got[0] - since < 10, "an attempt takes 30 s"
+        message = verify(*got[1:])
+        assert message["type"] == "run.wait" and message["run"]["id"] == run["id"] and len(hook.got) == 9
 
 
 def test_killed_between_end_and_delivery():
