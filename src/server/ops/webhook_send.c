@@ -134,8 +134,11 @@ WEFT_SUSPENDS int sv_webhook_send(struct sv_webhook_sender *s, const struct ws_d
     char                                  name[WS_DUE_NAME], id[WS_DUE_NAME + 8];
     if (!s->urls[d->kind].p)
         return 0;
+    int r = ws_outbox_has(wr_engine_store(s->engine), d, err);
+    if (r <= 0) /* who told of it was so late that a scan had found it, and it was delivered */
+        return r;
     int n = snprintf(id, sizeof id, "msg_%.*s", UPP_FMT(ws_due_name(d, name)));
-    int r = write_body(s, d, wb_str(id, (size_t)n), &body, err);
+    r     = write_body(s, d, wb_str(id, (size_t)n), &body, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     return r < 0 ? r : post(s, d->kind, wb_str(id, (size_t)n), wb_buf_str(&body), err);

@@ -24,8 +24,8 @@ int  sv_webhook_sender_init(struct sv_webhook_sender *s, const struct sv_webhook
                             struct upp_err *err) UPP_MUST_CHECK;
 void sv_webhook_sender_done(struct sv_webhook_sender *s); /* accepts one that is zeroed or failed */
 
-/* 1: delivered, the answer was 2xx. 0: there is nothing to deliver any more: the run was deleted, or its hook is not in
- * the configuration. <0: try again later. */
+/* 1: delivered, the answer was 2xx. 0: there is nothing to deliver any more: it was delivered, the run was deleted, or
+ * its hook is not in the configuration. <0: try again later. */
 WEFT_SUSPENDS int sv_webhook_send(struct sv_webhook_sender *s, const struct ws_due *d,
                                   struct upp_err *err) UPP_MUST_CHECK;
 

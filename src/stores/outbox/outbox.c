@@ -246,6 +246,16 @@ WEFT_SUSPENDS int ws_outbox_list(struct wl_store *s, struct upp_str tenant, stru
     return wb_arena_check(a, err);
 }
 
+WEFT_SUSPENDS int ws_outbox_has(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(OLD_ARENA);
+    struct wl_owner                            owner = {.tenant = d->tenant};
+    struct upp_str                             bytes;
+    char                                       name[WS_DUE_NAME];
+    int r = wl_get_value(s, &owner, UPP_STR(SPACE), ws_due_name(d, name), &a, &bytes, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
 WEFT_SUSPENDS int ws_outbox_remove(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
 {
     char             name[WS_DUE_NAME];

@@ -82,7 +82,10 @@ WEFT_SUSPENDS static int records(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(n == 0);
     TRY(listed(s, ALICE, &d, &n, err));
     FAIL_UNLESS(n == 2 && d.kind == WS_DUE_WAIT && d.version == 3 && wb_uuid_eq(d.run, test_uuid(1)));
-    TRY(ws_outbox_remove(s, &(struct ws_due){.tenant = ALICE.tenant, .run = d.run, .version = 3}, err));
+    struct ws_due first = {.tenant = ALICE.tenant, .run = d.run, .version = 3};
+    FAIL_UNLESS(ws_outbox_has(s, &first, err) == 1 || test_failed());
+    TRY(ws_outbox_remove(s, &first, err));
+    FAIL_UNLESS(ws_outbox_has(s, &first, err) == 0 || test_failed());
     TRY(listed(s, ALICE, &d, &n, err));
     FAIL_UNLESS(n == 1 && d.kind == WS_DUE_END && d.version == 5);
     ws_outbox_listen(s, NULL, NULL);
