@@ -251,6 +251,19 @@ def test_a_hook_that_never_answers_does_not_delay_the_other():
         assert message["type"] == "run.wait" and message["run"]["id"] == run["id"] and len(hook.got) == 9
 
 
+def test_stored_bytes_are_limited():
+    here = folder()
+    with Receiver() as hook, serve(here, hook.port) as s:
+        key = subprocess.run([WEFT, "keys", "add", "k", "--limits", "bytes=200000"], check=True, cwd=here, capture_output=True, text=True,
+                             env={**os.environ, "HOOK_SECRET": SECRET}).stdout.strip()
+        headers = {"Authorization": f"Bearer {key}"}
+        status, thread = s.ask("POST", "/v1/threads", {}, headers)
+        assert status == 200, thread
+        answers = [s.ask("POST", f"/v1/threads/{thread['id']}/messages", {"role": "user", "content": f"{i}" * 50000}, headers) for i in range(8)]
+        assert [a[0] for a in answers] == [200] * 4 + [429] * 4, [a[0] for a in answers]
+        assert answers[-1][1]["error"]["code"] == "insufficient_quota"
+
+
 def test_killed_between_end_and_delivery():
     here, port = folder(), closed_port()
     with serve(here, port) as s:

@@ -123,3 +123,42 @@ TEST(outbox_records_what_is_wanted)
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(only_ends, NULL, &err), 0);
 }
+
+/* ---- Who watches ---- */
+
+struct watched {
+    unsigned commits;
+    size_t   changes; /* of the last one */
+};
+
+static void watch(void *arg, const struct wl_commit *c)
+{
+    struct watched *w = arg;
+    w->commits++;
+    w->changes = c->n;
+}
+
+WEFT_SUSPENDS static int shows(struct test_store *t, struct upp_err *err)
+{
+    struct watched  w   = {0};
+    struct wl_watch who = {.arg = &w, .committed = watch};
+    struct wm_run   run = run_of(1, 1, WM_RUNNING), end = run_of(1, 1, WM_COMPLETED), lost = run_of(1, 7, WM_FAILED);
+    struct ws_due   d = {.tenant = ALICE.tenant, .run = run.id, .version = 2};
+    if (strcmp(t->s->ops->name, "outbox") != 0)
+        return 0;
+    t->s->watch = &who;
+    TRY(COMMIT(t->s, ALICE, NULL, err, ADD_RUN(&run)));
+    FAIL_UNLESS(w.commits == 1 && w.changes == 1);
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&end)));
+    FAIL_UNLESS(w.commits == 2 && w.changes == 1); /* the message is not shown */
+    FAIL_UNLESS(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&lost)) < 0);
+    FAIL_UNLESS(ws_outbox_has(t->s, &d, err) == 1 || test_failed());
+    TRY(ws_outbox_remove(t->s, &d, err));
+    FAIL_UNLESS(w.commits == 2);
+    return 0;
+}
+
+TEST(outbox_shows_each_commit_once)
+{
+    CHECK(test_each_store(shows, NULL));
+}
