@@ -7,10 +7,15 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/str.h"
+#include "stores/check.h"
 
 #define SPACE "outbox"
 
-enum { TEXT = 40, OLD_ARENA = 1 << 20 };
+enum {
+    TEXT        = 40,
+    OLD_ARENA   = 8 * WS_TEXT_MAX, /* a run has two such texts, and stores behind us need copies */
+    VALUE_ARENA = 1 << 16
+};
 
 static const char *const words[WS_DUE_KINDS] = {[WS_DUE_END] = "end", [WS_DUE_WAIT] = "wait"};
 
@@ -262,7 +267,7 @@ WEFT_SUSPENDS int ws_outbox_list(struct wl_store *s, struct upp_str tenant, stru
 
 WEFT_SUSPENDS int ws_outbox_has(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(OLD_ARENA);
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(VALUE_ARENA);
     struct wl_owner                            owner = {.tenant = d->tenant};
     struct upp_str                             bytes;
     char                                       name[WS_DUE_NAME];

@@ -1,8 +1,10 @@
 /* The outbox: what is recorded with the commit that ends a run, and what is not. */
 #include "stores/outbox/outbox.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/defs.h"
+#include "stores/check.h"
 #include "stores/memory/memory.h"
 #include "support/stores.h"
 
@@ -122,6 +124,33 @@ TEST(outbox_records_what_is_wanted)
 {
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(only_ends, NULL, &err), 0);
+}
+
+/* ---- The longest run ---- */
+
+WEFT_SUSPENDS static int ends_long(struct test_store *t, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WS_TEXT_MAX);
+    struct wm_run                         run  = run_of(1, 1, WM_RUNNING);
+    struct ws_due                         d    = {.tenant = ALICE.tenant, .run = run.id, .version = 3};
+    if (strcmp(t->s->ops->name, "outbox") != 0)
+        return 0;
+    while (text.n < WS_TEXT_MAX && !text.failed)
+        wb_buf_add(&text, UPP_STR("0123456789abcdef"));
+    TRY(wb_buf_check(&text, err));
+    run.options = run.error = wb_buf_str(&text);
+    TRY(COMMIT(t->s, ALICE, NULL, err, ADD_RUN(&run)));
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
+    run.version = 2;
+    run.status  = WM_FAILED;
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
+    FAIL_UNLESS(ws_outbox_has(t->s, &d, err) == 1 || test_failed());
+    return 0;
+}
+
+TEST_WITH(outbox_of_the_longest_run, .no_torture = "outbox_records_ends_and_waits is")
+{
+    CHECK(test_each_store(ends_long, NULL));
 }
 
 /* ---- Who watches ---- */
