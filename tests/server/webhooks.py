@@ -11,6 +11,7 @@ import hmac
 import http.server
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -40,13 +41,19 @@ models:
   echo: {provider: scripted, echo: true}
   client: {provider: scripted, script: client.json}
   boss: {provider: scripted, script: boss.json}
-tools: {pick_date: {description: d, parameters: {type: object}}}
+  careful: {provider: scripted, script: careful.json}
+tools:
+  pick_date: {description: d, parameters: {type: object}}
+  remove: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
 agents:
   echo: {model: echo}
   client: {model: client, tools: [pick_date]}
   boss: {model: boss, tools: [echo]}
+  careful: {model: careful, tools: [remove, pick_date]}
 """
 SCRIPTS = {
+    "careful": {"replies": [{"parts": [{"tool_call": {"id": "r1", "name": "remove", "arguments": {"path": "a.txt"}}},
+                                       {"tool_call": {"id": "d1", "name": "pick_date", "arguments": {}}}]}, {"parts": [{"text": "Gone."}]}]},
     "client": {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick_date", "arguments": {"a": 1}}}]}, {"parts": [{"text": "Booked."}]}]},
     "boss": {"replies": [{"parts": [{"tool_call": {"id": "b1", "name": "echo", "arguments": {"task": "look"}}}]}, {"parts": [{"text": "Done."}]}]},
 }
@@ -124,10 +131,11 @@ def verify(path, headers, body):
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     assert headers["webhook-signature"] == "v1," + base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
     assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
-    if Webhook:
-        Webhook(base64.b64encode(secret).decode()).verify(body, headers)
+    if Webhook:  # as the documentation says: a text is base64, with or without whsec_
+        Webhook(SECRET if path == "/end" else secret).verify(body, headers)
     message = json.loads(body)
     assert headers["content-type"] == "application/json" and message["id"] == headers["webhook-id"]
+    assert re.fullmatch(r"weft/\d+\.\d+\.\d+\S*", headers["user-agent"]) and "shortened" not in message
     assert message["tenant"] == "local" and abs(message["created_at"] - time.time()) < 600
     return message
 
@@ -166,7 +174,7 @@ def test_the_end_of_a_run():
         message = verify(path, headers, body)
         assert path == "/end" and message["type"] == "run.end"
         assert message["run"] == s.good("GET", f"/v1/threads/{run['thread_id']}/runs/{run['id']}")
-        assert message["run"]["status"] == "completed"
+        assert message["run"]["status"] == "completed" and "pending" not in message
         assert SECRET not in s.log()
 
 
@@ -177,10 +185,42 @@ def test_a_run_that_waits_and_goes_on():
         message = verify(*hook.wait(1)[0][1:])
         assert message["type"] == "run.wait" and message["run"]["id"] == run["id"]
         assert message["run"]["required_action"] == run["required_action"]
+        assert message["pending"] == [{"call_id": "c1", "kind": "tool", "name": "pick_date", "arguments": '{"a":1}'}]
         s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "c1", "output": "Monday"}]})
         got = hook.wait(2)
         end = verify(*got[1][1:])
         assert end["type"] == "run.end" and end["run"]["status"] == "completed" and end["id"] != message["id"]
+
+
+def test_what_an_approval_is_for():
+    with Receiver() as hook, serve(folder(), hook.port) as s:
+        thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "hi"}]})["id"]
+        run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "careful"})
+        message = verify(*hook.wait(1)[0][1:])
+        assert message["type"] == "run.wait" and message["run"]["id"] == run["id"] and message["run"]["required_action"] is None
+        assert message["pending"] == [{"call_id": "r1", "kind": "approval", "name": "remove", "arguments": '{"path":"a.txt"}'},
+                                      {"call_id": "d1", "kind": "tool", "name": "pick_date", "arguments": "{}"}]
+        listed = s.good("GET", "/v1/approvals?kind=any")["data"]
+        assert [(p["call_id"], p["kind"], p["name"], p["arguments"]) for p in message["pending"]] == \
+            [(a["call_id"], a["kind"], a["function"]["name"], a["function"]["arguments"]) for a in listed]
+        s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "r1", "approved": True}, {"call_id": "d1", "output": "Monday"}]})
+        assert verify(*hook.wait(2)[1][1:])["run"]["status"] == "completed"
+
+
+def test_a_run_that_is_too_long():
+    """Its message has only what is short. The arguments are in the long one twice, with three backslashes a character."""
+    here = folder()
+    with open(f"{here}/client.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick_date", "arguments": {"a": '"' * 2000000}}}]}]}, f)
+    with Receiver() as hook, serve(here, hook.port) as s:
+        thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "hi"}]})["id"]
+        run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "client", "instructions": "x" * 3000000})
+        _, _, headers, body = hook.wait(1)[0]
+        message = json.loads(body)
+        assert message["id"] == headers["webhook-id"] and message["type"] == "run.wait" and message["shortened"] is True
+        assert message["run"] == {"id": run["id"], "object": "thread.run", "assistant_id": "client", "thread_id": thread, "status": "requires_action"}
+        assert message["pending"] == [{"call_id": "c1", "kind": "tool", "name": "pick_date"}]
+        assert "a webhook" not in s.log()
 
 
 def test_a_sub_agent_has_no_message_of_its_own():
@@ -204,7 +244,8 @@ def test_failures_are_retried_with_the_same_id():
             assert len({g[2]["webhook-id"] for g in got}) == 1
             pauses = [b[0] - a[0] for a, b in zip(got, got[1:])]
             assert pauses[0] >= 0.4 and pauses[1] >= 0.9 and pauses[2] >= 1.9, pauses
-            assert s.log().count("a webhook failed") == 3
+            failed = re.findall(r'msg="a webhook failed" hook=on_end id=(\S+) attempts=(\d)', s.log())
+            assert failed == [(got[0][2]["webhook-id"], str(i)) for i in (1, 2, 3)], s.log()
             removed(here)
         with serve(here, hook.port) as s:  # it is delivered: nothing comes after a restart but the next run's
             s.run("echo")

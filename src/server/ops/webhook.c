@@ -19,6 +19,8 @@ enum {
     RESCAN     = 60 /* times first_ms: until the store is read again after a failure */
 };
 
+static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
+
 struct message {
     struct wb_link      link;
     struct sv_webhooks *hooks;
@@ -149,19 +151,24 @@ static uint64_t pause_of(const struct sv_webhooks *h, unsigned attempts)
 
 static void log_failure(const struct message *m, bool gives_up, const struct upp_err *err)
 {
-    char           name[WS_DUE_NAME];
-    struct upp_str id = ws_due_name(&m->due, name);
+    char           buf[SV_WEBHOOK_ID];
+    struct upp_str id   = sv_webhook_id(&m->due, buf);
+    const char    *hook = names[m->due.kind];
     if (gives_up)
-        wb_log(WB_ERROR, "a webhook was given up", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+        wb_log(WB_ERROR, "a webhook was given up", WB_LZ("hook", hook), WB_LS("id", id), WB_LU("attempts", m->attempts),
+               WB_LERR(err));
     else
-        wb_log(WB_WARN, "a webhook failed", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+        wb_log(WB_WARN, "a webhook failed", WB_LZ("hook", hook), WB_LS("id", id), WB_LU("attempts", m->attempts),
+               WB_LERR(err));
 }
 
 static WEFT_SUSPENDS void finish(struct message *m)
 {
     struct upp_err err = {0};
+    char           buf[SV_WEBHOOK_ID];
     if (ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err) < 0) /* it is delivered again after a restart */
-        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LERR(&err));
+        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LZ("hook", names[m->due.kind]),
+               WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));
     forget(m);
 }
 
@@ -183,7 +190,7 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
         h->count.delivered += r > 0;
         finish(m); /* which suspends: m->sending stays, or a second fiber would send it */
     } else if (r != -UPP_ECANCELED) {
-        bool gives_up = wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
+        bool gives_up = r == -UPP_ELIMIT || wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
         h->count.failures++;
         h->count.given_up += gives_up;
         log_failure(m, gives_up, &why);
@@ -362,6 +369,7 @@ int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **re
     h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
     h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
     h->opts.answer_ms   = h->opts.answer_ms ? h->opts.answer_ms : 30000;
+    h->opts.max_body    = h->opts.max_body ? h->opts.max_body : 16 << 20;
     h->opts.max_queue   = h->opts.max_queue ? h->opts.max_queue : 4096;
     h->opts.max_sending = h->opts.max_sending ? h->opts.max_sending : 8;
     h->fibers.flags     = WEFT_SCOPE_ISOLATED;

@@ -145,6 +145,20 @@ TEST_WITH(webhook_gives_up, .no_torture = "webhook_delivers is")
     CHECK_INT(play(&d), 0);
 }
 
+static bool at_once_given_up(const struct sv_webhook_counts *c, unsigned runs)
+{
+    return c->given_up == runs && c->failures == runs && !c->delivered && !c->queued;
+}
+
+TEST_WITH(webhook_body_has_a_limit, .no_torture = "webhook_delivers is")
+{
+    struct delivery d = {"/echo", 2, 1000, {.first_ms = 10, .max_body = 512}, all_delivered}; /* without what is long */
+    CHECK_INT(play(&d), 0);
+    d.opts.max_body = 100; /* nothing fits */
+    d.over          = at_once_given_up;
+    CHECK_INT(play(&d), 0);
+}
+
 /* ---- A scan that sees a message before the commit that recorded it returns ---- */
 
 struct late {
