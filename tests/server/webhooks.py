@@ -31,7 +31,7 @@ WEFT = os.path.abspath(sys.argv[1])
 KEY = b"a key of 24 bytes or so."
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
 CONFIG = """
-server: {listen: "127.0.0.1:0"}
+server: {listen: "127.0.0.1:0", loops: %(loops)d}
 store: sqlite:weft.db
 log: {level: warn}
 webhooks:
@@ -149,8 +149,8 @@ def folder():
     return path
 
 
-def serve(here, port):
-    return Server(WEFT, here, CONFIG % {"port": port}, HOOK_SECRET=SECRET)
+def serve(here, port, loops=1):
+    return Server(WEFT, here, CONFIG % {"port": port, "loops": loops}, HOOK_SECRET=SECRET)
 
 
 def removed(here):
@@ -207,6 +207,14 @@ def test_what_an_approval_is_for():
         assert verify(*hook.wait(2)[1][1:])["run"]["status"] == "completed"
 
 
+def test_waits_on_every_loop():
+    with Receiver() as hook, serve(folder(), hook.port, 4) as s:
+        runs = {s.run("client")["id"] for _ in range(16)}  # by their ids they are on all of them
+        messages = [verify(*g[1:]) for g in hook.wait(16)]
+        assert {m["run"]["id"] for m in messages} == runs
+        assert all([p["call_id"] for p in m["pending"]] == ["c1"] and m["run"]["status"] == "requires_action" for m in messages)
+
+
 def test_a_run_that_is_too_long():
     """Its message has only what is short. The arguments are in the long one twice, with three backslashes a character."""
     here = folder()
@@ -253,10 +261,10 @@ def test_failures_are_retried_with_the_same_id():
         assert len(hook.got) == 5
 
 
-def test_many_clients():
+def many_clients(loops):
     """Every message once: nothing but a kill delivers one twice."""
     clients, each, here = 8, 25, folder()
-    with Receiver() as hook, serve(here, hook.port) as s, concurrent.futures.ThreadPoolExecutor(clients) as pool:
+    with Receiver() as hook, serve(here, hook.port, loops) as s, concurrent.futures.ThreadPoolExecutor(clients) as pool:
         def client(_):
             thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "hi"}]})["id"]
             return s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "echo"})["id"]
@@ -266,6 +274,14 @@ def test_many_clients():
         removed(here)  # and nothing comes after that
         assert sorted(verify(*g[1:])["run"]["id"] for g in hook.got) == sorted(runs)
         assert s.process.poll() is None and "stays in the store" not in s.log()
+
+
+def test_many_clients():
+    many_clients(1)
+
+
+def test_many_clients_and_loops():
+    many_clients(4)
 
 
 def test_a_slow_hook_does_not_slow_runs():
@@ -334,7 +350,7 @@ def test_a_command_records_and_the_server_delivers():
     here = folder()
     with Receiver() as hook:
         with open(f"{here}/weft.yaml", "w") as f:
-            f.write(CONFIG % {"port": hook.port})
+            f.write(CONFIG % {"port": hook.port, "loops": 1})
         subprocess.run([WEFT, "run", "echo", "hi", "--config", f"{here}/weft.yaml"], check=True, cwd=here,
                        env={**os.environ, "HOOK_SECRET": SECRET}, capture_output=True)
         assert not hook.got
