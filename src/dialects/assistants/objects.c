@@ -119,13 +119,23 @@ const char *asst_status(const struct wm_run *run, const struct wm_pending *pendi
     }
 }
 
+const char *asst_pending_kind(const struct wm_pending *p)
+{
+    return p->approval ? "approval" : "tool";
+}
+
+void asst_function_members(struct wj_writer *w, struct upp_str name, struct upp_str arguments)
+{
+    wj_put_str_or_empty(w, "name", name);
+    wj_put_str(w, "arguments", arguments.p ? arguments : UPP_STR("{}"));
+}
+
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output)
 {
     wj_put_str_or_empty(w, "id", c->id);
     wj_put_str(w, "type", UPP_STR("function"));
     wj_put_open(w, "function", '{');
-    wj_put_str_or_empty(w, "name", c->name);
-    wj_put_str(w, "arguments", c->arguments.p ? c->arguments : UPP_STR("{}"));
+    asst_function_members(w, c->name, c->arguments);
     if (output)
         wj_put_str(w, "output", c->output);
     wj_write_close(w, '}');

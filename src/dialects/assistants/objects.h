@@ -71,6 +71,12 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s);
 /* Writes a call's members into the open object; `output`: with that member, as in steps but not in required_action. */
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output);
 
+/* "name" and "arguments" of a call, into the open object. */
+void asst_function_members(struct wj_writer *w, struct upp_str name, struct upp_str arguments);
+
+/* What a call waits for: "approval", or "tool": a result of the client's tool. */
+const char *asst_pending_kind(const struct wm_pending *p);
+
 /* Parses a stored JSON object; *ret NULL: none is stored. */
 int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -19,24 +19,33 @@ enum {
     RESCAN     = 60 /* times first_ms: until the store is read again after a failure */
 };
 
+static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
+
 struct message {
     struct wb_link      link;
     struct sv_webhooks *hooks;
+    struct lane        *lane;
     struct ws_due       due; /* its tenant is ours */
     uint64_t            at_ms;
     unsigned            attempts;
     bool                sending;
 };
 
+/* The messages for one hook: each has its own room, so that a hook that does not answer delays no other's. */
+struct lane {
+    struct wb_link queue;
+    size_t         n;
+    unsigned       sending;
+    _Atomic bool   behind; /* the store has messages that are not in the queue */
+};
+
 struct sv_webhooks {
     struct sv_webhook_opts   opts;
     struct sv_webhook_sender sender;
-    struct wb_link           queue;
-    size_t                   n, sending;
+    struct lane              lanes[WS_DUE_KINDS];
     struct weft_loop        *loop;
-    _Atomic bool             behind; /* the store has messages that are not in the queue */
     bool                     scan_failed;
-    uint64_t                 rescan_ms; /* after a failure */
+    uint64_t                 rescan_ms; /* not before */
     struct weft_cond         changed;
     struct weft_scope        fibers;
     struct sv_webhook_counts count;
@@ -44,9 +53,9 @@ struct sv_webhooks {
 
 /* ---- The queue --------------------------------------------------------------------------------------------------- */
 
-static bool queued(const struct sv_webhooks *h, const struct ws_due *d)
+static bool queued(const struct lane *lane, const struct ws_due *d)
 {
-    wb_list_each (l, &h->queue) {
+    wb_list_each (l, &lane->queue) {
         const struct message *m = wb_item(l, struct message, link);
         if (m->due.version == d->version && wb_uuid_eq(m->due.run, d->run))
             return true;
@@ -56,27 +65,32 @@ static bool queued(const struct sv_webhooks *h, const struct ws_due *d)
 
 static void forget(struct message *m)
 {
-    m->hooks->n--;
+    m->lane->n--;
     wb_unlink(&m->link);
     wb_free(m);
 }
 
-/* False: there is no room, and the store must be read again. */
+/* Does nothing if it is in the queue: a scan may see a message before the commit that recorded it returns. False: there
+ * is no room, and the store must be read again. */
 static bool enqueue(struct sv_webhooks *h, const struct ws_due *d)
 {
-    struct message *m = h->n < h->opts.max_queue ? wb_calloc(1, sizeof *m + d->tenant.n) : NULL;
+    struct lane *lane = &h->lanes[d->kind];
+    if (queued(lane, d))
+        return true;
+    struct message *m = lane->n < h->opts.max_queue ? wb_calloc(1, sizeof *m + d->tenant.n) : NULL;
     if (!m) {
-        h->behind = true;
+        lane->behind = true;
         return false;
     }
     char *tenant = (char *)(m + 1);
     memcpy(tenant, d->tenant.p, d->tenant.n);
     m->hooks      = h;
+    m->lane       = lane;
     m->due        = *d;
     m->due.tenant = wb_str(tenant, d->tenant.n);
     m->at_ms      = wb_mono_ms();
-    wb_list_push(&h->queue, &m->link);
-    h->n++;
+    wb_list_push(&lane->queue, &m->link);
+    lane->n++;
     return true;
 }
 
@@ -106,7 +120,7 @@ static void send_letter(struct sv_webhooks *h, const struct ws_due *d)
     if (l && weft_loop_post(h->loop, take_letter, l, NULL) >= 0)
         return;
     wb_free(l);
-    h->behind = true; /* it is in the store */
+    h->lanes[d->kind].behind = true; /* it is in the store */
 }
 
 /* A commit has recorded one. */
@@ -119,76 +133,6 @@ static void recorded(void *arg, const struct ws_due *d)
     }
     (void)enqueue(h, d);
     weft_cond_signal(&h->changed);
-}
-
-static WEFT_SUSPENDS int scan_tenant(struct sv_webhooks *h, struct upp_str tenant, struct upp_err *err)
-{
-    char           name[WS_DUE_NAME];
-    struct upp_str after = {0};
-    for (;;) {
-        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
-        struct ws_due                             *list;
-        struct upp_str                             last;
-        size_t                                     n;
-        int r = ws_outbox_list(h->opts.runtime->outbox, tenant, after, PAGE, &a, &list, &n, &last, err);
-        if (r < 0 || !last.n || last.n > sizeof name)
-            return r;
-        for (size_t i = 0; i < n; i++)
-            if (!queued(h, &list[i]) && !enqueue(h, &list[i]))
-                return 0;
-        memcpy(name, last.p, last.n);
-        after = wb_str(name, last.n);
-    }
-}
-
-/* Reads the messages in the store into the queue, as many as fit. A tenant that cannot be read does not stop the
- * others' messages: its key may have been erased. */
-static WEFT_SUSPENDS int scan(struct sv_webhooks *h, struct upp_err *err)
-{
-    char           name[WS_NAME_MAX];
-    struct upp_str after  = {0};
-    size_t         n      = TENANTS;
-    int            failed = 0;
-    h->behind             = false;
-    while (n == TENANTS) {
-        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
-        struct upp_str                            *list;
-        int r = wl_list_tenants(h->opts.runtime->outbox, after, TENANTS, &a, &list, &n, err);
-        if (r < 0)
-            return r;
-        for (size_t i = 0; i < n && !h->behind; i++) {
-            r = scan_tenant(h, list[i], failed < 0 ? NULL : err);
-            if (r == -UPP_ECANCELED)
-                return r;
-            failed = failed < 0 ? failed : r;
-        }
-        if (h->behind || !n)
-            break;
-        memcpy(name, list[n - 1].p, list[n - 1].n);
-        after = wb_str(name, list[n - 1].n);
-    }
-    return failed;
-}
-
-/* Scans when there is room. Returns when to try again after a failure; UINT64_MAX: there was none. */
-static WEFT_SUSPENDS uint64_t catch_up(struct sv_webhooks *h)
-{
-    struct upp_err err = {0};
-    uint64_t       now = wb_mono_ms();
-    if (!h->behind || h->n > h->opts.max_queue / 2)
-        return UINT64_MAX;
-    if (now < h->rescan_ms)
-        return h->rescan_ms;
-    int r = scan(h, &err);
-    if (r >= 0) {
-        h->scan_failed = false;
-        return UINT64_MAX;
-    }
-    if (!h->scan_failed && r != -UPP_ECANCELED)
-        wb_log(WB_WARN, "messages for webhooks cannot be read", WB_LERR(&err));
-    h->behind = h->scan_failed = true;
-    h->rescan_ms               = now + RESCAN * h->opts.first_ms;
-    return h->rescan_ms;
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -207,56 +151,68 @@ static uint64_t pause_of(const struct sv_webhooks *h, unsigned attempts)
 
 static void log_failure(const struct message *m, bool gives_up, const struct upp_err *err)
 {
-    char           name[WS_DUE_NAME];
-    struct upp_str id = ws_due_name(&m->due, name);
+    char           buf[SV_WEBHOOK_ID];
+    struct upp_str id   = sv_webhook_id(&m->due, buf);
+    const char    *hook = names[m->due.kind];
     if (gives_up)
-        wb_log(WB_ERROR, "a webhook was given up", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+        wb_log(WB_ERROR, "a webhook was given up", WB_LZ("hook", hook), WB_LS("id", id), WB_LU("attempts", m->attempts),
+               WB_LERR(err));
     else
-        wb_log(WB_WARN, "a webhook failed", WB_LS("id", id), WB_LU("attempts", m->attempts), WB_LERR(err));
+        wb_log(WB_WARN, "a webhook failed", WB_LZ("hook", hook), WB_LS("id", id), WB_LU("attempts", m->attempts),
+               WB_LERR(err));
 }
 
 static WEFT_SUSPENDS void finish(struct message *m)
 {
     struct upp_err err = {0};
+    char           buf[SV_WEBHOOK_ID];
     if (ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err) < 0) /* it is delivered again after a restart */
-        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LERR(&err));
+        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LZ("hook", names[m->due.kind]),
+               WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));
     forget(m);
+}
+
+static void wait_for_next(struct message *m)
+{
+    m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->attempts);
+    m->sending = false;
 }
 
 static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
 {
-    struct message     *m   = arg;
-    struct sv_webhooks *h   = m->hooks;
-    struct upp_err      why = {0};
-    int                 r   = sv_webhook_send(&h->sender, &m->due, &why);
+    struct message     *m    = arg;
+    struct sv_webhooks *h    = m->hooks;
+    struct lane        *lane = m->lane;
+    struct upp_err      why  = {0};
+    int                 r    = sv_webhook_send(&h->sender, &m->due, &why);
     m->attempts++;
-    m->sending = false;
-    h->sending--;
     if (r >= 0) {
         h->count.delivered += r > 0;
-        finish(m);
+        finish(m); /* which suspends: m->sending stays, or a second fiber would send it */
     } else if (r != -UPP_ECANCELED) {
-        bool gives_up = wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
+        bool gives_up = r == -UPP_ELIMIT || wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
         h->count.failures++;
         h->count.given_up += gives_up;
         log_failure(m, gives_up, &why);
         if (gives_up)
             finish(m);
         else
-            m->at_ms = wb_mono_ms() + pause_of(h, m->attempts);
+            wait_for_next(m);
     }
+    lane->sending--;
     weft_cond_signal(&h->changed);
     (void)err;
     return 0;
 }
 
-/* Starts what is due, and returns when the next one is: UINT64_MAX: no message waits. */
-static uint64_t start_due(struct sv_webhooks *h, struct upp_err *err)
+static uint64_t start_lane(struct sv_webhooks *h, struct lane *lane, uint64_t now, struct upp_err *err)
 {
-    uint64_t now = wb_mono_ms(), next = UINT64_MAX;
-    wb_list_each (l, &h->queue) {
+    uint64_t next = UINT64_MAX;
+    wb_list_each (l, &lane->queue) {
         struct message *m = wb_item(l, struct message, link);
-        if (m->sending || h->sending >= h->opts.max_sending)
+        if (lane->sending >= h->opts.max_sending)
+            break; /* each that ends signals */
+        if (m->sending)
             continue;
         if (m->at_ms > now) {
             next = WB_MIN(next, m->at_ms);
@@ -265,16 +221,118 @@ static uint64_t start_due(struct sv_webhooks *h, struct upp_err *err)
         if (weft_scope_spawn(&h->fibers, "webhook", send_main, m, NULL, err) < 0)
             return now + h->opts.first_ms; /* no memory or too many fibers: later */
         m->sending = true;
-        h->sending++;
+        lane->sending++;
     }
     return next;
 }
 
+/* Starts what is due, and returns when the next one is: UINT64_MAX: no message waits. */
+static uint64_t start_due(struct sv_webhooks *h, struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms(), next = UINT64_MAX;
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++)
+        next = WB_MIN(next, start_lane(h, &h->lanes[i], now, err));
+    return next;
+}
+
+/* ---- Reading the store ------------------------------------------------------------------------------------------- */
+
+/* What is read: the kinds (1 << kind) that are behind and have room, until they are full. */
+static WEFT_SUSPENDS int scan_tenant(struct sv_webhooks *h, struct upp_str tenant, unsigned *kinds, struct upp_err *err)
+{
+    char           name[WS_DUE_NAME];
+    struct upp_str after = {0};
+    while (*kinds) {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
+        struct ws_due                             *list;
+        struct upp_str                             last;
+        size_t                                     n;
+        int r = ws_outbox_list(h->opts.runtime->outbox, tenant, after, PAGE, &a, &list, &n, &last, err);
+        if (r < 0 || !last.n || last.n > sizeof name)
+            return r;
+        for (size_t i = 0; i < n; i++)
+            if (*kinds & 1u << list[i].kind && !enqueue(h, &list[i]))
+                *kinds &= ~(1u << list[i].kind);
+        (void)start_due(h, NULL); /* a long scan delays nothing; what does not start now starts after it */
+        memcpy(name, last.p, last.n);
+        after = wb_str(name, last.n);
+    }
+    return 0;
+}
+
+/* Reads the messages in the store into the queues, as many as fit. A tenant that cannot be read does not stop the
+ * others' messages: its key may have been erased. */
+static WEFT_SUSPENDS int scan(struct sv_webhooks *h, unsigned kinds, struct upp_err *err)
+{
+    char           name[WS_NAME_MAX];
+    struct upp_str after  = {0};
+    size_t         n      = TENANTS;
+    int            failed = 0;
+    while (n == TENANTS && kinds) {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SCAN_ARENA);
+        struct upp_str                            *list;
+        int r = wl_list_tenants(h->opts.runtime->outbox, after, TENANTS, &a, &list, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n && kinds; i++) {
+            r = scan_tenant(h, list[i], &kinds, failed < 0 ? NULL : err);
+            if (r == -UPP_ECANCELED)
+                return r;
+            failed = failed < 0 ? failed : r;
+        }
+        if (!n)
+            break;
+        memcpy(name, list[n - 1].p, list[n - 1].n);
+        after = wb_str(name, list[n - 1].n);
+    }
+    return failed;
+}
+
+/* The kinds that are behind and have room. */
+static unsigned wanted(const struct sv_webhooks *h)
+{
+    unsigned kinds = 0;
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++)
+        if (h->lanes[i].behind && h->lanes[i].n <= h->opts.max_queue / 2)
+            kinds |= 1u << i;
+    return kinds;
+}
+
+static void set_behind(struct sv_webhooks *h, unsigned kinds, bool behind)
+{
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++)
+        if (kinds & 1u << i)
+            h->lanes[i].behind = behind;
+}
+
+/* Scans when there is room, and returns when to look again at the latest: another loop that could not tell us of a
+ * message says so without waking us. */
+static WEFT_SUSPENDS uint64_t catch_up(struct sv_webhooks *h)
+{
+    struct upp_err err   = {0};
+    uint64_t       now   = wb_mono_ms();
+    unsigned       kinds = wanted(h);
+    if (!kinds)
+        return now + RESCAN * h->opts.first_ms;
+    if (now < h->rescan_ms)
+        return h->rescan_ms;
+    set_behind(h, kinds, false);
+    int r = scan(h, kinds, &err);
+    if (r < 0 && !h->scan_failed && r != -UPP_ECANCELED)
+        wb_log(WB_WARN, "messages for webhooks cannot be read", WB_LERR(&err));
+    if (r < 0)
+        set_behind(h, kinds, true);
+    h->scan_failed = r < 0;
+    now            = wb_mono_ms();
+    h->rescan_ms   = r < 0 ? now + RESCAN * h->opts.first_ms : wanted(h) ? now + h->opts.first_ms : 0;
+    return h->rescan_ms ? h->rescan_ms : now + RESCAN * h->opts.first_ms;
+}
+
+/* ---- The fiber --------------------------------------------------------------------------------------------------- */
+
 WEFT_SUSPENDS static int wait_until(struct sv_webhooks *h, uint64_t at_ms, struct upp_err *err)
 {
     uint64_t now = wb_mono_ms();
-    if (at_ms == UINT64_MAX)
-        return weft_cond_wait(&h->changed, err);
     WEFT_DEADLINE(at_ms > now ? at_ms - now : 1);
     int r = weft_cond_wait(&h->changed, err);
     return r == -UPP_ETIMEOUT ? 0 : r;
@@ -302,16 +360,19 @@ int sv_webhooks_open(const struct sv_webhook_opts *opts, struct sv_webhooks **re
     if (!h)
         return upp_fail(err, UPP_ENOMEM, "no memory for webhooks");
     wb_opts(&h->opts, sizeof h->opts, opts);
-    wb_list_init(&h->queue);
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++) {
+        wb_list_init(&h->lanes[i].queue);
+        h->lanes[i].behind = true; /* what earlier processes have left */
+    }
     h->loop             = weft_loop_current();
     h->opts.first_ms    = h->opts.first_ms ? h->opts.first_ms : 1000;
     h->opts.most_ms     = h->opts.most_ms ? h->opts.most_ms : 600000;
     h->opts.give_up_ms  = h->opts.give_up_ms ? h->opts.give_up_ms : 86400000;
     h->opts.answer_ms   = h->opts.answer_ms ? h->opts.answer_ms : 30000;
+    h->opts.max_body    = h->opts.max_body ? h->opts.max_body : 16 << 20;
     h->opts.max_queue   = h->opts.max_queue ? h->opts.max_queue : 4096;
     h->opts.max_sending = h->opts.max_sending ? h->opts.max_sending : 8;
     h->fibers.flags     = WEFT_SCOPE_ISOLATED;
-    h->behind           = true; /* what earlier processes have left */
     int r               = sv_webhook_sender_init(&h->sender, &h->opts, err);
     if (r < 0)
         return r;
@@ -325,8 +386,9 @@ void sv_webhooks_close(struct sv_webhooks *h)
     if (!h)
         return;
     ws_outbox_listen(h->opts.runtime->outbox, NULL, NULL);
-    while (!wb_list_empty(&h->queue))
-        forget(wb_item(h->queue.next, struct message, link));
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++)
+        while (!wb_list_empty(&h->lanes[i].queue))
+            forget(wb_item(h->lanes[i].queue.next, struct message, link));
     sv_webhook_sender_done(&h->sender);
     wb_free(h);
 }
@@ -339,6 +401,7 @@ void sv_webhooks_closep(struct sv_webhooks **h)
 struct sv_webhook_counts sv_webhooks_counts(const struct sv_webhooks *h)
 {
     struct sv_webhook_counts c = h->count;
-    c.queued                   = h->n;
+    for (unsigned i = 0; i < WS_DUE_KINDS; i++)
+        c.queued += h->lanes[i].n;
     return c;
 }

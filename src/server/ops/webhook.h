@@ -25,8 +25,9 @@ struct sv_webhook_opts {
     uint64_t            most_ms;     /* between two attempts; 0: 600000 */
     uint64_t            give_up_ms;  /* after the run ended; 0: 24 hours */
     uint64_t            answer_ms;   /* for one attempt; 0: 30000 */
-    size_t              max_queue;   /* messages in memory, others wait in the store; 0: 4096 */
-    unsigned            max_sending; /* at the same time; 0: 8 */
+    size_t              max_queue;   /* messages of one hook in memory, others wait in the store; 0: 4096 */
+    size_t              max_body;    /* bytes of a message: a longer one is sent without its long parts; 0: 16 MiB */
+    unsigned            max_sending; /* to one hook at the same time; 0: 8 */
 };
 
 struct sv_webhook_counts {

@@ -7,10 +7,15 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/str.h"
+#include "stores/check.h"
 
 #define SPACE "outbox"
 
-enum { TEXT = 40, OLD_ARENA = 1 << 20 };
+enum {
+    TEXT        = 40,
+    OLD_ARENA   = 8 * WS_TEXT_MAX, /* a run has two such texts, and stores behind us need copies */
+    VALUE_ARENA = 1 << 16
+};
 
 static const char *const words[WS_DUE_KINDS] = {[WS_DUE_END] = "end", [WS_DUE_WAIT] = "wait"};
 
@@ -78,16 +83,22 @@ static void put_message(struct message *m, const struct wl_owner *owner, const s
         .space = UPP_STR(SPACE), .name = ws_due_name(&m->due, m->name), .bytes = wb_str(m->text, (size_t)n)};
 }
 
+/* Loops commit at the same time. */
+static void take_total(uint64_t *to, const uint64_t *from)
+{
+    __atomic_store_n(to, __atomic_load_n(from, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
 /* Commits through the inner store, whose totals are ours. */
 static WEFT_SUSPENDS int pass(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     const struct wl_store *inner = s->inner;
     int                    r     = inner->ops->commit(s->inner, c, err);
-    s->count.commits             = __atomic_load_n(&inner->count.commits, __ATOMIC_RELAXED);
-    s->count.transactions        = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
-    s->count.syncs               = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
-    s->count.rows                = __atomic_load_n(&inner->count.rows, __ATOMIC_RELAXED);
-    s->count.bytes               = __atomic_load_n(&inner->count.bytes, __ATOMIC_RELAXED);
+    take_total(&s->count.commits, &inner->count.commits);
+    take_total(&s->count.transactions, &inner->count.transactions);
+    take_total(&s->count.syncs, &inner->count.syncs);
+    take_total(&s->count.rows, &inner->count.rows);
+    take_total(&s->count.bytes, &inner->count.bytes);
     return r;
 }
 
@@ -116,19 +127,27 @@ static WEFT_SUSPENDS int commit_with(struct outbox *o, struct wl_commit *c, stru
     return r;
 }
 
-static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+static WEFT_SUSPENDS int commit_any(struct outbox *o, struct wl_commit *c, struct upp_err *err)
 {
-    struct outbox *o = WB_OUTER(s, struct outbox, store);
-    size_t         n = 0;
+    size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
         n += may_be_due(o, &c->changes[i]);
     if (!n)
-        return pass(s, c, err);
+        return pass(&o->store, c, err);
     struct message   *list = wb_calloc(n, sizeof *list);
     struct wl_change *all  = wb_calloc(c->n + n, sizeof *all);
     int r = list && all ? commit_with(o, c, list, all, err) : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
     wb_free(all);
     wb_free(list);
+    return r;
+}
+
+/* Who watches is shown what the caller committed: a message is short, and soon gone. */
+static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    int r = commit_any(WB_OUTER(s, struct outbox, store), c, err);
+    if (r >= 0 && s->watch)
+        s->watch->committed(s->watch->arg, c);
     return r;
 }
 
@@ -246,11 +265,21 @@ WEFT_SUSPENDS int ws_outbox_list(struct wl_store *s, struct upp_str tenant, stru
     return wb_arena_check(a, err);
 }
 
+WEFT_SUSPENDS int ws_outbox_has(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(VALUE_ARENA);
+    struct wl_owner                            owner = {.tenant = d->tenant};
+    struct upp_str                             bytes;
+    char                                       name[WS_DUE_NAME];
+    int r = wl_get_value(s, &owner, UPP_STR(SPACE), ws_due_name(d, name), &a, &bytes, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
 WEFT_SUSPENDS int ws_outbox_remove(struct wl_store *s, const struct ws_due *d, struct upp_err *err)
 {
     char             name[WS_DUE_NAME];
     struct wl_value  value  = {.space = UPP_STR(SPACE), .name = ws_due_name(d, name)};
     struct wl_change change = {.kind = WL_DROP_VALUE, .value = &value};
     struct wl_commit c      = {.owner = {.tenant = d->tenant}, .changes = &change, .n = 1};
-    return s->ops->commit(s, &c, err);
+    return pass(s, &c, err);
 }

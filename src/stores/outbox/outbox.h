@@ -37,6 +37,9 @@ WEFT_SUSPENDS int ws_outbox_list(struct wl_store *s, struct upp_str tenant, stru
                                  struct wb_arena *a, struct ws_due **ret, size_t *n, struct upp_str *last,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
+/* Is it still to be delivered? 1, 0, or an error. */
+WEFT_SUSPENDS int ws_outbox_has(struct wl_store *s, const struct ws_due *d, struct upp_err *err) UPP_MUST_CHECK;
+
 /* It was delivered, or given up. Not synced: it may be delivered once more. */
 WEFT_SUSPENDS int ws_outbox_remove(struct wl_store *s, const struct ws_due *d, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -64,6 +64,20 @@ WEFT_SUSPENDS static int run_once(struct wrt_runtime *rt, struct upp_err *err)
     return 0;
 }
 
+/* With a hook on the test's own server. */
+WEFT_SUSPENDS static int open_runtime(const struct talk *t, const char *path, struct wc_config **c,
+                                      struct wrt_runtime **rt, struct upp_err *err)
+{
+    struct wrt_location at = {.kind = WC_STORE_MEMORY};
+    char                yaml[512];
+    (void)snprintf(yaml, sizeof yaml,
+                   "webhooks: {on_end: {url: '%s%s', secret: sixteen bytes or}}\n"
+                   "models: {echo: {provider: scripted, echo: true}}\nagents: {a: {model: echo}}\n",
+                   sv_server_url(t->server, 0), path);
+    TRY(wc_config_parse("weft.yaml", wb_cstr(yaml), UPP_OPTS(wc_opts, .makers = &wc_makers), NULL, c, err));
+    return wrt_runtime_open(weft_loop_current(), *c, &at, rt, err);
+}
+
 WEFT_SUSPENDS static int delivers(struct talk *t, struct upp_err *err)
 {
     const struct delivery                              *d      = t->arg;
@@ -72,18 +86,11 @@ WEFT_SUSPENDS static int delivers(struct talk *t, struct upp_err *err)
     UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
     UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
     UPP_CLEANUP(wb_arena_done) struct wb_arena          a      = WB_ARENA(1 << 20);
-    struct wrt_location                                 at     = {.kind = WC_STORE_MEMORY};
     struct sv_webhook_opts                              opts   = d->opts;
     struct ws_due                                      *list;
     struct upp_str                                      last;
-    char                                                yaml[512];
     size_t                                              n;
-    (void)snprintf(yaml, sizeof yaml,
-                   "webhooks: {on_end: {url: '%s%s', secret: sixteen bytes or}}\n"
-                   "models: {echo: {provider: scripted, echo: true}}\nagents: {a: {model: echo}}\n",
-                   sv_server_url(t->server, 0), d->path);
-    TRY(wc_config_parse("weft.yaml", wb_cstr(yaml), UPP_OPTS(wc_opts, .makers = &wc_makers), NULL, &c, err));
-    TRY(wrt_runtime_open(weft_loop_current(), c, &at, &rt, err));
+    TRY(open_runtime(t, d->path, &c, &rt, err));
     for (unsigned i = 0; i < d->runs; i++)
         TRY(run_once(rt, err)); /* before anybody listens: they are read from the store */
     opts.size      = sizeof opts;
@@ -136,4 +143,98 @@ TEST_WITH(webhook_gives_up, .no_torture = "webhook_delivers is")
 {
     struct delivery d = {"/none", 2, 1000, {.first_ms = 10, .most_ms = 20, .give_up_ms = 100}, all_given_up};
     CHECK_INT(play(&d), 0);
+}
+
+static bool at_once_given_up(const struct sv_webhook_counts *c, unsigned runs)
+{
+    return c->given_up == runs && c->failures == runs && !c->delivered && !c->queued;
+}
+
+TEST_WITH(webhook_body_has_a_limit, .no_torture = "webhook_delivers is")
+{
+    struct delivery d = {"/echo", 2, 1000, {.first_ms = 10, .max_body = 512}, all_delivered}; /* without what is long */
+    CHECK_INT(play(&d), 0);
+    d.opts.max_body = 100; /* nothing fits */
+    d.over          = at_once_given_up;
+    CHECK_INT(play(&d), 0);
+}
+
+/* ---- A scan that sees a message before the commit that recorded it returns ---- */
+
+struct late {
+    struct wl_store_ops ops; /* of the store, but for the commit */
+    WEFT_SUSPENDS int (*commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
+    struct sv_webhooks *hooks;
+    const char         *path; /* /echo: it returns when the message was delivered; /none: after the first failure */
+    bool                stored;
+};
+
+WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    struct late             *l = WB_OUTER((uintptr_t)s->ops, struct late, ops);
+    struct sv_webhook_counts n;
+    TRY(l->commit(s, c, err));
+    if (c->n < 2 || c->changes[c->n - 1].kind != WL_PUT_VALUE)
+        return 0;
+    l->stored = true;
+    while (n = sv_webhooks_counts(l->hooks), !n.failures && (!n.delivered || n.queued))
+        TRY(weft_sleep_ms(5, err));
+    return 0;
+}
+
+WEFT_SUSPENDS static int runs_once(void *rt, struct upp_err *err)
+{
+    return run_once(rt, err);
+}
+
+WEFT_SUSPENDS static int is_late(struct talk *t, struct wrt_runtime *rt, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED}, runs = {0};
+    struct late                                        *l = t->arg;
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run), &h, err));
+    l->hooks = h;
+    TRY(weft_scope_spawn(&runs, "run", runs_once, rt, NULL, err));
+    while (!l->stored)
+        TRY(weft_sleep_ms(5, err));
+    TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err)); /* which scans first */
+    TRY(weft_scope_join(&runs, err));
+    struct sv_webhook_counts n = sv_webhooks_counts(h);
+    if (strcmp(l->path, "/none") == 0) {
+        FAIL_UNLESS(n.queued == 1 && n.delivered == 0);
+        return 0;
+    }
+    while (n = sv_webhooks_counts(h), n.queued)
+        TRY(weft_sleep_ms(5, err));
+    FAIL_UNLESS(n.delivered == 1);
+    return 0;
+}
+
+WEFT_SUSPENDS static int late(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config       *c  = NULL;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = NULL;
+    struct late                                        *l  = t->arg;
+    TRY(open_runtime(t, l->path, &c, &rt, err));
+    struct wl_store           *s   = rt->outbox->inner;
+    const struct wl_store_ops *ops = s->ops;
+    l->ops                         = *ops;
+    l->ops.commit                  = late_commit;
+    l->commit                      = ops->commit;
+    s->ops                         = &l->ops;
+    int r                          = is_late(t, rt, err);
+    s->ops                         = ops;
+    return r;
+}
+
+TEST_WITH(webhook_is_told_late, .no_torture = "webhook_delivers is")
+{
+    static const char *const paths[] = {"/none", "/echo"};
+    for (size_t i = 0; i < WB_LEN(paths); i++) {
+        struct upp_err err = {0};
+        struct late    l   = {.path = paths[i]};
+        struct talk    t   = {.client = late, .arg = &l};
+        test_note("%s", paths[i]);
+        CHECK_INT(talk_run(&t, &err), 0);
+    }
 }

@@ -1,8 +1,10 @@
 /* The outbox: what is recorded with the commit that ends a run, and what is not. */
 #include "stores/outbox/outbox.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/defs.h"
+#include "stores/check.h"
 #include "stores/memory/memory.h"
 #include "support/stores.h"
 
@@ -82,7 +84,10 @@ WEFT_SUSPENDS static int records(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(n == 0);
     TRY(listed(s, ALICE, &d, &n, err));
     FAIL_UNLESS(n == 2 && d.kind == WS_DUE_WAIT && d.version == 3 && wb_uuid_eq(d.run, test_uuid(1)));
-    TRY(ws_outbox_remove(s, &(struct ws_due){.tenant = ALICE.tenant, .run = d.run, .version = 3}, err));
+    struct ws_due first = {.tenant = ALICE.tenant, .run = d.run, .version = 3};
+    FAIL_UNLESS(ws_outbox_has(s, &first, err) == 1 || test_failed());
+    TRY(ws_outbox_remove(s, &first, err));
+    FAIL_UNLESS(ws_outbox_has(s, &first, err) == 0 || test_failed());
     TRY(listed(s, ALICE, &d, &n, err));
     FAIL_UNLESS(n == 1 && d.kind == WS_DUE_END && d.version == 5);
     ws_outbox_listen(s, NULL, NULL);
@@ -119,4 +124,70 @@ TEST(outbox_records_what_is_wanted)
 {
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(only_ends, NULL, &err), 0);
+}
+
+/* ---- The longest run ---- */
+
+WEFT_SUSPENDS static int ends_long(struct test_store *t, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WS_TEXT_MAX);
+    struct wm_run                         run  = run_of(1, 1, WM_RUNNING);
+    struct ws_due                         d    = {.tenant = ALICE.tenant, .run = run.id, .version = 3};
+    if (strcmp(t->s->ops->name, "outbox") != 0)
+        return 0;
+    while (text.n < WS_TEXT_MAX && !text.failed)
+        wb_buf_add(&text, UPP_STR("0123456789abcdef"));
+    TRY(wb_buf_check(&text, err));
+    run.options = run.error = wb_buf_str(&text);
+    TRY(COMMIT(t->s, ALICE, NULL, err, ADD_RUN(&run)));
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
+    run.version = 2;
+    run.status  = WM_FAILED;
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&run)));
+    FAIL_UNLESS(ws_outbox_has(t->s, &d, err) == 1 || test_failed());
+    return 0;
+}
+
+TEST_WITH(outbox_of_the_longest_run, .no_torture = "outbox_records_ends_and_waits is")
+{
+    CHECK(test_each_store(ends_long, NULL));
+}
+
+/* ---- Who watches ---- */
+
+struct watched {
+    unsigned commits;
+    size_t   changes; /* of the last one */
+};
+
+static void watch(void *arg, const struct wl_commit *c)
+{
+    struct watched *w = arg;
+    w->commits++;
+    w->changes = c->n;
+}
+
+WEFT_SUSPENDS static int shows(struct test_store *t, struct upp_err *err)
+{
+    struct watched  w   = {0};
+    struct wl_watch who = {.arg = &w, .committed = watch};
+    struct wm_run   run = run_of(1, 1, WM_RUNNING), end = run_of(1, 1, WM_COMPLETED), lost = run_of(1, 7, WM_FAILED);
+    struct ws_due   d = {.tenant = ALICE.tenant, .run = run.id, .version = 2};
+    if (strcmp(t->s->ops->name, "outbox") != 0)
+        return 0;
+    t->s->watch = &who;
+    TRY(COMMIT(t->s, ALICE, NULL, err, ADD_RUN(&run)));
+    FAIL_UNLESS(w.commits == 1 && w.changes == 1);
+    TRY(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&end)));
+    FAIL_UNLESS(w.commits == 2 && w.changes == 1); /* the message is not shown */
+    FAIL_UNLESS(COMMIT(t->s, ALICE, NULL, err, SET_RUN(&lost)) < 0);
+    FAIL_UNLESS(ws_outbox_has(t->s, &d, err) == 1 || test_failed());
+    TRY(ws_outbox_remove(t->s, &d, err));
+    FAIL_UNLESS(w.commits == 2);
+    return 0;
+}
+
+TEST(outbox_shows_each_commit_once)
+{
+    CHECK(test_each_store(shows, NULL));
 }
