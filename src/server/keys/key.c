@@ -284,13 +284,17 @@ int sv_key_use_read(struct sv_key *k, struct upp_str json, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     yyjson_val                               *v;
-    int64_t                                   tokens;
+    int64_t                                   day, used_ms;
+    uint64_t                                  tokens;
     int                                       r = wj_read(&a, json, NULL, &v, err);
     if (r < 0)
         return r;
-    if (!yyjson_is_obj(v) || !get_i64(v, "day", &k->day) || !get_i64(v, "tokens", &tokens) || tokens < 0 ||
-        !get_i64(v, "used_ms", &k->used_ms))
+    yyjson_val *n = yyjson_obj_get(v, "tokens");
+    if (!yyjson_is_obj(v) || !get_i64(v, "day", &day) || !n || !yyjson_is_raw(n) || !wb_str_u64(wj_text(n), &tokens) ||
+        !get_i64(v, "used_ms", &used_ms))
         return bad_record(err);
-    k->tokens = (uint64_t)tokens;
+    k->day     = day;
+    k->used_ms = used_ms;
+    k->tokens  = WB_MIN(tokens, SV_LIMIT_MAX);
     return 0;
 }

@@ -85,7 +85,7 @@ int sv_tenant_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_name_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 int sv_user_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The record as JSON, and back; the use of it, likewise. */
+/* The record as JSON, and back; the use of it, likewise. A failure to read leaves the key as it is. */
 int sv_key_write(const struct sv_key *k, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_read(struct upp_str json, struct sv_key **ret, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_use_write(const struct sv_key *k, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;

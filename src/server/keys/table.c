@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "runtime/runtime.h"
+#include "server/keys/elsewhere.h"
 #include "server/keys/stored.h"
 
 #define KEYS_SPACE "api-keys"
@@ -26,15 +27,14 @@ struct sv_keys {
     struct wl_store  *store;
     struct wr_engine *engine;     /* NULL: none */
     WB_VEC(struct sv_key *) list; /* ordered by id */
-    size_t            usable;
-    bool              required;
-    struct wr_quota   quota;
-    struct wr_quota   elsewhere; /* of engines on other loops */
-    struct weft_loop *loop;
-    struct weft_scope saver; /* the fiber that stores what was used */
-    struct weft_cond  used;
-    bool              unsaved;
-    struct sv_stored  stored;
+    size_t              usable;
+    bool                required;
+    struct wr_quota     quota;
+    struct sv_elsewhere elsewhere;
+    struct weft_scope   saver; /* the fiber that stores what was used */
+    struct weft_cond    used;
+    bool                unsaved;
+    struct sv_stored    stored;
 };
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WRT_TENANT)};
@@ -194,6 +194,12 @@ static int admit(void *arg, struct upp_str id, struct upp_err *err)
     return r;
 }
 
+/* Not more than SV_LIMIT_MAX, which no limit goes beyond: providers are not trusted with what they report. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return WB_MIN(WB_MIN(a, SV_LIMIT_MAX) + WB_MIN(b, SV_LIMIT_MAX), SV_LIMIT_MAX);
+}
+
 static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
 {
     struct sv_keys *t   = arg;
@@ -202,9 +208,10 @@ static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
     if (!k)
         return;
     k->runs -= k->runs > 0;
-    if (!usage || usage->input + usage->output == 0)
+    uint64_t used = usage ? sum(usage->input, usage->output) : 0;
+    if (!used)
         return;
-    k->tokens = (k->day == day ? k->tokens : 0) + usage->input + usage->output;
+    k->tokens = sum(k->day == day ? k->tokens : 0, used);
     k->day    = day;
     mark_unsaved(t, k);
 }
@@ -214,72 +221,9 @@ const struct wr_quota *sv_keys_quota(struct sv_keys *t)
     return &t->quota;
 }
 
-/* ---- Runs on other loops ------------------------------------------------------------------------------------------
- */
-
-struct message {
-    struct sv_keys  *table;
-    char             id[SV_KEY_ID + 1];
-    bool             used; /* there is a usage */
-    struct upp_usage usage;
-};
-
-static struct message *message(struct sv_keys *t, struct upp_str id)
-{
-    struct message *m = id.n <= SV_KEY_ID ? wb_calloc(1, sizeof *m) : NULL;
-    if (m) {
-        m->table = t;
-        memcpy(m->id, id.p, id.n);
-    }
-    return m;
-}
-
-static int admit_here(void *arg, struct upp_err *err)
-{
-    const struct message *m = arg;
-    return admit(m->table, wb_cstr(m->id), err);
-}
-
-WEFT_SUSPENDS static int admit_elsewhere(void *arg, struct upp_str id, struct upp_err *err)
-{
-    struct sv_keys *t      = arg;
-    struct message *m      = message(t, id);
-    int             result = 0;
-    if (!m)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a start");
-    WEFT_SHIELD(WEFT_SHIELD_MAX_MS); /* a start that was counted must know it */
-    int r = weft_loop_call(t->loop, "api key", admit_here, m, wb_free, &result, err);
-    if (r < 0)
-        return r;
-    wb_free(m);
-    return result;
-}
-
-static void leave_here(void *arg)
-{
-    struct message *m = arg;
-    leave(m->table, wb_cstr(m->id), m->used ? &m->usage : NULL);
-    wb_free(m);
-}
-
-static void leave_elsewhere(void *arg, struct upp_str id, const struct upp_usage *usage)
-{
-    struct sv_keys *t   = arg;
-    struct message *m   = message(t, id);
-    struct upp_err  err = {.code = UPP_ENOMEM, .msg = "no memory"};
-    if (m && usage) {
-        m->used  = true;
-        m->usage = *usage;
-    }
-    if (m && weft_loop_post(t->loop, leave_here, m, &err) >= 0)
-        return;
-    wb_free(m);
-    wb_log(WB_ERROR, "the end of a run is not counted for its API key", WB_LS("key", id), WB_LERR(&err));
-}
-
 const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t)
 {
-    return &t->elsewhere;
+    return &t->elsewhere.quota;
 }
 
 /* ---- Storing ------------------------------------------------------------------------------------------------------
@@ -485,6 +429,16 @@ int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_o
 /* ---- Opening ------------------------------------------------------------------------------------------------------
  */
 
+/* A count that cannot be read is no reason not to start. */
+static int load_use(struct sv_key *k, struct upp_str json, struct upp_err *err)
+{
+    int r = sv_key_use_read(k, json, err);
+    if (r >= 0 || r == -UPP_ENOMEM)
+        return r;
+    wb_log(WB_WARN, "what an API key has used cannot be read: it counts from zero", WB_LZ("key", k->id), WB_LERR(err));
+    return 0;
+}
+
 WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, struct wb_arena *a, struct upp_str *after,
                                    size_t *n, struct upp_err *err)
 {
@@ -495,7 +449,7 @@ WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, stru
         struct sv_key *k = keys ? NULL : by_id(t, v[i].name);
         *after           = v[i].name;
         if (!keys) {
-            r = k ? sv_key_use_read(k, v[i].bytes, err) : 0;
+            r = k ? load_use(k, v[i].bytes, err) : 0;
             continue;
         }
         r = sv_key_read(v[i].bytes, &k, err);
@@ -543,11 +497,10 @@ int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_key
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = wb_calloc(1, sizeof *t);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for API keys");
-    t->store     = store;
-    t->loop      = weft_loop_current();
-    t->quota     = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
-    t->elsewhere = (struct wr_quota){.arg = t, .admit = admit_elsewhere, .leave = leave_elsewhere};
-    int r        = sv_stored_open(&t->stored, store, err);
+    t->store = store;
+    t->quota = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
+    sv_elsewhere_init(&t->elsewhere, &t->quota, weft_loop_current());
+    int r = sv_stored_open(&t->stored, store, err);
     if (r >= 0)
         r = load(t, UPP_STR(KEYS_SPACE), err);
     if (r >= 0)

@@ -96,6 +96,29 @@ TEST(key_records_that_are_damaged_are_refused)
     }
 }
 
+TEST(key_use_that_is_damaged_changes_nothing)
+{
+    WB_CLEANUP(sv_key_freep) struct sv_key *k     = NULL;
+    struct upp_err                          err   = {0};
+    static const char *const                bad[] = {
+                       "",
+                       "[]",
+                       "{}",
+                       "{\"day\":1,\"tokens\":-1,\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":99999999999999999999,\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":\"1\",\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":1}",
+    };
+    CHECK_INT(sv_key_new(&k, &err), 0);
+    for (size_t i = 0; i < WB_LEN(bad); i++) {
+        test_note("%s", bad[i]);
+        CHECK(sv_key_use_read(k, wb_cstr(bad[i]), &err) < 0);
+        CHECK(!k->day && !k->tokens && !k->used_ms);
+    }
+    CHECK_INT(sv_key_use_read(k, UPP_STR("{\"day\":1,\"tokens\":18446744073709551615,\"used_ms\":1}"), &err), 0);
+    CHECK(k->tokens == SV_LIMIT_MAX); /* as an earlier version has written it */
+}
+
 TEST(scopes_are_words)
 {
     WB_CLEANUP(bufp) struct wb_buf out = WB_BUF(256);

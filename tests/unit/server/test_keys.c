@@ -81,6 +81,40 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     return 0;
 }
 
+/* What a provider reports may be anything, and what is stored may be damaged: neither resets a count or stops a start.
+ */
+WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
+{
+    static const struct wl_owner ours = {.tenant = UPP_STR_INIT("weft")};
+    struct upp_usage             most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
+    struct sv_key_spec           spec = ci;
+    char                         text[SV_KEY_TEXT + 1];
+    struct sv_keys              *t;
+    const struct sv_key         *k;
+    spec.limits.tokens = SV_LIMIT_MAX;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &spec, text, &k, err));
+    const struct wr_quota *q = sv_keys_quota(t);
+    for (int i = 0; i < 3; i++)
+        q->leave(q->arg, wb_cstr(k->id), i ? &more : &most);
+    FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
+    FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
+    struct wl_value  v   = {.space = UPP_STR("api-key-use"), .name = wb_cstr(k->id), .bytes = UPP_STR("{\"day\":tru")};
+    struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v};
+    struct wl_commit c   = {.owner = ours, .changes = &put, .n = 1};
+    TRY(s->ops->commit(s, &c, err));
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 0 && !k->used_ms);
+    sv_keys_close(t);
+    return 0;
+}
+
 /* What the tenant stores: a count that grows at once, and is right after a while. */
 WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *err)
 {
@@ -186,6 +220,11 @@ TEST(keys_are_added_and_revoked)
 TEST(keys_have_limits)
 {
     play(limits);
+}
+
+TEST(keys_survive_a_use_that_is_damaged)
+{
+    play(huge_use);
 }
 
 TEST(keys_count_what_their_tenant_stores)
