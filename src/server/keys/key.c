@@ -8,6 +8,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -75,6 +76,11 @@ static bool is_visible(unsigned char c)
     return c > ' ' && c < 0x7f;
 }
 
+static bool is_hex(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
 static bool is_text(unsigned char c)
 {
     return c >= ' ' && c != 0x7f;
@@ -95,13 +101,16 @@ int sv_key_name_check(struct upp_str name, struct upp_err *err)
     if (!name.n || name.n > SV_KEY_NAME || name.p[0] == '-' || !all_of(name, is_visible))
         return upp_fail(err, UPP_EINVALID, "a key's name has 1 to %d visible ASCII characters, the first of them no -",
                         SV_KEY_NAME);
+    if (name.n == SV_KEY_ID && all_of(name, is_hex))
+        return upp_fail(err, UPP_EINVALID, "a key's name is not 16 hex digits: that is an id");
     return 0;
 }
 
 int sv_user_check(struct upp_str name, struct upp_err *err)
 {
-    if (!name.n || name.n > SV_USER_NAME || !all_of(name, is_text))
-        return upp_fail(err, UPP_EINVALID, "a user's name has 1 to %d bytes without control characters", SV_USER_NAME);
+    if (!name.n || name.n > SV_USER_NAME || !all_of(name, is_text) || !wb_utf8_valid(name, NULL))
+        return upp_fail(err, UPP_EINVALID, "a user's name has 1 to %d bytes of UTF-8 without control characters",
+                        SV_USER_NAME);
     return 0;
 }
 

@@ -151,6 +151,13 @@ TEST(key_names_are_checked)
     CHECK_INT(sv_key_name_check(UPP_STR("-ci"), &err), -UPP_EINVALID);
     CHECK_INT(sv_key_name_check(wb_str(longest, SV_KEY_NAME + 1), &err), -UPP_EINVALID);
     CHECK_INT(sv_user_check(UPP_STR("Zo\xc3\xab B."), &err), 0);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcdef"), &err), -UPP_EINVALID); /* an id */
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789ABCDEF"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcdeg"), &err), 0);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcde"), &err), 0);
     CHECK_INT(sv_user_check(UPP_STR("a\nb"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("a\xff"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("a\xc3"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("\xed\xa0\x80"), &err), -UPP_EINVALID); /* a surrogate */
     CHECK_INT(sv_user_check(wb_str(longest, SV_USER_NAME + 1), &err), -UPP_EINVALID);
 }
