@@ -3,10 +3,13 @@
  * The commands use the routes of the store's owner, so a running server knows of a change at once.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/defs.h"
 #include "base/iso8601.h"
+#include "base/utf8.h"
+#include "base/vec.h"
 #include "cli/change.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -73,8 +76,10 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
     return r;
 }
 
-/* ---- list ---------------------------------------------------------------------------------------------------------
+/* ---- All keys -----------------------------------------------------------------------------------------------------
  */
+
+enum { KEYS_MAX = 100000 }; /* more than a store has */
 
 static const char *when(yyjson_val *v, const char *name, char out[WB_TIME_TEXT])
 {
@@ -87,48 +92,156 @@ static const char *when(yyjson_val *v, const char *name, char out[WB_TIME_TEXT])
     return out;
 }
 
-static void print_key(yyjson_val *v)
+/* All keys of a tenant (NULL: of all), page by page. */
+struct keys {
+    WB_VEC(yyjson_val *) list;
+};
+
+static void keys_done(struct keys *k)
 {
-    struct upp_str id = wj_text_at(v, "id"), name = wj_text_at(v, "name"), tenant = wj_text_at(v, "tenant"),
-                   user = wj_text_at(v, "user"), limits = wj_text_at(v, "limits");
+    wb_vec_done(&k->list);
+}
+
+static bool is_revoked(yyjson_val *v)
+{
+    return !yyjson_is_null(yyjson_obj_get(v, "revoked_at"));
+}
+
+static int add_page(struct keys *all, yyjson_val *page, struct upp_err *err)
+{
     yyjson_val *one;
     size_t      i, max;
-    char        created[WB_TIME_TEXT], used[WB_TIME_TEXT], revoked[WB_TIME_TEXT];
-    (void)printf("%.*s  %-16.*s  %.*s%s%.*s  ", UPP_FMT(id), UPP_FMT(name), UPP_FMT(tenant), user.n ? "/" : "",
-                 UPP_FMT(user));
-    yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)(void)
-        printf("%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
-    (void)printf("  %.*s  created %s  used %s", (int)(limits.n ? limits.n : 1), limits.n ? limits.p : "-",
-                 when(v, "created_at", created), when(v, "last_used_at", used));
-    if (!yyjson_is_null(yyjson_obj_get(v, "revoked_at")))
-        (void)printf("  revoked %s", when(v, "revoked_at", revoked));
+    yyjson_arr_foreach(yyjson_obj_get(page, "data"), i, max, one)
+    {
+        if (!wb_vec_room(&all->list, KEYS_MAX))
+            return upp_fail(err, UPP_ENOMEM, "no memory for a list of keys");
+        all->list.p[all->list.n++] = one;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int read_keys(struct cli_change *p, const char *tenant, struct keys *all, struct upp_err *err)
+{
+    struct upp_str last = {NULL, 0};
+    yyjson_val    *v;
+    do {
+        wb_buf_clear(&p->path);
+        wb_buf_addf(&p->path, "/v1/keys?limit=100%s%.*s", last.n ? "&after=" : "", UPP_FMT(last));
+        struct cli_request ask = {.method = "GET", .path = wb_buf_str(&p->path), .tenant = wb_cstr(tenant)};
+        int                r   = wb_buf_check(&p->path, err);
+        if (r >= 0)
+            r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+        if (r >= 0)
+            r = add_page(all, v, err);
+        if (r < 0)
+            return r;
+        last = wj_text_at(v, "last_id");
+    } while (last.n && yyjson_is_true(yyjson_obj_get(v, "has_more")));
+    return 0;
+}
+
+static int64_t created(yyjson_val *v)
+{
+    yyjson_val *t = yyjson_obj_get(v, "created_at");
+    int64_t     seconds;
+    return t && yyjson_is_raw(t) && wb_str_i64(wj_text(t), &seconds) ? seconds : 0;
+}
+
+/* Usable keys before revoked ones, each with the newest last. */
+static int in_order(const void *a, const void *b)
+{
+    yyjson_val *const *x = a, *const *y = b;
+    if (is_revoked(*x) != is_revoked(*y))
+        return is_revoked(*x) ? 1 : -1;
+    if (created(*x) != created(*y))
+        return created(*x) < created(*y) ? -1 : 1;
+    return wb_str_cmp(wj_text_at(*x, "id"), wj_text_at(*y, "id"));
+}
+
+/* ---- list ---------------------------------------------------------------------------------------------------------
+ */
+
+enum { NAME, TENANT, SCOPES, LIMITS, COLUMNS };
+
+static struct upp_str column(yyjson_val *v, int which, struct wb_buf *b)
+{
+    struct upp_str user = wj_text_at(v, "user");
+    yyjson_val    *one;
+    size_t         i, max;
+    wb_buf_clear(b);
+    if (which == NAME)
+        wb_buf_add(b, wj_text_at(v, "name"));
+    else if (which == TENANT)
+        wb_buf_addf(b, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user));
+    else if (which == LIMITS)
+        wb_buf_add(b, wj_text_at(v, "limits").n ? wj_text_at(v, "limits") : UPP_STR("-"));
+    else
+        yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)
+            wb_buf_addf(b, "%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
+    return wb_buf_str(b);
+}
+
+static void print_key(yyjson_val *v, const size_t widths[COLUMNS], struct wb_buf *b)
+{
+    char text[WB_TIME_TEXT];
+    (void)printf("%.*s", UPP_FMT(wj_text_at(v, "id")));
+    for (int i = 0; i < COLUMNS; i++) {
+        struct upp_str s = column(v, i, b);
+        (void)printf("  %.*s%*s", UPP_FMT(s), (int)(widths[i] - wb_utf8_count(s)), "");
+    }
+    (void)printf("  created %s", when(v, "created_at", text));
+    (void)printf("  used %s", when(v, "last_used_at", text));
+    if (is_revoked(v))
+        (void)printf("  revoked %s", when(v, "revoked_at", text));
     (void)putchar('\n');
+}
+
+static int print_table(const struct keys *all, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b               = WB_BUF(1 << 20);
+    size_t                                widths[COLUMNS] = {0};
+    for (size_t i = 0; i < all->list.n; i++)
+        for (int c = 0; c < COLUMNS; c++)
+            widths[c] = WB_MAX(widths[c], wb_utf8_count(column(all->list.p[i], c, &b)));
+    for (size_t i = 0; i < all->list.n; i++)
+        print_key(all->list.p[i], widths, &b);
+    return wb_buf_check(&b, err);
 }
 
 WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
 {
-    const struct asking *q   = p->arg;
-    struct cli_request   ask = {.method = "GET", .path = UPP_STR("/v1/keys"), .tenant = wb_cstr(q->tenant)};
-    yyjson_val          *v, *one;
-    size_t               i, max;
-    int                  r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
+    const struct asking              *q   = p->arg;
+    WB_CLEANUP(keys_done) struct keys all = {0};
+    int                               r   = read_keys(p, q->tenant, &all, err);
     if (r < 0)
         return r;
-    yyjson_val *data = yyjson_obj_get(v, "data");
-    yyjson_arr_foreach(data, i, max, one)
-    {
-        if (!q->json)
-            print_key(one);
-        else if ((r = print_json(one, err)) < 0)
-            return r;
-    }
-    if (!yyjson_arr_size(data)) /* not on standard output, which lists only keys */
+    if (all.list.n)
+        qsort(all.list.p, all.list.n, sizeof *all.list.p, in_order);
+    else /* not on standard output, which lists only keys */
         (void)fprintf(stderr, "weft keys: no keys yet\n");
-    return 0;
+    if (!q->json)
+        return print_table(&all, err);
+    for (size_t i = 0; r >= 0 && i < all.list.n; i++)
+        r = print_json(all.list.p[i], err);
+    return r;
 }
 
 /* ---- revoke -------------------------------------------------------------------------------------------------------
  */
+
+/* Says so if no key of any tenant is usable any more. */
+WEFT_SUSPENDS static int warn_if_last(struct cli_change *p, struct upp_err *err)
+{
+    WB_CLEANUP(keys_done) struct keys all = {0};
+    int                               r   = read_keys(p, NULL, &all, err);
+    for (size_t i = 0; r >= 0 && i < all.list.n; i++)
+        if (!is_revoked(all.list.p[i]))
+            return 0;
+    if (r >= 0)
+        (void)fprintf(stderr, "weft keys: that was the last usable key: every request over TCP is refused until "
+                              "`weft keys add NAME`\n");
+    return r;
+}
 
 WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
 {
@@ -143,9 +256,10 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
     if (r < 0)
         return r;
     if (q->json)
-        return print_json(v, err);
-    (void)printf("key '%.*s' (%.*s) is revoked\n", UPP_FMT(wj_text_at(v, "name")), UPP_FMT(wj_text_at(v, "id")));
-    return 0;
+        r = print_json(v, err);
+    else
+        (void)printf("key '%.*s' (%.*s) is revoked\n", UPP_FMT(wj_text_at(v, "name")), UPP_FMT(wj_text_at(v, "id")));
+    return r < 0 ? r : warn_if_last(p, err);
 }
 
 /* ---- The command --------------------------------------------------------------------------------------------------
@@ -211,19 +325,25 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_keys = {
     .name    = "keys",
-    .usage   = "add NAME [--tenant T] [--user U] [--scope S,S] [--limits L,L] | list [--tenant T] |"
-               " revoke ID|NAME [--tenant T]   [--json] [--config FILE] [--store URL]",
+    .usage   = "add NAME [--tenant T] [--user U] [--scope S,S] [--limits L,L]\n"
+               "       weft keys list [--tenant T]\n"
+               "       weft keys revoke ID|NAME [--tenant T]\n"
+               "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "API keys of the server: add, list, revoke",
     .help =
-        "As soon as the store has a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
-        "`x-api-key: KEY`. A running server knows of a change at once.\n"
+        "As soon as the store has had a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
+        "`x-api-key: KEY`. That stays so if all are revoked. A running server knows of a change at once.\n"
         "add prints the key, once: the store has only its hash. KEY=$(weft keys add ci)\n"
         "  --tenant  whose threads and runs the key sees (default: local)\n"
         "  --user    the user within the tenant\n"
         "  --scope   read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header\n"
         "            weft-user), instructions (the system prompt of a run)\n"
-        "  --limits  requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit\n"
-        "list prints one line per key: id, name, tenant, scopes, limits, times. Never the key itself.\n"
+        "  --limits  requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit. Units of "
+        "bytes:\n"
+        "            kB, MB, GB, TB, KiB, MiB, GiB, TiB\n"
+        "list prints one line per key: id, name, tenant, scopes, limits, times; usable keys first, then revoked ones, "
+        "each\n"
+        "with the newest last. Never the key itself.\n"
         "revoke ends a key at once, and streams that were opened with it.\n"
         "The master key of an encrypted store is `weft encryption`.",
     .run = run,

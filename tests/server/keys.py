@@ -157,8 +157,11 @@ def test_without_keys_loopback_is_open_and_with_one_it_is_not():
             assert answer[0] == 401 and answer[2] == nothing[2], (wrong, answer)
         good(s, "GET", "/v1/threads", x_api_key=key)
         assert ask(s, "GET", "/v1/threads", x_api_key="x")[2] == nothing[2]
-        good(s, "GET", "/livez")
-        good(s, "GET", "/readyz")
+        for path in ("/livez", "/readyz", "/health", "/openapi.json", "/docs"):  # as docs/http.md says
+            assert ask(s, "GET", path)[0] == 200, path
+    lines = [line for line in s.log().splitlines() if 'msg="request"' in line and "status=401" in line]
+    assert lines and all("tenant=- " in line for line in lines), lines  # who that was is not known
+    assert "status=200" in s.log() and "tenant=local" in s.log()
 
 
 def test_keys_are_added_and_revoked_while_the_server_runs_and_survive_it():
@@ -168,7 +171,9 @@ def test_keys_are_added_and_revoked_while_the_server_runs_and_survive_it():
         good(s, "GET", "/v1/threads", one)
         assert "no key 'three'" in f.weft("keys", "revoke", "three", code=1)[1]
         assert "has a key 'one' already" in f.weft("keys", "add", "one", code=1)[1]
-        assert f.weft("keys", "revoke", "one")[0].startswith("key 'one' (")
+        out, err = f.weft("keys", "revoke", "one")
+        assert out.startswith("key 'one' (") and not err, (out, err)  # there is another one
+        assert "is revoked already" in f.weft("keys", "revoke", "one", code=1)[1]
         refused(ask(s, "GET", "/v1/threads", one), 401, "invalid_api_key")
         good(s, "GET", "/v1/threads", two)
         lines = [json.loads(line) for line in f.weft("keys", "list", "--json")[0].splitlines()]
@@ -177,13 +182,20 @@ def test_keys_are_added_and_revoked_while_the_server_runs_and_survive_it():
         assert by_name["two"]["scopes"] == ["read", "run"] and by_name["two"]["limits"] == "requests=600/m,bytes=10737418240"
         assert by_name["two"]["tenant"] == "acme" and by_name["two"]["last_used_at"] and "key" not in by_name["two"]
         assert two.split("_")[2] not in json.dumps(lines)
+        assert by_name["one"]["limits"] is None, by_name["one"]
+        assert [line["name"] for line in lines] == ["two", "one"], lines  # usable ones first
         text = f.weft("keys", "list", "--tenant", "acme")[0]
         assert "two" in text and "one" not in text, text
     with f.start() as s:
         good(s, "GET", "/v1/threads", two)
         refused(ask(s, "GET", "/v1/threads", one), 401, "invalid_api_key")
-        f.weft("keys", "revoke", by_name["two"]["id"])
+        assert "`weft keys add NAME`" in f.weft("keys", "revoke", by_name["two"]["id"])[1]
+        s.wait_for_log("the last API key is revoked")
         refused(ask(s, "GET", "/v1/threads"), 401, "invalid_api_key")  # the last key is gone: nobody is let in
+    with f.start() as s:
+        assert "all API keys are revoked. Add one with `weft keys add NAME`" in s.log()
+        refused(ask(s, "GET", "/v1/threads"), 401, "invalid_api_key")  # nor after a restart
+        refused(ask(s, "GET", "/v1/threads", two), 401, "invalid_api_key")
     three = f.add("three")  # without a server
     with f.start() as s:
         good(s, "GET", "/v1/threads", three)
@@ -194,7 +206,8 @@ def test_wrong_commands_are_refused():
     f = Folder("wrong")
     for args, words in ((("add",), "add wants"), (("add", "a b"), "name"), (("add", "x", "--tenant", "a/b"), "tenant's name"),
                         (("add", "x", "--tenant", "weft"), "Weft's own"), (("add", "x", "--scope", "all"), "not a scope"),
-                        (("add", "x", "--limits", "requests=0"), "requests=N/m"), (("list", "x"), "list wants"),
+                        (("add", "x", "--limits", "requests=0"), "requests=N/m"), (("add", "x", "--limits", "bytes=1GX"), "TB, KiB, MiB"),
+                        (("add", "0123456789abcdef"), "that is an id"), (("list", "x"), "list wants"),
                         (("revoke",), "revoke wants"), (("fly",), "wants `add`"), ((), "wants `add`")):
         r = subprocess.run([WEFT, "keys", *args], cwd=f.path, capture_output=True, text=True, timeout=60)
         assert r.returncode in (1, 2) and words in r.stderr and not r.stdout, (args, r)
@@ -271,12 +284,14 @@ def test_instructions_and_users_have_scopes():
         plain, both = f.add("p", "--tenant", "acme"), f.add("b", "--tenant", "acme", "--scope", "run,act-as,instructions")
         t = thread(s, plain)
         body = {"assistant_id": "echo", "instructions": "be brief", "additional_messages": [{"role": "user", "content": "x"}]}
-        refused(ask(s, "POST", f"/v1/threads/{t}/runs", plain, body), 400, "instructions_refused")
+        answer = ask(s, "POST", f"/v1/threads/{t}/runs", plain, body)
+        assert "the scope instructions" in refused(answer, 403, "insufficient_scope") and json.loads(answer[2])["error"]["param"] == "/instructions"
         r = good(s, "POST", f"/v1/threads/{t}/runs", both, body)
         assert ended(s, both, t, r["id"])["instructions"] == "be brief"
         refused(ask(s, "GET", "/v1/threads", plain, weft_user="ann"), 403, "insufficient_scope")
         refused(ask(s, "GET", "/v1/threads", both, weft_tenant="other"), 403, "insufficient_scope")
-        refused(ask(s, "GET", "/v1/threads", both, weft_user="a\tb"), 400, "invalid_request")
+        for wrong in ("a\tb", b"a\xff", b"\xed\xa0\x80", ""):
+            refused(ask(s, "GET", "/v1/threads", both, weft_user=wrong), 400, "invalid_request")
         anns = thread(s, both, weft_user="ann")
         r = json.loads(run(s, both, anns, weft_user="ann")[2])["id"]
         ended(s, both, anns, r, weft_user="ann")
@@ -323,6 +338,7 @@ def test_the_socket_is_local_and_may_name_a_tenant():
         assert t.encode() in by_socket("weft-tenant: acme\r\n")
         assert b" 400 " in by_socket("weft-tenant: a/b\r\n").split(b"\r\n")[0]
         assert b" 400 " in by_socket("weft-tenant: weft\r\n").split(b"\r\n")[0]
+        assert b" 400 " in by_socket("weft-tenant:\r\n").split(b"\r\n")[0]
         assert t in f.weft("threads", "--tenant", "acme")[0] and t not in f.weft("threads")[0]
         f.weft("show", t, "--tenant", "acme")
         f.weft("tree", t, "--tenant", "acme")
@@ -334,25 +350,81 @@ def test_the_socket_is_local_and_may_name_a_tenant():
 def test_admin_keys_give_no_more_than_they_have():
     f = Folder("admin")
     with f.start() as s:
-        admin = f.add("a", "--tenant", "acme", "--scope", "run,admin", "--limits", "requests=1000/m,runs=3")
+        admin = f.add("a", "--tenant", "acme", "--scope", "run,admin", "--limits", "bytes=1GiB")
         other = f.add("o", "--tenant", "other")
-        made = good(s, "POST", "/v1/keys", admin, {"name": "new", "scopes": ["run"], "limits": "requests=2000/m"})
+        made = good(s, "POST", "/v1/keys", admin, {"name": "new", "scopes": ["run"], "limits": "requests=2000/m,bytes=2GiB"})
         f.secrets.append(made["key"])
-        assert made["tenant"] == "acme" and made["limits"] == "requests=1000/m,runs=3", made
+        assert made["tenant"] == "acme" and made["limits"] == "requests=2000/m,bytes=1073741824", made
         good(s, "GET", "/v1/threads", made["key"])
         refused(ask(s, "POST", "/v1/keys", admin, {"name": "x", "tenant": "other"}), 400, "refused")
-        refused(ask(s, "POST", "/v1/keys", admin, {"name": "x", "scopes": "run,act-as"}), 403, "insufficient_scope")
+        assert "the scope 'act-as', which this key lacks" in refused(ask(s, "POST", "/v1/keys", admin, {"name": "x", "scopes": "run,act-as"}), 403, "insufficient_scope")
+        only = f.add("only", "--tenant", "acme", "--scope", "admin")
+        assert refused(ask(s, "POST", "/v1/keys", only, {"name": "x"}), 403, "insufficient_scope") == \
+            "the new key would have the scope 'run', which this key lacks: give 'scopes'"
+        good(s, "POST", "/v1/keys", only, {"name": "x", "scopes": "admin"})
         for body in ({}, {"name": 1}, {"name": "x", "scopes": 1}, {"name": "x", "scopes": [1]}, {"name": "x", "scopes": ["fly"]}, {"name": "x", "scopes": []},
-                     {"name": "x", "limits": "much"}, {"name": "x" * 65}):
+                     {"name": "x", "limits": "much"}, {"name": "x" * 65}, {"name": "ab" * 8}):
             refused(ask(s, "POST", "/v1/keys", admin, body), 400, "invalid_request")
-        assert sorted(k["name"] for k in good(s, "GET", "/v1/keys", admin)["data"]) == ["a", "new"]
+        assert sorted(k["name"] for k in good(s, "GET", "/v1/keys", admin)["data"]) == ["a", "new", "only", "x"]
         refused(ask(s, "DELETE", "/v1/keys/o", admin), 404, "not_found")
-        anns = f.add("anns", "--tenant", "acme", "--user", "ann", "--scope", "run,admin")
-        assert good(s, "POST", "/v1/keys", anns, {"name": "more"})["user"] == "ann"
-        refused(ask(s, "POST", "/v1/keys", anns, {"name": "most", "user": "bob"}), 400, "refused")
         good(s, "DELETE", "/v1/keys/new", admin)
         refused(ask(s, "GET", "/v1/threads", made["key"]), 401, "invalid_api_key")
+        assert "is revoked already" in refused(ask(s, "DELETE", f"/v1/keys/{made['id']}", admin), 400, "refused")
         good(s, "GET", "/v1/threads", other)
+        for n, limit in enumerate(("requests=1000/m", "runs=3", "tokens=5/d")):  # which each new key would have again
+            limited = f.add(f"limited{n}", "--tenant", "acme", "--scope", "run,admin", "--limits", limit)
+            assert "`weft keys add`" in refused(ask(s, "POST", "/v1/keys", limited, {"name": f"y{n}"}), 400, "refused")
+            good(s, "DELETE", f"/v1/keys/limited{n}", limited)
+
+
+def test_admin_keys_of_a_user_manage_the_keys_of_that_user():
+    f = Folder("users")
+    with f.start() as s:
+        anns, whole = f.add("anns", "--user", "ann", "--scope", "run,admin"), f.add("whole", "--scope", "run,admin")
+        bobs, acting = f.add("bobs", "--user", "bob"), f.add("acting", "--scope", "run,admin,act-as")
+        made = good(s, "POST", "/v1/keys", anns, {"name": "more"})
+        f.secrets.append(made["key"])
+        assert made["user"] == "ann"
+        refused(ask(s, "POST", "/v1/keys", anns, {"name": "most", "user": "bob"}), 403, "insufficient_scope")
+        refused(ask(s, "POST", "/v1/keys", whole, {"name": "most", "user": "bob"}), 403, "insufficient_scope")
+        assert good(s, "POST", "/v1/keys", acting, {"name": "most", "user": "bob"})["user"] == "bob"
+        assert good(s, "POST", "/v1/keys", acting, {"name": "last"}, weft_user="bob")["user"] == "bob"
+        assert sorted(k["name"] for k in good(s, "GET", "/v1/keys", anns)["data"]) == ["anns", "more"]
+        assert sorted(k["name"] for k in good(s, "GET", "/v1/keys", acting, weft_user="bob")["data"]) == ["bobs", "last", "most"]
+        assert len(good(s, "GET", "/v1/keys", whole)["data"]) == 7
+        ids = {k["name"]: k["id"] for k in good(s, "GET", "/v1/keys", whole)["data"]}
+        for word in ("bobs", ids["bobs"], "whole", ids["whole"]):
+            refused(ask(s, "DELETE", f"/v1/keys/{word}", anns), 404, "not_found")
+        good(s, "GET", "/v1/threads", bobs)
+        good(s, "DELETE", "/v1/keys/more", anns)
+
+
+def test_keys_are_listed_in_pages():
+    f = Folder("pages")
+    with f.start() as s:
+        empty = json.loads(ask(s, "GET", "/v1/keys", f.add("other", "--tenant", "other", "--user", "u", "--scope", "admin,act-as"), weft_user="nobody")[2])
+        assert empty == {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}, empty
+        admin = f.add("admin", "--scope", "admin,run")
+        for n in range(104):
+            f.secrets.append(good(s, "POST", "/v1/keys", admin, {"name": f"k{n}", "limits": "runs=1"} if n == 50 else {"name": f"k{n}"})["key"])
+        assert len(good(s, "GET", "/v1/keys", admin)["data"]) == 20
+        names, after = [], ""
+        while True:
+            page = good(s, "GET", f"/v1/keys?limit=10{after}", admin)
+            assert page["first_id"] == page["data"][0]["id"] and page["last_id"] == page["data"][-1]["id"], page
+            names += [k["name"] for k in page["data"]]
+            after = f"&after={page['last_id']}"
+            if not page["has_more"]:
+                break
+        assert sorted(names) == sorted(["admin"] + [f"k{n}" for n in range(104)]), names
+        for wrong in ("limit=0", "limit=101", "after=x"):
+            refused(ask(s, "GET", f"/v1/keys?{wrong}", admin), 400, "invalid_request")
+        f.weft("keys", "revoke", "k3")
+        lines = f.weft("keys", "list", "--tenant", "local")[0].splitlines()
+        assert len(lines) == 105 and lines[-1].split()[1] == "k3", lines  # revoked ones last
+        times = [re.search(r"created (\S+)", line)[1] for line in lines[:-1]]
+        assert times == sorted(times), lines  # the newest last
+        assert len({line.index("  created ") for line in lines}) == 1, lines  # aligned
 
 
 def test_requests_a_minute():
@@ -365,7 +437,7 @@ def test_requests_a_minute():
             assert re.fullmatch(r"(\d+m)?\d+s", h["x-ratelimit-reset-requests"]), h
         for method, body in (("GET", None), ("POST", {})):
             answer = ask(s, method, "/v1/threads", key, body)
-            refused(answer, 429, "rate_limit_exceeded")
+            assert "a limit of 3 requests a minute" in refused(answer, 429, "rate_limit_exceeded")
             assert 0 < int(answer[1]["retry-after"]) <= 20 and answer[1]["x-ratelimit-remaining-requests"] == "0", answer
         more = f.add("m", "--limits", "requests=100/m")
         t = thread(s, more)
@@ -430,7 +502,7 @@ def test_stored_bytes():
             sent += 1
             assert sent < 10
         assert sent >= 3, sent
-        refused(answer, 429, "insufficient_quota")
+        assert "a limit of 65536 stored bytes" in refused(answer, 429, "insufficient_quota")
         assert int(answer[1]["retry-after"]) > 0
         refused(run(s, key, t), 429, "insufficient_quota")
         good(s, "GET", f"/v1/threads/{t}/messages", key)
@@ -453,8 +525,22 @@ def test_a_stream_ends_when_its_key_is_revoked():
         stream = c.getresponse()
         assert stream.status == 200 and stream.readline()
         f.weft("keys", "revoke", "k")
-        stream.read()  # to its end
+        assert stream.read().endswith(b": the key was revoked\n\n")  # to its end
         c.close()
+
+
+def test_a_request_whose_key_is_revoked_while_its_body_comes_is_refused():
+    f = Folder("late")
+    with f.start() as s:
+        key, admin = f.add("k", "--limits", "requests=100/m"), f.add("a", "--scope", "run,admin")
+        with socket.create_connection(("127.0.0.1", s.port)) as c:
+            c.sendall(f"POST /v1/threads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode())
+            assert c.recv(100).startswith(b"HTTP/1.1 100 ")  # the head was read
+            good(s, "DELETE", "/v1/keys/k", admin)
+            c.sendall(b"{}")
+            answer = c.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 401 ") and b"invalid_api_key" in answer and b"x-ratelimit" not in answer, answer
+        assert good(s, "GET", "/v1/threads", admin)["data"] == []
 
 
 def test_a_public_address_wants_a_key():
@@ -470,6 +556,23 @@ def test_a_public_address_wants_a_key():
     p.terminate()
     p.wait(timeout=30)
     p.stdout.close()
+
+
+def test_a_proxy_wants_a_key():
+    f = Folder("proxy")
+    trusted = CONFIG.replace('listen: "127.0.0.1:0"', 'listen: "127.0.0.1:0", trusted_proxies: [127.0.0.1]')
+    with f.start() as s:
+        good(s, "GET", "/v1/threads")
+        with open(f"{f.path}/weft.yaml", "w") as g:
+            g.write(trusted)
+        s.process.send_signal(signal.SIGHUP)  # from now on a request may come from anywhere
+        until(lambda: ask(s, "GET", "/v1/threads")[0] == 401)
+    _, err = f.weft("serve", code=1)
+    assert "server.trusted_proxies" in err and "`weft keys add NAME`" in err and "`weft serve --listen 127.0.0.1:8787`" in err, err
+    key = f.add("k")
+    with f.start() as s:
+        good(s, "GET", "/v1/threads", key, X_Forwarded_For="192.0.2.1")
+        refused(ask(s, "GET", "/v1/threads"), 401, "invalid_api_key")
 
 
 def test_no_secret_is_stored_or_logged():

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,10 +22,10 @@ HERE = tempfile.mkdtemp(prefix="weft-origins-")
 atexit.register(shutil.rmtree, HERE, ignore_errors=True)
 
 
-def config(server, models="{echo: {provider: scripted, echo: true}}", agent="echo"):
+def config(server, models="{echo: {provider: scripted, echo: true}}", agent="echo", store="memory:"):
     return f"""
 server: {{listen: "127.0.0.1:0", {server}}}
-store: "memory:"
+store: "{store}"
 log: {{level: debug}}
 models: {models}
 agents: {{{agent}: {{model: {agent}}}}}
@@ -95,12 +96,14 @@ def test_credentials_never_go_with_all_origins():
 
 def test_proxies_are_believed_only_if_trusted():
     told = {"Host": "backend:80", "X-Forwarded-Host": "weft.example.org", "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.1"}
-    with start("hosts: [weft.example.org], trusted_proxies: [127.0.0.0/8, '::1']") as s:
+    store = "sqlite:proxies.db"  # with a key: a server behind a proxy needs one
+    subprocess.run([WEFT, "keys", "add", "ci", "--store", store], cwd=HERE, check=True, capture_output=True)
+    with start("hosts: [weft.example.org], trusted_proxies: [127.0.0.0/8, '::1']", store=store) as s:
         assert ask(s, "GET", "/livez", told)[0] == 200
         assert ask(s, "GET", "/livez", {**told, "Origin": "https://weft.example.org"})[0] == 200
         assert ask(s, "GET", "/livez", {**told, "Origin": "http://weft.example.org"})[0] == 403
         assert ask(s, "GET", "/livez", {**told, "X-Forwarded-Host": "evil.example"})[0] == 421
-    with start("hosts: [weft.example.org], trusted_proxies: [10.0.0.0/8]") as s:
+    with start("hosts: [weft.example.org], trusted_proxies: [10.0.0.0/8]", store=store) as s:
         assert ask(s, "GET", "/livez", told)[0] == 421
         assert ask(s, "GET", "/livez", {**told, "Host": "localhost", "X-Forwarded-Host": "evil.example"})[0] == 200
 

@@ -33,13 +33,18 @@ static int deny(struct sv_conn *c, int status, const char *code, const char *why
 }
 
 /* One sentence for a missing, a malformed, an unknown, a wrong and a revoked key. */
+static int deny_key(struct sv_conn *c)
+{
+    return deny(c, 401, "invalid_api_key",
+                "no valid API key: send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'");
+}
+
 static int find_key(struct sv_conn *c)
 {
     struct sv_keys *keys = c->server->opts.keys;
-    struct sv_key  *k    = sv_keys_find(keys, given_key(&c->http));
+    struct sv_key  *k    = keys ? sv_keys_find(keys, given_key(&c->http)) : NULL;
     if (!k)
-        return deny(c, 401, "invalid_api_key",
-                    "no valid API key: send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'");
+        return deny_key(c);
     k->refs++;
     c->auth.key    = k;
     c->auth.scopes = sv_scopes_all(k->scopes);
@@ -105,25 +110,38 @@ static int check_scope(struct sv_conn *c)
                                          : "this needs an API key with the scope run");
 }
 
+static int deny_limit(struct sv_conn *c, const char *code, const struct upp_err *err)
+{
+    (void)snprintf(c->auth.why, sizeof c->auth.why, "%.*s", (int)sizeof c->auth.why - 1, err->msg);
+    c->auth.retry_ms = err->retry_after_ms;
+    return deny(c, 429, code, c->auth.why);
+}
+
 static int check_limits(struct sv_conn *c)
 {
+    struct upp_err err = {0};
     if (!c->auth.key)
         return 0;
-    c->auth.retry_ms = sv_key_count(c->server->opts.keys, c->auth.key);
-    if (c->auth.retry_ms)
-        return deny(c, 429, "rate_limit_exceeded", "this API key has used its requests for now");
+    if (sv_key_count(c->server->opts.keys, c->auth.key, &err) < 0)
+        return deny_limit(c, "rate_limit_exceeded", &err);
     if (!(c->http.method & (SV_POST | SV_PUT | SV_PATCH)) || flags_of(c) & SV_ROUTE_SMALL ||
-        !sv_key_is_full(c->auth.key))
+        sv_key_may_store(c->auth.key, &err) >= 0)
         return 0;
-    c->auth.retry_ms = SV_QUOTA_MS;
-    return deny(c, 429, "insufficient_quota", "the tenant of this API key has stored as much as it may");
+    return deny_limit(c, "insufficient_quota", &err);
+}
+
+/* Proxies let in whoever can reach them, also where the server itself listens on a loopback address only. */
+static bool needs_key(const struct sv_conn *c)
+{
+    return !c->local && (sv_keys_required(c->server->opts.keys) || c->server->opts.proxies.n);
 }
 
 int sv_auth_check(struct sv_conn *c)
 {
-    bool keyed     = !c->local && sv_keys_required(c->server->opts.keys);
-    c->owner       = (struct wl_owner){.tenant = UPP_STR("local")};
+    bool keyed     = needs_key(c);
     c->auth.scopes = c->local ? SV_SCOPE_ALL : SV_SCOPE_ALL & ~SV_SCOPE_ADMIN;
+    if (!keyed)
+        c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
     if (flags_of(c) & SV_ROUTE_OPEN)
         return 0;
     int status = keyed ? find_key(c) : 0;
@@ -134,6 +152,14 @@ int sv_auth_check(struct sv_conn *c)
     if (!status)
         status = find_tenant(c);
     return status ? status : find_user(c);
+}
+
+bool sv_auth_refuses(struct sv_exchange *x)
+{
+    if (!sv_auth_revoked(&x->conn->auth))
+        return false;
+    sv_auth_deny(x, deny_key(x->conn));
+    return true;
 }
 
 void sv_auth_done(struct sv_auth *a)
@@ -169,8 +195,10 @@ static void put_limit(struct sv_exchange *x, const char *what, uint64_t limit, u
 void sv_auth_headers(struct sv_exchange *x)
 {
     const struct sv_key *k = x->conn->auth.key;
-    if (x->reply.status == 401)
+    if (x->reply.status == 401) {
         sv_reply_header(&x->reply, "WWW-Authenticate", UPP_STR("Bearer"));
+        return;
+    }
     if (k && k->limits.requests) {
         uint64_t now = wb_mono_ms(), per_minute = k->limits.requests;
         put_limit(x, "requests", per_minute, sv_bucket_left(&k->bucket, per_minute, now),

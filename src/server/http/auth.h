@@ -2,8 +2,9 @@
  *
  * Over the Unix socket, which only its owner can open: everything, as the tenant `local` or the one that the header
  * weft-tenant names. Over TCP: with the API key in `Authorization: Bearer KEY` or `x-api-key: KEY`, as the key's tenant
- * and within its scopes and limits. While the store has no keys the server listens only on loopback addresses, and
- * clients may do everything but manage keys, as the tenant `local`.
+ * and within its scopes and limits. While the store has never had a key, the server listens only on loopback
+ * addresses and trusts no proxy, and clients may do everything but manage keys, as the tenant `local`. If it has had
+ * some and all are revoked, no request over TCP is let in.
  *
  * The header weft-user names the user within the tenant; it needs the scope act-as.
  */
@@ -20,6 +21,7 @@ struct sv_auth {
     int            denied;   /* status of the response that takes the place of the handler's; 0: none */
     const char    *code;     /* of a refusal; NULL: it was not refused here */
     uint64_t       retry_ms; /* likewise */
+    char           why[128]; /* likewise: its sentence, if it has a number in it */
 };
 
 /* Sets the connection's owner and auth from the head of its request: 0, or a status (and http.why). */
@@ -28,6 +30,9 @@ void sv_auth_done(struct sv_auth *a);
 
 /* Responds with the refusal of sv_auth_check. */
 void sv_auth_deny(struct sv_exchange *x, int status);
+
+/* Responds to a request whose key was revoked while its body came or while it waited: true. */
+bool sv_auth_refuses(struct sv_exchange *x);
 
 /* Adds the headers that tell what is left of the key's limits, and WWW-Authenticate to a 401. */
 void sv_auth_headers(struct sv_exchange *x);

@@ -390,7 +390,9 @@ WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
     const struct sv_match *m    = &x->conn->match;
     uint32_t               home = 0;
     int                    r    = x->server->n_cores > 1 && m->door->home ? m->door->home(x, &home, err) : 0;
-    return r < 0 ? r : sv_core_run(&x->server->cores[home], x, m->route->handler, err);
+    if (r < 0 || sv_auth_refuses(x)) /* between the head and this there may be minutes */
+        return r < 0 ? r : 0;
+    return sv_core_run(&x->server->cores[home], x, m->route->handler, err);
 }
 
 /* Calls the handler, or responds that there is none. */

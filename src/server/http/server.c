@@ -99,7 +99,11 @@ static void warn(const struct sv_server *s, const struct sv_listener *l)
                "plain HTTP on an address that others can reach: keys and conversations can be read on the way. Set "
                "server.tls, or server.trusted_proxies if a proxy in front of the server does TLS",
                WB_LZ("url", l->url));
-    for (const char *const *o = s->opts.origins; o && *o && !sv_keys_usable(s->opts.keys); o++)
+    if (!l->local && sv_keys_required(s->opts.keys) && !sv_keys_usable(s->opts.keys))
+        wb_log(WB_WARN,
+               "every request over TCP is refused: all API keys are revoked. Add one with `weft keys add NAME`",
+               WB_LZ("url", l->url));
+    for (const char *const *o = s->opts.origins; o && *o && !sv_keys_required(s->opts.keys); o++)
         if (strcmp(*o, "*") == 0 && !l->local)
             wb_log(WB_WARN, "every web page that is opened on this machine can use the server: origins is '*', and "
                             "there are no keys");
@@ -116,6 +120,11 @@ static int add_listener(struct sv_server *s, const char *where, struct upp_err *
                         "%s can be reached from other machines, and the store has no API keys: add one with "
                         "`weft keys add NAME`, or stay on this machine with `weft serve --listen 127.0.0.1:8787`",
                         where);
+    if (!look.local && s->opts.proxies.n && !sv_keys_usable(s->opts.keys))
+        return upp_fail(err, UPP_EREFUSED,
+                        "server.trusted_proxies lets in whoever reaches the proxy, and the store has no API keys: add "
+                        "one with `weft keys add NAME`, or stay on this machine with `weft serve --listen "
+                        "127.0.0.1:8787` and without server.trusted_proxies");
     r = sv_listen(wb_cstr(where), l, err);
     if (r < 0)
         return r;

@@ -90,6 +90,11 @@ void sv_sse_goodbye(struct wb_buf *out)
     wb_buf_add(out, UPP_STR(": the server stops; come back with Last-Event-ID\n\n"));
 }
 
+void sv_sse_revoked(struct wb_buf *out)
+{
+    wb_buf_add(out, UPP_STR(": the key was revoked\n\n"));
+}
+
 /* As we write it: without leading zeros. */
 static bool read_number(struct upp_str s, uint64_t *ret)
 {

@@ -21,9 +21,10 @@ struct sv_sse_id {
  * -UPP_EBUG; `id` NULL: none. */
 void sv_sse_frame(struct wb_buf *out, const char *name, struct upp_str data, const struct sv_sse_id *id);
 
-/* Comments, which readers ignore: a keep-alive, and one that ends a stream to be resumed. */
+/* Comments, which readers ignore: a keep-alive, one that ends a stream to be resumed, and one that ends it for good. */
 void sv_sse_ping(struct wb_buf *out);
 void sv_sse_goodbye(struct wb_buf *out);
+void sv_sse_revoked(struct wb_buf *out);
 
 /* "EPOCH-NUMBER.PART" or "EPOCH-NUMBER", as in Last-Event-ID. */
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret);

@@ -89,8 +89,9 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
             r = flush(st, got == SV_PULL_END, err);
         if (r < 0 || got == SV_PULL_END)
             return r;
-        if (st->x->server->stopping || sv_auth_revoked(&st->x->conn->auth)) {
-            sv_sse_goodbye(&st->out);
+        bool revoked = sv_auth_revoked(&st->x->conn->auth);
+        if (st->x->server->stopping || revoked) {
+            (revoked ? sv_sse_revoked : sv_sse_goodbye)(&st->out);
             return flush(st, true, err);
         }
         if (got == SV_PULL_LATER)

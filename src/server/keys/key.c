@@ -8,6 +8,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -75,6 +76,11 @@ static bool is_visible(unsigned char c)
     return c > ' ' && c < 0x7f;
 }
 
+static bool is_hex(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
 static bool is_text(unsigned char c)
 {
     return c >= ' ' && c != 0x7f;
@@ -95,13 +101,16 @@ int sv_key_name_check(struct upp_str name, struct upp_err *err)
     if (!name.n || name.n > SV_KEY_NAME || name.p[0] == '-' || !all_of(name, is_visible))
         return upp_fail(err, UPP_EINVALID, "a key's name has 1 to %d visible ASCII characters, the first of them no -",
                         SV_KEY_NAME);
+    if (name.n == SV_KEY_ID && all_of(name, is_hex))
+        return upp_fail(err, UPP_EINVALID, "a key's name is not 16 hex digits: that is an id");
     return 0;
 }
 
 int sv_user_check(struct upp_str name, struct upp_err *err)
 {
-    if (!name.n || name.n > SV_USER_NAME || !all_of(name, is_text))
-        return upp_fail(err, UPP_EINVALID, "a user's name has 1 to %d bytes without control characters", SV_USER_NAME);
+    if (!name.n || name.n > SV_USER_NAME || !all_of(name, is_text) || !wb_utf8_valid(name, NULL))
+        return upp_fail(err, UPP_EINVALID, "a user's name has 1 to %d bytes of UTF-8 without control characters",
+                        SV_USER_NAME);
     return 0;
 }
 
@@ -284,13 +293,17 @@ int sv_key_use_read(struct sv_key *k, struct upp_str json, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     yyjson_val                               *v;
-    int64_t                                   tokens;
+    int64_t                                   day, used_ms;
+    uint64_t                                  tokens;
     int                                       r = wj_read(&a, json, NULL, &v, err);
     if (r < 0)
         return r;
-    if (!yyjson_is_obj(v) || !get_i64(v, "day", &k->day) || !get_i64(v, "tokens", &tokens) || tokens < 0 ||
-        !get_i64(v, "used_ms", &k->used_ms))
+    yyjson_val *n = yyjson_obj_get(v, "tokens");
+    if (!yyjson_is_obj(v) || !get_i64(v, "day", &day) || !n || !yyjson_is_raw(n) || !wb_str_u64(wj_text(n), &tokens) ||
+        !get_i64(v, "used_ms", &used_ms))
         return bad_record(err);
-    k->tokens = (uint64_t)tokens;
+    k->day     = day;
+    k->used_ms = used_ms;
+    k->tokens  = WB_MIN(tokens, SV_LIMIT_MAX);
     return 0;
 }

@@ -79,13 +79,13 @@ bool sv_key_split(struct upp_str text, struct upp_str *id, struct upp_str *secre
 /* Has this key (NULL: none) this secret? Takes equally long for every answer. */
 bool sv_key_is(const struct sv_key *k, struct upp_str secret);
 
-/* Names of tenants (letters, digits and . _ : @ - only, and not Weft's own), of keys (visible ASCII) and of users (any
- * text without control characters). -UPP_EINVALID. */
+/* Names of tenants (letters, digits and . _ : @ - only, and not Weft's own), of keys (visible ASCII, and not what an id
+ * looks like) and of users (any UTF-8 without control characters). -UPP_EINVALID. */
 int sv_tenant_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_name_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 int sv_user_check(struct upp_str name, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The record as JSON, and back; the use of it, likewise. */
+/* The record as JSON, and back; the use of it, likewise. A failure to read leaves the key as it is. */
 int sv_key_write(const struct sv_key *k, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_read(struct upp_str json, struct sv_key **ret, struct upp_err *err) UPP_MUST_CHECK;
 int sv_key_use_write(const struct sv_key *k, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;

@@ -34,6 +34,13 @@ static const struct {
     {UPP_STR_INIT("TB"), UINT64_C(1000000000000)},
 };
 
+#define UNITS "or with a unit: kB, MB, GB, TB, KiB, MiB, GiB, TiB"
+
+static bool has_units(const struct row *r)
+{
+    return r->at == offsetof(struct sv_limits, bytes);
+}
+
 static uint64_t *field(struct sv_limits *l, const struct row *r)
 {
     return (uint64_t *)(void *)((char *)l + r->at);
@@ -60,7 +67,7 @@ static bool amount(const struct row *r, struct upp_str text, uint64_t *ret)
 {
     uint64_t unit = 1, n;
     (void)without_end(&text, r->per);
-    for (size_t i = 0; r->at == offsetof(struct sv_limits, bytes) && unit == 1 && i < WB_LEN(units); i++)
+    for (size_t i = 0; has_units(r) && unit == 1 && i < WB_LEN(units); i++)
         if (without_end(&text, units[i].name))
             unit = units[i].bytes;
     if (!wb_str_u64(text, &n) || n == 0 || n > r->max / unit)
@@ -78,13 +85,14 @@ int sv_limits_parse(struct upp_str text, struct sv_limits *ret, struct upp_err *
         const struct row *r      = equals == SIZE_MAX ? NULL : find(wb_str_sub(part, 0, equals));
         if (!r)
             return upp_fail(err, UPP_EINVALID,
-                            "'%.*s' is not a limit: requests=N/m, runs=N, tokens=N/d, bytes=N (or NMiB, NGiB)",
+                            "'%.*s' is not a limit: requests=N/m, runs=N, tokens=N/d, bytes=N (" UNITS ")",
                             UPP_FMT(part));
         if (*field(&l, r))
             return upp_fail(err, UPP_EINVALID, "the limit '%.*s' is given twice", UPP_FMT(r->name));
         if (!amount(r, wb_str_sub(part, equals + 1, SIZE_MAX), field(&l, r)))
-            return upp_fail(err, UPP_EINVALID, "'%.*s': %.*s=N%.*s, with N from 1 to %llu", UPP_FMT(part),
-                            UPP_FMT(r->name), UPP_FMT(r->per), (unsigned long long)r->max);
+            return upp_fail(err, UPP_EINVALID, "'%.*s': %.*s=N%.*s, with N from 1 to %llu%s", UPP_FMT(part),
+                            UPP_FMT(r->name), UPP_FMT(r->per), (unsigned long long)r->max,
+                            has_units(r) ? " bytes (" UNITS ")" : "");
     }
     *ret = l;
     return 0;

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "log/log.h"
 #include "runtime/runtime.h"
+#include "server/keys/elsewhere.h"
 #include "server/keys/stored.h"
 
 #define KEYS_SPACE "api-keys"
@@ -27,15 +28,15 @@ struct sv_keys {
     struct wl_store  *store;
     struct wr_engine *engine;     /* NULL: none */
     WB_VEC(struct sv_key *) list; /* ordered by id */
-    size_t            usable;
-    bool              required;
-    struct wr_quota   quota;
-    struct wr_quota   elsewhere; /* of engines on other loops */
-    struct weft_loop *loop;
-    struct weft_scope saver; /* the fiber that stores what was used */
-    struct weft_cond  used;
-    bool              unsaved;
-    struct sv_stored  stored;
+    size_t              usable;
+    bool                required;
+    struct wr_quota     quota;
+    struct sv_elsewhere elsewhere;
+    struct weft_scope   saver; /* the fiber that stores what was used */
+    struct weft_cond    used;
+    bool                unsaved;
+    bool                failing; /* it was not stored the last time, and the log says so */
+    struct sv_stored    stored;
 };
 
 static const struct wl_owner ours = {.tenant = UPP_STR_INIT(WRT_TENANT)};
@@ -87,12 +88,6 @@ static void take_out(struct sv_keys *t, const struct sv_key *k)
     memmove(&t->list.p[i], &t->list.p[i + 1], (t->list.n - i) * sizeof *t->list.p);
 }
 
-static void now_usable(struct sv_keys *t)
-{
-    t->usable++;
-    t->required = true;
-}
-
 static int count_stored(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 {
     return k->limits.bytes && !k->revoked_ms ? sv_stored_of(&t->stored, k->tenant, 2 * SV_KEYS_MAX, &k->stored, err)
@@ -139,12 +134,23 @@ static void mark_unsaved(struct sv_keys *t, struct sv_key *k)
     t->unsaved = true;
 }
 
-uint64_t sv_key_count(struct sv_keys *t, struct sv_key *k)
+/* what: of one; of more it has an s. */
+static int fail_until(struct upp_err *err, enum upp_code code, uint64_t ms, uint64_t limit, const char *what,
+                      const char *rest)
+{
+    int r = upp_fail(err, code, "this API key has a limit of %llu %s%s%s", (unsigned long long)limit, what,
+                     limit == 1 ? "" : "s", rest);
+    if (err)
+        err->retry_after_ms = ms;
+    return r;
+}
+
+int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 {
     int64_t  wall = wb_wall_ms();
     uint64_t wait = k->limits.requests ? sv_bucket_take(&k->bucket, k->limits.requests, wb_mono_ms()) : 0;
     if (wait)
-        return wait;
+        return fail_until(err, UPP_ERATE, wait, k->limits.requests, "request", " a minute");
     if (wall - k->used_ms >= USED_MS || wall < k->used_ms) {
         k->used_ms = wall;
         mark_unsaved(t, k);
@@ -160,29 +166,24 @@ uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms)
     return k->day == wall_ms / SV_DAY_MS ? k->tokens : 0;
 }
 
-static int fail_until(struct upp_err *err, enum upp_code code, uint64_t ms, uint64_t limit, const char *what)
+int sv_key_may_store(const struct sv_key *k, struct upp_err *err)
 {
-    int r = upp_fail(err, code, "this API key has a limit of %llu %s", (unsigned long long)limit, what);
-    if (err)
-        err->retry_after_ms = ms;
-    return r;
-}
-
-bool sv_key_is_full(const struct sv_key *k)
-{
-    return k->stored && sv_stored_reached(k->stored, k->limits.bytes);
+    if (!k->stored || !sv_stored_reached(k->stored, k->limits.bytes))
+        return 0;
+    return fail_until(err, UPP_EQUOTA, SV_QUOTA_MS, k->limits.bytes, "stored byte", "");
 }
 
 int sv_key_may_start(struct sv_key *k, struct upp_err *err)
 {
     int64_t wall = wb_wall_ms();
-    if (sv_key_is_full(k))
-        return fail_until(err, UPP_EQUOTA, SV_QUOTA_MS, k->limits.bytes, "stored bytes");
+    int     r    = sv_key_may_store(k, err);
+    if (r < 0)
+        return r;
     if (k->limits.runs && k->runs >= k->limits.runs)
-        return fail_until(err, UPP_ERATE, RUNS_MS, k->limits.runs, "runs at the same time");
+        return fail_until(err, UPP_ERATE, RUNS_MS, k->limits.runs, "run", " at the same time");
     if (k->limits.tokens && sv_key_tokens(k, wall) >= k->limits.tokens)
-        return fail_until(err, UPP_EQUOTA, SV_DAY_MS - (uint64_t)(wall % SV_DAY_MS), k->limits.tokens,
-                          "tokens a day (UTC)");
+        return fail_until(err, UPP_EQUOTA, SV_DAY_MS - (uint64_t)(wall % SV_DAY_MS), k->limits.tokens, "token",
+                          " a day (UTC)");
     return 0;
 }
 
@@ -195,6 +196,12 @@ static int admit(void *arg, struct upp_str id, struct upp_err *err)
     return r;
 }
 
+/* Not more than SV_LIMIT_MAX, which no limit goes beyond: providers are not trusted with what they report. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return WB_MIN(WB_MIN(a, SV_LIMIT_MAX) + WB_MIN(b, SV_LIMIT_MAX), SV_LIMIT_MAX);
+}
+
 static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
 {
     struct sv_keys *t   = arg;
@@ -203,9 +210,10 @@ static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
     if (!k)
         return;
     k->runs -= k->runs > 0;
-    if (!usage || usage->input + usage->output == 0)
+    uint64_t used = usage ? sum(usage->input, usage->output) : 0;
+    if (!used)
         return;
-    k->tokens = (k->day == day ? k->tokens : 0) + usage->input + usage->output;
+    k->tokens = sum(k->day == day ? k->tokens : 0, used);
     k->day    = day;
     mark_unsaved(t, k);
 }
@@ -215,72 +223,9 @@ const struct wr_quota *sv_keys_quota(struct sv_keys *t)
     return &t->quota;
 }
 
-/* ---- Runs on other loops ------------------------------------------------------------------------------------------
- */
-
-struct message {
-    struct sv_keys  *table;
-    char             id[SV_KEY_ID + 1];
-    bool             used; /* there is a usage */
-    struct upp_usage usage;
-};
-
-static struct message *message(struct sv_keys *t, struct upp_str id)
-{
-    struct message *m = id.n <= SV_KEY_ID ? wb_calloc(1, sizeof *m) : NULL;
-    if (m) {
-        m->table = t;
-        memcpy(m->id, id.p, id.n);
-    }
-    return m;
-}
-
-static int admit_here(void *arg, struct upp_err *err)
-{
-    const struct message *m = arg;
-    return admit(m->table, wb_cstr(m->id), err);
-}
-
-WEFT_SUSPENDS static int admit_elsewhere(void *arg, struct upp_str id, struct upp_err *err)
-{
-    struct sv_keys *t      = arg;
-    struct message *m      = message(t, id);
-    int             result = 0;
-    if (!m)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a start");
-    WEFT_SHIELD(WEFT_SHIELD_MAX_MS); /* a start that was counted must know it */
-    int r = weft_loop_call(t->loop, "api key", admit_here, m, wb_free, &result, err);
-    if (r < 0)
-        return r;
-    wb_free(m);
-    return result;
-}
-
-static void leave_here(void *arg)
-{
-    struct message *m = arg;
-    leave(m->table, wb_cstr(m->id), m->used ? &m->usage : NULL);
-    wb_free(m);
-}
-
-static void leave_elsewhere(void *arg, struct upp_str id, const struct upp_usage *usage)
-{
-    struct sv_keys *t   = arg;
-    struct message *m   = message(t, id);
-    struct upp_err  err = {.code = UPP_ENOMEM, .msg = "no memory"};
-    if (m && usage) {
-        m->used  = true;
-        m->usage = *usage;
-    }
-    if (m && weft_loop_post(t->loop, leave_here, m, &err) >= 0)
-        return;
-    wb_free(m);
-    wb_log(WB_ERROR, "the end of a run is not counted for its API key", WB_LS("key", id), WB_LERR(&err));
-}
-
 const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t)
 {
-    return &t->elsewhere;
+    return &t->elsewhere.quota;
 }
 
 /* ---- Storing ------------------------------------------------------------------------------------------------------
@@ -307,37 +252,57 @@ WEFT_SUSPENDS static int drop_record(struct sv_keys *t, const char *id, struct u
     return t->store->ops->commit(t->store, &c, err);
 }
 
-/* Stores the use of up to FLUSH_BATCH keys; *more: there were more. */
-WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err *err)
+/* Up to FLUSH_BATCH keys whose use is to be stored. They are not forgotten meanwhile: a record of their use that is
+ * stored after they were dropped would stay. */
+struct batch {
+    struct sv_key   *keys[FLUSH_BATCH];
+    struct wl_value  values[FLUSH_BATCH];
+    struct wl_change changes[FLUSH_BATCH];
+    size_t           n;
+};
+
+static int fill_batch(struct sv_keys *t, struct wb_arena *a, struct batch *b, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(4 << 20);
-    struct wl_change                         *changes = wb_new_n(&a, struct wl_change, FLUSH_BATCH);
-    struct wl_value                          *values  = wb_new_n(&a, struct wl_value, FLUSH_BATCH);
-    size_t                                    n       = 0;
-    for (size_t i = 0; changes && values && i < t->list.n && n < FLUSH_BATCH; i++) {
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < t->list.n && b->n < FLUSH_BATCH; i++) {
         struct sv_key                        *k    = t->list.p[i];
         WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(RECORD_MAX);
         if (!k->unsaved || k->pending)
             continue;
-        int r = sv_key_use_write(k, &json, err);
-        if (r < 0)
-            return r;
-        values[n]  = (struct wl_value){.space = UPP_STR(USE_SPACE),
-                                       .name  = wb_arena_dup(&a, wb_cstr(k->id)),
-                                       .bytes = wb_arena_dup(&a, wb_buf_str(&json))};
-        changes[n] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &values[n]};
-        n++;
-        k->unsaved = false;
+        r                = sv_key_use_write(k, &json, err);
+        b->values[b->n]  = (struct wl_value){.space = UPP_STR(USE_SPACE),
+                                             .name  = wb_arena_dup(a, wb_cstr(k->id)),
+                                             .bytes = wb_arena_dup(a, wb_buf_str(&json))};
+        b->changes[b->n] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &b->values[b->n]};
+        b->keys[b->n++]  = k;
+        k->unsaved       = false; /* what is used from now on is not in it */
+        k->refs++;
     }
-    *more = n == FLUSH_BATCH;
-    int r = wb_arena_check(&a, err);
-    if (r < 0 || !n)
-        return r;
-    struct wl_commit c = {.owner = ours, .changes = changes, .n = n};
-    return t->store->ops->commit(t->store, &c, err);
+    return r < 0 ? r : wb_arena_check(a, err);
 }
 
-/* What could not be stored is stored with the next change of the same key. */
+/* Stores the use of some keys; *more: there were more. If that fails they are still unsaved. */
+WEFT_SUSPENDS static int save_some(struct sv_keys *t, bool *more, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct batch                             *b = wb_new(&a, struct batch);
+    if (!b)
+        return wb_arena_check(&a, err);
+    int r = fill_batch(t, &a, b, err);
+    *more = b->n == FLUSH_BATCH;
+    if (r >= 0 && b->n) {
+        struct wl_commit c = {.owner = ours, .changes = b->changes, .n = b->n};
+        r                  = t->store->ops->commit(t->store, &c, err);
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        b->keys[i]->refs--;
+        b->keys[i]->unsaved |= r < 0;
+    }
+    return r;
+}
+
+/* What could not be stored, also because the fiber was cancelled, is stored later; a store that fails is logged once.
+ */
 WEFT_SUSPENDS static void save(struct sv_keys *t)
 {
     struct upp_err err  = {0};
@@ -346,8 +311,10 @@ WEFT_SUSPENDS static void save(struct sv_keys *t)
     t->unsaved          = false;
     while (r >= 0 && more)
         r = save_some(t, &more, &err);
-    if (r < 0)
-        wb_log(WB_WARN, "the use of API keys is not stored", WB_LERR(&err));
+    t->unsaved |= r < 0;
+    if (r < 0 && r != -UPP_ECANCELED && !t->failing)
+        wb_log(WB_WARN, "the use of API keys is not stored: it is tried again", WB_LERR(&err));
+    t->failing = r < 0 && r != -UPP_ECANCELED;
 }
 
 WEFT_SUSPENDS static int saves(void *arg, struct upp_err *err)
@@ -366,23 +333,37 @@ WEFT_SUSPENDS static int saves(void *arg, struct upp_err *err)
 /* ---- Changes ------------------------------------------------------------------------------------------------------
  */
 
-/* Makes room in a full table: forgets the key that was revoked first. */
-WEFT_SUSPENDS static int make_room(struct sv_keys *t, struct upp_err *err)
+static size_t keys_of(const struct sv_keys *t, struct upp_str tenant)
 {
+    size_t n = 0;
+    for (size_t i = 0; i < t->list.n; i++)
+        n += wb_str_eq(t->list.p[i]->tenant, tenant);
+    return n;
+}
+
+/* Makes room in a full table: forgets the key that was revoked first, of this tenant if that has as many as it may.
+ * 1: one was forgotten. 0: there is room. */
+WEFT_SUSPENDS static int make_room(struct sv_keys *t, struct upp_str tenant, struct upp_err *err)
+{
+    bool           full  = keys_of(t, tenant) >= SV_TENANT_KEYS_MAX;
     struct sv_key *first = NULL;
+    if (!full && t->list.n < SV_KEYS_MAX)
+        return 0;
     for (size_t i = 0; i < t->list.n; i++) {
         struct sv_key *k = t->list.p[i];
-        if (k->revoked_ms && !k->refs && (!first || k->revoked_ms < first->revoked_ms))
+        if (k->revoked_ms && !k->refs && (!full || wb_str_eq(k->tenant, tenant)) &&
+            (!first || k->revoked_ms < first->revoked_ms))
             first = k;
     }
     if (!first)
-        return upp_fail(err, UPP_ELIMIT, "a store has at most %d keys: revoke one", SV_KEYS_MAX);
+        return upp_fail(err, UPP_ELIMIT, "a %s has at most %d keys: revoke one", full ? "tenant" : "store",
+                        full ? SV_TENANT_KEYS_MAX : SV_KEYS_MAX);
     take_out(t, first);
     int r = drop_record(t, first->id, err);
     if (r < 0 && insert(t, first, NULL) >= 0)
         return r;
     sv_key_free(first);
-    return r;
+    return r < 0 ? r : 1;
 }
 
 static int check_spec(const struct sv_keys *t, const struct sv_key_spec *spec, struct upp_err *err)
@@ -406,9 +387,12 @@ int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_
                 const struct sv_key **ret, struct upp_err *err)
 {
     WB_CLEANUP(sv_key_freep) struct sv_key *k = NULL;
-    int                                     r = t->list.n < SV_KEYS_MAX ? 0 : make_room(t, err);
-    if (r >= 0)
+    int                                     r;
+    do { /* again after each key that was forgotten: others may have added some meanwhile */
         r = check_spec(t, spec, err);
+        if (r >= 0)
+            r = make_room(t, spec->tenant, err);
+    } while (r > 0);
     if (r >= 0)
         r = sv_key_new(&k, err);
     if (r >= 0)
@@ -434,39 +418,52 @@ int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_
         take_out(t, k);
         return r;
     }
-    k->pending = false;
-    now_usable(t);
+    k->pending  = false;
+    t->required = true;
+    t->usable++;
     *ret = WB_TAKE(k);
     return 0;
 }
 
-static int find_named(const struct sv_keys *t, struct upp_str tenant, struct upp_str word, struct sv_key **ret,
-                      struct upp_err *err)
+bool sv_key_is_of(const struct sv_key *k, const struct sv_key_owner *of)
 {
-    struct sv_key *found = NULL;
-    for (size_t i = 0; i < t->list.n; i++) {
-        struct sv_key *k = t->list.p[i];
-        if (!is_usable(k) || (tenant.n && !wb_str_eq(k->tenant, tenant)))
-            continue;
-        if (wb_str_eq(wb_cstr(k->id), word)) {
-            *ret = k;
-            return 0;
-        }
-        if (!wb_str_eq(k->name, word))
-            continue;
-        if (found)
-            return upp_fail(err, UPP_EINVALID, "several tenants have a key '%.*s': revoke it by its id", UPP_FMT(word));
-        found = k;
-    }
-    *ret = found;
-    return found ? 0 : upp_fail(err, UPP_ENOTFOUND, "no key '%.*s'", UPP_FMT(word));
+    return !k->pending && (!of->tenant.n || wb_str_eq(k->tenant, of->tenant)) &&
+           (!of->user.n || wb_str_eq(k->user, of->user));
 }
 
-int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_or_name, const struct sv_key **ret,
-                   struct upp_err *err)
+/* An id goes before names: no name can be in the way of it. Among the keys of a name the usable one is meant. */
+static int find_named(const struct sv_keys *t, const struct sv_key_owner *of, struct upp_str word, struct sv_key **ret,
+                      struct upp_err *err)
+{
+    struct sv_key *found = by_id(t, word), *revoked = NULL;
+    if (found && !sv_key_is_of(found, of))
+        found = NULL;
+    for (size_t i = 0; !(found && wb_str_eq(wb_cstr(found->id), word)) && i < t->list.n; i++) {
+        struct sv_key *k = t->list.p[i];
+        if (!sv_key_is_of(k, of) || !wb_str_eq(k->name, word))
+            continue;
+        if (k->revoked_ms)
+            revoked = k;
+        else if (found)
+            return upp_fail(err, UPP_EINVALID, "several tenants have a key '%.*s': revoke it by its id", UPP_FMT(word));
+        else
+            found = k;
+    }
+    if (!found)
+        found = revoked;
+    if (!found)
+        return upp_fail(err, UPP_ENOTFOUND, "no key '%.*s'", UPP_FMT(word));
+    if (found->revoked_ms)
+        return upp_fail(err, UPP_EREFUSED, "key '%.*s' (%s) is revoked already", UPP_FMT(found->name), found->id);
+    *ret = found;
+    return 0;
+}
+
+int sv_keys_revoke(struct sv_keys *t, const struct sv_key_owner *of, struct upp_str id_or_name,
+                   const struct sv_key **ret, struct upp_err *err)
 {
     struct sv_key *k = NULL;
-    int            r = find_named(t, tenant, id_or_name, &k, err);
+    int            r = find_named(t, of, id_or_name, &k, err);
     if (r < 0)
         return r;
     struct sv_key revoked = *k;
@@ -476,8 +473,8 @@ int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_o
     k->refs--;
     if (r < 0)
         return r;
-    if (is_usable(k)) /* nobody else was faster */
-        t->usable--;
+    if (is_usable(k) && --t->usable == 0) /* nobody else was faster */
+        wb_log(WB_WARN, "the last API key is revoked: every request over TCP is refused until `weft keys add NAME`");
     __atomic_store_n(&k->revoked_ms, revoked.revoked_ms, __ATOMIC_RELAXED); /* streams look at it, on their loops */
     *ret = k;
     return 0;
@@ -485,6 +482,16 @@ int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_o
 
 /* ---- Opening ------------------------------------------------------------------------------------------------------
  */
+
+/* A count that cannot be read is no reason not to start. */
+static int load_use(struct sv_key *k, struct upp_str json, struct upp_err *err)
+{
+    int r = sv_key_use_read(k, json, err);
+    if (r >= 0 || r == -UPP_ENOMEM)
+        return r;
+    wb_log(WB_WARN, "what an API key has used cannot be read: it counts from zero", WB_LZ("key", k->id), WB_LERR(err));
+    return 0;
+}
 
 WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, struct wb_arena *a, struct upp_str *after,
                                    size_t *n, struct upp_err *err)
@@ -496,14 +503,16 @@ WEFT_SUSPENDS static int load_page(struct sv_keys *t, struct upp_str space, stru
         struct sv_key *k = keys ? NULL : by_id(t, v[i].name);
         *after           = v[i].name;
         if (!keys) {
-            r = k ? sv_key_use_read(k, v[i].bytes, err) : 0;
+            r = k ? load_use(k, v[i].bytes, err) : 0;
             continue;
         }
         r = sv_key_read(v[i].bytes, &k, err);
         if (r >= 0 && ((r = count_stored(t, k, err)) < 0 || (r = insert(t, k, err)) < 0))
             sv_key_free(k);
-        if (r >= 0 && is_usable(k))
-            now_usable(t);
+        if (r >= 0) {
+            t->required = true; /* also if it is revoked */
+            t->usable += is_usable(k);
+        }
         r = r < 0 ? upp_wrap(err, r, "API key %.*s", UPP_FMT(v[i].name)) : 0;
     }
     return r;
@@ -544,11 +553,10 @@ int sv_keys_open(struct wl_store *store, struct wr_engine *engine, struct sv_key
     UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = wb_calloc(1, sizeof *t);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for API keys");
-    t->store     = store;
-    t->loop      = weft_loop_current();
-    t->quota     = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
-    t->elsewhere = (struct wr_quota){.arg = t, .admit = admit_elsewhere, .leave = leave_elsewhere};
-    int r        = sv_stored_open(&t->stored, store, err);
+    t->store = store;
+    t->quota = (struct wr_quota){.arg = t, .admit = admit, .leave = leave};
+    sv_elsewhere_init(&t->elsewhere, &t->quota, weft_loop_current());
+    int r = sv_stored_open(&t->stored, store, err);
     if (r >= 0)
         r = load(t, UPP_STR(KEYS_SPACE), err);
     if (r >= 0)

@@ -16,7 +16,11 @@
 #include "run/engine.h"
 #include "server/keys/key.h"
 
-enum { SV_KEYS_MAX = 10000 /* keys of a store; one that was revoked makes room for a new one */ };
+/* Records of keys; one that was revoked makes room for a new one. */
+enum {
+    SV_KEYS_MAX        = 10000, /* of a store */
+    SV_TENANT_KEYS_MAX = 1000,  /* of a tenant */
+};
 
 struct sv_keys;
 
@@ -35,23 +39,23 @@ const struct wr_quota *sv_keys_quota_elsewhere(struct sv_keys *t);
 /* Is there a usable key? */
 bool sv_keys_usable(const struct sv_keys *t);
 
-/* Does a request over TCP need one? Yes as soon as there was a usable key since the table was opened: revoking the last
- * one must not open the server to everybody. */
+/* Does a request over TCP need one? Yes as soon as the store has had a key: revoking the last one must not open the
+ * server to everybody, neither now nor after a restart. */
 bool sv_keys_required(const struct sv_keys *t);
 
 /* The usable key with this text, or NULL. */
 struct sv_key *sv_keys_find(struct sv_keys *t, struct upp_str text);
 
-/* Counts a request of this key. 0, or in how many milliseconds it may be tried again. A key stays in memory while its
- * refs are not 0. */
-uint64_t sv_key_count(struct sv_keys *t, struct sv_key *k) UPP_MUST_CHECK;
+/* Counts a request of this key. -UPP_ERATE: it is one too many. A key stays in memory while its refs are not 0. */
+int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Has its tenant stored as many bytes as it may? Time does not help: a client is told to try again after SV_QUOTA_MS.
- */
+/* -UPP_EQUOTA: its tenant has stored as many bytes as it may. Time does not help: a client is told to try again after
+ * SV_QUOTA_MS. */
 enum { SV_QUOTA_MS = 3600000 };
-bool sv_key_is_full(const struct sv_key *k);
+int sv_key_may_store(const struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 
-/* May it start a run now? Nothing is counted; wr_start decides. -UPP_ERATE, -UPP_EQUOTA. */
+/* May it start a run now? Nothing is counted; wr_start decides. -UPP_ERATE, -UPP_EQUOTA. All of
+ * these set retry_after_ms, and name the limit. */
 int sv_key_may_start(struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Tokens used today. */
@@ -66,16 +70,25 @@ struct sv_key_spec {
 };
 
 /* Adds a key; *text is the only copy of its secret. -UPP_EBUSY: a usable key of that tenant has the name. -UPP_ELIMIT:
- * SV_KEYS_MAX. */
+ * SV_KEYS_MAX, SV_TENANT_KEYS_MAX. */
 WEFT_SUSPENDS int sv_keys_add(struct sv_keys *t, const struct sv_key_spec *spec, char text[SV_KEY_TEXT + 1],
                               const struct sv_key **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Revokes a key by its id, or by its name: of one tenant, or of all (empty). It opens nothing from the moment it is
- * stored. -UPP_ENOTFOUND. -UPP_EINVALID: several tenants have a key of this name. */
-WEFT_SUSPENDS int sv_keys_revoke(struct sv_keys *t, struct upp_str tenant, struct upp_str id_or_name,
+/* Whose keys; empty: everybody's. */
+struct sv_key_owner {
+    struct upp_str tenant, user;
+};
+
+/* Is this one of them? */
+bool sv_key_is_of(const struct sv_key *k, const struct sv_key_owner *of);
+
+/* Revokes one of these keys by its id, or by its name. It opens nothing from the moment it is stored. -UPP_ENOTFOUND.
+ * -UPP_EREFUSED: it is revoked already. -UPP_EINVALID: several tenants have a key of this name. */
+WEFT_SUSPENDS int sv_keys_revoke(struct sv_keys *t, const struct sv_key_owner *of, struct upp_str id_or_name,
                                  const struct sv_key **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The keys ordered by id, also revoked ones; NULL: no more. A key that is being added is left out. */
+/* The keys ordered by id, also revoked ones; NULL: no more. A key that is being added is left out. Only the id of
+ * `after` is looked at: it may be gone. */
 const struct sv_key *sv_keys_next(const struct sv_keys *t, const struct sv_key *after);
 
 #endif

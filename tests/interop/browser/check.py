@@ -44,13 +44,13 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
-    """Passes requests on, as a proxy in front of the server does. It is reached as weft.test."""
+    """Passes requests on with its key, as a proxy in front of the server does. It is reached as weft.test."""
 
     def do_GET(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         c = http.client.HTTPConnection("127.0.0.1", self.server.to, timeout=60)
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection", "content-length")}
-        c.request(self.command, self.path, body or None, {**headers, "Host": "backend", "X-Forwarded-Host": self.headers["Host"],
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection", "content-length", "authorization")}
+        c.request(self.command, self.path, body or None, {**headers, "Host": "backend", "Authorization": f"Bearer {self.server.key}", "X-Forwarded-Host": self.headers["Host"],
                                                           "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http"})
         r = c.getresponse()
         data = r.read()
@@ -82,11 +82,11 @@ browser = webdriver.Browser("--host-resolver-rules=MAP *.test 127.0.0.1")
 atexit.register(browser.close)
 
 
-def start(server, tls=False):
+def start(server, tls=False, store="memory:"):
     keys = ['listen: "127.0.0.1:0"', server, "tls: {certificate: server.pem, key: server.key}" if tls else ""]
     config = f"""
 server: {{{', '.join(filter(None, keys))}}}
-store: "memory:"
+store: "{store}"
 log: {{level: debug}}
 models: {{echo: {{provider: scripted, echo: true}}}}
 agents: {{echo: {{model: echo}}}}
@@ -204,8 +204,10 @@ def test_a_name_that_is_not_ours_is_refused():
 def test_through_a_proxy():
     proxy = listen(Proxy)
     at = f"http://weft.test:{proxy.server_port}"
+    store = "sqlite:proxies.db"
+    proxy.key = subprocess.run([WEFT, "keys", "add", "proxy", "--store", store], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     for trusted, works in (("127.0.0.1", True), ("10.0.0.0/8", False)):
-        with start(f'hosts: [weft.test], origins: ["{ALLOWED}"], trusted_proxies: [{trusted}]') as s:
+        with start(f'hosts: [weft.test], origins: ["{ALLOWED}"], trusted_proxies: [{trusted}]', store=store) as s:
             proxy.to = s.port
             browser.open(ALLOWED)
             if works:

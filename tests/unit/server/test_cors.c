@@ -170,7 +170,7 @@ static int says_client(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-static const struct sv_route       client_row[] = {{SV_GET, "/client", says_client, 0, 0}};
+static const struct sv_route       client_row[] = {{SV_GET, "/client", says_client, 0, SV_ROUTE_OPEN}};
 static const struct sv_door        client_door = {.name = "client", .prefix = "/", .routes = client_row, .n_routes = 1};
 static const struct sv_door *const client_doors[] = {&client_door, NULL};
 
@@ -195,6 +195,8 @@ static int through(struct talk *t, struct upp_err *err)
     };
     WB_CLEANUP(donep) struct talk_reply r;
     bool                                trusted = t->arg != NULL;
+    if (trusted) /* after it was opened: it has no keys, and this route needs none */
+        t->server->opts.proxies = (struct sv_proxies){t->arg, 1};
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf request = WB_BUF(4096);
@@ -217,10 +219,8 @@ TEST(cors_behind_a_proxy)
     CHECK_INT(wb_network_parse(UPP_STR("127.0.0.0/8"), &net, &err), 0);
     for (int i = 0; i < 2; i++) {
         struct talk t = {.client = through, .opts.hosts = hosts, .opts.doors = client_doors};
-        if (i) {
-            t.arg          = &net;
-            t.opts.proxies = (struct sv_proxies){&net, 1};
-        }
+        if (i)
+            t.arg = &net;
         CHECK_INT(talk_run(&t, &err), 0);
     }
 }

@@ -96,6 +96,29 @@ TEST(key_records_that_are_damaged_are_refused)
     }
 }
 
+TEST(key_use_that_is_damaged_changes_nothing)
+{
+    WB_CLEANUP(sv_key_freep) struct sv_key *k     = NULL;
+    struct upp_err                          err   = {0};
+    static const char *const                bad[] = {
+                       "",
+                       "[]",
+                       "{}",
+                       "{\"day\":1,\"tokens\":-1,\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":99999999999999999999,\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":\"1\",\"used_ms\":1}",
+                       "{\"day\":1,\"tokens\":1}",
+    };
+    CHECK_INT(sv_key_new(&k, &err), 0);
+    for (size_t i = 0; i < WB_LEN(bad); i++) {
+        test_note("%s", bad[i]);
+        CHECK(sv_key_use_read(k, wb_cstr(bad[i]), &err) < 0);
+        CHECK(!k->day && !k->tokens && !k->used_ms);
+    }
+    CHECK_INT(sv_key_use_read(k, UPP_STR("{\"day\":1,\"tokens\":18446744073709551615,\"used_ms\":1}"), &err), 0);
+    CHECK(k->tokens == SV_LIMIT_MAX); /* as an earlier version has written it */
+}
+
 TEST(scopes_are_words)
 {
     WB_CLEANUP(bufp) struct wb_buf out = WB_BUF(256);
@@ -128,6 +151,13 @@ TEST(key_names_are_checked)
     CHECK_INT(sv_key_name_check(UPP_STR("-ci"), &err), -UPP_EINVALID);
     CHECK_INT(sv_key_name_check(wb_str(longest, SV_KEY_NAME + 1), &err), -UPP_EINVALID);
     CHECK_INT(sv_user_check(UPP_STR("Zo\xc3\xab B."), &err), 0);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcdef"), &err), -UPP_EINVALID); /* an id */
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789ABCDEF"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcdeg"), &err), 0);
+    CHECK_INT(sv_key_name_check(UPP_STR("0123456789abcde"), &err), 0);
     CHECK_INT(sv_user_check(UPP_STR("a\nb"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("a\xff"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("a\xc3"), &err), -UPP_EINVALID);
+    CHECK_INT(sv_user_check(UPP_STR("\xed\xa0\x80"), &err), -UPP_EINVALID); /* a surrogate */
     CHECK_INT(sv_user_check(wb_str(longest, SV_USER_NAME + 1), &err), -UPP_EINVALID);
 }

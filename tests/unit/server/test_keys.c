@@ -14,6 +14,9 @@
 static const struct sv_key_spec ci = {
     .name = UPP_STR_INIT("ci"), .tenant = UPP_STR_INIT("acme"), .scopes = SV_SCOPE_RUN};
 
+static const struct sv_key_owner all = {0}, acme = {.tenant = UPP_STR_INIT("acme")},
+                                 t7 = {.tenant = UPP_STR_INIT("t7")}, t8 = {.tenant = UPP_STR_INIT("t8")};
+
 WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
 {
     char                 first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
@@ -26,23 +29,111 @@ WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_keys_find(t, wb_cstr(first)) == k && sv_keys_usable(t) && sv_keys_required(t));
     FAIL_UNLESS(sv_keys_add(t, &ci, second, &other, err) == -UPP_EBUSY); /* the name is taken ... */
     spec.tenant = UPP_STR("other");
-    TRY(sv_keys_add(t, &spec, second, &other, err)); /* ... in this tenant */
-    FAIL_UNLESS(sv_keys_revoke(t, (struct upp_str){0}, UPP_STR("ci"), &k, err) == -UPP_EINVALID); /* which one? */
-    FAIL_UNLESS(sv_keys_revoke(t, UPP_STR("acme"), wb_cstr(other->id), &k, err) == -UPP_ENOTFOUND);
-    TRY(sv_keys_revoke(t, UPP_STR("acme"), UPP_STR("ci"), &k, err));
+    TRY(sv_keys_add(t, &spec, second, &other, err));                               /* ... in this tenant */
+    FAIL_UNLESS(sv_keys_revoke(t, &all, UPP_STR("ci"), &k, err) == -UPP_EINVALID); /* which one? */
+    FAIL_UNLESS(sv_keys_revoke(t, &acme, wb_cstr(other->id), &k, err) == -UPP_ENOTFOUND);
+    TRY(sv_keys_revoke(t, &acme, UPP_STR("ci"), &k, err));
     FAIL_UNLESS(k->revoked_ms && !sv_keys_find(t, wb_cstr(first)) && sv_keys_find(t, wb_cstr(second)) == other);
-    FAIL_UNLESS(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(k->id), &k, err) == -UPP_ENOTFOUND); /* once */
+    FAIL_UNLESS(sv_keys_revoke(t, &all, wb_cstr(k->id), &k, err) == -UPP_EREFUSED); /* once */
+    FAIL_UNLESS(strstr(err->msg, "is revoked already"));
+    FAIL_UNLESS(sv_keys_revoke(t, &acme, UPP_STR("ci"), &k, err) == -UPP_EREFUSED);
     TRY(sv_keys_add(t, &ci, first, &k, err)); /* the name of a revoked one is free */
-    TRY(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(k->id), &k, err));
-    TRY(sv_keys_revoke(t, (struct upp_str){0}, wb_cstr(other->id), &k, err));
+    TRY(sv_keys_revoke(t, &all, wb_cstr(k->id), &k, err));
+    TRY(sv_keys_revoke(t, &all, wb_cstr(other->id), &k, err));
     FAIL_UNLESS(!sv_keys_usable(t) && sv_keys_required(t)); /* nobody is let in because the last key is gone */
     sv_keys_close(t);
     TRY(sv_keys_open(s, NULL, &t, err));
     size_t n = 0;
     for (k = NULL; (k = sv_keys_next(t, k)); n++)
         FAIL_UNLESS(k->revoked_ms);
-    FAIL_UNLESS(n == 3 && !sv_keys_required(t));
+    FAIL_UNLESS(n == 3 && !sv_keys_usable(t) && sv_keys_required(t)); /* nor after a restart */
     sv_keys_close(t);
+    return 0;
+}
+
+/* Ids before names, and only keys of the user. */
+WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
+{
+    char                      text[SV_KEY_TEXT + 1], other[SV_KEY_TEXT + 1];
+    struct sv_keys           *t;
+    const struct sv_key      *first, *second, *k;
+    struct sv_key_spec        spec = ci;
+    const struct sv_key_owner ann  = {.tenant = UPP_STR("acme"), .user = UPP_STR("ann")};
+    TRY(sv_keys_open(s, NULL, &t, err));
+    spec.user = UPP_STR("ann");
+    TRY(sv_keys_add(t, &spec, text, &first, err));
+    spec.name = UPP_STR("bobs");
+    spec.user = UPP_STR("bob");
+    TRY(sv_keys_add(t, &spec, other, &second, err));
+    FAIL_UNLESS(sv_keys_revoke(t, &ann, UPP_STR("bobs"), &k, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(sv_keys_revoke(t, &ann, wb_cstr(second->id), &k, err) == -UPP_ENOTFOUND);
+    spec.name = wb_cstr(second->id);
+    FAIL_UNLESS(sv_keys_add(t, &spec, other, &k, err) == -UPP_EINVALID);
+    struct sv_key *old  = sv_keys_find(t, wb_cstr(text)); /* of a name that an earlier version permitted */
+    struct upp_str name = old->name;
+    old->name           = wb_cstr(second->id);
+    TRY(sv_keys_revoke(t, &all, wb_cstr(second->id), &k, err));
+    FAIL_UNLESS(k == second);
+    FAIL_UNLESS(sv_keys_revoke(t, &all, wb_cstr(second->id), &k, err) == -UPP_EREFUSED);
+    old->name = name;
+    TRY(sv_keys_revoke(t, &ann, UPP_STR("ci"), &k, err));
+    FAIL_UNLESS(k == first);
+    sv_keys_close(t);
+    return 0;
+}
+
+/* The use of keys is not lost when the store fails for a while, nor when the table is closed while it is stored. */
+static int (*real_commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
+static int  fail_use;
+static bool slow_use;
+
+WEFT_SUSPENDS static int picky_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    bool use =
+        c->n && c->changes[0].kind == WL_PUT_VALUE && wb_str_eq(c->changes[0].value->space, UPP_STR("api-key-use"));
+    if (use && fail_use > 0) {
+        fail_use--;
+        return upp_fail(err, UPP_ESTORE, "not now");
+    }
+    if (use && slow_use) {
+        int r = weft_sleep_ms(60000, err);
+        if (r < 0)
+            return r;
+    }
+    return real_commit(s, c, err);
+}
+
+WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
+{
+    struct upp_usage           used = {.input = 7};
+    struct wl_store_ops        ops  = *s->ops;
+    char                       text[SV_KEY_TEXT + 1];
+    struct sv_keys            *t;
+    const struct sv_key       *k;
+    const struct wl_store_ops *kept = s->ops;
+    real_commit                     = ops.commit;
+    ops.commit                      = picky_commit;
+    s->ops                          = &ops;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &ci, text, &k, err));
+    const struct wr_quota *q = sv_keys_quota(t);
+    fail_use                 = 2;
+    q->leave(q->arg, wb_cstr(k->id), &used);
+    TRY(weft_sleep_ms(1500, err));
+    FAIL_UNLESS(fail_use == 1 && k->unsaved);
+    TRY(weft_sleep_ms(5000, err)); /* it is tried again */
+    FAIL_UNLESS(fail_use == 0 && !k->unsaved);
+    slow_use = true;
+    q->leave(q->arg, wb_cstr(k->id), &used);
+    TRY(weft_sleep_ms(1500, err));
+    FAIL_UNLESS(k->refs == 1); /* being stored: it is not forgotten */
+    slow_use = false;
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 14);
+    sv_keys_close(t);
+    s->ops = kept;
     return 0;
 }
 
@@ -59,7 +150,10 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_add(t, &spec, text, &added, err));
     struct sv_key         *k = sv_keys_find(t, wb_cstr(text));
     const struct wr_quota *q = sv_keys_quota(t);
-    FAIL_UNLESS(sv_key_count(t, k) == 0 && sv_key_count(t, k) == 0 && sv_key_count(t, k) > 0);
+    TRY(sv_key_count(t, k, err));
+    TRY(sv_key_count(t, k, err));
+    FAIL_UNLESS(sv_key_count(t, k, err) == -UPP_ERATE && err->retry_after_ms &&
+                strstr(err->msg, "2 requests a minute"));
     TRY(q->admit(q->arg, wb_cstr(k->id), err));
     TRY(q->admit(q->arg, wb_cstr(k->id), err));
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_ERATE && err->retry_after_ms);
@@ -70,6 +164,9 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 101 && k->runs == 1);
     FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms <= SV_DAY_MS);
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
+    k->limits.tokens = 0;
+    k->limits.runs   = 1;
+    FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_ERATE && strstr(err->msg, "a limit of 1 run at the same time"));
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
     TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err));      /* a key that was forgotten limits nothing */
     q->leave(q->arg, UPP_STR("0000000000000000"), &used);
@@ -77,6 +174,40 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 101 && k->used_ms);
+    sv_keys_close(t);
+    return 0;
+}
+
+/* What a provider reports may be anything, and what is stored may be damaged: neither resets a count or stops a start.
+ */
+WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
+{
+    static const struct wl_owner ours = {.tenant = UPP_STR_INIT("weft")};
+    struct upp_usage             most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
+    struct sv_key_spec           spec = ci;
+    char                         text[SV_KEY_TEXT + 1];
+    struct sv_keys              *t;
+    const struct sv_key         *k;
+    spec.limits.tokens = SV_LIMIT_MAX;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    TRY(sv_keys_add(t, &spec, text, &k, err));
+    const struct wr_quota *q = sv_keys_quota(t);
+    for (int i = 0; i < 3; i++)
+        q->leave(q->arg, wb_cstr(k->id), i ? &more : &most);
+    FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
+    FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
+    struct wl_value  v   = {.space = UPP_STR("api-key-use"), .name = wb_cstr(k->id), .bytes = UPP_STR("{\"day\":tru")};
+    struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v};
+    struct wl_commit c   = {.owner = ours, .changes = &put, .n = 1};
+    TRY(s->ops->commit(s, &c, err));
+    sv_keys_close(t);
+    TRY(sv_keys_open(s, NULL, &t, err));
+    k = sv_keys_find(t, wb_cstr(text));
+    FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 0 && !k->used_ms);
     sv_keys_close(t);
     return 0;
 }
@@ -104,13 +235,14 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *e
         TRY(weft_sleep_ms(1, err));
     v.name = UPP_STR("m");
     TRY(s->ops->commit(s, &c, err));
-    FAIL_UNLESS(!sv_key_is_full(k) && k->stored->bytes == 2 * sizeof text);
+    FAIL_UNLESS(sv_key_may_store(k, err) >= 0 && k->stored->bytes == 2 * sizeof text);
     TRY(s->ops->commit(s, &c, err)); /* the same again: counted twice, at first */
-    FAIL_UNLESS(sv_key_is_full(k) && sv_key_may_start(k, err) == -UPP_EQUOTA && err->retry_after_ms);
+    FAIL_UNLESS(sv_key_may_store(k, err) == -UPP_EQUOTA && sv_key_may_start(k, err) == -UPP_EQUOTA &&
+                err->retry_after_ms);
     TRY(wl_get_bytes(s, &c.owner, &size, err));
     FAIL_UNLESS(size == 2 * sizeof text);
     TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
-    FAIL_UNLESS(!sv_key_is_full(k) && k->stored->bytes == 2 * sizeof text);
+    FAIL_UNLESS(sv_key_may_store(k, err) >= 0 && k->stored->bytes == 2 * sizeof text);
     c.changes = &drop;
     TRY(s->ops->commit(s, &c, err));
     TRY(weft_sleep_ms(2 * SV_STORED_MS, err));
@@ -122,6 +254,14 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *e
     sv_keys_close(t);
     s->ops->close(s);
     return 0;
+}
+
+static size_t n_keys(const struct sv_keys *t)
+{
+    size_t n = 0;
+    for (const struct sv_key *k = NULL; (k = sv_keys_next(t, k));)
+        n++;
+    return n;
 }
 
 /* A full table: revoked keys make room, usable ones do not. */
@@ -139,10 +279,41 @@ WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
     }
     spec.tenant = UPP_STR("more");
     FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT);
-    TRY(sv_keys_revoke(t, UPP_STR("t7"), UPP_STR("ci"), &k, err));
+    TRY(sv_keys_revoke(t, &t7, UPP_STR("ci"), &k, err));
     TRY(sv_keys_add(t, &spec, text, &k, err));
     spec.tenant = UPP_STR("evenmore");
     FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT);
+    TRY(sv_keys_revoke(t, &t8, UPP_STR("ci"), &k, err));
+    spec.name = UPP_STR("not a name");
+    FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_EINVALID &&
+                n_keys(t) == SV_KEYS_MAX); /* none was forgotten */
+    sv_keys_close(t);
+    return 0;
+}
+
+/* The same for one tenant. */
+WEFT_SUSPENDS static int fills_tenant(struct wl_store *s, struct upp_err *err)
+{
+    char                 name[24], text[SV_KEY_TEXT + 1];
+    struct sv_keys      *t;
+    const struct sv_key *k;
+    struct sv_key_spec   spec = ci;
+    TRY(sv_keys_open(s, NULL, &t, err));
+    for (size_t i = 0; i < SV_TENANT_KEYS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "k%zu", i);
+        spec.name = wb_cstr(name);
+        TRY(sv_keys_add(t, &spec, text, &k, err));
+    }
+    spec.name = UPP_STR("more");
+    FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT && strstr(err->msg, "a tenant has at most 1000"));
+    spec.tenant = UPP_STR("t7");
+    TRY(sv_keys_add(t, &spec, text, &k, err)); /* others have room */
+    TRY(sv_keys_revoke(t, &t7, UPP_STR("more"), &k, err));
+    spec.tenant = ci.tenant;
+    FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_ELIMIT); /* which is not ours */
+    TRY(sv_keys_revoke(t, &acme, UPP_STR("k3"), &k, err));
+    TRY(sv_keys_add(t, &spec, text, &k, err));
+    FAIL_UNLESS(n_keys(t) == SV_TENANT_KEYS_MAX + 1);
     sv_keys_close(t);
     return 0;
 }
@@ -188,6 +359,11 @@ TEST(keys_have_limits)
     play(limits);
 }
 
+TEST(keys_survive_a_use_that_is_damaged)
+{
+    play(huge_use);
+}
+
 TEST(keys_count_what_their_tenant_stores)
 {
     play(stores_bytes);
@@ -196,4 +372,19 @@ TEST(keys_count_what_their_tenant_stores)
 TEST(keys_are_bounded)
 {
     play(fills);
+}
+
+TEST(keys_of_a_tenant_are_bounded)
+{
+    play(fills_tenant);
+}
+
+TEST(keys_are_found_by_id_first)
+{
+    play(finds);
+}
+
+TEST(keys_lose_no_use)
+{
+    play(saves_use);
 }

@@ -71,6 +71,7 @@ TEST(limits_that_are_none_are_refused)
         test_note("%s", cases[i]);
         CHECK_INT(sv_limits_parse(wb_cstr(cases[i]), &l, &err), -UPP_EINVALID);
         CHECK(l.runs == 7 && err.msg[0]);
+        CHECK(!strstr(cases[i], "bytes") || strstr(err.msg, "kB, MB, GB, TB, KiB, MiB, GiB, TiB"));
     }
 }
 

@@ -13,11 +13,13 @@ TEST(sse_out_bytes)
     sv_sse_frame(&b, "a.b-C9", UPP_STR(""), &(struct sv_sse_id){0, 0, 0});
     sv_sse_ping(&b);
     sv_sse_goodbye(&b);
+    sv_sse_revoked(&b);
     CHECK_STR(wb_buf_str(&b), UPP_STR("data: {\"a\":1}\n\n"
                                       "id: 3-18446744073709551615.4294967295\nevent: text_delta\ndata: x\n\n"
                                       "id: 0-0\nevent: a.b-C9\ndata: \n\n"
                                       ": ping\n\n"
-                                      ": the server stops; come back with Last-Event-ID\n\n"));
+                                      ": the server stops; come back with Last-Event-ID\n\n"
+                                      ": the key was revoked\n\n"));
 }
 
 TEST(sse_out_names_are_words)

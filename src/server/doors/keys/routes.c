@@ -1,14 +1,19 @@
 /* server/doors/keys/routes.c — GET, POST and DELETE /v1/keys: the API keys themselves.
  *
  * Over the Unix socket: of all tenants, or of the one that weft-tenant names. With a key of the scope admin: of its own
- * tenant; it can give a new key neither scopes nor limits wider than its own.
+ * tenant, and of the request's user if it has one. It can give a new key no scope that it lacks, no other user without
+ * act-as, and a key with limits on what it uses adds none: each new key would count for itself.
  */
+#include <stdio.h>
+
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/keys/routes.h"
+#include "server/doors/v1/routes.h"
 #include "server/http/auth.h"
 #include "server/http/body.h"
 #include "server/http/conn.h"
+#include "server/http/error.h"
 #include "server/http/server.h"
 #include "server/http/stream.h"
 
@@ -43,7 +48,7 @@ static void write_key(struct wj_writer *w, const struct sv_key *k, const char *s
         if (k->scopes & scope)
             wj_write_str(w, wb_cstr(sv_scope_name((uint8_t)scope)));
     wj_write_close(w, ']');
-    wj_put_str_or_empty(w, "limits", wb_buf_str(&limits));
+    wj_put_str(w, "limits", limits.n ? wb_buf_str(&limits) : (struct upp_str){NULL, 0});
     put_seconds(w, "created_at", k->created_ms);
     put_seconds(w, "last_used_at", k->used_ms);
     put_seconds(w, "revoked_at", k->revoked_ms);
@@ -74,30 +79,57 @@ static int need_keys(const struct sv_exchange *x, struct upp_err *err)
     return x->server->opts.keys ? 0 : upp_fail(err, UPP_EREFUSED, "this server has no API keys");
 }
 
-/* The tenant whose keys the client may see; empty: all. */
-static struct upp_str tenant_of(const struct sv_exchange *x)
+/* Whose keys the client may see. */
+static struct sv_key_owner owner_of(const struct sv_exchange *x)
 {
     size_t n = 1;
     if (x->conn->local)
         (void)sv_http_header(x->request, UPP_STR("weft-tenant"), &n);
-    return n ? x->owner.tenant : (struct upp_str){NULL, 0};
+    return (struct sv_key_owner){.tenant = n ? x->owner.tenant : (struct upp_str){NULL, 0}, .user = x->owner.user};
+}
+
+/* Parameter `after`: an id, also of a key that was forgotten meanwhile. 1; 0: it is absent. */
+static int read_after(struct sv_exchange *x, struct sv_key *ret, struct upp_err *err)
+{
+    struct upp_str id;
+    int            r = sv_query(x, UPP_STR("after"), &id, err);
+    if (r <= 0)
+        return r;
+    if (id.n != SV_KEY_ID)
+        return upp_fail(err, UPP_EINVALID, "'after' is the id of a key");
+    memcpy(ret->id, id.p, id.n);
+    return 1;
 }
 
 static int list_keys(struct sv_exchange *x, struct upp_err *err)
 {
-    struct upp_str   tenant = tenant_of(x);
-    struct wj_writer w;
-    int              r = need_keys(x, err);
+    struct sv_key_owner  of    = owner_of(x);
+    struct sv_key        after = {0};
+    const struct sv_key *first = NULL, *last = NULL, *k;
+    uint64_t             limit = 0, n = 0;
+    struct wj_writer     w;
+    int                  r = need_keys(x, err);
+    if (r >= 0)
+        r = sv_read_limit(x, &limit, NULL, err);
+    if (r >= 0)
+        r = read_after(x, &after, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "object", UPP_STR("list"));
-    wj_put_open(&w, "data", '[');
-    for (const struct sv_key *k = NULL; (k = sv_keys_next(x->server->opts.keys, k));)
-        if (!tenant.n || wb_str_eq(k->tenant, tenant))
-            write_key(&w, k, NULL);
+    sv_list_begin(&w);
+    for (k = r ? &after : NULL; (k = sv_keys_next(x->server->opts.keys, k));) {
+        if (!sv_key_is_of(k, &of))
+            continue;
+        if (n++ == limit)
+            break;
+        write_key(&w, k, NULL);
+        first = first ? first : k;
+        last  = k;
+    }
     wj_write_close(&w, ']');
+    wj_put_str(&w, "first_id", first ? wb_cstr(first->id) : (struct upp_str){NULL, 0});
+    wj_put_str(&w, "last_id", last ? wb_cstr(last->id) : (struct upp_str){NULL, 0});
+    wj_put_bool(&w, "has_more", k != NULL);
     wj_write_close(&w, '}');
     return finish(x, &w);
 }
@@ -129,32 +161,51 @@ static int read_scopes(struct sv_exchange *x, const struct sv_body *b, uint8_t *
     return sv_scopes_parse(text, ret, err);
 }
 
-/* A key gives no more than it has. */
-static int confine(const struct sv_exchange *x, struct sv_key_spec *spec, struct upp_err *err)
+static int lacks(struct upp_err *err)
+{
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_SCOPE);
+    return -UPP_EREFUSED;
+}
+
+static int confine_scopes(const struct sv_exchange *x, uint8_t scopes, bool given, struct upp_err *err)
+{
+    for (unsigned scope = 1; scope < SV_SCOPE_ALL; scope <<= 1)
+        if (scopes & scope & ~x->scopes) {
+            (void)upp_fail(err, UPP_EREFUSED, "the new key would have the scope '%s', which this key lacks%s",
+                           sv_scope_name((uint8_t)scope), given ? "" : ": give 'scopes'");
+            return lacks(err);
+        }
+    return 0;
+}
+
+/* A key gives no more than it has. scopes_given: they are not the default. */
+static int confine(const struct sv_exchange *x, struct sv_key_spec *spec, bool scopes_given, struct upp_err *err)
 {
     const struct sv_key *by = x->conn->auth.key;
     if (!by)
         return 0;
     if (!wb_str_eq(spec->tenant, by->tenant))
         return upp_fail(err, UPP_EREFUSED, "this API key manages the keys of its own tenant only");
-    for (unsigned scope = 1; scope < SV_SCOPE_ALL; scope <<= 1)
-        if (sv_scopes_all(spec->scopes) & scope) {
-            int r = sv_auth_need(x, (uint8_t)scope, err);
-            if (r < 0)
-                return r;
-        }
-    if (by->user.n && spec->user.n && !wb_str_eq(spec->user, by->user))
-        return upp_fail(err, UPP_EREFUSED, "this API key manages the keys of its own user only");
-    if (by->user.n)
-        spec->user = by->user;
-    spec->limits = sv_limits_both(&spec->limits, &by->limits);
+    if (by->limits.requests || by->limits.runs || by->limits.tokens)
+        return upp_fail(err, UPP_EREFUSED,
+                        "this API key has limits of requests, runs or tokens, and each key that it adds would have them"
+                        " again: add keys with `weft keys add`, or with a key without such limits");
+    int r = confine_scopes(x, spec->scopes, scopes_given, err);
+    if (r < 0)
+        return r;
+    if (!wb_str_eq(spec->user, x->owner.user) && !(x->scopes & SV_SCOPE_ACT_AS)) {
+        (void)upp_fail(err, UPP_EREFUSED, "a key for another user needs an API key with the scope act-as");
+        return lacks(err);
+    }
+    spec->limits = sv_limits_both(&spec->limits, &by->limits); /* bytes, which all keys of a tenant share */
     return 0;
 }
 
 WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"name", "tenant", "user", "scopes", "limits", NULL};
-    struct sv_key_spec       spec    = {.tenant = x->owner.tenant};
+    struct sv_key_spec       spec    = {.tenant = x->owner.tenant, .user = x->owner.user};
     struct upp_str           limits  = {NULL, 0};
     struct sv_body           b;
     char                     text[SV_KEY_TEXT + 1];
@@ -175,7 +226,7 @@ WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_scopes(x, &b, &spec.scopes, err);
     if (r >= 0)
-        r = confine(x, &spec, err);
+        r = confine(x, &spec, sv_member(b.root, UPP_STR("scopes")) != NULL, err);
     if (r >= 0)
         r = sv_keys_add(x->server->opts.keys, &spec, text, &k, err);
     if (r >= 0)
@@ -187,10 +238,11 @@ WEFT_SUSPENDS static int create_key(struct sv_exchange *x, struct upp_err *err)
 /* Streams of the key end: clients that reconnect are refused. */
 WEFT_SUSPENDS static int revoke_key(struct sv_exchange *x, struct upp_err *err)
 {
+    struct sv_key_owner  of = owner_of(x);
     const struct sv_key *k;
     int                  r = need_keys(x, err);
     if (r >= 0)
-        r = sv_keys_revoke(x->server->opts.keys, tenant_of(x), x->params[0], &k, err);
+        r = sv_keys_revoke(x->server->opts.keys, &of, x->params[0], &k, err);
     if (r < 0)
         return r;
     sv_server_wake_streams(x->server);

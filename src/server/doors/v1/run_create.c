@@ -19,21 +19,20 @@ enum { KEY_MAX = 255 };
 static int check_instructions(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
 {
     static const char *const names[] = {"instructions", "additional_instructions"};
-    bool                     may     = !x->server->opts.no_instructions && x->scopes & SV_SCOPE_INSTRUCTIONS;
     for (size_t i = 0; i < WB_LEN(names); i++) {
         struct upp_str text;
         int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &text, err);
+        if (r > 0 && x->server->opts.no_instructions) {
+            r = upp_fail(err, UPP_EREFUSED,
+                         "'%s' of a run is not taken: the configuration has server.instructions: false", names[i]);
+            if (err)
+                (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);
+        } else if (r > 0)
+            r = sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, err);
+        if (r == -UPP_EREFUSED)
+            wj_pointer_err(err, b->root, sv_member(b->root, wb_cstr(names[i])));
         if (r < 0)
             return r;
-        if (r == 0 || may)
-            continue;
-        r = upp_fail(err, UPP_EREFUSED,
-                     "'%s' of a run is not taken here: the system prompt is what the agent's definition says",
-                     names[i]);
-        wj_pointer_err(err, b->root, sv_member(b->root, wb_cstr(names[i])));
-        if (err)
-            (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);
-        return r;
     }
     return 0;
 }
