@@ -229,7 +229,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
     WB_CLEANUP(wb_secret_freep) struct wb_secret *key    = NULL;
-    int                                           r      = cli_config_report(file, false, &report, &config, &err);
+    int                                           r = cli_config_report(file, CLI_NEEDS_ALL, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))

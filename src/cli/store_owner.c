@@ -97,7 +97,7 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
 {
     uint64_t since = wb_mono_ms();
     for (;;) {
-        int r = open_own(d, recover, err);
+        int r = d->only_others ? -UPP_EBUSY : open_own(d, recover, err);
         if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
             return r;
         r = cli_owner_find(d, err);

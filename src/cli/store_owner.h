@@ -17,7 +17,8 @@
 struct cli_owner {
     const struct wc_config    *config;
     const struct wrt_location *place;
-    struct wrt_runtime        *runtime; /* NULL: another process owns the store */
+    bool                       only_others; /* never becomes the owner: the configuration has only the store */
+    struct wrt_runtime        *runtime;     /* NULL: another process owns the store */
     struct sv_keys            *keys;
     struct sv_server          *server;
     struct weft_scope          serving;

@@ -206,6 +206,10 @@ struct wc_opts {
 
     bool no_files; /* only checks the text: creates no models, looks for no programs */
 
+    /* For a program that needs the store and runs no agents: mistakes in other sections, such as a variable that is not
+     * set, are warnings. If there is one, the configuration has no agents. */
+    bool only_store;
+
     const char *reaper; /* of command tools (agent/tool/command.h) */
 };
 

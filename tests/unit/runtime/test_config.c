@@ -266,6 +266,50 @@ TEST(config_of_the_demo_is_right)
     CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].base.arg);
 }
 
+/* Outside of the store's sections, mistakes are warnings, and there are no agents; inside they are mistakes. */
+TEST(config_for_the_store_alone)
+{
+    static const char rest[] = "server: {listen: nowhere}\n"
+                               "webhooks: {on_end: {url: 'https://x', secret: '${UNSET}'}}\n"
+                               "models: {e: {provider: scripted, echo: true, api_key: '${UNSET}'}}\n"
+                               "agents: {one: {model: e}, two: {model: none}}\n";
+    static const struct {
+        const char *text;
+        int         r;
+        size_t      agents;
+    } cases[] = {
+        {"store: sqlite:x.db\nsearch: words\n", 0, 0},
+        {"store: sqlite:x.db\n%s", 0, 0},
+        {"store: sqlite:x.db\nmodels: {e: {provider: scripted, echo: true}}\nagents: {one: {model: e}}\n", 0, 1},
+        {"store: sqlite:${UNSET}\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nsearch: maybe\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nencryption: {key_file: '${UNSET}'}\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nstore: memory\n%s", -UPP_EINVALID, 0},
+        {"stroe: sqlite:x.db\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\n: : [\n", -UPP_EINVALID, 0},
+    };
+    struct wc_opts only = opts;
+    only.no_files = only.only_store = true;
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct wc_config *c      = NULL;
+        struct wc_report  report = {0};
+        struct upp_err    err    = {0};
+        char              text[800];
+        const char       *at = strstr(cases[i].text, "%s");
+        (void)snprintf(text, sizeof text, "%.*s%s", (int)(at ? at - cases[i].text : (long)strlen(cases[i].text)),
+                       cases[i].text, at ? rest : "");
+        int r = wc_config_parse("weft.yaml", wb_cstr(text), &only, &report, &c, &err);
+        CHECK_INT(r, cases[i].r);
+        if (r >= 0) {
+            CHECK_INT(report.errors, 0);
+            CHECK_INT(c->n_agents, cases[i].agents);
+            CHECK(!c->default_agent == !cases[i].agents);
+        }
+        wc_config_free(c);
+        wc_report_done(&report);
+    }
+}
+
 TEST(config_that_is_not_there)
 {
     struct wc_config *c = NULL;
