@@ -21,7 +21,7 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     return r;
 }
 
-void cli_read_as(struct cli_reader *rd, const struct cli_reads_as *as)
+void cli_read_as(struct cli_reader *rd, const struct cli_as *as)
 {
     if (as->tenant)
         rd->owner.tenant = wb_cstr(as->tenant);
