@@ -112,9 +112,15 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
                  .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
         &s->server, err);
+    struct upp_err why = *err;
+    if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */
+        return upp_fail(err, UPP_EREFUSED,
+                        "%s can be reached from other machines, and a store in memory has no API keys: set `store: "
+                        "sqlite:FILE` and add one with `weft keys add NAME`, or stay on this machine with `weft serve "
+                        "--listen 127.0.0.1:8787`",
+                        s->listen);
     if (r != -UPP_EBUSY)
         return r;
-    struct upp_err why = *err;
     return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
 }
 
