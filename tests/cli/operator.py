@@ -148,6 +148,83 @@ def test_a_store_in_memory_is_refused():
     assert "hi" in f.weft(0, "run", "echo", "hi")
 
 
+def test_tenant_and_user_reach_every_command():
+    f = Folder("tenants")
+    mine = ("--tenant", "acme", "--user", "ann")
+    with Server(WEFT, f.path, **SECRETS):
+        tenants(f, mine)
+    f = Folder("tenants-alone")
+    tenants(f, mine, **SECRETS)
+    f.fails("tenant", "approvals", "--tenant", "a\r\nx: y")
+    f.fails("user", "approvals", "--user", "a\nb")
+
+
+def tenants(f, mine, **env):
+    first, second, third = (f.waits(*mine, **env) for _ in range(3))
+    runs = [r["run"] for r in (first, second, third)]
+    for other in ((), ("--tenant", "acme"), ("--user", "ann"), ("--tenant", "acme", "--user", "bob")):
+        assert f.weft(0, "runs", *other) == "" and f.weft(0, "approvals", *other) == "", other
+        for command in ("cancel", "approve", "deny"):
+            f.fails(f"no run '{runs[0]}'", command, runs[0], *other, **env)
+        f.fails(f"no run '{runs[0]}'", "answer", runs[0], "c1", "x", *other, **env)
+        f.fails("no thread", "fork", first["thread"], *other)
+    assert [line.split()[0] for line in f.weft(0, "runs", *mine).splitlines()] == runs[::-1]
+    assert len(f.weft(0, "approvals", *mine).splitlines()) == 3
+    assert "Done." in f.weft(0, "approve", runs[0], *mine, **env)
+    assert "Done." in f.weft(0, "deny", runs[1], *mine, **env)
+    assert "cancelled" in f.weft(0, "cancel", runs[2], *mine)
+    forked = f.weft(0, "fork", first["thread"], *mine).strip()
+    document = f.weft(0, "export", forked, "--as", "uap", *mine)
+    copy = f.weft(0, "import", "-", *mine, "--on-conflict", "copy", stdin=document).strip()
+    listed = f.weft(0, "threads", *mine)
+    assert forked in listed and copy in listed and f.weft(0, "threads") == ""
+    points = [json.loads(x) for x in f.weft(0, "tree", first["thread"], "--checkpoints", "--json", *mine).splitlines()]
+    assert points
+    f.fails("checkpoint", "restore", first["thread"], "1" * 32, *mine)
+    f.fails("thread", "restore", first["thread"], "1" * 32)
+    assert "hello" in f.weft(0, "run", "echo", "hello", "--thread", forked, *mine, **env)
+    f.weft(1, "run", "echo", "hello", "--thread", forked, **env)
+
+
+def test_a_missing_run_has_one_sentence():
+    f = Folder("missing")
+    f.weft(0, "run", "echo", "hi", **SECRETS)
+    for typed in ("run_" + "A" * 32, "aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa", "x"):
+        for args in (("cancel", typed), ("approve", typed), ("deny", typed), ("answer", typed, "c", "x")):
+            f.weft(1, *args, **SECRETS)
+            assert f.said == f"weft {args[0]}: no run '{typed}'\n", (args, f.said)
+
+
+def test_runs_of_deleted_threads_are_marked():
+    f = Folder("deleted")
+    kept = f.line(0, "run", "echo", "hi", **SECRETS)["run"]
+    gone = f.line(0, "run", "echo", "hi", **SECRETS)
+    with Server(WEFT, f.path, **SECRETS) as server:
+        server.good("DELETE", "/v1/threads/" + gone["thread"])
+    lines = f.weft(0, "runs").splitlines()
+    assert lines[0].startswith(gone["run"]) and lines[0].endswith("  thread deleted"), lines
+    assert lines[1].startswith(kept) and "deleted" not in lines[1] and lines[1] == lines[1].rstrip(), lines
+    assert [json.loads(x)["thread_deleted"] for x in f.weft(0, "runs", "--json").splitlines()] == [True, False]
+
+
+def test_config_check_looks_for_the_files_of_tls():
+    f = Folder("tls", CONFIG.replace("server: {", "server: {tls: {certificate: c.pem, key: k.pem}, "))
+    out = f.weft(1, "config", "check", **SECRETS)
+    assert f"there is no file '{f.path}/c.pem'" in out and f"there is no file '{f.path}/k.pem'" in out, out
+    assert "1 agent, 1 model, 0 tools" in Folder("one", "models: {e: {provider: scripted, echo: true}}\n"
+                                                 "agents: {e: {model: e}}\n").weft(0, "config", "check")
+
+
+def test_help_of_help():
+    f = Folder("help")
+    for args in (("help", "help"), ("help", "--help"), ("--help", "help")):
+        assert f.weft(0, *args).startswith("usage: weft help [COMMAND]\n"), args
+    listing = f.weft(0, "help")
+    assert "\n  help       this page" in listing and listing == f.weft(0, "--help"), listing
+    for command in [line.split()[0] for line in listing.splitlines() if line.startswith("  ")]:
+        assert f.weft(0, "help", command).startswith(f"usage: weft {command}"), command
+
+
 if __name__ == "__main__":
     try:
         main(globals().copy())
