@@ -310,6 +310,27 @@ TEST(config_for_the_store_alone)
     }
 }
 
+TEST(config_files_of_tls_are_there)
+{
+    static const struct {
+        const char *tls, *mistake; /* NULL: none */
+    } cases[] = {
+        {"{certificate: /dev/zero, key: /dev/null}", NULL},
+        {"{certificate: c.pem, key: /dev/null}", "there is no file '/etc/weft/c.pem'"},
+        {"{certificate: /dev/zero, key: '/etc/${KEY}'}", "there is no file '/etc/${KEY}'"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c   = NULL;
+        struct upp_err                                err = {0};
+        struct upp_str                                text =
+            written("models: {e: {provider: scripted, echo: true}}\nagents: {one: {model: e}}\nserver: {tls: %s}\n",
+                    cases[i].tls);
+        CHECK_INT(parse(text.p, &c, &err), cases[i].mistake ? -UPP_EINVALID : 0);
+        if (cases[i].mistake)
+            CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].mistake));
+    }
+}
+
 TEST(config_that_is_not_there)
 {
     struct wc_config *c = NULL;
