@@ -265,6 +265,7 @@ const struct cli_command cli_serve = {
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
         "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
+        "--loops N: runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else 1).\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once.\n"
         "SIGHUP reads the configuration, the TLS certificate and its key again; a file with a mistake changes "
