@@ -27,7 +27,9 @@ int cli_change_store(const struct cli_command *self, const char *file, const cha
     struct wrt_location place;
     struct upp_err      err = {0};
     int                 r   = cli_store_find(file, store, &config, &place, &err);
-    if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
+    if (r >= 0)
+        r = cli_store_lasts(&place, &err);
+    if (r >= 0 && must_exist && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {
         p.door = (struct cli_owner){.config = config, .place = &place};

@@ -43,6 +43,18 @@ int cli_parse(const struct cli_command *self, int argc, char **argv, const struc
 int cli_parse_some(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
                    const char **words, size_t max, size_t *n_words);
 
+/* Whose threads and runs: --tenant and --user (NULL: `local`, and no user). */
+struct cli_as {
+    const char *tenant, *user;
+};
+#define CLI_AS(as)                                                                                                     \
+    {"--tenant", "a tenant", &(as)->tenant, NULL},                                                                     \
+    {                                                                                                                  \
+        "--user", "a user", &(as)->user, NULL                                                                          \
+    }
+
+#define CLI_AS_HELP "--tenant, --user: whose threads and runs (default: tenant local, no user)."
+
 /* ---- Lists ------------------------------------------------------------------------------------ */
 
 /* The value of --limit (NULL: 20 on a terminal, otherwise all); 0: all. Returns 0, or CLI_USAGE after a message. */

@@ -77,6 +77,8 @@ WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer
         wb_buf_addf(&out, "Idempotency-Key: %.*s\r\n", UPP_FMT(q->key));
     if (q->tenant.n)
         wb_buf_addf(&out, "weft-tenant: %.*s\r\n", UPP_FMT(q->tenant));
+    if (q->user.n)
+        wb_buf_addf(&out, "weft-user: %.*s\r\n", UPP_FMT(q->user));
     if (q->body.p)
         wb_buf_addf(&out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", q->body.n);
     wb_buf_add(&out, UPP_STR("\r\n"));

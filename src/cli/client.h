@@ -32,7 +32,7 @@ struct cli_request {
     struct upp_str body;          /* JSON; empty: none */
     struct upp_str last_event_id; /* empty: none */
     struct upp_str key;           /* Idempotency-Key; likewise */
-    struct upp_str tenant;        /* empty: `local` */
+    struct upp_str tenant, user;  /* empty: `local`, and none */
 };
 
 /* Adds a word to a path (or a query value), percent-encoded. */

@@ -6,6 +6,11 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 
+static const char *many(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static int check(const struct cli_command *self, const char *path)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
@@ -16,8 +21,8 @@ static int check(const struct cli_command *self, const char *path)
     if (r < 0 && !report.errors)
         return cli_fail(self, &err);
     if (r >= 0)
-        (void)printf("%s: good: %zu agents, %zu models, %zu tools\n", path, config->n_agents, config->n_models,
-                     config->n_tools);
+        (void)printf("%s: good: %zu agent%s, %zu model%s, %zu tool%s\n", path, config->n_agents, many(config->n_agents),
+                     config->n_models, many(config->n_models), config->n_tools, many(config->n_tools));
     return r < 0 ? CLI_FAILED : CLI_GOOD;
 }
 

@@ -242,7 +242,7 @@ static int go(struct cli_conversion *c, const struct asked *q, const char **file
     int                                           bad    = understand(q, c);
     if (bad)
         return bad;
-    if (q->config && cli_config_load(q->config, true, &config, &err) < 0)
+    if (q->config && cli_config_load(q->config, CLI_NEEDS_TEXT, &config, &err) < 0)
         return cli_fail(c->self, &err);
     c->config = config;
     if (q->out && q->lines)

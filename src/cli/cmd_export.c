@@ -13,7 +13,7 @@
 #include "json/write.h"
 
 struct exporting {
-    struct cli_reads_as           of;
+    struct cli_as                 of;
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
     const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
     bool                          log;
@@ -134,7 +134,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct exporting        x    = {0};
     const char             *file = NULL, *store = NULL;
     const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_READS_AS(&x.of),
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_AS(&x.of),
         {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)

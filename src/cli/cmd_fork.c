@@ -6,13 +6,16 @@
 struct forking {
     const char *thread, *at;
     bool        json;
+
+    struct cli_as as;
 };
 
 WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
 {
     struct forking *f = p->arg;
     yyjson_val     *v;
-    int             r = cli_thread_path(p, f->thread, "/fork", err);
+    p->door.as = f->as;
+    int r      = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
         r = cli_change_post(p, "at", f->at, &v, err);
     return r < 0 ? r : cli_print_thread(v, f->json, err);
@@ -25,7 +28,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--at", "a message or a checkpoint", &f.at, NULL},
-                                         {"--json", NULL, NULL, &f.json}};
+                                         {"--json", NULL, NULL, &f.json},
+                                         CLI_AS(&f.as)};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, "the id of a thread");
     if (bad)
         return bad;
@@ -34,11 +38,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_fork = {
     .name    = "fork",
-    .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--config FILE] [--store URL]",
+    .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "creates a second thread that shares a history",
     .help =
         "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
         "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all of it. Prints\n"
-        "its id. Nothing is copied. Later messages of one thread are not part of the other.",
+        "its id. Nothing is copied. Later messages of one thread are not part of the other.\n" CLI_AS_HELP,
     .run = run,
 };

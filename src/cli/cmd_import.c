@@ -15,6 +15,7 @@ struct importing {
     const char   *file, *as, *agent, *conflict;
     bool          json;
     struct wb_buf document;
+    struct cli_as of;
 };
 
 static int read_input(struct wb_buf *to, struct upp_err *err)
@@ -34,6 +35,7 @@ WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
     yyjson_val       *v;
+    p->door.as = x->of;
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
     cli_path_add(&p->path, wb_cstr(x->as));
     if (x->agent) {
@@ -62,7 +64,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--as", "a dialect", &x.as, NULL},
                                          {"--agent", "an agent", &x.agent, NULL},
                                          {"--on-conflict", "the word copy", &x.conflict, NULL},
-                                         {"--json", NULL, NULL, &x.json}};
+                                         {"--json", NULL, NULL, &x.json},
+                                         CLI_AS(&x.of)};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
@@ -80,7 +83,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_import = {
     .name    = "import",
-    .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
+    .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
+               "                   [--config FILE] [--store URL]",
     .summary = "imports a document as a thread",
     .help =
         "Reads a document of any dialect (at most 64 MiB; --as D, or detected), validates all of it, and creates a\n"
@@ -90,6 +94,6 @@ const struct cli_command cli_import = {
         "--agent names the agent of the answers if the document does not. What only the document's dialect can\n"
         "represent is stored, and exported with `weft export --as D`.\n"
         "A mistake is reported with its JSON pointer. If the document's id is taken, the import fails; with\n"
-        "--on-conflict copy it is imported as another thread.",
+        "--on-conflict copy it is imported as another thread.\n" CLI_AS_HELP,
     .run = run,
 };

@@ -9,6 +9,8 @@
 struct restoring {
     const char *words[2]; /* thread, checkpoint */
     bool        json;
+
+    struct cli_as as;
 };
 
 static int print_place(yyjson_val *v, bool json, struct upp_err *err)
@@ -36,7 +38,8 @@ WEFT_SUSPENDS static int restore(struct cli_change *p, struct upp_err *err)
 {
     struct restoring *x = p->arg;
     yyjson_val       *v;
-    int               r = cli_thread_path(p, x->words[0], "/restore", err);
+    p->door.as = x->as;
+    int r      = cli_thread_path(p, x->words[0], "/restore", err);
     if (r >= 0)
         r = cli_change_post(p, "checkpoint_id", x->words[1], &v, err);
     return r < 0 ? r : print_place(v, x->json, err);
@@ -46,10 +49,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct restoring        x    = {0};
     const char             *file = NULL, *store = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &x.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), x.words, WB_LEN(x.words),
-                        "a thread and a checkpoint of it");
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", NULL, NULL, &x.json},
+                                         CLI_AS(&x.as)};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), x.words, WB_LEN(x.words),
+                                                  "a thread and a checkpoint of it");
     if (bad)
         return bad;
     return cli_change_store(self, file, store, true, restore, &x);
@@ -57,11 +62,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_restore = {
     .name    = "restore",
-    .usage   = "THREAD CHECKPOINT [--json] [--config FILE] [--store URL]",
+    .usage   = "THREAD CHECKPOINT [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "sets a thread back to a checkpoint",
     .help =
         "Sets the thread back to the checkpoint (`weft tree THREAD --checkpoints` lists them). Nothing is deleted:\n"
         "later messages stay on their branch, and the next message starts a new one. Fails while a run of the thread\n"
-        "has not ended: `weft cancel RUN` first.",
+        "has not ended: `weft cancel RUN` first.\n" CLI_AS_HELP,
     .run = run,
 };

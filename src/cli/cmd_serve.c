@@ -115,9 +115,15 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
                  .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
         &s->server, err);
+    struct upp_err why = *err;
+    if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */
+        return upp_fail(err, UPP_EREFUSED,
+                        "%s can be reached from other machines, and a store in memory has no API keys: set `store: "
+                        "sqlite:FILE` and add one with `weft keys add NAME`, or stay on this machine with `weft serve "
+                        "--listen 127.0.0.1:8787`",
+                        s->listen);
     if (r != -UPP_EBUSY)
         return r;
-    struct upp_err why = *err;
     return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
 }
 
@@ -232,7 +238,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
     WB_CLEANUP(wb_secret_freep) struct wb_secret *key    = NULL;
-    int                                           r      = cli_config_report(file, false, &report, &config, &err);
+    int                                           r = cli_config_report(file, CLI_NEEDS_ALL, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
@@ -263,6 +269,7 @@ const struct cli_command cli_serve = {
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
         "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
+        "--loops N: runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else 1).\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once.\n"
         "SIGHUP reads the configuration, the TLS certificate and its key again; a file with a mistake changes "

@@ -16,12 +16,12 @@
 enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
 
 struct showing {
-    struct cli_reads_as as;
-    const char         *id;
-    bool                json;
-    uint64_t            limit;
-    struct wl_thread    thread;
-    struct wl_path      path;
+    struct cli_as    as;
+    const char      *id;
+    bool             json;
+    uint64_t         limit;
+    struct wl_thread thread;
+    struct wl_path   path;
 };
 
 static const char *role_name(const struct wm_entry *e)
@@ -218,7 +218,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
-                                         CLI_READS_AS(&s.as),
+                                         CLI_AS(&s.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
     int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");

@@ -25,7 +25,7 @@ struct listing {
     uint64_t n;
     bool     more;
 
-    struct cli_reads_as as;
+    struct cli_as as;
 };
 
 /* What a line has in addition to the thread itself. */
@@ -177,7 +177,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
-                                         CLI_READS_AS(&l.as),
+                                         CLI_AS(&l.as),
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &l.json}};
     int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);

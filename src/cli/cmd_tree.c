@@ -8,10 +8,10 @@
 #include "server/doors/v1/tree.h"
 
 struct looking {
-    struct cli_reads_as as;
-    const char         *id;
-    bool                json;
-    struct cli_drawing  how;
+    struct cli_as      as;
+    const char        *id;
+    bool               json;
+    struct cli_drawing how;
 };
 
 static int print_json(const struct wl_thread *t, const struct wa_tree_summary *l, struct upp_err *err)
@@ -48,7 +48,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
-                                         CLI_READS_AS(&x.as),
+                                         CLI_AS(&x.as),
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
     int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");

@@ -283,7 +283,7 @@ static int find_store(struct exporting *x, const char *file, const char *store, 
                       struct upp_err *err)
 {
     bool needed = !store || file || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
-    int  r      = needed ? cli_config_load(file, true, config, err) : 0;
+    int  r      = needed ? cli_config_load(file, CLI_NEEDS_STORE, config, err) : 0;
     if (r >= 0)
         r = wrt_location_of(*config, store, &x->place, err);
     if (r >= 0 && x->place.kind != WC_STORE_SQLITE)

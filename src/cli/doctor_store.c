@@ -57,7 +57,7 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
     *ret                                                 = (struct cli_doctor_store){0};
     bool url   = given && (!strncmp(given, "sqlite:", 7) || !strcmp(given, "memory:"));
     bool named = file || (getenv("WEFT_CONFIG") && getenv("WEFT_CONFIG")[0]);
-    int  r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, true, &config, &ret->what);
+    int  r     = given && !url ? -UPP_ENOTFOUND : cli_config_load(file, CLI_NEEDS_STORE, &config, &ret->what);
     if (r == -UPP_ENOTFOUND && (given || !named) && !url) {
         (void)snprintf(ret->folder, sizeof ret->folder, "%s", given ? given : ".");
         return;

@@ -36,10 +36,20 @@ static const struct cli_command version = {
     .run     = print_version,
 };
 
+static int print_help(const struct cli_command *self, int argc, char **argv);
+
+static const struct cli_command help_command = {
+    .name    = "help",
+    .usage   = "[COMMAND]",
+    .summary = "this page, or one command's",
+    .help    = "Lists the commands, or says what one of them does. `weft COMMAND --help` is the same.",
+    .run     = print_help,
+};
+
 static const struct cli_command *const commands[] = {
-    &cli_serve,  &cli_run,     &cli_threads,  &cli_show,       &cli_tree,      &cli_fork,    &cli_restore, &cli_export,
-    &cli_import, &cli_convert, &cli_validate, &cli_runs,       &cli_approvals, &cli_approve, &cli_deny,    &cli_answer,
-    &cli_cancel, &cli_config,  &cli_keys,     &cli_encryption, &cli_doctor,    &version,
+    &cli_serve,  &cli_run,     &cli_threads,  &cli_show,       &cli_tree,      &cli_fork,    &cli_restore,  &cli_export,
+    &cli_import, &cli_convert, &cli_validate, &cli_runs,       &cli_approvals, &cli_approve, &cli_deny,     &cli_answer,
+    &cli_cancel, &cli_config,  &cli_keys,     &cli_encryption, &cli_doctor,    &version,     &help_command,
 };
 
 static void usage(FILE *out)
@@ -47,7 +57,7 @@ static void usage(FILE *out)
     (void)fprintf(out, "usage: weft COMMAND [ARGUMENT...]\n\n");
     for (size_t i = 0; i < WB_LEN(commands); i++)
         (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    (void)fprintf(out, "  %-10s %s\n\n`weft help COMMAND` tells more.\n", "help", "this page, or one command's");
+    (void)fprintf(out, "\n`weft help COMMAND` tells more.\n");
 }
 
 static const struct cli_command *find(const char *name)
@@ -81,6 +91,19 @@ static int help(const char *name)
     return CLI_GOOD;
 }
 
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int print_help(const struct cli_command *self, int argc, char **argv)
+{
+    if (argc <= 2)
+        return help(argc > 1 ? (asks_for_help(argv[1]) ? self->name : argv[1]) : NULL);
+    (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[2]);
+    return CLI_USAGE;
+}
+
 int cli_misuse(const struct cli_command *self, const char *fmt, ...)
 {
     va_list args;
@@ -105,11 +128,6 @@ static int flushed(int r)
         return r;
     perror("weft: standard output");
     return CLI_FAILED;
-}
-
-static bool asks_for_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -144,13 +162,8 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0)
         name = "version";
-    if (strcmp(name, "help") == 0 || asks_for_help(name)) {
-        if (argc > 3) {
-            (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[3]);
-            return CLI_USAGE;
-        }
-        return flushed(help(argc > 2 ? argv[2] : NULL));
-    }
+    if (strcmp(name, "help") == 0 || asks_for_help(name))
+        return flushed(print_help(&help_command, argc - 1, argv + 1));
 
     const struct cli_command *c = find(name);
     if (!c)

@@ -7,6 +7,7 @@
 
 #include "base/defs.h"
 #include "cli/terminal.h"
+#include "log/log.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -97,6 +98,20 @@ const char *cli_id(const char *prefix, struct wb_uuid id, char out[64])
     (void)wb_uuid_hex(id, hex);
     (void)snprintf(out, 64, "%s%s", prefix, hex);
     return out;
+}
+
+int cli_no_run(const char *typed, struct upp_err *err)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "no run '%s'", typed);
+}
+
+int cli_run_id(const char *typed, char ret[64], struct upp_err *err)
+{
+    struct wb_uuid id;
+    if (!wl_id_parse(wb_cstr(typed), UPP_STR("run_"), &id))
+        return cli_no_run(typed, err);
+    (void)cli_id("run_", id, ret);
+    return 0;
 }
 
 bool cli_run_view_is(const struct cli_run_view *s, const char *status)

@@ -54,4 +54,9 @@ void cli_run_view_explain(struct cli_run_view *s);
 /* "run_" + 32 digits. */
 const char *cli_id(const char *prefix, struct wb_uuid id, char out[64]);
 
+/* A run as it was typed, in any spelling, as "run_" + 32 digits; and that there is none, which the owner of the store
+ * says in the same words. */
+int cli_run_id(const char *typed, char ret[64], struct upp_err *err) UPP_MUST_CHECK;
+int cli_no_run(const char *typed, struct upp_err *err);
+
 #endif

@@ -22,37 +22,65 @@ void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *rep
         (void)fprintf(out, "%s: and %zu more\n", path, report->left_out);
 }
 
-int cli_config_load(const char *given, bool text_only, struct wc_config **ret, struct upp_err *err)
+int cli_config_load(const char *given, enum cli_need need, struct wc_config **ret, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    return cli_config_report(given, text_only, &report, ret, err);
+    return cli_config_report(given, need, &report, ret, err);
 }
 
-int cli_config_report(const char *given, bool text_only, struct wc_report *report, struct wc_config **ret,
-                      struct upp_err *err)
+int cli_config_quietly(const char *given, enum cli_need need, struct wc_report *report, struct wc_config **ret,
+                       struct upp_err *err)
+{
+    int r = wc_config_load(cli_config_path(given),
+                           UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = need != CLI_NEEDS_ALL,
+                                    .only_store = need == CLI_NEEDS_STORE),
+                           report, ret, err);
+    if (r >= 0)
+        wc_config_wipe_environment(*ret); /* no thread has been started yet */
+    return r;
+}
+
+int cli_config_mistakes(const char *given, const struct wc_report *report, int r, struct upp_err *err)
 {
     const char *path = cli_config_path(given);
-    int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = text_only), report, ret, err);
     if (r == -UPP_EINVALID && report->errors > 1) {
         cli_print_mistakes(stderr, path, report);
         return upp_fail(err, UPP_EINVALID, "%s has %zu mistakes", path, report->errors);
     }
     if (r == -UPP_ENOTFOUND && !given)
         return upp_fail(err, UPP_ENOTFOUND, "there is no %s: give one with --config FILE or WEFT_CONFIG", path);
-    if (r >= 0)
-        wc_config_wipe_environment(*ret); /* no thread has been started yet */
     return r;
+}
+
+int cli_config_report(const char *given, enum cli_need need, struct wc_report *report, struct wc_config **ret,
+                      struct upp_err *err)
+{
+    int r = cli_config_quietly(given, need, report, ret, err);
+    return r < 0 ? cli_config_mistakes(given, report, r, err) : r;
 }
 
 int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err)
 {
-    int r = cli_config_load(given, true, ret, err);
+    const char *env = getenv("WEFT_CONFIG");
+    int         r   = cli_config_load(given, CLI_NEEDS_STORE, ret, err);
+    if (r == -UPP_ENOTFOUND && store && !given && !(env && env[0]))
+        r = wc_config_parse("weft.yaml", UPP_STR("store: 'memory:'\n"),
+                            UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = true, .only_store = true), NULL, ret,
+                            err);
     if (r >= 0)
         r = wrt_location_of(*ret, store, place, err);
     if (r >= 0)
         (void)cli_log_setup(*ret, NULL, WB_WARN);
     return r;
+}
+
+int cli_store_lasts(const struct wrt_location *place, struct upp_err *err)
+{
+    return place->kind == WC_STORE_SQLITE
+               ? 0
+               : upp_fail(err, UPP_ENOTFOUND,
+                          "the store is memory:, which keeps nothing that another process could read");
 }
 
 void cli_log_report(const struct wc_report *report)

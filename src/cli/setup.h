@@ -11,18 +11,32 @@
 /* The path of the configuration: as given, else WEFT_CONFIG, else ./weft.yaml. */
 const char *cli_config_path(const char *given);
 
-/* Loads it. Prints all its mistakes on standard error; *err has their number. text_only: without creating models and
- * looking for programs, which reading a store does not need. */
-int cli_config_load(const char *given, bool text_only, struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
+/* What a command needs of it. */
+enum cli_need {
+    CLI_NEEDS_ALL = 0,
+    CLI_NEEDS_TEXT,  /* creates no models and looks for no programs */
+    CLI_NEEDS_STORE, /* the same, and only its store must be right: not even other variables must be set */
+};
+
+/* Loads it. Prints all its mistakes on standard error; *err has their number. */
+int cli_config_load(const char *given, enum cli_need need, struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same, with its warnings in *report: wc_report_done. */
-int cli_config_report(const char *given, bool text_only, struct wc_report *report, struct wc_config **ret,
+int cli_config_report(const char *given, enum cli_need need, struct wc_report *report, struct wc_config **ret,
                       struct upp_err *err) UPP_MUST_CHECK;
 
+/* The two halves of that: prints nothing; prints what was wrong, and completes *err of the failure r. */
+int cli_config_quietly(const char *given, enum cli_need need, struct wc_report *report, struct wc_config **ret,
+                       struct upp_err *err) UPP_MUST_CHECK;
+int cli_config_mistakes(const char *given, const struct wc_report *report, int r, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Loads the configuration, finds the store that `store` names (NULL: the configuration's), and turns the logger on for
- * warnings. For commands that need only the store. */
+ * warnings. For commands that need only the store: with `store`, they need no ./weft.yaml. */
 int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* A command that opens the store for a moment can do nothing with one in memory. */
+int cli_store_lasts(const struct wrt_location *place, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Prints "FILE:LINE:COLUMN: sentence" for each. */
 void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report);

@@ -97,7 +97,7 @@ WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_e
 {
     uint64_t since = wb_mono_ms();
     for (;;) {
-        int r = open_own(d, recover, err);
+        int r = d->only_others ? -UPP_EBUSY : open_own(d, recover, err);
         if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
             return r;
         r = cli_owner_find(d, err);
@@ -149,9 +149,18 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
 WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
                                 struct upp_err *err)
 {
-    int fd = -1;
-    int r  = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
-    return r < 0 ? r : cli_ask(fd, q, a, err);
+    struct cli_request named = *q;
+    int                fd    = -1;
+    if (!q->tenant.n)
+        named.tenant = wb_cstr(d->as.tenant);
+    if (!q->user.n)
+        named.user = wb_cstr(d->as.user);
+    int r = named.tenant.n ? sv_tenant_check(named.tenant, err) : 0; /* they become headers */
+    if (r >= 0 && named.user.n)
+        r = sv_user_check(named.user, err);
+    if (r >= 0)
+        r = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
+    return r < 0 ? r : cli_ask(fd, &named, a, err);
 }
 
 WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,

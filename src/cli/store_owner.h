@@ -9,6 +9,7 @@
 
 #include <yyjson.h>
 
+#include "cli/cli.h"
 #include "cli/client.h"
 #include "runtime/runtime.h"
 #include "server/http/server.h"
@@ -17,7 +18,9 @@
 struct cli_owner {
     const struct wc_config    *config;
     const struct wrt_location *place;
-    struct wrt_runtime        *runtime; /* NULL: another process owns the store */
+    bool                       only_others; /* never becomes the owner: the configuration has only the store */
+    struct cli_as              as;          /* of its requests, unless one names a tenant itself */
+    struct wrt_runtime        *runtime;     /* NULL: another process owns the store */
     struct sv_keys            *keys;
     struct sv_server          *server;
     struct weft_scope          serving;

@@ -21,7 +21,7 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     return r;
 }
 
-void cli_read_as(struct cli_reader *rd, const struct cli_reads_as *as)
+void cli_read_as(struct cli_reader *rd, const struct cli_as *as)
 {
     if (as->tenant)
         rd->owner.tenant = wb_cstr(as->tenant);
@@ -36,8 +36,8 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
     struct upp_err                                err    = {0};
     struct cli_reader rd = {.owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
     int               r  = cli_store_find(file, store, &config, &rd.place, &err);
-    if (r >= 0 && rd.place.kind != WC_STORE_SQLITE)
-        r = upp_fail(&err, UPP_ENOTFOUND, "the store is memory:, which keeps nothing that another process could read");
+    if (r >= 0)
+        r = cli_store_lasts(&rd.place, &err);
     if (r >= 0) {
         rd.config   = config;
         rd.may_lack = may_lack;

@@ -17,16 +17,8 @@ struct cli_reader {
     bool                    may_lack; /* if there is no database yet, `store` is NULL */
 };
 
-/* Whose threads are read: --tenant and --user (NULL: `local`, and no user). */
-struct cli_reads_as {
-    const char *tenant, *user;
-};
-void cli_read_as(struct cli_reader *rd, const struct cli_reads_as *as);
-#define CLI_READS_AS(as)                                                                                               \
-    {"--tenant", "a tenant", &(as)->tenant, NULL},                                                                     \
-    {                                                                                                                  \
-        "--user", "a user", &(as)->user, NULL                                                                          \
-    }
+/* Whose threads are read; the default is tenant `local`, no user. */
+void cli_read_as(struct cli_reader *rd, const struct cli_as *as);
 
 /* Opens the configuration's store (or `store`), calls fn and closes it. Returns the exit code. may_lack: a missing
  * database is no error. */

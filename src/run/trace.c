@@ -151,7 +151,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
 
 static const struct upp_str statuses[] = {
     [WM_QUEUED] = UPP_STR_INIT("queued"),       [WM_RUNNING] = UPP_STR_INIT("running"),
-    [WM_WAITING] = UPP_STR_INIT("waiting"),     [WM_CANCELING] = UPP_STR_INIT("canceling"),
+    [WM_WAITING] = UPP_STR_INIT("waiting"),     [WM_CANCELING] = UPP_STR_INIT("cancelling"),
     [WM_COMPLETED] = UPP_STR_INIT("completed"), [WM_FAILED] = UPP_STR_INIT("failed"),
     [WM_CANCELED] = UPP_STR_INIT("cancelled"),  [WM_EXPIRED] = UPP_STR_INIT("expired"),
 };

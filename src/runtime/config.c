@@ -135,21 +135,30 @@ static void read_default(struct wc_reader *r, const struct wc_node *n)
         wc_mistake(r, n, "the agent '%.*s' has no model of its own: others ask it", UPP_FMT(name));
 }
 
+static void forget_agents(struct wc_config *c)
+{
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (c->agents[i].chain)
+            c->makers->middleware_free(c->agents[i].chain);
+    c->default_agent = NULL;
+    c->n_agents      = 0;
+}
+
 static void read_file(struct wc_reader *r, const struct wc_node *root)
 {
     static const char *const   durability[] = {"sync", "group", "async", "exit", NULL};
     static const char *const   on_busy[]    = {"reject", "enqueue", "interrupt", "rollback", NULL};
     static const struct wc_key keys[]       = {
-              {.name = "server", .read = wc_read_server},
+              {.name = "server", .read = wc_read_server, .flags = WC_NOT_STORE},
               {.name = "store", .read = read_store},
               {.name = "encryption", .read = read_encryption},
               WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
               WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),
               WC_CHOICE(WC_ENUM, "on_busy", struct wc_config, on_busy, WR_REJECT, NULL, on_busy),
-              {.name = "retention", .read = read_retention},
-              {.name = "waits", .read = read_waits},
-              {.name = "log", .read = read_log},
-              {.name = "webhooks", .read = wc_read_webhooks},
+              {.name = "retention", .read = read_retention, .flags = WC_NOT_STORE},
+              {.name = "waits", .read = read_waits, .flags = WC_NOT_STORE},
+              {.name = "log", .read = read_log, .flags = WC_NOT_STORE},
+              {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},
@@ -162,6 +171,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
                          *agents = wc_get(root, "agents");
     r->agents                    = agents;
     wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
+    r->excuses = r->opts->only_store;
     if (models)
         wc_read_models(r, models, NULL);
     if (tools)
@@ -173,6 +183,8 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     read_default(r, wc_get(root, "default_agent"));
     if (!c->default_agent && c->n_agents == 1 && c->agents[0].model)
         c->default_agent = &c->agents[0];
+    if (r->excused)
+        forget_agents(c);
 }
 
 static int by_place(const struct wc_mistake *a, const struct wc_mistake *b)
@@ -312,9 +324,7 @@ void wc_config_free(struct wc_config *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->n_agents; i++)
-        if (c->agents[i].chain)
-            c->makers->middleware_free(c->agents[i].chain);
+    forget_agents(c);
     for (size_t i = 0; i < c->n_tools; i++) {
         wa_command_free(c->tools[i].command);
         upp_schema_free(c->tools[i].schema);

@@ -126,7 +126,7 @@ struct wc_config {
     struct upp_str   file, folder;    /* as given; where its paths begin */
     struct upp_str   host;            /* of server.listen: an address or a name, without brackets */
     uint16_t         port;            /* 0: a free one */
-    uint32_t         loops;           /* of the server; 0: one per processor */
+    uint32_t         loops;           /* of the server; 0: one */
     uint8_t          store;           /* enum wc_store */
     struct upp_str   store_path;      /* SQLite: the file */
     struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */
@@ -205,6 +205,10 @@ struct wc_opts {
     const struct wc_config *previous;
 
     bool no_files; /* only checks the text: creates no models, looks for no programs */
+
+    /* For a program that needs the store and runs no agents: mistakes in other sections, such as a variable that is not
+     * set, are warnings. If there is one, the configuration has no agents. */
+    bool only_store;
 
     const char *reaper; /* of command tools (agent/tool/command.h) */
 };

@@ -15,6 +15,8 @@ static void report(struct wc_reader *r, struct wc_mark at, bool warning, const c
 {
     struct wc_report *p = r->report;
     char              text[400];
+    r->excused |= r->excuses && !warning;
+    warning |= r->excuses;
     p->errors += !warning;
     if (p->n == WC_MAX_MISTAKES) {
         p->left_out++;
@@ -202,15 +204,20 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
             unknown_key(r, i->key, what, keys, n_keys);
             continue;
         }
-        uint64_t bit = UINT64_C(1) << (key - keys);
-        if (seen & bit)
+        uint64_t bit    = UINT64_C(1) << (key - keys);
+        bool     before = r->excuses;
+        if (seen & bit) {
             wc_mistake(r, i->key, "'%s' is there a second time", key->name);
-        else if (key->read)
+            continue;
+        }
+        r->excuses |= r->opts->only_store && (key->flags & WC_NOT_STORE);
+        if (key->read)
             (r->key = key)->read(r, i->value, into);
         else if (key->type)
             read_member(r, key, i->value, into);
         else
             wc_warning(r, i->key, "'%s' is not supported yet and has no effect", key->name);
+        r->excuses = before;
         seen |= bit;
     }
     for (size_t i = 0; i < n_keys; i++)

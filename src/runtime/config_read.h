@@ -19,6 +19,8 @@ struct wc_reader {
     const struct wc_key  *key;      /* of the map, while its `read` runs */
     const struct wc_node *agents;   /* the section: tools and agents may name later ones; NULL: none */
     int                   failed;   /* not by a mistake in the file */
+    bool                  excuses;  /* mistakes are warnings (opts.only_store): the section does not matter ... */
+    bool                  excused;  /* ... and one was found */
     bool                  readable; /* others than its owner can read the file */
     struct upp_err       *err;
 };
@@ -90,7 +92,7 @@ bool wc_is_secret_name(struct upp_str name);
 
 /* ---- Maps ---------------------------------------------------------------------------------------------------- */
 
-enum { WC_REQUIRED = 1 << 0 };
+enum { WC_REQUIRED = 1 << 0, WC_NOT_STORE = 1 << 1 /* not needed if opts.only_store */ };
 
 enum wc_type {
     WC_BY_HAND = 0,

@@ -1,4 +1,6 @@
 /* runtime/config_server.c — the section `server` of the configuration (config.h): where it listens, and for whom. */
+#include <unistd.h>
+
 #include "base/defs.h"
 #include "base/file.h"
 #include "runtime/config_read.h"
@@ -148,6 +150,8 @@ static void read_pem(struct wc_reader *r, const struct wc_node *n, void *into)
     }
     path                               = wc_path(r, text);
     *(key ? &s->key : &s->certificate) = path.p;
+    if (path.p && !r->opts->no_files && access(path.p, F_OK) != 0)
+        wc_mistake(r, n, "there is no file '%.*s'", UPP_FMT(wc_has_variables(n) ? n->text : path));
     if (key && path.p && !r->opts->no_files && wb_file_exposed(path.p))
         wc_warning(r, n, "others can read the file with the private key of the certificate: chmod 600");
 }

@@ -101,6 +101,7 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
         bool        changed;
     } fixed[] = {
         {"server.listen", !wb_str_eq(old->host, new->host) || old->port != new->port},
+        {"server.loops", old->loops != new->loops},
         {"store", old->store != new->store || !wb_str_eq(old->store_path, new->store_path)},
         {"encryption", !wb_str_eq(old->key_file, new->key_file)},
         {"search", old->index != new->index},

@@ -26,7 +26,9 @@ int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id,
 
 int wa_fail_taken(struct upp_str id, struct upp_err *err)
 {
-    return upp_fail(err, UPP_EBUSY, "there is a thread '%.*s' already: it can be imported beside that as a copy",
+    return upp_fail(err, UPP_EBUSY,
+                    "there is a thread '%.*s' already: on_conflict=copy (`weft import --on-conflict copy`) imports it "
+                    "as another one",
                     UPP_FMT(id));
 }
 

@@ -110,7 +110,7 @@ assert all(e["time"][-1] == "Z" and e["origin"] in ("client", "run") for e in li
 assert [e["who"] for e in said if e["message"]["type"] == "assistant"] == ["echo", "echo"], lines' "$tap/lines.json" >"$tap/log" 2>&1
     verdict $? 'is every entry in order, with who and when'
     refused 'what is here already' "$weft" import "$tap/out.json"
-    said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: it can be imported beside that as a copy"
+    said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: on_conflict=copy .*--on-conflict copy"
     check 'or imported beside it' "$weft" import "$tap/out.json" --on-conflict copy --json
     said 'as a thread of its own' '^\{"thread":"thread_[0-9a-f]{32}"\}$'
     copy=$(field thread <"$tap/log")

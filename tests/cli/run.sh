@@ -123,7 +123,7 @@ run 2 config check a b
 run 1 config check "$tap/none.yaml"
 says 2 '^weft config: .*none.yaml: '
 run 0 config check "$db/weft.yaml"
-says 1 'weft.yaml: good: 4 agents, 4 models, 1 tools$'
+says 1 'weft.yaml: good: 4 agents, 4 models, 1 tool$'
 printf 'store: nowhere\nagents:\n  a: {model: none}\n' >"$tap/bad.yaml"
 run 1 config check "$tap/bad.yaml"
 says 1 '/bad.yaml:1:8: '
@@ -164,7 +164,7 @@ says 2 "^weft serve: 'loud' is no log level"
 run 1 serve --store postgres:x
 says 2 "^weft serve: 'postgres:x' is no store: it is memory: or sqlite:PATH"
 run 1 serve --store memory: --listen 0.0.0.0:0
-says 2 '^weft serve: 0.0.0.0:0 can be reached from other machines'
+says 2 '^weft serve: 0.0.0.0:0 can be reached from other machines.*store: sqlite:FILE'
 run 1 serve --store memory: --listen nowhere
 run 2 threads x
 run 2 show
@@ -174,7 +174,7 @@ says 2 '^weft show: --limit is 1 to'
 run 2 cancel
 says 2 '^weft cancel: wants the id of a run'
 run 1 cancel x
-says 2 "^weft cancel: 'x' is no id of a run"
+says 2 "^weft cancel: no run 'x'"
 run 0 threads
 says 2 '^weft threads: no threads yet$'
 run 1 threads --store memory:

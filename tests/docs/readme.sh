@@ -17,7 +17,7 @@ check 'there is something to paste' test -s "$tap/pasted"
 mkdir "$tap/empty"
 paste_it() { (cd "$tap/empty" && sh -eu "$tap/pasted"); }
 check 'it runs as pasted' paste_it
-said 'its configuration is good' '^weft.yaml: good: 1 agents, 1 models, 1 tools$'
+said 'its configuration is good' '^weft.yaml: good: 1 agent, 1 model, 1 tool$'
 said 'it answers' '^It is mild in Tokyo\.$'
 said 'its thread is listed' '^thread_[0-9a-f]{32}  20'
 said 'and shown' '-> get_weather \{"city":"Tokyo"\}$'

@@ -211,6 +211,7 @@ def test_wrong_methods():
             check_error(answer, 405, "method_not_allowed")
             allowed = set(headers["allow"].split(", "))
             assert {m.upper() for m in item} <= allowed and other not in allowed, (other, allowed)
+            assert answer["error"]["message"] == f"this route has {headers['allow']}", answer
     each(one)
 
 

@@ -288,6 +288,7 @@ def test_counters_move():
         s.good("POST", f"/v1/runs/{run['id']}/cancel")
         lines(s, "run ended", 3)
         assert metrics(s)['weft_runs{state="waiting"}'] == "0"
+        assert metrics(s)['weft_runs{state="cancelling"}'] == "0"
 
 
 def test_unknown_paths_are_one_series():

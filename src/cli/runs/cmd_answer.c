@@ -16,6 +16,7 @@ enum what { APPROVE, DENY, ANSWER };
 
 struct answering {
     enum what         what;
+    const char       *typed; /* the run ... */
     char              run[64];
     struct upp_str    call;     /* empty: the only one that waits */
     struct upp_str    output;   /* JSON, of ANSWER */
@@ -139,6 +140,8 @@ WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)
     struct answering                     *c    = f->arg;
     yyjson_val                           *run;
     int                                   r = find_calls(c, err);
+    if (r == -UPP_ENOTFOUND)
+        return cli_no_run(c->typed, err);
     if (r >= 0)
         r = choose(c, err);
     if (r >= 0)
@@ -177,12 +180,9 @@ static void answering_done(struct answering *c)
 static int go(const struct cli_command *self, struct answering *c, const char *run, const char *file, const char *store)
 {
     struct upp_err err = {0};
-    struct wb_uuid id;
-    if (!wl_id_parse(wb_cstr(run), UPP_STR("run_"), &id)) {
-        (void)upp_fail(&err, UPP_EINVALID, "'%s' is no id of a run", run);
+    if (cli_run_id(run, c->run, &err) < 0)
         return cli_fail(self, &err);
-    }
-    (void)cli_id("run_", id, c->run);
+    c->typed = run;
     int code = cli_follow(self, &c->f, file, store, true);
     if (!c->unclear)
         return code;
@@ -199,6 +199,7 @@ static int run_decide(const struct cli_command *self, int argc, char **argv, enu
     const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
                                                              {"--store", "sqlite:PATH", &store, NULL},
                                                              {"--json", NULL, NULL, &json},
+                                                             CLI_AS(&c.f.door.as),
                                                              {"--reason", "a text", &reason, NULL}};
     answering_init(&c, self, what);
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options) - (what == APPROVE), words, 2, &n);
@@ -243,7 +244,8 @@ static int run_answer(const struct cli_command *self, int argc, char **argv)
     const struct cli_option                     options[] = {{"--config", "a file", &file, NULL},
                                                              {"--store", "sqlite:PATH", &store, NULL},
                                                              {"--json", "a JSON value", &json, NULL},
-                                                             {"--error", "a text", &error, NULL}};
+                                                             {"--error", "a text", &error, NULL},
+                                                             CLI_AS(&c.f.door.as)};
     answering_init(&c, self, ANSWER);
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 3, &n);
     if (bad)
@@ -269,11 +271,11 @@ static int run_answer(const struct cli_command *self, int argc, char **argv)
     "If a server owns the store, the run continues there; otherwise this command executes it. Either way it prints\n"  \
     "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only stores the\n" \
     "answer and exits 0.\n"                                                                                            \
-    "`weft approvals` lists what waits."
+    "`weft approvals` lists what waits.\n" CLI_AS_HELP
 
 const struct cli_command cli_approve = {
     .name    = "approve",
-    .usage   = "RUN [CALL] [--json] [--config FILE] [--store URL]",
+    .usage   = "RUN [CALL] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lets a waiting call run",
     .help = "Approves a call that waits for an approval. CALL may be left out if only one does; otherwise the command\n"
             "lists them and exits 2. --json: one JSON object at the end, like that of `weft run`.\n" FOLLOWS,
@@ -282,7 +284,7 @@ const struct cli_command cli_approve = {
 
 const struct cli_command cli_deny = {
     .name    = "deny",
-    .usage   = "RUN [CALL] [--reason TEXT] [--json] [--config FILE] [--store URL]",
+    .usage   = "RUN [CALL] [--reason TEXT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "denies a waiting call",
     .help = "Denies a call that waits for an approval; the model receives TEXT as the reason. CALL may be left out if\n"
             "only one waits; otherwise the command lists them and exits 2. --json: one JSON object at the end, like\n"
@@ -292,7 +294,7 @@ const struct cli_command cli_deny = {
 
 const struct cli_command cli_answer = {
     .name    = "answer",
-    .usage   = "RUN CALL {TEXT | --json JSON | --error TEXT} [--config FILE] [--store URL]",
+    .usage   = "RUN CALL {TEXT | --json JSON | --error TEXT} [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "gives a waiting call its result",
     .help = "Gives a call of a client's tool its result: TEXT (-: standard input) as a JSON string, or any JSON value\n"
             "with --json. --error: the tool has failed, for this reason.\n" FOLLOWS,

@@ -12,6 +12,8 @@
 struct listing {
     bool   json;
     size_t n;
+
+    struct cli_as as;
 };
 
 static int print_json(yyjson_val *item, struct upp_err *err)
@@ -57,6 +59,7 @@ WEFT_SUSPENDS static int list_all(struct cli_change *p, struct upp_err *err)
     struct listing *l = p->arg;
     yyjson_val     *page, *item;
     size_t          i, max;
+    p->door.as = l->as;
     wb_buf_add(&p->path, UPP_STR("/v1/approvals?kind=any&limit=100"));
     for (;;) {
         struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
@@ -86,9 +89,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
     const char             *file = NULL, *store = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", NULL, NULL, &l.json},
+                                         CLI_AS(&l.as)};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     int r = cli_change_store(self, file, store, true, list_all, &l);
@@ -99,11 +104,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_approvals = {
     .name    = "approvals",
-    .usage   = "[--json] [--config FILE] [--store URL]",
+    .usage   = "[--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists what waits for an answer",
     .help = "Prints one line per call that waits, the oldest run first: run, call, kind (approval, or tool: a client's "
             "tool),\n"
             "when it expires, agent, tool and arguments. --json: one object per line, as GET /v1/approvals has them.\n"
-            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.",
+            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.\n" CLI_AS_HELP,
     .run  = run,
 };

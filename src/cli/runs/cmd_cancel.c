@@ -14,13 +14,18 @@ struct canceling {
     const char *word;
     char        run[64];
     bool        json;
+
+    struct cli_as as;
 };
 
 WEFT_SUSPENDS static int cancel(struct cli_change *p, struct upp_err *err)
 {
     struct canceling *c = p->arg;
     yyjson_val       *v, *status;
-    wb_buf_addf(&p->path, "/v1/runs/%s/cancel", c->run);
+    p->door.as = c->as;
+    wb_buf_add(&p->path, UPP_STR("/v1/runs/"));
+    cli_path_add(&p->path, wb_cstr(c->word)); /* messages have it as it was typed */
+    wb_buf_add(&p->path, UPP_STR("/cancel"));
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path)};
     int                r = wb_buf_check(&p->path, err);
     if (r >= 0)
@@ -38,25 +43,23 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct canceling        c    = {0};
     struct upp_err          err  = {0};
     const char             *file = NULL, *store = NULL;
-    struct wb_uuid          id;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &c.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &c.word, 1, "the id of a run");
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--json", NULL, NULL, &c.json},
+                                         CLI_AS(&c.as)};
+    int                     bad = cli_parse(self, argc, argv, options, WB_LEN(options), &c.word, 1, "the id of a run");
     if (bad)
         return bad;
-    if (!wl_id_parse(wb_cstr(c.word), UPP_STR("run_"), &id)) {
-        (void)upp_fail(&err, UPP_EINVALID, "'%s' is no id of a run", c.word);
+    if (cli_run_id(c.word, c.run, &err) < 0)
         return cli_fail(self, &err);
-    }
-    (void)cli_id("run_", id, c.run);
     return cli_change_store(self, file, store, false, cancel, &c);
 }
 
 const struct cli_command cli_cancel = {
     .name    = "cancel",
-    .usage   = "RUN [--json] [--config FILE] [--store URL]",
+    .usage   = "RUN [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "cancels a run",
     .help = "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
-            "ended cannot be cancelled.",
+            "ended cannot be cancelled.\n" CLI_AS_HELP,
     .run  = run,
 };

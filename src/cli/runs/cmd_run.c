@@ -112,11 +112,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
     bool                    events = false, json = false;
     struct upp_err          err       = {0};
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
-        {"--thread", "an id", &thread, NULL}, {"--title", "a text", &title, NULL},
-        {"--events", NULL, NULL, &events},    {"--json", NULL, NULL, &json}};
-    struct wb_uuid key;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "memory: or sqlite:PATH", &store, NULL},
+                                         {"--thread", "an id", &thread, NULL},
+                                         {"--title", "a text", &title, NULL},
+                                         {"--events", NULL, NULL, &events},
+                                         {"--json", NULL, NULL, &json},
+                                         CLI_AS(&c.f.door.as)};
+    struct wb_uuid          key;
     cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
     c.f.prepare = find_thread;
     c.f.start   = start_run;
@@ -142,7 +145,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_run = {
     .name    = "run",
-    .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
+    .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--tenant T] [--user U]\n"
+               "                [--config FILE] [--store URL]",
     .summary = "runs an agent once and prints its answer",
     .help =
         "Gives TEXT (-: standard input) to AGENT, in a new thread (with the title TITLE) or in the thread ID, and\n"
@@ -153,6 +157,6 @@ const struct cli_command cli_run = {
         "If a server owns the store, the server executes the run. Ctrl-C cancels the run; a second one exits at once.\n"
         "Exits 0 if the run completed; 1 if it failed, was cancelled by somebody else or waits for answers (standard\n"
         "error says for which, and how to answer); 3 if a limit cut it short (a budget or max_steps; standard error\n"
-        "says which); 130 if it was interrupted.",
+        "says which); 130 if it was interrupted.\n" CLI_AS_HELP,
     .run = run,
 };

@@ -25,6 +25,8 @@ struct listing {
     uint64_t    limit; /* 0: all */
     uint64_t    n;
     bool        more;
+
+    struct cli_as as;
 };
 
 static const char *const states[] = {"queued",     "running", "waiting",   "cancelling", "completed",
@@ -65,7 +67,7 @@ static void put_time(struct wj_writer *w, const char *key, int64_t ms)
         wj_write_null(w);
 }
 
-static int write_run(const struct wm_run *run, struct wb_arena *a, struct upp_err *err)
+static int write_run(const struct wm_run *run, bool deleted, struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
     struct wj_writer                      w;
@@ -77,6 +79,7 @@ static int write_run(const struct wm_run *run, struct wb_arena *a, struct upp_er
     wj_put_str(&w, "state", wb_cstr(state_of(run)));
     wj_put_str_or_empty(&w, "agent", run->agent);
     wj_put_str(&w, "thread", wb_cstr(cli_id("thread_", run->thread, id)));
+    wj_put_bool(&w, "thread_deleted", deleted);
     put_time(&w, "created", run->created_ms);
     put_time(&w, "begun", run->started_ms);
     put_time(&w, "ended", run->ended_ms);
@@ -115,27 +118,33 @@ static const char *duration_text(int64_t ms, char out[32])
     return out;
 }
 
-static void print_run(const struct wm_run *run, struct wb_arena *a)
+static void print_run(const struct wm_run *run, bool deleted, struct wb_arena *a)
 {
     char           id[64], thread[64], time[WB_TIME_TEXT], took[32];
     struct upp_str reason  = why(run, a);
     unsigned       columns = cli_columns(stdout);
     unsigned       used    = (unsigned)printf(
-                 "%s  %-10s  %-12.*s  %s  %s  %6s  %8llu  ", cli_id("run_", run->id, id), state_of(run), UPP_FMT(run->agent),
+                 "%s  %-10s  %-12.*s  %s  %s  %6s  %8llu", cli_id("run_", run->id, id), state_of(run), UPP_FMT(run->agent),
                  cli_id("thread_", run->thread, thread), text_of(run->started_ms ? run->started_ms : run->created_ms, time),
                  duration_text(duration_ms(run), took), (unsigned long long)(run->usage.input + run->usage.output));
+    if (deleted)
+        used += (unsigned)printf("  thread deleted");
     if (run->status == WM_WAITING && run->expires_ms)
-        (void)printf("until %s", text_of(run->expires_ms, time));
-    else
+        (void)printf("  until %s", text_of(run->expires_ms, time));
+    else if (reason.n) {
+        used += (unsigned)printf("  ");
         (void)cli_print_line(stdout, reason, cli_columns_left(columns, used));
+    }
     (void)putchar('\n');
 }
 
 /* ---- The list -----------------------------------------------------------------------------------------------------
  */
 
-static int list_one(struct listing *l, const struct wm_run *run, struct wb_arena *a, struct upp_err *err)
+WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *run, struct upp_err *err)
 {
+    struct listing  *l = rd->arg;
+    struct wl_thread t;
     if (l->state && strcmp(l->state, state_of(run)) != 0)
         return 0;
     if (l->limit && l->n == l->limit) {
@@ -143,9 +152,13 @@ static int list_one(struct listing *l, const struct wm_run *run, struct wb_arena
         return 0;
     }
     l->n++;
+    int  r       = wl_get_thread(rd->store, &rd->owner, run->thread, &rd->arena, &t, err);
+    bool deleted = r == -UPP_ENOTFOUND;
+    if (r < 0 && !deleted)
+        return r;
     if (l->json)
-        return write_run(run, a, err);
-    print_run(run, a);
+        return write_run(run, deleted, &rd->arena, err);
+    print_run(run, deleted, &rd->arena);
     return 0;
 }
 
@@ -154,6 +167,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
     struct listing  *l      = rd->arg;
     struct wl_thread thread = {0};
     struct wb_uuid   after  = {{0}};
+    cli_read_as(rd, &l->as);
     int r = rd->store && l->thread ? wl_thread_find(rd->store, &rd->owner, wb_cstr(l->thread), &rd->arena, &thread, err)
                                    : 0;
     for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
@@ -163,7 +177,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
                                PAGE, &rd->arena, &runs, &n, err);
         for (size_t i = 0; r >= 0 && i < n && !l->more; i++) {
             after = runs[i].id;
-            r     = list_one(l, &runs[i], &rd->arena, err);
+            r     = list_one(rd, &runs[i], err);
         }
     }
     return r;
@@ -188,11 +202,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
     const char             *file = NULL, *store = NULL, *limit = NULL;
-    const struct cli_option options[] = {
-        {"--config", "a file", &file, NULL},    {"--store", "sqlite:PATH", &store, NULL},
-        {"--thread", "an id", &l.thread, NULL}, {"--state", "a state", &l.state, NULL},
-        {"--limit", "a number", &limit, NULL},  {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--thread", "an id", &l.thread, NULL},
+                                         {"--state", "a state", &l.state, NULL},
+                                         {"--limit", "a number", &limit, NULL},
+                                         {"--json", NULL, NULL, &l.json},
+                                         CLI_AS(&l.as)};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (!bad)
         bad = check_state(self, l.state);
     if (!bad)
@@ -206,19 +223,21 @@ static int run(const struct cli_command *self, int argc, char **argv)
 }
 
 const struct cli_command cli_runs = {
-    .name    = "runs",
-    .usage   = "[--thread ID] [--state STATE] [--limit N] [--json] [--config FILE] [--store URL]",
+    .name  = "runs",
+    .usage = "[--thread ID] [--state STATE] [--limit N] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists runs",
     .help =
         "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, and "
         "why\n"
-        "it stopped (the limit it has reached, or its error) or until when it waits. Runs of sub-agents are part of\n"
-        "their caller's.\n"
+        "it stopped (the limit it has reached, or its error) or until when it waits. A run whose thread was deleted "
+        "says\n"
+        "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
         "  --thread ID    only those of this thread\n"
         "  --state STATE  only queued, running, waiting, cancelling, completed, incomplete, failed, cancelled or "
         "expired\n"
         "  --limit N      at most N (0: all). Default: 20 on a terminal, otherwise all\n"
         "  --json         one object per line\n"
+        "  --tenant, --user  whose runs (default: tenant local, no user)\n"
         "The database can be read while a server uses it.",
     .run = run,
 };

@@ -193,6 +193,31 @@ void cli_follow_done(struct cli_follow *c)
     wb_fd_close(&c->signal_fd);
 }
 
+WEFT_SUSPENDS static int has_owner(void *arg, struct upp_err *err)
+{
+    return cli_owner_find(arg, err);
+}
+
+/* All of the configuration; or, if there are mistakes in it (say, its secrets are not set in this shell) and another
+ * process owns the store and runs the agents, the store alone. */
+static int find_door(struct cli_follow *c, const char *file, const char *store, struct wc_config **config,
+                     struct wrt_location *place, struct upp_err *err)
+{
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    int                                         r      = cli_config_quietly(file, CLI_NEEDS_ALL, &report, config, err);
+    if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *only  = NULL;
+        struct cli_owner                              owner = {.place = place};
+        c->door.only_others = cli_store_find(file, store, &only, place, NULL) >= 0 && place->kind == WC_STORE_SQLITE &&
+                              cli_on_loop(has_owner, &owner, NULL) >= 0;
+        if (!c->door.only_others)
+            return cli_config_mistakes(file, &report, r, err);
+        *config = WB_TAKE(only);
+        return 0;
+    }
+    return r < 0 ? r : wrt_location_of(*config, store, place, err);
+}
+
 int cli_follow(const struct cli_command *self, struct cli_follow *c, const char *file, const char *store,
                bool must_exist)
 {
@@ -200,12 +225,12 @@ int cli_follow(const struct cli_command *self, struct cli_follow *c, const char 
     WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
     struct wrt_location                           place;
     struct upp_err                                err = {0};
-    int                                           r   = cli_config_load(file, false, &config, &err);
-    if (r >= 0)
-        r = wrt_location_of(config, store, &place, &err);
+    int                                           r   = find_door(c, file, store, &config, &place, &err);
     if (r >= 0)
         r = cli_take_key(&place, &master, &err);
-    if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
+    if (r >= 0 && must_exist)
+        r = cli_store_lasts(&place, &err);
+    if (r >= 0 && must_exist && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0)
         r = open_signals(c, &err);

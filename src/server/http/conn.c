@@ -202,7 +202,9 @@ static int on_head(struct sv_http *h)
     if (c->asks)
         return 0;
     if (!c->match.route) {
-        h->why = c->match.status == 404 ? "there is no such route" : "this route has other methods";
+        char allow[64];
+        (void)snprintf(c->has, sizeof c->has, "this route has %.*s", UPP_FMT(sv_route_allow(c->match.allow, allow)));
+        h->why = c->match.status == 404 ? "there is no such route" : c->has;
         return h->has_body ? c->match.status : 0;
     }
     h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;

@@ -104,9 +104,10 @@ static void put_responses(struct writing *g, const struct sv_route *route, bool 
 static void put_operation(struct writing *g, const struct sv_door *door, const struct sv_route *route, uint8_t method,
                           yyjson_val *op)
 {
-    static const char *const made[] = {"parameters", "responses", "security"};
-    struct wj_writer        *w      = &g->w;
-    bool                     open   = (route->flags | door->flags) & SV_ROUTE_OPEN;
+    static const char *const schemes[] = {"key", "x-api-key"}; /* either will do */
+    static const char *const made[]    = {"parameters", "responses", "security"};
+    struct wj_writer        *w         = &g->w;
+    bool                     open      = (route->flags | door->flags) & SV_ROUTE_OPEN;
     yyjson_val              *key, *value;
     size_t                   i, n;
     char                     name[16];
@@ -125,9 +126,9 @@ static void put_operation(struct writing *g, const struct sv_door *door, const s
     put_parameters(w, route->pattern, yyjson_obj_get(op, "parameters"));
     put_responses(g, route, open, op);
     wj_put_open(w, "security", '[');
-    if (g->keys && !open) {
+    for (i = 0; g->keys && !open && i < WB_LEN(schemes); i++) {
         wj_write_open(w, '{');
-        wj_put_open(w, "key", '[');
+        wj_put_open(w, schemes[i], '[');
         wj_write_close(w, ']');
         wj_write_close(w, '}');
     }

@@ -47,8 +47,8 @@ static struct upp_str written(const char *fmt, ...)
 
 static const char whole[] =
     "server:\n"
-    "  {listen: '[::1]:${PORT}', instructions: false, metrics: open, tls: {certificate: tls/cert.pem, key: "
-    "/etc/key.pem},\n"
+    "  {listen: '[::1]:${PORT}', instructions: false, metrics: open, tls: {certificate: /dev/zero, key: "
+    "/dev/null},\n"
     "   hosts: [weft.example.org], origins: ['https://a.example', 'http://b:3000'], trusted_proxies: [10.0.0.0/8]}\n"
     "store: sqlite:data/weft.db\n"
     "search: off\n"
@@ -162,7 +162,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
     CHECK(c->no_instructions && c->open_metrics && c->no_access_log);
-    CHECK(strcmp(c->server.key, "/etc/key.pem") == 0 && strstr(c->server.certificate, "/tls/cert.pem"));
+    CHECK(strcmp(c->server.key, "/dev/null") == 0 && strcmp(c->server.certificate, "/dev/zero") == 0);
     CHECK(strcmp(c->server.hosts[0], "weft.example.org") == 0 && !c->server.hosts[1]);
     CHECK(strcmp(c->server.origins[1], "http://b:3000") == 0 && !c->server.origins[2]);
     CHECK(c->server.n_proxies == 1 && c->server.proxies[0].bits == 96 + 8);
@@ -264,6 +264,71 @@ TEST(config_of_the_demo_is_right)
     CHECK_INT(report.n, 0);
     CHECK_STR(c->default_agent->def.name, UPP_STR("weather"));
     CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].base.arg);
+}
+
+/* Outside of the store's sections, mistakes are warnings, and there are no agents; inside they are mistakes. */
+TEST(config_for_the_store_alone)
+{
+    static const char rest[] = "server: {listen: nowhere}\n"
+                               "webhooks: {on_end: {url: 'https://x', secret: '${UNSET}'}}\n"
+                               "models: {e: {provider: scripted, echo: true, api_key: '${UNSET}'}}\n"
+                               "agents: {one: {model: e}, two: {model: none}}\n";
+    static const struct {
+        const char *text;
+        int         r;
+        size_t      agents;
+    } cases[] = {
+        {"store: sqlite:x.db\nsearch: words\n", 0, 0},
+        {"store: sqlite:x.db\n%s", 0, 0},
+        {"store: sqlite:x.db\nmodels: {e: {provider: scripted, echo: true}}\nagents: {one: {model: e}}\n", 0, 1},
+        {"store: sqlite:${UNSET}\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nsearch: maybe\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nencryption: {key_file: '${UNSET}'}\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\nstore: memory\n%s", -UPP_EINVALID, 0},
+        {"stroe: sqlite:x.db\n%s", -UPP_EINVALID, 0},
+        {"store: sqlite:x.db\n: : [\n", -UPP_EINVALID, 0},
+    };
+    struct wc_opts only = opts;
+    only.no_files = only.only_store = true;
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct wc_config *c      = NULL;
+        struct wc_report  report = {0};
+        struct upp_err    err    = {0};
+        char              text[800];
+        const char       *at = strstr(cases[i].text, "%s");
+        (void)snprintf(text, sizeof text, "%.*s%s", (int)(at ? at - cases[i].text : (long)strlen(cases[i].text)),
+                       cases[i].text, at ? rest : "");
+        int r = wc_config_parse("weft.yaml", wb_cstr(text), &only, &report, &c, &err);
+        CHECK_INT(r, cases[i].r);
+        if (r >= 0) {
+            CHECK_INT(report.errors, 0);
+            CHECK_INT(c->n_agents, cases[i].agents);
+            CHECK(!c->default_agent == !cases[i].agents);
+        }
+        wc_config_free(c);
+        wc_report_done(&report);
+    }
+}
+
+TEST(config_files_of_tls_are_there)
+{
+    static const struct {
+        const char *tls, *mistake; /* NULL: none */
+    } cases[] = {
+        {"{certificate: /dev/zero, key: /dev/null}", NULL},
+        {"{certificate: c.pem, key: /dev/null}", "there is no file '/etc/weft/c.pem'"},
+        {"{certificate: /dev/zero, key: '/etc/${KEY}'}", "there is no file '/etc/${KEY}'"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c   = NULL;
+        struct upp_err                                err = {0};
+        struct upp_str                                text =
+            written("models: {e: {provider: scripted, echo: true}}\nagents: {one: {model: e}}\nserver: {tls: %s}\n",
+                    cases[i].tls);
+        CHECK_INT(parse(text.p, &c, &err), cases[i].mistake ? -UPP_EINVALID : 0);
+        if (cases[i].mistake)
+            CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].mistake));
+    }
 }
 
 TEST(config_that_is_not_there)

@@ -94,8 +94,8 @@ TEST(openapi_makes_what_the_tables_say)
     CHECK_STR(wb_cstr(yyjson_get_str(at(&all, RUN "/parameters/0/$ref"))), UPP_STR("#/components/parameters/t"));
     CHECK_STR(wb_cstr(yyjson_get_str(at(&all, RUN "/parameters/1/$ref"))), UPP_STR("#/components/parameters/r"));
     CHECK(at(&all, RUN "/responses/200/content") && at(&all, RUN "/responses/401") && at(&all, RUN "/responses/404") &&
-          !at(&all, RUN "/responses/413") && at(&all, RUN "/security/0/key"));
+          !at(&all, RUN "/responses/413") && at(&all, RUN "/security/0/key") && at(&all, RUN "/security/1/x-api-key"));
     CHECK(at(&all, "/paths/~1v1~1threads/get") && at(&all, "/paths/~1v1~1threads/post/responses/413"));
     CHECK(!at(&all, "/paths/~1livez/get/responses/401") && !at(&all, "/paths/~1livez/get/security/0"));
-    CHECK(at(&all, "/paths/~1metrics/get/security/0"));
+    CHECK(at(&all, "/paths/~1metrics/get/security/0") && at(&all, "/components/securitySchemes/x-api-key/name"));
 }
