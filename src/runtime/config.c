@@ -150,6 +150,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "waits", .read = read_waits},
               {.name = "log", .read = read_log},
               {.name = "webhooks", .read = wc_read_webhooks},
+              {.name = "telemetry", .read = wc_read_telemetry},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},

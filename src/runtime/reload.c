@@ -88,6 +88,16 @@ static bool differs(const struct wc_webhook *a, const struct wc_webhook *b)
     return !wb_str_eq(a->url, b->url) || !wb_str_eq(a->secret, b->secret);
 }
 
+static bool telemetry_differs(const struct wc_telemetry *a, const struct wc_telemetry *b)
+{
+    if (!wb_str_eq(a->otlp, b->otlp) || a->n_headers != b->n_headers)
+        return true;
+    for (size_t i = 0; i < a->n_headers; i++)
+        if (!wb_str_eq(a->headers[i].name, b->headers[i].name) || !wb_str_eq(a->headers[i].value, b->headers[i].value))
+            return true;
+    return false;
+}
+
 static void log_restart(const struct wc_config *old, const struct wc_config *new)
 {
     const struct {
@@ -100,6 +110,7 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
         {"search", old->index != new->index},
         {"durability", old->durability != new->durability},
         {"webhooks", differs(&old->on_end, &new->on_end) || differs(&old->on_wait, &new->on_wait)},
+        {"telemetry", telemetry_differs(&old->telemetry, &new->telemetry)},
         {"waits", memcmp(&old->waits, &new->waits, sizeof old->waits) != 0},
     };
     for (size_t i = 0; i < WB_LEN(fixed); i++)
