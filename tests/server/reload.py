@@ -110,9 +110,10 @@ def test_what_needs_a_restart_is_named(folder):
         with open(f"{folder}/weft.yaml") as f:
             text = f.read()
         with open(f"{folder}/weft.yaml", "w") as f:
-            f.write(text.replace("weft.db", "other.db"))
+            f.write(text.replace("weft.db", "other.db") + 'telemetry: {otlp: "http://127.0.0.1:9"}\n')
         hang_up(s, "the configuration was reloaded")
         assert 'msg="this change needs a restart" key=store' in s.log(), s.log()
+        assert 'msg="this change needs a restart" key=telemetry' in s.log(), s.log()
         assert ask(s, "a")[0] == 200 and not os.path.exists(f"{folder}/other.db")
 
 

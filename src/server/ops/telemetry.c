@@ -10,7 +10,9 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "json/number.h"
 #include "json/read.h"
+#include "json/value.h"
 #include "run/wait.h"
 #include "server/ops/telemetry_span.h"
 
@@ -120,11 +122,9 @@ static WEFT_SUSPENDS uint64_t count_rejected(struct upp_http_call *call)
         wb_buf_add(&body, piece);
     if (r < 0 || body.failed || !body.n || wj_read(&a, wb_buf_str(&body), NULL, &v, NULL) < 0)
         return 0;
-    yyjson_val    *rejected = yyjson_obj_get(yyjson_obj_get(v, "partialSuccess"), "rejectedSpans");
-    struct upp_str text     = {yyjson_get_str(rejected), yyjson_get_len(rejected)};
-    if (text.p ? !wb_str_u64(text, &n) : !yyjson_is_uint(rejected))
-        return 0;
-    return text.p ? n : yyjson_get_uint(rejected);
+    yyjson_val *rejected = yyjson_obj_get(yyjson_obj_get(v, "partialSuccess"), "rejectedSpans");
+    bool        has      = yyjson_is_raw(rejected) || yyjson_is_str(rejected); /* a number, or in a string */
+    return has && wj_num_u64(wj_text(rejected), &n) ? n : 0;
 }
 
 /* What OTLP says may be tried again. */

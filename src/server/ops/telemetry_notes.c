@@ -182,6 +182,8 @@ void sv_telemetry_run(struct sv_telemetry *t, const struct wr_run_note *note)
 /* As gen_ai.provider.name spells it. */
 static struct upp_str provider_name(struct upp_str ours)
 {
+    if (wb_str_eq(ours, UPP_STR("xai")))
+        return UPP_STR("x_ai");
     return wb_str_eq(ours, UPP_STR("google")) ? UPP_STR("gcp.gemini") : ours;
 }
 
