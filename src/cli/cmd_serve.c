@@ -14,6 +14,7 @@
 #include "server/keys/table.h"
 #include "server/ops/ops.h"
 #include "server/ops/notify.h"
+#include "server/ops/telemetry.h"
 #include "server/ops/webhook.h"
 
 struct serving {
@@ -27,6 +28,7 @@ struct serving {
     struct sv_keys         *keys;
     struct sv_server       *server;
     struct sv_webhooks     *webhooks;
+    struct sv_telemetry    *telemetry;
     struct sv_notify        notify;
     struct weft_scope       fibers;
     struct sv_place         places[SV_CORES];
@@ -148,9 +150,11 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     int                     r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
     if (r >= 0)
         r = wrt_runtime_spread(s->runtime, s->loops ? s->loops : 1, err);
+    if (r >= 0 && c->telemetry.otlp.n)
+        r = sv_telemetry_open(UPP_OPTS(sv_telemetry_opts, .config = &c->telemetry), &s->telemetry, err);
     if (r >= 0)
         r = sv_ops_open(UPP_OPTS(sv_ops_opts, .store = s->runtime->store, .no_access_log = c->no_access_log,
-                                 .open_metrics = c->open_metrics),
+                                 .open_metrics = c->open_metrics, .telemetry = s->telemetry),
                         &s->ops, err);
     if (r >= 0)
         r = sv_keys_open(s->runtime->store, NULL, &s->keys, err);
@@ -163,12 +167,14 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
                              err);
     if (r >= 0 && s->webhooks)
         r = weft_scope_spawn(&s->fibers, "webhooks", sv_webhooks_main, s->webhooks, NULL, err);
+    if (r >= 0 && s->telemetry)
+        r = weft_scope_spawn(&s->fibers, "telemetry", sv_telemetry_main, s->telemetry, NULL, err);
     if (r >= 0)
         r = wrt_runtime_recover(s->runtime, recovered, err);
     return r < 0 ? r : wrt_runtime_follow(s->runtime, err);
 }
 
-/* The engines tell webhooks, keys and `ops` what happens, to their end. */
+/* The engines tell webhooks, keys, `ops` and the telemetry what happens, to their end. */
 WEFT_SUSPENDS static void close_all(struct serving *s)
 {
     weft_scope_close(&s->fibers);
@@ -179,6 +185,8 @@ WEFT_SUSPENDS static void close_all(struct serving *s)
     sv_keys_close(s->keys);
     wrt_runtime_close(s->runtime);
     sv_ops_close(s->ops);
+    sv_telemetry_flush(s->telemetry);
+    sv_telemetry_close(s->telemetry);
 }
 
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)

@@ -59,7 +59,14 @@ void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct u
                                              .owner       = &run->tree->owner,
                                              .row         = &run->row,
                                              .traceparent = wr_traceparent(run),
-                                             .why         = why});
+                                             .agent_id    = run->def ? run->def->id : UPP_STR(""),
+                                             .why         = why,
+                                             .branch      = run->branch});
+}
+
+struct wr_note_of wr_note_of(const struct wr_run *run)
+{
+    return (struct wr_note_of){&run->row, wr_traceparent(run), run->def->name, run->def->id};
 }
 
 void wr_engine_set_home(struct wr_engine *e, uint32_t homes, uint32_t home)

@@ -86,19 +86,35 @@ struct wr_run_note {
     const struct wl_owner *owner;
     const struct wm_run   *row;         /* as committed */
     struct upp_str         traceparent; /* of the request that started it; empty: none */
+    struct upp_str         agent_id;    /* empty: its agent is not defined any more, or it is queued */
     const struct upp_err  *why;         /* of a run that failed; else NULL */
+    bool                   branch;      /* no tool called it: it is a part of a step of its parent (run/branch.c) */
+};
+
+/* The run that asked a model or called a tool. */
+struct wr_note_of {
+    const struct wm_run *row;         /* as last committed */
+    struct upp_str       traceparent; /* as above */
+    struct upp_str       agent;       /* the current one: another than the row's after a handoff */
+    struct upp_str       agent_id;
 };
 
 struct wr_model_note {
-    struct upp_str          model; /* its name in the configuration, as sent to the vendor */
-    const struct upp_usage *usage; /* NULL: the request failed */
+    struct wr_note_of       of;
+    struct upp_str          model;    /* its name in the configuration, as sent to the vendor */
+    struct upp_str          provider; /* "openai" */
+    const struct upp_usage *usage;    /* NULL: the request failed */
+    const struct upp_err   *why;      /* then it says why; else NULL */
+    uint8_t                 stop;     /* enum upp_stop, of one that succeeded */
     uint64_t                ns;
 };
 
 struct wr_tool_note {
-    struct upp_str tool;    /* of the agent's definition, never a name that only a model chose */
-    uint8_t        outcome; /* enum wm_outcome */
-    uint64_t       ns;
+    struct wr_note_of of;
+    struct upp_str    tool;    /* of the agent's definition, never a name that only a model chose */
+    struct upp_str    call;    /* id of the call */
+    uint8_t           outcome; /* enum wm_outcome */
+    uint64_t          ns;
 };
 
 /* Sees what the runs of an engine do, child runs included. Every function is mandatory, is called on the loop after

@@ -63,6 +63,9 @@ void wr_quota_leave(struct wr_engine *e, struct upp_str key, const struct upp_us
 /* Tells the monitor, if there is one. */
 void wr_note_run(const struct wr_run *run, enum wr_moment moment, const struct upp_err *why);
 
+/* A run at work, for its other notes. */
+struct wr_note_of wr_note_of(const struct wr_run *run);
+
 /* Makes the supervisor (run/supervisor.c) check idle runs at this time; 0: does nothing. */
 void wr_supervise_at(struct wr_engine *e, int64_t ms);
 void wr_supervise_soon(struct wr_engine *e);

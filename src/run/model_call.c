@@ -235,8 +235,13 @@ static WEFT_SUSPENDS int monitored_attempt(struct asking *a, struct upp_err *err
         return attempt(a, err);
     uint64_t from = weft__loop_clock(a->run->engine->loop);
     int      r    = attempt(a, err);
-    m->model(m->arg, &(struct wr_model_note){a->run->model->name, r < 0 ? NULL : &a->end.usage,
-                                             weft__loop_clock(a->run->engine->loop) - from});
+    m->model(m->arg, &(struct wr_model_note){.of       = wr_note_of(a->run),
+                                             .model    = a->run->model->name,
+                                             .provider = wb_cstr(a->run->model->ops->provider),
+                                             .usage    = r < 0 ? NULL : &a->end.usage,
+                                             .why      = r < 0 ? err : NULL,
+                                             .stop     = a->end.stop,
+                                             .ns       = weft__loop_clock(a->run->engine->loop) - from});
     return r;
 }
 

@@ -495,7 +495,11 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
         r                          = left ? end_abandoned(j, err) : finish(j, r, &value, &why, err);
         const struct wr_monitor *m = run->engine->monitor;
         if (m)
-            m->tool(m->arg, &(struct wr_tool_note){j->tool->spec.name, r < 0 ? WM_STOPPED : j->call->outcome, ns});
+            m->tool(m->arg, &(struct wr_tool_note){.of      = wr_note_of(run),
+                                                   .tool    = j->tool->spec.name,
+                                                   .call    = j->call->id,
+                                                   .outcome = r < 0 ? WM_STOPPED : j->call->outcome,
+                                                   .ns      = ns});
         /* C3, unless it is the last result: that is committed with the end of the step. */
         if (r >= 0 && j->round->left) {
             r = wr_flush(run, NULL, err);

@@ -159,6 +159,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "waits", .read = read_waits, .flags = WC_NOT_STORE},
               {.name = "log", .read = read_log, .flags = WC_NOT_STORE},
               {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
+              {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
               {.name = "default_agent", .read = nothing},
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},

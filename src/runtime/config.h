@@ -15,6 +15,7 @@
 #ifndef WC_CONFIG_H
 #define WC_CONFIG_H
 
+#include <upp/http.h>
 #include <upp/schema.h>
 #include <weft/middleware.h>
 
@@ -147,6 +148,11 @@ struct wc_config {
         struct upp_str url;    /* empty: none */
         struct upp_str secret; /* as in the file: wc_webhook_key */
     } on_end, on_wait;
+    struct wc_telemetry {
+        struct upp_str     otlp; /* base URL of the collector, without a slash at its end; empty: none */
+        struct upp_header *headers;
+        size_t             n_headers;
+    } telemetry;
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
     bool               has_log_level; /* the file has a log level */

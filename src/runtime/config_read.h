@@ -63,6 +63,9 @@ bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, str
 /* Does it contain variables? Then messages do not quote it. */
 bool wc_has_variables(const struct wc_node *n);
 
+/* A text that begins with https:// or http://, and not too long for one. */
+bool wc_url(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret);
+
 /* A C string: no NUL inside. */
 bool wc_cstr(struct wc_reader *r, const struct wc_node *n, const char *what, const char **ret);
 
@@ -186,7 +189,8 @@ void wc_link_handoffs(struct wc_reader *r);                                     
 
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into);
-void wc_read_webhooks(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
+void wc_read_webhooks(struct wc_reader *r, const struct wc_node *n, void *into);  /* into: the configuration */
+void wc_read_telemetry(struct wc_reader *r, const struct wc_node *n, void *into); /* likewise */
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into); /* after both */
 

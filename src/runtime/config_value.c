@@ -8,7 +8,7 @@
 #include "json/write.h"
 #include "runtime/config_read.h"
 
-enum { MAX_JSON = 256 << 10, MAX_VALUE = 1 << 20, MAX_NAME = 128 };
+enum { MAX_JSON = 256 << 10, MAX_VALUE = 1 << 20, MAX_NAME = 128, MAX_URL = 2048 };
 
 static const char *const kinds[] = {"a value", "a list", "a map"};
 
@@ -130,6 +130,20 @@ bool wc_text(struct wc_reader *r, const struct wc_node *n, const char *what, str
         return false;
     *ret = wb_arena_dup(&r->config->arena, wb_buf_str(&b));
     return ret->p != NULL;
+}
+
+bool wc_url(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
+{
+    struct upp_str url;
+    if (!wc_text(r, n, what, &url))
+        return false;
+    if ((!wb_str_starts(url, UPP_STR("https://")) && !wb_str_starts(url, UPP_STR("http://"))) || url.n > MAX_URL ||
+        memchr(url.p, 0, url.n)) {
+        wc_mistake(r, n, "%s begins with https:// or http:// and has at most %d bytes", what, MAX_URL);
+        return false;
+    }
+    *ret = url;
+    return true;
 }
 
 bool wc_cstr(struct wc_reader *r, const struct wc_node *n, const char *what, const char **ret)

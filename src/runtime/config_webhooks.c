@@ -7,19 +7,12 @@
 #include "base/err.h"
 #include "runtime/config_read.h"
 
-enum { SECRET_MIN = 16, SECRET_MAX = 512, URL_MAX = 2048 };
+enum { SECRET_MIN = 16, SECRET_MAX = 512 };
 
 static void read_url(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct wc_webhook *h = into;
-    struct upp_str     url;
-    if (!wc_text(r, n, "the url of a webhook", &url))
-        return;
-    if ((!wb_str_starts(url, UPP_STR("https://")) && !wb_str_starts(url, UPP_STR("http://"))) || url.n > URL_MAX ||
-        memchr(url.p, 0, url.n))
-        wc_mistake(r, n, "the url of a webhook begins with https:// or http:// and has at most %d bytes", URL_MAX);
-    else
-        h->url = url;
+    (void)wc_url(r, n, "the url of a webhook", &h->url);
 }
 
 static void wipe(struct wb_buf *b)

@@ -93,6 +93,16 @@ static bool other(const char *a, const char *b)
     return a && b ? strcmp(a, b) != 0 : a != b;
 }
 
+static bool telemetry_differs(const struct wc_telemetry *a, const struct wc_telemetry *b)
+{
+    if (!wb_str_eq(a->otlp, b->otlp) || a->n_headers != b->n_headers)
+        return true;
+    for (size_t i = 0; i < a->n_headers; i++)
+        if (!wb_str_eq(a->headers[i].name, b->headers[i].name) || !wb_str_eq(a->headers[i].value, b->headers[i].value))
+            return true;
+    return false;
+}
+
 /* What this process started with, not what an earlier reload has read: a second reload says it again. */
 static void log_restart(const struct wc_config *old, const struct wc_config *new)
 {
@@ -101,7 +111,6 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
         bool        changed;
     } fixed[] = {
         {"server.listen", !wb_str_eq(old->host, new->host) || old->port != new->port},
-        {"server.loops", old->loops != new->loops},
         {"store", old->store != new->store || !wb_str_eq(old->store_path, new->store_path)},
         {"encryption", !wb_str_eq(old->key_file, new->key_file)},
         {"search", old->index != new->index},
@@ -110,6 +119,7 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
          other(old->server.certificate, new->server.certificate) || other(old->server.key, new->server.key)},
         {"server.loops", old->loops != new->loops},
         {"webhooks", differs(&old->on_end, &new->on_end) || differs(&old->on_wait, &new->on_wait)},
+        {"telemetry", telemetry_differs(&old->telemetry, &new->telemetry)},
         {"waits", memcmp(&old->waits, &new->waits, sizeof old->waits) != 0},
     };
     for (size_t i = 0; i < WB_LEN(fixed); i++)

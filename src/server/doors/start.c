@@ -87,7 +87,8 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     r             = wr_start(x->core->engine, &s->run, &started, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &s->thread, true, err);
-    *run   = started.run;
-    x->run = started.run;
+    *run       = started.run;
+    x->run     = started.run;
+    x->started = r >= 0 && !started.joined;
     return r;
 }

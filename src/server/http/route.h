@@ -35,8 +35,9 @@ struct sv_exchange {
     char                  request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
     struct sv_trace       trace;                         /* of its traceparent; empty: none */
 
-    /* Set by handlers, for the access log: the run that the request started, joined or reads. */
+    /* Set by handlers, for the monitor: the run that the request started, joined or reads. */
     struct wb_uuid run;
+    bool           started; /* it is the request that started it */
 };
 
 /* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer

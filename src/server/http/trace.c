@@ -43,6 +43,7 @@ bool sv_trace_take(struct sv_trace *ret, struct upp_str header)
         return false;
     span[0] |= 1; /* never all zero */
     memcpy(ret->id, header.p + TRACE, 32);
+    memcpy(ret->caller, header.p + SPAN, 16);
     int n = snprintf(ret->parent, sizeof ret->parent, "00-%s-", ret->id);
     for (size_t i = 0; i < sizeof span; i++)
         n += snprintf(ret->parent + n, sizeof ret->parent - (size_t)n, "%02x", span[i]);

@@ -11,6 +11,7 @@
 struct sv_trace {
     char id[33];     /* 32 hex digits; empty: the request has no valid traceparent */
     char parent[56]; /* the traceparent to send on: the same trace, our span */
+    char caller[17]; /* 16 hex digits: the span that the header names */
 };
 
 /* Takes a valid header and makes a span of our own. False: it is not valid, or there is no randomness; *ret is then

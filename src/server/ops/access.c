@@ -56,6 +56,8 @@ void sv_ops_answered(void *arg, const struct sv_exchange *x)
     sv_metrics_add(ops->metrics, SV_HTTP_REQUESTS, labels, 1);
     sv_metrics_observe(ops->metrics, SV_HTTP_DURATION, &pattern, ns);
     sv_metrics_add(ops->metrics, SV_HTTP_BYTES, NULL, x->conn->sent);
+    if (ops->opts.telemetry)
+        sv_telemetry_request(ops->opts.telemetry, x);
     if (!ops->opts.no_access_log && wb_log_on(WB_INFO))
         log_request(x, ns);
 }

@@ -41,6 +41,8 @@ enum sv_metric {
     SV_STORE_BYTES,
     SV_STORE_COMMIT_DURATION,
     SV_LOG_LOST,
+    SV_TELEMETRY_SENT,
+    SV_TELEMETRY_DROPPED,
     SV_DROPPED,
     SV_BUILD_INFO, /* version, commit */
     SV_PROCESS_CPU,

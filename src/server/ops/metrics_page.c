@@ -108,6 +108,13 @@ WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, 
     return 0;
 }
 
+static void set_telemetry(struct sv_metrics *m, const struct sv_telemetry *t)
+{
+    struct sv_telemetry_counts c = sv_telemetry_counts(t);
+    sv_metrics_set(m, SV_TELEMETRY_SENT, NULL, c.sent);
+    sv_metrics_set(m, SV_TELEMETRY_DROPPED, NULL, c.dropped);
+}
+
 WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_ops                            *ops = sv_ops_of(x);
@@ -123,6 +130,8 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err)
     set_server(all, x->server);
     if (ops->opts.store)
         set_store(all, ops->opts.store);
+    if (ops->opts.telemetry)
+        set_telemetry(all, ops->opts.telemetry);
     set_process(all, ops->started_ms);
     sv_metrics_set(all, SV_DROPPED, NULL, atomic_load_explicit(&all->dropped, memory_order_relaxed));
     sv_metrics_write(all, &x->reply.body);

@@ -15,12 +15,15 @@
 #include "server/http/door.h"
 #include "server/http/server.h"
 #include "server/ops/metrics.h"
+#include "server/ops/telemetry.h"
 
 struct sv_ops_opts {
     uint32_t         size;
     struct wl_store *store; /* NULL: none */
     bool             no_access_log;
     bool             open_metrics; /* /metrics needs no key */
+
+    struct sv_telemetry *telemetry; /* is told what happens; NULL: none */
 };
 
 enum { SV_OPS_ROUTES = 7 };
@@ -36,6 +39,8 @@ struct sv_ops {
         struct wr_engine  *engine;
         struct wr_monitor  monitor;
         struct sv_metrics *metrics;
+
+        struct sv_telemetry *telemetry; /* that of the options */
     } engines[SV_CORES];
     uint32_t n_engines;
 

@@ -57,14 +57,16 @@ static void log_run(const struct wr_run_note *note)
 
 static void note_run(void *arg, const struct wr_run_note *note)
 {
-    struct sv_metrics   *metrics = arg;
-    const struct wm_run *row     = note->row;
+    const struct sv_ops_engine *w   = arg;
+    const struct wm_run        *row = note->row;
     if (note->moment == WR_RUN_ENDED) {
         const struct upp_str labels[] = {row->agent, wr_status_name(row->status)};
         int64_t              ms       = row->started_ms ? row->ended_ms - row->started_ms : 0;
-        sv_metrics_add(metrics, SV_RUNS_TOTAL, labels, 1);
-        sv_metrics_observe(metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
+        sv_metrics_add(w->metrics, SV_RUNS_TOTAL, labels, 1);
+        sv_metrics_observe(w->metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);
     }
+    if (w->telemetry)
+        sv_telemetry_run(w->telemetry, note);
     if (wb_log_on(note->why ? WB_WARN : WB_INFO))
         log_run(note);
 }
@@ -73,10 +75,12 @@ static void note_run(void *arg, const struct wr_run_note *note)
 
 static void note_model(void *arg, const struct wr_model_note *note)
 {
-    struct sv_metrics *metrics  = arg;
-    struct upp_str     labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
-    sv_metrics_add(metrics, SV_MODEL_REQUESTS, labels, 1);
-    sv_metrics_observe(metrics, SV_MODEL_DURATION, labels, note->ns);
+    const struct sv_ops_engine *w        = arg;
+    struct upp_str              labels[] = {note->model, note->usage ? UPP_STR("ok") : UPP_STR("error")};
+    sv_metrics_add(w->metrics, SV_MODEL_REQUESTS, labels, 1);
+    sv_metrics_observe(w->metrics, SV_MODEL_DURATION, labels, note->ns);
+    if (w->telemetry)
+        sv_telemetry_model(w->telemetry, note);
     if (!note->usage)
         return;
     const struct {
@@ -90,7 +94,7 @@ static void note_model(void *arg, const struct wr_model_note *note)
     for (size_t i = 0; i < WB_LEN(tokens); i++) {
         labels[1] = tokens[i].kind;
         if (i < 2 || tokens[i].n)
-            sv_metrics_add(metrics, SV_MODEL_TOKENS, labels, tokens[i].n);
+            sv_metrics_add(w->metrics, SV_MODEL_TOKENS, labels, tokens[i].n);
     }
 }
 
@@ -101,17 +105,19 @@ static void note_tool(void *arg, const struct wr_tool_note *note)
         [WM_UNKNOWN] = UPP_STR_INIT("unknown"), [WM_DENIED] = UPP_STR_INIT("denied"),
         [WM_STOPPED] = UPP_STR_INIT("stopped"), [WM_INVALID] = UPP_STR_INIT("invalid"),
     };
-    struct sv_metrics *metrics  = arg;
-    bool               known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
-    struct upp_str     labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
-    sv_metrics_add(metrics, SV_TOOL_CALLS, labels, 1);
-    sv_metrics_observe(metrics, SV_TOOL_DURATION, labels, note->ns);
+    const struct sv_ops_engine *w        = arg;
+    bool                        known    = note->outcome < WB_LEN(outcomes) && outcomes[note->outcome].p;
+    struct upp_str              labels[] = {note->tool, known ? outcomes[note->outcome] : UPP_STR("other")};
+    sv_metrics_add(w->metrics, SV_TOOL_CALLS, labels, 1);
+    sv_metrics_observe(w->metrics, SV_TOOL_DURATION, labels, note->ns);
+    if (w->telemetry)
+        sv_telemetry_tool(w->telemetry, note);
 }
 
 static void note_commit(void *arg, uint64_t ns)
 {
-    struct sv_metrics *metrics = arg;
-    sv_metrics_observe(metrics, SV_STORE_COMMIT_DURATION, NULL, ns);
+    const struct sv_ops_engine *w = arg;
+    sv_metrics_observe(w->metrics, SV_STORE_COMMIT_DURATION, NULL, ns);
 }
 
 int sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *err)
@@ -122,9 +128,10 @@ int sv_ops_watch(struct sv_ops *ops, struct wr_engine *engine, struct upp_err *e
     w->metrics = sv_metrics_new();
     if (!w->metrics)
         return upp_fail(err, UPP_ENOMEM, "no memory for metrics");
-    w->engine  = engine;
-    w->monitor = (struct wr_monitor){
-        .arg = w->metrics, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};
+    w->engine    = engine;
+    w->telemetry = ops->opts.telemetry;
+    w->monitor =
+        (struct wr_monitor){.arg = w, .run = note_run, .model = note_model, .tool = note_tool, .commit = note_commit};
     ops->n_engines++;
     wr_engine_monitor(engine, &w->monitor);
     return 0;

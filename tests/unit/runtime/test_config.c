@@ -56,6 +56,7 @@ static const char whole[] =
     "on_busy: enqueue\n"
     "retention: {tapes_days: 3, deleted_days: 1, every_seconds: 5}\n"
     "log: {level: debug, format: json, access: false}\n"
+    "telemetry: {otlp: 'https://c.example/otlp/', content: false, headers: {x-key: '${PORT}', y: z}}\n"
     "default_agent: two\n"
     "models:\n"
     "  e: {provider: scripted, echo: true, params: {temperature: 0.5, n: 10, x: '1', y: [~, true]},\n"
@@ -166,6 +167,11 @@ TEST(config_has_what_the_file_says)
     CHECK(strcmp(c->server.hosts[0], "weft.example.org") == 0 && !c->server.hosts[1]);
     CHECK(strcmp(c->server.origins[1], "http://b:3000") == 0 && !c->server.origins[2]);
     CHECK(c->server.n_proxies == 1 && c->server.proxies[0].bits == 96 + 8);
+    CHECK_STR(c->telemetry.otlp, UPP_STR("https://c.example/otlp"));
+    CHECK_INT(c->telemetry.n_headers, 2);
+    CHECK_STR(c->telemetry.headers[0].name, UPP_STR("x-key"));
+    CHECK_STR(c->telemetry.headers[0].value, UPP_STR("4711"));
+    CHECK_STR(c->telemetry.headers[1].value, UPP_STR("z"));
     CHECK_INT(c->index, WL_INDEX_OFF);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
@@ -193,7 +199,7 @@ TEST(config_has_what_the_file_says)
     CHECK(!two->id.p && two->n_tools == 2 && two->strategy->opts == &c->agents[1].loop);
     CHECK(c->agents[1].loop.max_iterations == 3 && c->agents[0].loop.max_iterations == 0);
     CHECK(wc_config_agent(c, UPP_STR("one")) == &c->agents[0] && wc_config_agent(c, UPP_STR("")) == &c->agents[1]);
-    CHECK(!wc_config_agent(c, UPP_STR("three")) && c->n_secrets == 2);
+    CHECK(!wc_config_agent(c, UPP_STR("three")) && c->n_secrets == 3);
 }
 
 TEST(config_has_defaults)
@@ -204,6 +210,7 @@ TEST(config_has_defaults)
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
     CHECK(!c->no_instructions && !c->open_metrics && !c->no_access_log && !c->waits.tool_ms && !c->waits.approval_ms);
+    CHECK(!c->telemetry.otlp.n && !c->telemetry.n_headers);
     CHECK(!c->server.certificate && !c->server.hosts && !c->server.origins && !c->server.n_proxies);
     CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->has_log_level);
     CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);

@@ -83,6 +83,20 @@ static const struct {
      "3:20: " BAD_ORIGIN "3:23: " BAD_ORIGIN "3:37: " BAD_ORIGIN "3:52: " BAD_ORIGIN "3:64: " BAD_ORIGIN
      "3:72: " BAD_ORIGIN},
     {GOOD "server: {origins: ['https://a:443', 'http://a:443', 'http://a:80']}\n", "3:20: " BAD_PORT "3:53: " BAD_PORT},
+    {GOOD "telemetry: {otlp: 'http://c:4318', content: false, headers: {a: b, Authorization: '${KEY}'}}\n", ""},
+    {GOOD "telemetry: {}\n", "3:12: telemetry needs 'otlp'\n"},
+    {GOOD "telemetry: {otlp: 'c:4318', content: true}\n",
+     "3:19: the url of a collector begins with https:// or http:// and has at most 2048 bytes\n"
+     "3:38: the content of conversations cannot be sent yet: spans hold names, numbers and times\n"},
+    {GOOD "telemetry: {otlp: 'http://c:4318/v1/traces'}\n",
+     "3:19: the url of a collector is that of all signals, without /v1/traces\n"},
+    {GOOD "telemetry: {otlp: 'http://c:4318?a'}\n",
+     "3:19: the url of a collector has no query: /v1/traces is appended to it\n"},
+    {GOOD "telemetry: {otlp: 'http://c', headers: {'a b': x, Host: y, c: \"a\\nb\", d: e, d: f}}\n",
+     "3:41: this is no name of a header\n3:51: the server sets this header itself\n"
+     "3:63: a header has at most 8192 bytes, and no line ends\n3:77: this header is there a second time\n"},
+    {GOOD "telemetry: {otlp: 'http://c', headers: [a], protocol: grpc}\n",
+     "3:40: headers must be a map, not a list\n3:45: telemetry has no key 'protocol'\n"},
     {GOOD "server: {trusted_proxies: [127.0.0.1, 10.0.0.0/8, '::1', 'fc00::/7']}\n", ""},
     {GOOD "server: {trusted_proxies: [localhost, 10.0.0.1/8]}\n",
      "3:28: 'localhost' is no IP address or network (as 127.0.0.1 or 10.0.0.0/8)\n"

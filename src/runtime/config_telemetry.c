@@ -1,0 +1,108 @@
+/* runtime/config_telemetry.c — `telemetry`: where the server sends its traces. */
+#include <string.h>
+
+#include "base/defs.h"
+#include "runtime/config_read.h"
+
+enum { MOST_HEADERS = 16, NAME_MAX_BYTES = 128, VALUE_MAX = 8192 };
+
+static void read_otlp(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_telemetry *t = into;
+    struct upp_str       url;
+    if (!wc_url(r, n, "the url of a collector", &url))
+        return;
+    if (wb_str_ends(url, UPP_STR("/v1/traces")))
+        wc_mistake(r, n, "the url of a collector is that of all signals, without /v1/traces");
+    else if (memchr(url.p, '?', url.n) || memchr(url.p, '#', url.n))
+        wc_mistake(r, n, "the url of a collector has no query: /v1/traces is appended to it");
+    while (url.n && url.p[url.n - 1] == '/')
+        url.n--;
+    t->otlp = url;
+}
+
+static bool is_token(struct upp_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              (c && strchr("!#$%&'*+-.^_`|~", c))))
+            return false;
+    }
+    return s.n && s.n <= NAME_MAX_BYTES;
+}
+
+static bool is_value(struct upp_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return s.n <= VALUE_MAX;
+}
+
+/* Those that say how the body is sent. */
+static bool is_ours(struct upp_str name)
+{
+    static const struct upp_str names[] = {UPP_STR_INIT("content-type"),      UPP_STR_INIT("content-length"),
+                                           UPP_STR_INIT("content-encoding"),  UPP_STR_INIT("host"),
+                                           UPP_STR_INIT("transfer-encoding"), UPP_STR_INIT("connection")};
+    for (size_t i = 0; i < WB_LEN(names); i++)
+        if (wb_str_eq_nocase(name, names[i]))
+            return true;
+    return false;
+}
+
+static void read_header(struct wc_reader *r, const struct wc_item *i, struct wc_telemetry *t)
+{
+    const struct wb_secret *hidden;
+    struct upp_header       h = {.name = i->key->text};
+    if (!is_token(h.name))
+        wc_mistake(r, i->key, "this is no name of a header");
+    else if (is_ours(h.name))
+        wc_mistake(r, i->key, "the server sets this header itself");
+    else if (wc_secret(r, i->value, "a header", &hidden, &h.value)) {
+        if (hidden)
+            h.value = wb_secret_reveal(hidden); /* the configuration holds it */
+        else if (wc_is_secret_name(h.name) && wc_hide(r, UPP_STR(""), h.value))
+            wc_inline_secret(r, i->value);
+        if (is_value(h.value))
+            t->headers[t->n_headers++] = h;
+        else
+            wc_mistake(r, i->value, "a header has at most %d bytes, and no line ends", VALUE_MAX);
+    }
+}
+
+static void read_headers(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_telemetry *t = into;
+    if (!wc_is(r, n, WC_MAP, "headers"))
+        return;
+    if (n->n > MOST_HEADERS) {
+        wc_mistake(r, n, "at most %d headers", MOST_HEADERS);
+        return;
+    }
+    t->headers = wb_new_n(&r->config->arena, struct upp_header, n->n + 1);
+    for (const struct wc_item *i = n->first; t->headers && i; i = i->next)
+        if (wc_repeated(n, i))
+            wc_mistake(r, i->key, "this header is there a second time");
+        else
+            read_header(r, i, t);
+}
+
+/* The key exists so that nobody has to wonder. */
+static void read_content(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    bool content;
+    (void)into;
+    if (wc_truth(r, n, "content", &content) && content)
+        wc_mistake(r, n, "the content of conversations cannot be sent yet: spans hold names, numbers and times");
+}
+
+void wc_read_telemetry(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{.name = "otlp", .read = read_otlp, .flags = WC_REQUIRED},
+                                         {.name = "headers", .read = read_headers},
+                                         {.name = "content", .read = read_content}};
+    struct wc_config          *c      = into;
+    wc_map(r, n, "telemetry", keys, WB_LEN(keys), &c->telemetry);
+}
