@@ -265,7 +265,7 @@ def test_every_route_wants_its_scope():
         reads, admin, runs = f.add("r", "--scope", "read"), f.add("a", "--scope", "admin"), f.add("w", "--scope", "run")
         for method, pattern, flags in routes():
             path = re.sub(r"\{\w+\}", "x", pattern)
-            need = "admin" if "SV_ROUTE_ADMIN" in flags else "read" if method == "GET" or "SV_ROUTE_READ" in flags else "run"
+            need = "admin" if "SV_ROUTE_ADMIN" in flags or "SV_ROUTE_OPERATOR" in flags else "read" if method == "GET" or "SV_ROUTE_READ" in flags else "run"
             if "SV_ROUTE_OPEN" in flags:
                 assert ask(s, method, path)[0] in (200, 204, 503) + (404,) * ("{" in pattern), path
                 continue

@@ -15,7 +15,7 @@ struct visit {
     bool                gone; /* the other side has ended, or never began */
 };
 
-static int visits(void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int visits(void *arg, struct upp_err *err)
 {
     struct visit *v = arg;
     v->x->core      = v->core;
