@@ -166,6 +166,7 @@ static WEFT_SUSPENDS void finish(struct message *m)
 {
     struct upp_err err = {0};
     char           buf[SV_WEBHOOK_ID];
+    WEFT_SHIELD(0);                                                          /* a stop waits for it */
     if (ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err) < 0) /* it is delivered again after a restart */
         wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LZ("hook", names[m->due.kind]),
                WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));

@@ -166,15 +166,20 @@ struct late {
     WEFT_SUSPENDS int (*commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
     struct sv_webhooks *hooks;
     const char         *path; /* /echo: it returns when the message was delivered; /none: after the first failure */
-    bool                stored;
+    WEFT_SUSPENDS int (*test)(struct talk *t, struct wrt_runtime *rt, struct upp_err *err);
+    bool stored, removing;
 };
 
 WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     struct late             *l = WB_OUTER((uintptr_t)s->ops, struct late, ops);
     struct sv_webhook_counts n;
+    if (c->n == 1 && c->changes[0].kind == WL_DROP_VALUE) {
+        l->removing = true;
+        TRY(weft_sleep_ms(20, err));
+    }
     TRY(l->commit(s, c, err));
-    if (c->n < 2 || c->changes[c->n - 1].kind != WL_PUT_VALUE)
+    if (!l->hooks || c->n < 2 || c->changes[c->n - 1].kind != WL_PUT_VALUE)
         return 0;
     l->stored = true;
     while (n = sv_webhooks_counts(l->hooks), !n.failures && (!n.delivered || n.queued))
@@ -222,7 +227,7 @@ WEFT_SUSPENDS static int late(struct talk *t, struct upp_err *err)
     l->ops.commit                  = late_commit;
     l->commit                      = ops->commit;
     s->ops                         = &l->ops;
-    int r                          = is_late(t, rt, err);
+    int r                          = l->test(t, rt, err);
     s->ops                         = ops;
     return r;
 }
@@ -232,9 +237,38 @@ TEST_WITH(webhook_is_told_late, .no_torture = "webhook_delivers is")
     static const char *const paths[] = {"/none", "/echo"};
     for (size_t i = 0; i < WB_LEN(paths); i++) {
         struct upp_err err = {0};
-        struct late    l   = {.path = paths[i]};
+        struct late    l   = {.path = paths[i], .test = is_late};
         struct talk    t   = {.client = late, .arg = &l};
         test_note("%s", paths[i]);
         CHECK_INT(talk_run(&t, &err), 0);
     }
+}
+
+/* A stop waits until what was delivered is removed, or it would be delivered again after the next start. */
+WEFT_SUSPENDS static int stops(struct talk *t, struct wrt_runtime *rt, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena          a      = WB_ARENA(1 << 20);
+    struct late                                        *l      = t->arg;
+    struct ws_due                                      *list;
+    struct upp_str                                      last;
+    size_t                                              n;
+    TRY(run_once(rt, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run), &h, err));
+    TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
+    while (!l->removing)
+        TRY(weft_sleep_ms(1, err));
+    weft_scope_close(&fibers);
+    TRY(ws_outbox_list(rt->outbox, UPP_STR("local"), UPP_STR(""), 100, &a, &list, &n, &last, err));
+    FAIL_UNLESS(n == 0 && sv_webhooks_counts(h).delivered == 1);
+    return 0;
+}
+
+TEST_WITH(webhook_stops_after_the_removal, .no_torture = "webhook_delivers is")
+{
+    struct upp_err err = {0};
+    struct late    l   = {.path = "/echo", .test = stops};
+    struct talk    t   = {.client = late, .arg = &l};
+    CHECK_INT(talk_run(&t, &err), 0);
 }
