@@ -567,6 +567,7 @@ def test_a_proxy_wants_a_key():
             g.write(trusted)
         s.process.send_signal(signal.SIGHUP)  # from now on a request may come from anywhere
         until(lambda: ask(s, "GET", "/v1/threads")[0] == 401)
+        assert "server.trusted_proxies needs an API key. Add one with `weft keys add NAME`" in s.log()
     _, err = f.weft("serve", code=1)
     assert "server.trusted_proxies" in err and "`weft keys add NAME`" in err and "`weft serve --listen 127.0.0.1:8787`" in err, err
     key = f.add("k")

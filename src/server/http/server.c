@@ -291,6 +291,10 @@ void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *fro
     s->opts.proxies                      = from->proxies;
     s->opts.on_busy                      = from->on_busy;
     s->opts.no_instructions              = from->no_instructions;
+    if (from->proxies.n && !sv_keys_usable(s->opts.keys))
+        wb_log(WB_WARN,
+               "every request over TCP is refused: server.trusted_proxies needs an API key. Add one with `weft "
+               "keys add NAME`");
 }
 
 void sv_server_wake_streams(struct sv_server *s)

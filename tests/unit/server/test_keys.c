@@ -19,10 +19,10 @@ static const struct sv_key_owner all = {0}, acme = {.tenant = UPP_STR_INIT("acme
 
 WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
 {
-    char                 first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
-    struct sv_keys      *t;
-    const struct sv_key *k, *other;
-    struct sv_key_spec   spec = ci;
+    char                                        first[SV_KEY_TEXT + 1], second[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *k, *other;
+    struct sv_key_spec                          spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     FAIL_UNLESS(!sv_keys_usable(t) && !sv_keys_required(t) && !sv_keys_next(t, NULL));
     TRY(sv_keys_add(t, &ci, first, &k, err));
@@ -41,24 +41,23 @@ WEFT_SUSPENDS static int changes(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_revoke(t, &all, wb_cstr(k->id), &k, err));
     TRY(sv_keys_revoke(t, &all, wb_cstr(other->id), &k, err));
     FAIL_UNLESS(!sv_keys_usable(t) && sv_keys_required(t)); /* nobody is let in because the last key is gone */
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     size_t n = 0;
     for (k = NULL; (k = sv_keys_next(t, k)); n++)
         FAIL_UNLESS(k->revoked_ms);
     FAIL_UNLESS(n == 3 && !sv_keys_usable(t) && sv_keys_required(t)); /* nor after a restart */
-    sv_keys_close(t);
     return 0;
 }
 
 /* Ids before names, and only keys of the user. */
 WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
 {
-    char                      text[SV_KEY_TEXT + 1], other[SV_KEY_TEXT + 1];
-    struct sv_keys           *t;
-    const struct sv_key      *first, *second, *k;
-    struct sv_key_spec        spec = ci;
-    const struct sv_key_owner ann  = {.tenant = UPP_STR("acme"), .user = UPP_STR("ann")};
+    char                                        text[SV_KEY_TEXT + 1], other[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *first, *second, *k;
+    struct sv_key_spec                          spec = ci;
+    const struct sv_key_owner                   ann  = {.tenant = UPP_STR("acme"), .user = UPP_STR("ann")};
     TRY(sv_keys_open(s, NULL, &t, err));
     spec.user = UPP_STR("ann");
     TRY(sv_keys_add(t, &spec, text, &first, err));
@@ -78,14 +77,14 @@ WEFT_SUSPENDS static int finds(struct wl_store *s, struct upp_err *err)
     old->name = name;
     TRY(sv_keys_revoke(t, &ann, UPP_STR("ci"), &k, err));
     FAIL_UNLESS(k == first);
-    sv_keys_close(t);
     return 0;
 }
 
 /* The use of keys is not lost when the store fails for a while, nor when the table is closed while it is stored. */
 static int (*real_commit)(struct wl_store *s, struct wl_commit *c, struct upp_err *err);
-static int  fail_use;
-static bool slow_use;
+static int                 fail_use;
+static bool                slow_use;
+static struct wl_store_ops picky; /* used also by a store that is closed after a failure */
 
 WEFT_SUSPENDS static int picky_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
@@ -105,15 +104,17 @@ WEFT_SUSPENDS static int picky_commit(struct wl_store *s, struct wl_commit *c, s
 
 WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
 {
-    struct upp_usage           used = {.input = 7};
-    struct wl_store_ops        ops  = *s->ops;
-    char                       text[SV_KEY_TEXT + 1];
-    struct sv_keys            *t;
-    const struct sv_key       *k;
-    const struct wl_store_ops *kept = s->ops;
-    real_commit                     = ops.commit;
-    ops.commit                      = picky_commit;
-    s->ops                          = &ops;
+    struct upp_usage                            used = {.input = 7};
+    char                                        text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *k;
+    const struct wl_store_ops                  *kept = s->ops;
+    real_commit                                      = kept->commit;
+    fail_use                                         = 0;
+    slow_use                                         = false;
+    picky                                            = *kept;
+    picky.commit                                     = picky_commit;
+    s->ops                                           = &picky;
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &ci, text, &k, err));
     const struct wr_quota *q = sv_keys_quota(t);
@@ -128,11 +129,11 @@ WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
     TRY(weft_sleep_ms(1500, err));
     FAIL_UNLESS(k->refs == 1); /* being stored: it is not forgotten */
     slow_use = false;
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 14);
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     s->ops = kept;
     return 0;
 }
@@ -140,11 +141,11 @@ WEFT_SUSPENDS static int saves_use(struct wl_store *s, struct upp_err *err)
 /* A day, the limits of runs and tokens, and what a restart remembers. */
 WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
 {
-    struct upp_usage     used = {.input = 60, .output = 41};
-    struct sv_key_spec   spec = ci;
-    char                 text[SV_KEY_TEXT + 1];
-    struct sv_keys      *t;
-    const struct sv_key *added;
+    struct upp_usage                            used = {.input = 60, .output = 41};
+    struct sv_key_spec                          spec = ci;
+    char                                        text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *added;
     spec.limits = (struct sv_limits){.requests = 2, .runs = 2, .tokens = 100};
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &spec, text, &added, err));
@@ -170,11 +171,10 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
     TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err));      /* a key that was forgotten limits nothing */
     q->leave(q->arg, UPP_STR("0000000000000000"), &used);
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 101 && k->used_ms);
-    sv_keys_close(t);
     return 0;
 }
 
@@ -182,12 +182,12 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
  */
 WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
 {
-    static const struct wl_owner ours = {.tenant = UPP_STR_INIT("weft")};
-    struct upp_usage             most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
-    struct sv_key_spec           spec = ci;
-    char                         text[SV_KEY_TEXT + 1];
-    struct sv_keys              *t;
-    const struct sv_key         *k;
+    static const struct wl_owner                ours = {.tenant = UPP_STR_INIT("weft")};
+    struct upp_usage                            most = {.input = UINT64_MAX, .output = 2}, more = {.input = 5};
+    struct sv_key_spec                          spec = ci;
+    char                                        text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *k;
     spec.limits.tokens = SV_LIMIT_MAX;
     TRY(sv_keys_open(s, NULL, &t, err));
     TRY(sv_keys_add(t, &spec, text, &k, err));
@@ -196,7 +196,7 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
         q->leave(q->arg, wb_cstr(k->id), i ? &more : &most);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
     FAIL_UNLESS(q->admit(q->arg, wb_cstr(k->id), err) == -UPP_EQUOTA);
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == SV_LIMIT_MAX);
@@ -204,28 +204,25 @@ WEFT_SUSPENDS static int huge_use(struct wl_store *s, struct upp_err *err)
     struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v};
     struct wl_commit c   = {.owner = ours, .changes = &put, .n = 1};
     TRY(s->ops->commit(s, &c, err));
-    sv_keys_close(t);
+    sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));
     k = sv_keys_find(t, wb_cstr(text));
     FAIL_UNLESS(k && sv_key_tokens(k, wb_wall_ms()) == 0 && !k->used_ms);
-    sv_keys_close(t);
     return 0;
 }
 
 /* What the tenant stores: a count that grows at once, and is right after a while. */
-WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *err)
+WEFT_SUSPENDS static int stores_bytes(struct wl_store *s, struct upp_err *err)
 {
-    static char          text[4096];
-    struct sv_key_spec   spec = ci;
-    char                 key[SV_KEY_TEXT + 1];
-    struct wl_store     *s;
-    struct sv_keys      *t;
-    const struct sv_key *added;
-    struct wl_value      v   = {.space = UPP_STR("s"), .name = UPP_STR("n"), .bytes = wb_str(text, sizeof text)};
-    struct wl_change     put = {.kind = WL_PUT_VALUE, .value = &v}, drop = {.kind = WL_DROP_VALUE, .value = &v};
-    struct wl_commit     c    = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
-    uint64_t             size = 0;
-    TRY(ws_blobs_open(memory, &s, err)); /* closes it too */
+    static char                                 text[4096];
+    struct sv_key_spec                          spec = ci;
+    char                                        key[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *added;
+    struct wl_value  v   = {.space = UPP_STR("s"), .name = UPP_STR("n"), .bytes = wb_str(text, sizeof text)};
+    struct wl_change put = {.kind = WL_PUT_VALUE, .value = &v}, drop = {.kind = WL_DROP_VALUE, .value = &v};
+    struct wl_commit c    = {.owner.tenant = UPP_STR("acme"), .changes = &put, .n = 1};
+    uint64_t         size = 0;
     TRY(s->ops->commit(s, &c, err));
     spec.limits.bytes = 10000;
     TRY(sv_keys_open(s, NULL, &t, err));
@@ -251,8 +248,6 @@ WEFT_SUSPENDS static int stores_bytes(struct wl_store *memory, struct upp_err *e
     c.changes      = &put;
     TRY(s->ops->commit(s, &c, err));
     FAIL_UNLESS(k->stored->bytes == sizeof text);
-    sv_keys_close(t);
-    s->ops->close(s);
     return 0;
 }
 
@@ -267,10 +262,10 @@ static size_t n_keys(const struct sv_keys *t)
 /* A full table: revoked keys make room, usable ones do not. */
 WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
 {
-    char                 name[24], text[SV_KEY_TEXT + 1];
-    struct sv_keys      *t;
-    const struct sv_key *k;
-    struct sv_key_spec   spec = ci;
+    char                                        name[24], text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *k;
+    struct sv_key_spec                          spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     for (size_t i = 0; i < SV_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "t%zu", i);
@@ -287,17 +282,16 @@ WEFT_SUSPENDS static int fills(struct wl_store *s, struct upp_err *err)
     spec.name = UPP_STR("not a name");
     FAIL_UNLESS(sv_keys_add(t, &spec, text, &k, err) == -UPP_EINVALID &&
                 n_keys(t) == SV_KEYS_MAX); /* none was forgotten */
-    sv_keys_close(t);
     return 0;
 }
 
 /* The same for one tenant. */
 WEFT_SUSPENDS static int fills_tenant(struct wl_store *s, struct upp_err *err)
 {
-    char                 name[24], text[SV_KEY_TEXT + 1];
-    struct sv_keys      *t;
-    const struct sv_key *k;
-    struct sv_key_spec   spec = ci;
+    char                                        name[24], text[SV_KEY_TEXT + 1];
+    UPP_CLEANUP(sv_keys_closep) struct sv_keys *t = NULL;
+    const struct sv_key                        *k;
+    struct sv_key_spec                          spec = ci;
     TRY(sv_keys_open(s, NULL, &t, err));
     for (size_t i = 0; i < SV_TENANT_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "k%zu", i);
@@ -314,25 +308,26 @@ WEFT_SUSPENDS static int fills_tenant(struct wl_store *s, struct upp_err *err)
     TRY(sv_keys_revoke(t, &acme, UPP_STR("k3"), &k, err));
     TRY(sv_keys_add(t, &spec, text, &k, err));
     FAIL_UNLESS(n_keys(t) == SV_TENANT_KEYS_MAX + 1);
-    sv_keys_close(t);
     return 0;
 }
 
 struct acting {
     int (*fn)(struct wl_store *s, struct upp_err *err);
-    bool closes; /* the store */
 };
 
+/* With blobs, which count what a tenant stores. */
 WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
 {
     struct acting   *x = arg;
-    struct wl_store *s;
-    int              r = ws_memory_open(&s, err);
+    struct wl_store *memory, *s;
+    int              r = ws_memory_open(&memory, err);
+    if (r < 0)
+        return r;
+    r = ws_blobs_open(memory, &s, err); /* closes it, also on failure */
     if (r < 0)
         return r;
     r = x->fn(s, err);
-    if (!x->closes)
-        s->ops->close(s);
+    s->ops->close(s);
     return r;
 }
 
@@ -340,7 +335,7 @@ WEFT_SUSPENDS static int act(void *arg, struct upp_err *err)
 static void play(int (*fn)(struct wl_store *s, struct upp_err *err))
 {
     struct upp_err    err = {0};
-    struct acting     x   = {fn, fn == stores_bytes};
+    struct acting     x   = {fn};
     struct weft__sim *world;
     CHECK_INT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 3), &world, &err), 0);
     int r = weft_loop_run(weft__sim_loop(world, 0), "keys", act, &x, &err);
@@ -369,12 +364,12 @@ TEST(keys_count_what_their_tenant_stores)
     play(stores_bytes);
 }
 
-TEST(keys_are_bounded)
+TEST_WITH(keys_are_bounded, .no_torture = "ten thousand keys; the others are tortured")
 {
     play(fills);
 }
 
-TEST(keys_of_a_tenant_are_bounded)
+TEST_WITH(keys_of_a_tenant_are_bounded, .no_torture = "a thousand keys; the others are tortured")
 {
     play(fills_tenant);
 }
