@@ -21,7 +21,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = "00f067aa0ba902b7"
 SECRET = "marmalade"  # in what users, models and tools say, and nowhere else
 CONFIG = """
-server: {listen: "127.0.0.1:0"}
+server: {listen: "127.0.0.1:0", loops: %d}
 store: sqlite:telemetry.db
 log: {level: info}
 %s
@@ -152,8 +152,8 @@ def folder():
     return path
 
 
-def serve(path, url, more="", **env):
-    return Server(WEFT, path, CONFIG % (f'telemetry: {{otlp: "{url}"{more}}}' if url else ""), **env)
+def serve(path, url, more="", loops=1, **env):
+    return Server(WEFT, path, CONFIG % (loops, f'telemetry: {{otlp: "{url}"{more}}}' if url else ""), **env)
 
 
 def metrics(server):
@@ -248,6 +248,21 @@ def test_tree_below_a_caller():
         run, thread = start(s, "boss", {"traceparent": f"00-{TRACE}-{CALLER}-01"})
         ended(s, run, thread)
         check_tree(c.wait(NAMES), run, thread, TRACE, CALLER)
+
+
+def test_several_loops():
+    with Collector() as c:
+        with serve(folder(), c.url, loops=4) as s:
+            runs = [start(s, "boss") for _ in range(40)]
+            for run, thread in runs:
+                ended(s, run, thread)
+            s.wait_for_log("run ended", 80)
+            m = metrics(s)
+            assert m["weft_telemetry_dropped_total"] == "0", m
+        spans = c.spans()
+        assert len(spans) == 400
+        for run, thread in runs:
+            check_tree([x for x in spans if x["traceId"] == run["id"][4:]], run, thread, run["id"][4:], None)
 
 
 def test_no_content():

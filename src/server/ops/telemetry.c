@@ -1,6 +1,8 @@
 /* server/ops/telemetry.c — see telemetry.h: the queue, and what is sent when. */
 #include "server/ops/telemetry.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <upp/http.h>
 
 #include "base/buf.h"
@@ -16,7 +18,14 @@
 #include "run/wait.h"
 #include "server/ops/telemetry_span.h"
 
-enum { ANSWER_MAX = 64 << 10, MOST_PAUSE_MS = 30000, HEADERS = 17, URL_MAX = 2048 + 16 };
+enum {
+    ANSWER_MAX    = 64 << 10,
+    MOST_PAUSE_MS = 30000,
+    HEADERS       = 17,
+    URL_MAX       = 2048 + 16,
+    LOOK_MS       = 10000,
+    RETRY_MS      = 200
+};
 
 /* A span as JSON. */
 struct text {
@@ -25,17 +34,31 @@ struct text {
 };
 
 struct sv_telemetry {
-    struct sv_telemetry_opts   opts;
-    struct sv_telemetry_runs  *runs;
-    struct text               *queue; /* a ring */
+    struct sv_telemetry_opts  opts;
+    struct sv_telemetry_runs *runs;
+    struct weft_loop         *loop;
+    struct weft_cond          changed;
+    _Atomic bool              woken; /* a message to the loop is on its way */
+    struct upp_http          *http;
+    struct upp_wait           wait;
+    struct wb_buf             url;
+
+    pthread_mutex_t            lock;  /* protects what follows: every loop adds */
+    struct text               *queue; /* a ring; what is in it changes only on our loop */
     size_t                     first, n;
-    struct weft_cond           changed;
-    struct upp_http           *http;
-    struct upp_wait            wait;
-    struct wb_buf              url;
     struct sv_telemetry_counts count;
     uint64_t                   quiet_until_ms, unlogged; /* dropped since the last log line */
 };
+
+static void lock(const struct sv_telemetry *t)
+{
+    (void)pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&t->lock);
+}
+
+static void unlock(const struct sv_telemetry *t)
+{
+    (void)pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&t->lock);
+}
 
 struct sv_telemetry_runs *sv_telemetry_runs_of(const struct sv_telemetry *t)
 {
@@ -44,23 +67,62 @@ struct sv_telemetry_runs *sv_telemetry_runs_of(const struct sv_telemetry *t)
 
 struct sv_telemetry_counts sv_telemetry_counts(const struct sv_telemetry *t)
 {
+    lock(t);
     struct sv_telemetry_counts c = t->count;
     c.queued                     = t->n;
+    unlock(t);
     return c;
+}
+
+static size_t queued(const struct sv_telemetry *t)
+{
+    return sv_telemetry_counts(t).queued;
 }
 
 /* ---- The queue --------------------------------------------------------------------------------------------------- */
 
 static void drop(struct sv_telemetry *t, uint64_t n, const char *reason, const struct upp_err *why)
 {
-    uint64_t now = wb_mono_ms();
+    uint64_t now = wb_mono_ms(), all = 0;
+    lock(t);
     t->count.dropped += n;
     t->unlogged += n;
-    if (!n || now < t->quiet_until_ms)
-        return;
-    wb_log(WB_WARN, "spans were dropped", WB_LU("spans", t->unlogged), WB_LZ("reason", reason), WB_LERR(why));
-    t->quiet_until_ms = now + t->opts.silence_ms;
-    t->unlogged       = 0;
+    if (n && now >= t->quiet_until_ms) {
+        all               = t->unlogged;
+        t->unlogged       = 0;
+        t->quiet_until_ms = now + t->opts.silence_ms;
+    }
+    unlock(t);
+    if (all)
+        wb_log(WB_WARN, "spans were dropped", WB_LU("spans", all), WB_LZ("reason", reason), WB_LERR(why));
+}
+
+static void wake_here(void *arg)
+{
+    struct sv_telemetry *t = arg;
+    weft_cond_signal(&t->changed);
+    t->woken = false; /* the last thing: sv_telemetry_flush waits for it */
+}
+
+static void wake(struct sv_telemetry *t)
+{
+    if (weft_loop_current() == t->loop)
+        weft_cond_signal(&t->changed);
+    else if (!atomic_exchange(&t->woken, true) && weft_loop_post(t->loop, wake_here, t, NULL) < 0)
+        t->woken = false; /* the fiber looks by itself, later */
+}
+
+/* How many are in the queue now; 0: it is full. */
+static size_t put(struct sv_telemetry *t, struct text span)
+{
+    size_t n = 0;
+    lock(t);
+    if (t->n < t->opts.max_queue) {
+        t->queue[(t->first + t->n++) % t->opts.max_queue] = span;
+        n                                                 = t->n;
+    }
+    unlock(t);
+    return n;
 }
 
 void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span)
@@ -68,11 +130,11 @@ void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span)
     static const struct upp_err           none = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_SPAN_MAX);
     struct upp_err                        err  = {0};
-    if (t->n == t->opts.max_queue) {
+    char                                 *copy = NULL;
+    if (queued(t) == t->opts.max_queue) {
         drop(t, 1, "the queue is full", &none);
         return;
     }
-    char *copy = NULL;
     if (span->id && sv_span_write(span, &text, &err) >= 0)
         copy = wb_alloc(text.n);
     if (!copy) {
@@ -80,17 +142,24 @@ void sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span)
         return;
     }
     memcpy(copy, text.p, text.n);
-    t->queue[(t->first + t->n++) % t->opts.max_queue] = (struct text){copy, text.n};
-    if (t->n == 1 || t->n == t->opts.max_batch)
-        weft_cond_signal(&t->changed);
+    size_t n = put(t, (struct text){copy, text.n});
+    if (!n) { /* another loop was faster */
+        wb_free(copy);
+        drop(t, 1, "the queue is full", &none);
+    } else if (n == 1 || n == t->opts.max_batch)
+        wake(t);
 }
 
-static void forget(struct sv_telemetry *t, size_t n)
+/* The first n leave the queue; `taken` of them were taken by the collector. */
+static void forget(struct sv_telemetry *t, size_t n, uint64_t taken)
 {
+    lock(t);
+    t->count.sent += taken;
     for (; n; n--, t->n--) {
         wb_free(t->queue[t->first].p);
         t->first = (t->first + 1) % t->opts.max_queue;
     }
+    unlock(t);
 }
 
 /* ---- One request ------------------------------------------------------------------------------------------------- */
@@ -179,15 +248,13 @@ static WEFT_SUSPENDS int send_once(struct sv_telemetry *t, size_t n, struct upp_
         r = post(t, wb_buf_str(&body), &rejected, err);
     if (r == -UPP_ECANCELED)
         return r;
-    t->count.failures += r < 0;
     if (r >= 0) {
         rejected = WB_MIN(rejected, (uint64_t)n);
-        t->count.sent += n - rejected;
+        forget(t, n, n - rejected);
         drop(t, rejected, "the collector rejected them", &(struct upp_err){0});
-        forget(t, n);
     } else if (r == -UPP_EREFUSED) {
+        forget(t, n, 0);
         drop(t, n, "the collector refused them", err);
-        forget(t, n);
     }
     return r;
 }
@@ -195,7 +262,7 @@ static WEFT_SUSPENDS int send_once(struct sv_telemetry *t, size_t n, struct upp_
 /* Returns when the spans have left the queue, or when it was cancelled. */
 static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
 {
-    size_t n = WB_MIN(t->n, (size_t)t->opts.max_batch);
+    size_t n = WB_MIN(queued(t), (size_t)t->opts.max_batch);
     for (unsigned tries = 1;; tries++) {
         struct upp_err why = {0};
         int            r   = send_once(t, n, &why);
@@ -204,8 +271,8 @@ static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
         if (r == -UPP_ECANCELED)
             return upp_fail(err, UPP_ECANCELED, "cancelled");
         if (tries == t->opts.max_tries) {
+            forget(t, n, 0);
             drop(t, n, "the collector cannot be reached", &why);
-            forget(t, n);
             return 0;
         }
         uint64_t pause = why.retry_after_ms ? why.retry_after_ms : t->opts.first_ms << (tries - 1);
@@ -215,22 +282,26 @@ static WEFT_SUSPENDS int send_batch(struct sv_telemetry *t, struct upp_err *err)
     }
 }
 
+/* Waits for a change, or until the time has come. */
+static WEFT_SUSPENDS int wait_until(struct sv_telemetry *t, uint64_t at_ms, struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms();
+    if (now >= at_ms)
+        return 0;
+    WEFT_DEADLINE(at_ms - now);
+    int r = weft_cond_wait(&t->changed, err);
+    return r == -UPP_ETIMEOUT ? 0 : r;
+}
+
 /* Waits for a full batch, or for any span and then a little. */
 static WEFT_SUSPENDS int wait_for_batch(struct sv_telemetry *t, struct upp_err *err)
 {
     int r = 0;
-    while (r >= 0 && !t->n)
-        r = weft_cond_wait(&t->changed, err);
+    while (r >= 0 && !queued(t)) /* it looks by itself: a message from another loop may be lost */
+        r = wait_until(t, wb_mono_ms() + LOOK_MS, err);
     uint64_t due = wb_mono_ms() + t->opts.delay_ms;
-    while (r >= 0 && t->n < t->opts.max_batch) {
-        uint64_t now = wb_mono_ms();
-        if (now >= due)
-            break;
-        WEFT_DEADLINE(due - now);
-        r = weft_cond_wait(&t->changed, err);
-        if (r == -UPP_ETIMEOUT)
-            r = 0;
-    }
+    while (r >= 0 && queued(t) < t->opts.max_batch && wb_mono_ms() < due)
+        r = wait_until(t, due, err);
     return r;
 }
 
@@ -246,23 +317,34 @@ WEFT_SUSPENDS int sv_telemetry_main(void *arg, struct upp_err *err)
     return r == -UPP_ECANCELED ? 0 : r;
 }
 
+static WEFT_SUSPENDS void flush(struct sv_telemetry *t, struct upp_err *why)
+{
+    uint64_t until = wb_mono_ms() + t->opts.flush_ms;
+    size_t   n;
+    int      r = 0;
+    WEFT_DEADLINE(t->opts.flush_ms);
+    while ((n = queued(t)) && r != -UPP_ECANCELED && wb_mono_ms() < until) {
+        r = send_once(t, WB_MIN(n, (size_t)t->opts.max_batch), why);
+        if (r < 0 && r != -UPP_EREFUSED && r != -UPP_ECANCELED) /* a collector that has just been started again */
+            r = weft_sleep_ms(WB_MIN(t->opts.first_ms, (uint64_t)RETRY_MS), NULL);
+    }
+}
+
 WEFT_SUSPENDS void sv_telemetry_flush(struct sv_telemetry *t)
 {
     struct upp_err why = {0};
-    int            r   = 0;
-    if (!t || !t->n)
+    size_t         n;
+    if (!t)
         return;
-    uint64_t until = wb_mono_ms() + t->opts.flush_ms;
-    WEFT_DEADLINE(t->opts.flush_ms);
-    while (t->n && r != -UPP_ECANCELED && wb_mono_ms() < until) {
-        r = send_once(t, WB_MIN(t->n, (size_t)t->opts.max_batch), &why);
-        if (r < 0 && r != -UPP_EREFUSED && r != -UPP_ECANCELED) /* a collector that has just been started again */
-            r = weft_sleep_ms(WB_MIN(t->opts.first_ms, (uint64_t)200), NULL) == -UPP_ECANCELED ? -UPP_ECANCELED : r;
-    }
-    if (t->n) {
+    while (t->woken) /* its message refers to t */
+        if (weft_sleep_ms(1, NULL) == -UPP_ECANCELED && weft_yield(NULL) == -UPP_ECANCELED)
+            break;
+    if (queued(t))
+        flush(t, &why);
+    if ((n = queued(t))) {
         t->quiet_until_ms = 0; /* there is no later line */
-        drop(t, t->n, "the server stopped", &why);
-        forget(t, t->n);
+        forget(t, n, 0);
+        drop(t, n, "the server stopped", &why);
     }
 }
 
@@ -288,6 +370,8 @@ int sv_telemetry_open(const struct sv_telemetry_opts *opts, struct sv_telemetry 
         return upp_fail(err, UPP_ENOMEM, "no memory for telemetry");
     wb_opts(&t->opts, sizeof t->opts, opts);
     set_defaults(&t->opts);
+    (void)pthread_mutex_init(&t->lock, NULL);
+    t->loop  = weft_loop_current();
     t->url   = (struct wb_buf)WB_BUF(URL_MAX);
     t->runs  = sv_telemetry_runs_new();
     t->queue = wb_calloc(t->opts.max_queue, sizeof *t->queue);
@@ -306,11 +390,13 @@ void sv_telemetry_close(struct sv_telemetry *t)
 {
     if (!t)
         return;
-    forget(t, t->n);
+    if (t->queue)
+        forget(t, t->n, 0);
     upp_http_free(t->http);
     wb_buf_done(&t->url);
     wb_free(t->queue);
-    wb_free(t->runs);
+    sv_telemetry_runs_free(t->runs);
+    (void)pthread_mutex_destroy(&t->lock);
     wb_free(t);
 }
 

@@ -9,6 +9,8 @@
  *     sv_telemetry_flush(t);                    // nothing reports any more
  *     sv_telemetry_close(t);
  *
+ * It belongs to the loop that opens it; what happens is reported from any loop.
+ *
  * Invariants
  *  1. Reporting never suspends and never fails its caller: a span that finds the queue full, or no memory, is dropped
  *     and counted.
@@ -39,7 +41,7 @@ struct sv_telemetry_opts {
 };
 
 struct sv_telemetry_counts {
-    uint64_t sent, dropped, failures /* of requests to the collector */;
+    uint64_t sent, dropped;
     size_t   queued;
 };
 
@@ -69,7 +71,8 @@ void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x);
 struct sv_span;
 struct sv_telemetry_runs; /* telemetry_notes.c: what is known of recent runs */
 
-struct sv_telemetry_runs *sv_telemetry_runs_new(void); /* NULL: no memory */
+struct sv_telemetry_runs *sv_telemetry_runs_new(void);                            /* NULL: no memory */
+void                      sv_telemetry_runs_free(struct sv_telemetry_runs *runs); /* accepts NULL */
 struct sv_telemetry_runs *sv_telemetry_runs_of(const struct sv_telemetry *t);
 void                      sv_telemetry_add(struct sv_telemetry *t, const struct sv_span *span);
 

@@ -8,6 +8,7 @@
  *
  * Names of attributes: the semantic conventions of OpenTelemetry for HTTP and for generative AI (gen_ai.*).
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -32,23 +33,38 @@ struct known {
 };
 
 struct sv_telemetry_runs {
-    struct known slots[RUNS];
+    pthread_mutex_t lock; /* runs work on every loop */
+    struct known    slots[RUNS];
 };
 
 struct sv_telemetry_runs *sv_telemetry_runs_new(void)
 {
-    return wb_calloc(1, sizeof(struct sv_telemetry_runs));
+    struct sv_telemetry_runs *runs = wb_calloc(1, sizeof *runs);
+    if (runs)
+        (void)pthread_mutex_init(&runs->lock, NULL);
+    return runs;
 }
 
-static struct known *slot_of(struct sv_telemetry *t, struct wb_uuid run)
+void sv_telemetry_runs_free(struct sv_telemetry_runs *runs)
 {
-    return &sv_telemetry_runs_of(t)->slots[sv_span_of_run(run) % RUNS];
+    if (!runs)
+        return;
+    (void)pthread_mutex_destroy(&runs->lock);
+    wb_free(runs);
 }
 
-static const struct known *find(struct sv_telemetry *t, struct wb_uuid run)
+static struct known *slot_of(struct sv_telemetry_runs *runs, struct wb_uuid run)
 {
-    const struct known *k = slot_of(t, run);
-    return wb_uuid_eq(k->run, run) ? k : NULL;
+    return &runs->slots[sv_span_of_run(run) % RUNS];
+}
+
+static bool find(struct sv_telemetry *t, struct wb_uuid run, struct known *ret)
+{
+    struct sv_telemetry_runs *runs = sv_telemetry_runs_of(t);
+    (void)pthread_mutex_lock(&runs->lock);
+    *ret = *slot_of(runs, run);
+    (void)pthread_mutex_unlock(&runs->lock);
+    return wb_uuid_eq(ret->run, run);
 }
 
 /* ---- Traces ------------------------------------------------------------------------------------------------------ */
@@ -135,18 +151,21 @@ static void begin_inside(struct sv_span *s, const struct wr_note_of *of, struct 
 
 static void remember(struct sv_telemetry *t, const struct wr_run_note *note)
 {
-    const struct wm_run *row   = note->row;
-    struct known        *k     = slot_of(t, row->id);
-    struct upp_str       agent = wb_str_sub(row->agent, 0, AGENT_MAX);
-    struct sv_span       s     = {.trace = ""};
+    struct sv_telemetry_runs *runs  = sv_telemetry_runs_of(t);
+    const struct wm_run      *row   = note->row;
+    struct upp_str            agent = wb_str_sub(row->agent, 0, AGENT_MAX);
+    struct sv_span            s     = {.trace = ""};
     set_trace(&s, row->root, note->traceparent);
-    *k = (struct known){.run       = row->id,
-                        .thread    = row->thread,
-                        .unsampled = is_unsampled(note->traceparent),
-                        .n_agent   = (uint8_t)agent.n};
-    memcpy(k->trace, s.trace, sizeof k->trace);
+    struct known k = {.run       = row->id,
+                      .thread    = row->thread,
+                      .unsampled = is_unsampled(note->traceparent),
+                      .n_agent   = (uint8_t)agent.n};
+    memcpy(k.trace, s.trace, sizeof k.trace);
     if (agent.n)
-        memcpy(k->agent, agent.p, agent.n);
+        memcpy(k.agent, agent.p, agent.n);
+    (void)pthread_mutex_lock(&runs->lock);
+    *slot_of(runs, row->id) = k;
+    (void)pthread_mutex_unlock(&runs->lock);
 }
 
 void sv_telemetry_run(struct sv_telemetry *t, const struct wr_run_note *note)
@@ -268,9 +287,10 @@ static bool place(const struct sv_exchange *x, const struct known *k, struct sv_
 void sv_telemetry_request(struct sv_telemetry *t, const struct sv_exchange *x)
 {
     const struct sv_route *route = x->conn->match.route;
-    const struct known    *k     = find(t, x->run);
-    const char            *type  = sv_method_name(x->request->method);
-    struct sv_span         s     = {.kind = SV_SPAN_SERVER, .operation = wb_cstr(type)};
+    struct known           found;
+    const struct known    *k    = find(t, x->run, &found) ? &found : NULL;
+    const char            *type = sv_method_name(x->request->method);
+    struct sv_span         s    = {.kind = SV_SPAN_SERVER, .operation = wb_cstr(type)};
     struct ids             ids;
     char                   status[12];
     bool                   polls = !x->started && x->request->method == SV_GET && !x->reply.sent;
