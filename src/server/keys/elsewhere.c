@@ -22,7 +22,7 @@ static struct message *message(const struct sv_elsewhere *e, struct upp_str id)
     return m;
 }
 
-static int admit_here(void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int admit_here(void *arg, struct upp_err *err)
 {
     const struct message *m = arg;
     return m->here->admit(m->here->arg, wb_cstr(m->id), err);
