@@ -398,7 +398,7 @@ struct wl_watch {
 struct wl_store {
     const struct wl_store_ops *ops;
     struct wl_store           *inner; /* the store behind this one; NULL: none */
-    const struct wl_watch     *watch; /* of the store in front of all others: stores/blobs or stores/outbox; NULL: none */
+    const struct wl_watch *watch; /* of the store in front of all others: stores/blobs or stores/outbox; NULL: none */
     struct {
         /* Totals, for benchmarks and /metrics. Stores in front read transactions and syncs from other threads. */
         uint64_t commits, transactions, syncs, rows, bytes;

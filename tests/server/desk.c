@@ -43,7 +43,7 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
                   err));
     TRY(rig_open(&d->rig, weft_loop_current(), NULL, err));
     d->talk.server->cores[0].engine = d->rig.engine;
-    d->talk.server->opts.store  = d->rig.store;
+    d->talk.server->opts.store      = d->rig.store;
     return add_keys(d, err);
 }
 

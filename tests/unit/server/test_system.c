@@ -69,7 +69,7 @@ static WEFT_SUSPENDS int set_up(struct scene *s, struct upp_err *err)
     TRY(wr_engine_open(weft_loop_current(), UPP_OPTS(wr_engine_opts, .store = s->store, .agent = find, .arg = s),
                        &s->engine, err));
     s->talk.server->cores[0].engine = s->engine;
-    s->talk.server->opts.store  = s->store;
+    s->talk.server->opts.store      = s->store;
     return 0;
 }
 

@@ -86,8 +86,8 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     const struct sv_server_opts              *o      = &x->server->opts;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x->core->engine, .dialect = wb_cstr(to->name)};
     int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
-    struct upp_str            seen = view.p ? agent_id(x->core->engine, view) : view; /* named as in the configuration */
-    view                           = seen.p ? seen : view;
+    struct upp_str seen = view.p ? agent_id(x->core->engine, view) : view; /* named as in the configuration */
+    view                = seen.p ? seen : view;
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }
 
