@@ -44,6 +44,7 @@ bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
 	@if command -v valgrind >/dev/null; then bench/instructions build/bench; else echo 'instructions: needs valgrind'; fi
 	@bench/peers/compare build/bench
+	@bench/server build
 conformance:
 	@scripts/conformance
 coverage:
