@@ -418,12 +418,15 @@ def fill(server, runs):
     return slowest
 
 
+FREES = {"ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=1"}  # a sanitizer keeps what is freed for a while
+
+
 def drops(server):
     """More spans than the queue has room for. Runs go on, memory does not grow, the rest is counted, and one line a minute logged."""
     began = time.monotonic()
-    assert fill(server, 100) < 5
+    assert fill(server, 100) < 9  # none waited for the collector, which has ten seconds
     before = server.memory("VmRSS")
-    assert fill(server, 800) < 5
+    assert fill(server, 800) < 9
     m = metrics(server)
     runs = int(m['weft_runs_total{agent="echo",outcome="completed"}'])
     assert runs >= 899 and m["weft_telemetry_sent_total"] == "0", m
@@ -433,14 +436,14 @@ def drops(server):
 
 
 def test_drops_when_the_collector_is_down():
-    with serve(folder(), f"http://127.0.0.1:{free_port()}") as s:
+    with serve(folder(), f"http://127.0.0.1:{free_port()}", **FREES) as s:
         drops(s)
 
 
 def test_drops_when_the_collector_hangs():
     with Collector() as c:
         c.free.clear()
-        with serve(folder(), c.url) as s:
+        with serve(folder(), c.url, **FREES) as s:
             drops(s)
             c.free.set()  # and all is well again
             end = time.monotonic() + 60

@@ -298,11 +298,11 @@ TEST(config_for_the_store_alone)
     struct wc_opts only = opts;
     only.no_files = only.only_store = true;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct wc_config *c      = NULL;
-        struct wc_report  report = {0};
-        struct upp_err    err    = {0};
-        char              text[800];
-        const char       *at = strstr(cases[i].text, "%s");
+        WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+        WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+        struct upp_err                                err    = {0};
+        char                                          text[800];
+        const char                                   *at = strstr(cases[i].text, "%s");
         (void)snprintf(text, sizeof text, "%.*s%s", (int)(at ? at - cases[i].text : (long)strlen(cases[i].text)),
                        cases[i].text, at ? rest : "");
         int r = wc_config_parse("weft.yaml", wb_cstr(text), &only, &report, &c, &err);
@@ -312,8 +312,6 @@ TEST(config_for_the_store_alone)
             CHECK_INT(c->n_agents, cases[i].agents);
             CHECK(!c->default_agent == !cases[i].agents);
         }
-        wc_config_free(c);
-        wc_report_done(&report);
     }
 }
 
