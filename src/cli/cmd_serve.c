@@ -178,9 +178,9 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
 WEFT_SUSPENDS static void close_all(struct serving *s)
 {
     weft_scope_close(&s->fibers);
-    sv_server_close(s->server);
     if (s->runtime)
-        wrt_runtime_stop(s->runtime);
+        wrt_runtime_stop(s->runtime); /* and what the server has posted to other loops is done */
+    sv_server_close(s->server);
     sv_webhooks_close(s->webhooks);
     sv_keys_close(s->keys);
     wrt_runtime_close(s->runtime);
