@@ -32,12 +32,12 @@ _Static_assert(LINE + 1 <= PIPE_BUF, "one write is one line");
 atomic_int wb_log_max = WB_OFF;
 
 static struct {
-    enum wb_log_format format;
-    int                fd;
-    wb_log_sink       *sink;
-    void              *arg;
-    atomic_ullong      lost;
-    atomic_bool        torn; /* a line was written in part: the next one begins with a line feed */
+    atomic_int    format; /* enum wb_log_format; it and fd change while others log */
+    atomic_int    fd;
+    wb_log_sink  *sink;
+    void         *arg;
+    atomic_ullong lost;
+    atomic_bool   torn; /* a line was written in part: the next one begins with a line feed */
 } out = {.fd = -1};
 
 static _Thread_local struct wb_log_ctx *context;
@@ -50,8 +50,8 @@ static const char *const level_names[] = {
 
 void wb_log_setup(enum wb_log_level level, enum wb_log_format format, int fd)
 {
-    out.format = format;
-    out.fd     = fd;
+    atomic_store_explicit(&out.format, (int)format, memory_order_relaxed);
+    atomic_store_explicit(&out.fd, fd, memory_order_relaxed);
     atomic_store_explicit(&wb_log_max, (int)level, memory_order_relaxed);
 }
 
@@ -320,7 +320,7 @@ static void make(struct line *l, enum wb_log_level level, const char *msg, const
 {
     char           stamp[WB_TIME_TEXT];
     struct wb_time now = wb_time_from_ms(wb_wall_ms());
-    l->json            = out.format == WB_LOG_JSON;
+    l->json            = atomic_load_explicit(&out.format, memory_order_relaxed) == WB_LOG_JSON;
     l->bytes[l->n++]   = '\n';
     (void)put(l, l->json ? UPP_STR("{\"time\":") : UPP_STR("time="));
     put_str(l, wb_time_upp(&now, stamp));
@@ -348,7 +348,8 @@ static void write_line(struct upp_str line)
     struct upp_str s     = wb_str_sub(line, !torn, SIZE_MAX);
     size_t         whole = s.n;
     while (s.n) {
-        int64_t r = WB_CALL(write)(out.fd < 0 ? 2 : out.fd, s.p, s.n);
+        int     fd = atomic_load_explicit(&out.fd, memory_order_relaxed);
+        int64_t r  = WB_CALL(write)(fd < 0 ? 2 : fd, s.p, s.n);
         if (r == -EINTR)
             continue;
         if (r <= 0 || (uint64_t)r > s.n) {
@@ -382,7 +383,7 @@ void wb_log_put(enum wb_log_level level, struct upp_str line)
 
 enum wb_log_format wb_log_format_of(void)
 {
-    return out.format;
+    return (enum wb_log_format)atomic_load_explicit(&out.format, memory_order_relaxed);
 }
 
 void wb_log_line(enum wb_log_level level, const char *msg, const struct wb_log_field *fields)

@@ -89,11 +89,14 @@ SCRIPTS = {
 }
 
 
+LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
+
+
 class Server:
     """One life of the program."""
 
     def __init__(self, **env):
-        self.process = subprocess.Popen([WEFT, "serve", "--config", f"{HERE}/weft.yaml"], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([WEFT, "serve", "--config", f"{HERE}/weft.yaml", *LOOPS], stdout=subprocess.PIPE,
                                         stderr=open(f"{HERE}/log", "a"), text=True, env={**os.environ, **env})
         line = self.process.stdout.readline()
         found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)

@@ -10,6 +10,10 @@ import time
 import traceback
 
 
+# Runs on so many loops, whatever the configuration says: for a build that looks for races.
+LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
+
+
 class Server:
     """One life of the program on the weft.yaml of a folder."""
 
@@ -18,7 +22,7 @@ class Server:
         if config is not None:
             with open(f"{folder}/weft.yaml", "w") as f:
                 f.write(config)
-        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml"], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml", *LOOPS], stdout=subprocess.PIPE,
                                         stderr=open(f"{folder}/log", "a"), text=True, preexec_fn=preexec, cwd=folder,
                                         env={**os.environ, **env})
         line = self.process.stdout.readline()
