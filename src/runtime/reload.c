@@ -64,15 +64,13 @@ WEFT_SUSPENDS static int read_again(struct wrt_runtime *rt, struct wc_report *re
 
 /* ---- Replacing ------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms)
+size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms)
 {
     struct wrt_generation *newest = rt->agents;
     size_t                 n      = 0;
-    if (newest->older)
-        wrt__quiesce(rt); /* nobody finds an old one any more */
     for (struct wrt_generation **at = &newest->older; *at;) {
         struct wrt_generation *g = *at;
-        if (g->runs || wb_wall_ms() - g->retired_ms < idle_ms) {
+        if (g->runs || (int64_t)wb_mono_ms() - g->retired_ms < idle_ms) {
             at = &g->older;
             n++;
             continue;
@@ -132,7 +130,10 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
     struct wc_config *config = NULL;
     struct wrt_generation *new;
     if (wrt__drop_unused(rt, WRT_IDLE_MS) >= MAX_GENERATIONS)
-        return upp_fail(err, UPP_EBUSY, "runs still use %d earlier configurations: wait for them", MAX_GENERATIONS);
+        return upp_fail(
+            err, UPP_EBUSY,
+            "%d earlier configurations are still in use: try again in a minute, or when their runs have ended",
+            MAX_GENERATIONS);
     int r = read_again(rt, report, &config, err);
     if (r >= 0)
         r = wrt__generation_new(rt->store, config, config, &new, err);
@@ -140,7 +141,7 @@ WEFT_SUSPENDS int wrt_reload(struct wrt_runtime *rt, struct wc_report *report, s
         return r;
     log_restart(rt->start, config);
     new->older             = rt->agents;
-    new->older->retired_ms = wb_wall_ms();
+    new->older->retired_ms = (int64_t)wb_mono_ms();
     rt->agents             = new;
     rt->config             = config;
     return 0;

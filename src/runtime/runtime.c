@@ -292,6 +292,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
 
 /* ---- Several loops ---------------------------------------------------------------------------------------- */
 
+enum { RETRY_MS = 10 };
+
 struct errand {
     struct wrt_runtime *rt;
     uint32_t            i; /* of the engine among the others */
@@ -316,12 +318,6 @@ static WEFT_SUSPENDS int recover_there(void *arg, struct upp_err *err)
 {
     struct errand *x = arg;
     return wr_recover(x->rt->others[x->i], &x->recovered, err);
-}
-
-static WEFT_SUSPENDS int pass_by(void *arg, struct upp_err *err)
-{
-    (void)arg, (void)err;
-    return 0;
 }
 
 /* Runs fn on every other loop, one after the other. Shielded: the other side uses the runtime. */
@@ -362,23 +358,24 @@ WEFT_SUSPENDS int wrt_runtime_spread(struct wrt_runtime *rt, uint32_t n, struct 
     return on_others(rt, open_there, NULL, err);
 }
 
-void wrt__quiesce(struct wrt_runtime *rt)
-{
-    (void)on_others(rt, pass_by, NULL, NULL);
-}
-
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err)
 {
     int r = wr_recover(rt->engine, ret, err);
     return r < 0 ? r : on_others(rt, recover_there, ret, err);
 }
 
+/* A call to another loop may find no memory. No engine may outlive its loop, so it is tried again, also by a fiber that
+ * is cancelled; engines that are closed already are NULL. */
 WEFT_SUSPENDS void wrt_runtime_stop(struct wrt_runtime *rt)
 {
+    struct weft_shield shield = weft__shield_forever();
     weft_scope_close(&rt->background);
-    int r = on_others(rt, close_there, NULL, NULL);
-    while (r < 0) /* no memory for the message: those that were closed are NULL */
-        r = weft_sleep_ms(10, NULL) < 0 ? 0 : on_others(rt, close_there, NULL, NULL);
+    for (int r = -1; r < 0;) {
+        r = on_others(rt, close_there, NULL, NULL);
+        if (r < 0 && weft_sleep_ms(RETRY_MS, NULL) < 0)
+            continue; /* no memory for a timer either */
+    }
+    weft_shield_end(&shield);
     wr_engine_close(WB_TAKE(rt->engine));
 }
 

@@ -61,7 +61,7 @@ struct wrt_generation {
     struct wr_agent_def    *agents;
     struct wb_arena         arena;
     _Atomic size_t          runs;       /* that use a definition of it, on any loop */
-    int64_t                 retired_ms; /* when it was replaced */
+    int64_t                 retired_ms; /* when it was replaced, by the monotonic clock */
     struct wrt_generation  *older;
 };
 
@@ -113,12 +113,8 @@ void              wrt__generation_free(struct wrt_generation *g); /* accepts NUL
 
 /* Frees old generations that no run uses, and that were replaced more than idle_ms ago: requests that have looked up an
  * agent are over by then. How many are left. */
-WEFT_SUSPENDS size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms);
+size_t wrt__drop_unused(struct wrt_runtime *rt, int64_t idle_ms);
 enum { WRT_IDLE_MS = 60000 };
-
-/* Waits until every other loop has finished what it was doing: then none has an agent that it has looked up and not yet
- * given to a run. */
-WEFT_SUSPENDS void wrt__quiesce(struct wrt_runtime *rt);
 
 /* Closes the engines: runs stop where they are. Until the runtime is closed, the store stays open. */
 WEFT_SUSPENDS void wrt_runtime_stop(struct wrt_runtime *rt);

@@ -49,7 +49,7 @@ struct sv_key *sv_keys_find(struct sv_keys *t, struct upp_str text);
 /* Counts a request of this key. -UPP_ERATE: it is one too many. A key stays in memory while its refs are not 0. */
 int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 
-/* -UPP_EQUOTA: its tenant has stored as many bytes as it may. Time does not help: a client is told to try again after
+/* -UPP_EQUOTA: its tenant has stored as many bytes as it may. Waiting does not help: Retry-After is
  * SV_QUOTA_MS. */
 enum { SV_QUOTA_MS = 3600000 };
 int sv_key_may_store(const struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;

@@ -82,7 +82,7 @@ static void set_store(struct sv_metrics *m, const struct wl_store *store)
     sv_metrics_set(m, SV_STORE_BYTES, NULL, __atomic_load_n(&store->count.bytes, __ATOMIC_RELAXED));
 }
 
-/* Counted in the store: a number that is kept beside it would be wrong after a restart, and drift. */
+/* Counted in the store: a counter in memory would be wrong after a restart. */
 WEFT_SUSPENDS static int set_runs(struct sv_metrics *m, struct wl_store *store, struct upp_err *err)
 {
     static const uint8_t live[] = {WM_QUEUED, WM_RUNNING, WM_WAITING, WM_CANCELING};

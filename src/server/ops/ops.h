@@ -23,7 +23,7 @@ struct sv_ops_opts {
     bool             no_access_log;
     bool             open_metrics; /* /metrics needs no key */
 
-    struct sv_telemetry *telemetry; /* is told what happens; NULL: none */
+    struct sv_telemetry *telemetry; /* gets the spans; NULL: none */
 };
 
 enum { SV_OPS_ROUTES = 7 };
