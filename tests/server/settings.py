@@ -26,6 +26,8 @@ models:
   long: {provider: scripted, script: long.json}
   slow: {provider: scripted, script: slow.json}
   keen: {provider: scripted, script: keen.json}
+  cut: {provider: scripted, script: cut.json}
+  boss: {provider: scripted, script: boss.json}
   claude: {provider: anthropic, model: claude-x, api_key: none, base_url: "http://127.0.0.1:9"}
   gpt: {provider: openai, model: gpt-x, api_key: none, base_url: "http://127.0.0.1:9"}
   gemini: {provider: google, model: gemini-x, api_key: none, base_url: "http://127.0.0.1:9"}
@@ -36,6 +38,9 @@ tools:
 agents:
   show: {model: show, system: Be brief.}
   both: {model: show, tools: [clock, pick]}
+  shape: {model: show, structure: {type: object}}
+  cut: {model: cut}
+  boss: {model: boss, tools: [show]}
   call: {model: call}
   long: {model: long, tools: [clock]}
   slow: {model: slow}
@@ -55,6 +60,9 @@ SCRIPTS = {
              {"parts": [{"text": "Let me look."}, {"tool_call": {"id": "t1", "name": "clock", "arguments": {}}}],
               "usage": {"input_tokens": 10, "output_tokens": 6}}],
     "slow": [{"parts": [{"text": "one"}, {"request": True}], "delay_ms": 700}],
+    "cut": [{"parts": [{"text": "As I was say"}], "stop": "max_tokens", "usage": {"input_tokens": 1, "output_tokens": 3}}],
+    "boss": [{"when": {"tool_result": "show"}, "parts": [{"request": True}]},
+             {"parts": [{"tool_call": {"id": "b1", "name": "show", "arguments": {"task": "look"}}}]}],
     "keen": [{"when": {"contains": "noon"}, "parts": [{"request": True}]},
              {"parts": [{"tool_call": {"id": "k1", "name": "clock", "arguments": {}}}]}],
 }
@@ -97,14 +105,14 @@ def started(s, agent, text="please", thread=None, **options):
 
 def texts(s, run):
     page = s.good("GET", f"/v1/threads/{run['thread_id']}/messages?limit=100&order=asc")
-    return [m["content"][0]["text"]["value"] for m in page["data"] if m["role"] == "assistant" and m["content"]]
+    return [m["content"][-1]["text"]["value"] for m in page["data"] if m["role"] == "assistant" and m["content"]]
 
 
 def shown(s, run, status="completed"):
     """What the model received in its last call."""
     run = over(s, run)
     assert run["status"] == status, run
-    return json.loads(texts(s, run)[-1].removeprefix("one"))
+    return json.loads(texts(s, run)[-1])
 
 
 def refused(s, agent, pointer, status=400, **options):
@@ -214,6 +222,174 @@ def test_a_tool_of_the_agents_own_client_may_be_described():
     pick = {"type": "function", "function": {"name": "pick", "description": "Other"}}
     with Server(WEFT, folder("pick")) as s:
         assert shown(s, started(s, "both", tools=[pick]))["tools"] == ["clock", "pick"]
+
+
+def test_tool_choice():
+    named = {"type": "function", "function": {"name": "clock"}}
+    with Server(WEFT, folder("choice")) as s:
+        for choice in ("auto", "none"):
+            run = started(s, "both", tool_choice=choice)
+            assert shown(s, run)["params"]["tool_choice"] == choice and run["tool_choice"] == choice, run
+        for choice in ("required", named):  # holds until the model has made its call
+            run = started(s, "both", tool_choice=choice)
+            assert shown(s, run)["params"]["tool_choice"] == choice, run
+            assert "tool_choice" not in (shown(s, started(s, "keen", tool_choice=choice))["params"] or {})
+        assert shown(s, started(s, "show", tool_choice="none"))["params"].get("tool_choice") is None  # it has no tools
+        run = over(s, started(s, "keen", tool_choice="none"))  # the model calls nevertheless: nobody runs it
+        assert run["status"] == "completed" and texts(s, run) == [], run
+
+
+def test_parallel_tool_calls():
+    with Server(WEFT, folder("parallel")) as s:
+        run = started(s, "both", parallel_tool_calls=False)
+        assert run["parallel_tool_calls"] is False
+        assert shown(s, run)["params"]["parallel_tool_calls"] is False
+        assert "parallel_tool_calls" not in shown(s, started(s, "show", parallel_tool_calls=False))["params"]
+
+
+def test_response_format():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    with Server(WEFT, folder("format")) as s:
+        run = started(s, "show", response_format={"type": "json_object"})
+        assert shown(s, run)["params"]["response_format"] == {"type": "json_object"}
+        assert run["response_format"] == {"type": "json_object"}
+        got = shown(s, started(s, "show", response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}))
+        assert got["structure"] == schema and "response_format" not in got["params"], got
+        assert shown(s, started(s, "shape"))["structure"] == {"type": "object"}
+        assert shown(s, started(s, "shape", response_format="auto"))["structure"] == {"type": "object"}
+        assert shown(s, started(s, "shape", response_format={"type": "text"}))["structure"] is None
+
+
+def history(s, n):
+    """A thread with n questions and answers."""
+    thread = s.good("POST", "/v1/threads", {})["id"]
+    for i in range(n):
+        s.good("POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": f"question {i}"})
+        s.good("POST", f"/v1/threads/{thread}/messages", {"role": "assistant", "content": f"answer {i}"})
+    return thread
+
+
+def test_truncation_strategy():
+    def got(s, thread, n, text="please"):
+        strategy = {"type": "last_messages", "last_messages": n}
+        run = started(s, "show", text=text, thread=thread, truncation_strategy=strategy)
+        assert run["truncation_strategy"] == strategy, run
+        return shown(s, run)["messages"]
+    with Server(WEFT, folder("truncation")) as s:
+        assert got(s, history(s, 3), 1) == ["user: please"]
+        assert got(s, history(s, 3), 2) == ["user: please"]  # a list begins with a user's message
+        assert got(s, history(s, 3), 3) == ["user: question 2", "assistant: answer 2", "user: please"]
+        assert len(got(s, history(s, 3), 100)) == 7
+        thread = history(s, 2)
+        s.good("POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": "newest"})
+        assert got(s, thread, 1, text=None) == ["user: newest"]
+        assert len(shown(s, started(s, "show", thread=history(s, 3), truncation_strategy={"type": "auto"}))["messages"]) == 7
+
+
+def test_truncation_keeps_calls_and_results_together():
+    with Server(WEFT, folder("together")) as s:
+        run = over(s, started(s, "long", text="the time"))
+        assert run["status"] == "completed", run
+        for n in range(1, 6):
+            messages = shown(s, started(s, "show", thread=run["thread_id"], model="show",
+                                        truncation_strategy={"type": "last_messages", "last_messages": n}))["messages"]
+            assert messages[0].startswith("user:"), messages
+            calls = sum("calls clock" in m for m in messages)
+            assert calls == sum(m.startswith("tool:") for m in messages), messages
+
+
+def test_max_prompt_tokens():
+    with Server(WEFT, folder("prompt")) as s:
+        thread = history(s, 20)  # of about 7 tokens each
+        run = started(s, "show", thread=thread, max_prompt_tokens=60)
+        messages = shown(s, run)["messages"]
+        assert run["max_prompt_tokens"] == 60
+        assert messages[-1] == "user: please" and 3 <= len(messages) <= 9 and messages[0].startswith("user:"), messages
+        run = over(s, started(s, "show", text="long " * 100, max_prompt_tokens=20))
+        assert run["status"] == "incomplete", run
+        assert run["incomplete_details"] == {"reason": "max_prompt_tokens"}, run
+        assert run["completed_at"] is None and texts(s, run) == [], run
+        run = over(s, started(s, "long", max_prompt_tokens=30))  # the second call does not fit any more
+        assert run["status"] == "incomplete" and texts(s, run) == ["Let me look."], run
+
+
+def test_max_completion_tokens():
+    with Server(WEFT, folder("completion")) as s:
+        run = over(s, started(s, "long", max_completion_tokens=6))
+        assert run["status"] == "incomplete", run
+        assert run["incomplete_details"] == {"reason": "max_completion_tokens"}, run
+        assert texts(s, run) == ["Let me look."], texts(s, run)
+        run = over(s, started(s, "long", max_completion_tokens=100))
+        assert run["status"] == "completed" and run["incomplete_details"] is None, run
+        assert shown(s, started(s, "show", max_completion_tokens=7))["params"]["max_completion_tokens"] == 7
+        run = over(s, started(s, "cut", max_completion_tokens=50))  # the vendor stopped there, whatever it counted
+        assert run["status"] == "incomplete" and texts(s, run) == ["As I was say"], run
+        assert over(s, started(s, "cut"))["status"] == "completed"
+
+
+def test_an_incomplete_run_in_a_stream():
+    with Server(WEFT, folder("stream")) as s:
+        thread = s.good("POST", "/v1/threads", {})["id"]
+        c = s.connection()
+        c.request("POST", f"/v1/threads/{thread}/runs", json.dumps(
+            {"assistant_id": "long", "stream": True, "max_completion_tokens": 6,
+             "additional_messages": [{"role": "user", "content": "the time"}]}))
+        text = c.getresponse().read().decode()
+        c.close()
+        assert "event: thread.run.incomplete\n" in text and "thread.run.completed" not in text, text[-1000:]
+        last = [line for line in text.splitlines() if line.startswith("data: {")][-1]
+        assert json.loads(last[6:])["incomplete_details"] == {"reason": "max_completion_tokens"}, last
+
+
+def test_a_stored_assistant_has_its_settings_in_the_options():
+    name = "asst_0123456789abcdef0123456789abcdef"
+    with Server(WEFT, folder("assistant")) as s:
+        run = started(s, name, model="show", instructions="Be a pirate.", tools=[FUNCTION], temperature=0.5)
+        got = shown(s, run)
+        assert got["system"] == "Be a pirate." and got["tools"] == ["get_weather"], got
+        assert got["params"] == {"top_k": 7, "temperature": 0.5}, got
+        assert run["assistant_id"] == name and run["model"] == "show", run
+        _, (status, answer) = start(s, name)
+        assert status == 404, answer
+
+
+def test_settings_survive_the_end_of_the_server():
+    name = "asst_0123456789abcdef0123456789abcdef"
+    where = folder("kill")
+    options = {**VALUES, "tool_choice": "none", "tools": [FUNCTION], "instructions": "Be kind.",
+               "response_format": {"type": "json_object"}, "truncation_strategy": {"type": "last_messages", "last_messages": 1}}
+    with Server(WEFT, where) as s:
+        runs = [started(s, "slow", thread=history(s, 2), **options),
+                started(s, name, thread=history(s, 2), model="slow", **options)]
+        waits = over(s, started(s, "call", tools=[FUNCTION], temperature=0.5))
+        assert waits["status"] == "requires_action", waits
+        s.process.kill()
+        s.process.wait()
+    with Server(WEFT, where) as s:
+        for run in runs:
+            got = shown(s, run)
+            assert got["messages"] == ["user: please"] and got["tools"] == ["get_weather"], got
+            assert got["system"] == "Be kind.", got
+            assert got["params"] == {**VALUES, "tool_choice": "none", "response_format": {"type": "json_object"}}, got
+            now = s.good("GET", f"/v1/threads/{run['thread_id']}/runs/{run['id']}")
+            assert now["assistant_id"] == run["assistant_id"] and now["tools"] == [FUNCTION], now
+        status, _ = s.ask("POST", f"/v1/runs/{waits['id']}/answers", {"answers": [{"tool_call_id": "w1", "output": "sunny"}]})
+        assert status == 200
+        end = time.monotonic() + 60
+        while waits["status"] != "completed":
+            assert time.monotonic() < end, waits
+            time.sleep(0.02)
+            waits = s.good("GET", f"/v1/threads/{waits['thread_id']}/runs/{waits['id']}")
+        assert json.loads(texts(s, waits)[-1])["params"] == {"temperature": 0.5}
+
+
+def test_sub_agents_and_handed_over_ones_have_their_own():
+    with Server(WEFT, folder("below")) as s:
+        got = shown(s, started(s, "boss", temperature=0.5, tools=[FUNCTION], instructions="Be the boss."))
+        below = [m for m in got["messages"] if m.startswith("tool:")]
+        assert got["params"]["temperature"] == 0.5 and len(below) == 1, got
+        child = json.loads(below[0].removeprefix("tool: ")) if below[0].startswith('tool: {') else json.loads(json.loads(below[0][6:]))
+        assert child["params"] == {"top_k": 7, "temperature": 0.9} and child["tools"] == [] and child["system"] == "Be brief.", child
 
 
 if __name__ == "__main__":
