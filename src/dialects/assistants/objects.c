@@ -6,7 +6,6 @@
 #include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "model/event.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -227,8 +226,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
     seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
     seconds(w, "failed_at", run->status == WM_FAILED ? run->ended_ms : 0);
-    bool complete = run->status == WM_COMPLETED && !wm_is_incomplete(run->status, run->error);
-    seconds(w, "completed_at", complete ? run->ended_ms : 0);
+    seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
     required_action(w, run, pending, n);
     run_error(w, run->status == WM_FAILED ? error : NULL);
     wj_write_name(w, UPP_STR("incomplete_details"));
