@@ -19,6 +19,11 @@
 
 static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 {
+    if (run->unfit) {
+        if (err)
+            *err = *run->unfit;
+        return -run->unfit->code;
+    }
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
     if (run->row.cancel)

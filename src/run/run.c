@@ -120,6 +120,29 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
     return run->source ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
 }
 
+/* A run whose settings cannot be honoured any more, after a change of the configuration, can still be cancelled, and
+ * fails when it works. One that is new is refused (run/start.c). */
+static int note_unfit(struct wr_run *run, int r, const struct upp_err *why, struct upp_err *err)
+{
+    struct upp_err *own = r == -UPP_ENOMEM ? NULL : wb_new(&run->memory, struct upp_err);
+    if (!own)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    *own = *why;
+    undefine(run);
+    run->unfit = own;
+    return 0;
+}
+
+static int apply_settings(struct wr_run *run, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    int            r   = wb_arena_check(&run->memory, err);
+    if (r < 0)
+        return r;
+    r = apply_options(run, run->row.agent, &why);
+    return r < 0 ? note_unfit(run, r, &why, err) : 0;
+}
+
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
                struct wr_run **ret, struct upp_err *err)
 {
@@ -138,9 +161,7 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     run->pub.depth   = row->depth;
     run->pub.parent  = parent ? &parent->pub : NULL;
     define(run, wr_agent(e, row->agent));
-    int r = wb_arena_check(&run->memory, err);
-    if (r >= 0)
-        r = apply_options(run, row->agent, err);
+    int r = apply_settings(run, err);
     if (r >= 0)
         run->source = wr_tree_source(t, row, run->def ? run->def->id : UPP_STR(""));
     if (r >= 0 && !run->source)

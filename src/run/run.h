@@ -62,6 +62,7 @@ struct wr_run {
     const struct wr_agent_def *held;        /* the same, as wr_engine_opts.agent gave it */
     struct wr_settings        *settings;    /* of the request that began it; NULL: none */
     const struct upp_model    *model;       /* its own, or that of its parent; NULL: neither has one */
+    const struct upp_err      *unfit;       /* why its settings cannot be honoured (then def is NULL); NULL: they can */
     struct upp_str             params;      /* that belong to the model */
     struct upp_str             system;      /* system prompt; empty: none */
     struct upp_str             traceparent; /* of a root, from its options; empty: none */

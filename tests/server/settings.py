@@ -383,6 +383,34 @@ def test_settings_survive_the_end_of_the_server():
         assert json.loads(texts(s, waits)[-1])["params"] == {"temperature": 0.5}
 
 
+def test_a_run_whose_settings_are_no_longer_possible_fails():
+    where = folder("gone")
+    with Server(WEFT, where) as s:
+        runs = [(started(s, "show", model="slow"), "model 'slow' is not defined any more"),
+                (started(s, "slow", tools=[FUNCTION]), "the agent has a tool of this name, which the server runs")]
+        answered, cancelled = (over(s, started(s, "call", tools=[FUNCTION])) for _ in range(2))
+        s.process.kill()
+        s.process.wait()
+    with open(f"{where}/weft.yaml", "w") as f:
+        f.write(CONFIG.replace("  slow: {model: slow}\n", "  slow: {model: show, tools: [get_weather]}\n")
+                .replace("  slow: {provider: scripted, script: slow.json}\n", "")
+                .replace("  call: {model: call}\n", "  call: {model: call, tools: [get_weather]}\n")
+                .replace("\ntools:\n", '\ntools:\n  get_weather: {parameters: {type: object}, command: ["true"]}\n'))
+    with Server(WEFT, where) as s:
+        for run, why in runs:
+            run = over(s, run)
+            assert run["status"] == "failed" and why in run["last_error"]["message"], run
+        answers = {"answers": [{"tool_call_id": "w1", "output": "sunny"}]}
+        assert s.ask("POST", f"/v1/runs/{answered['id']}/answers", answers)[0] == 200
+        end = time.monotonic() + 60
+        while answered["status"] != "failed":
+            assert time.monotonic() < end, answered
+            time.sleep(0.02)
+            answered = s.good("GET", f"/v1/threads/{answered['thread_id']}/runs/{answered['id']}")
+        run = s.good("POST", f"/v1/runs/{cancelled['id']}/cancel")
+        assert over(s, run)["status"] == "cancelled", run
+
+
 def test_sub_agents_and_handed_over_ones_have_their_own():
     with Server(WEFT, folder("below")) as s:
         got = shown(s, started(s, "boss", temperature=0.5, tools=[FUNCTION], instructions="Be the boss."))

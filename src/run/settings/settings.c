@@ -101,7 +101,7 @@ static void set_name(const struct making *x)
 
 /* ---- Tools of the client ----------------------------------------------------------------------------------------- */
 
-static bool is_name(struct upp_str s)
+bool wr_is_function_name(struct upp_str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !(s.p[i] >= 'A' && s.p[i] <= 'Z') &&
@@ -158,7 +158,7 @@ static int read_tool(const struct making *x, yyjson_val *v, const struct wr_agen
 {
     struct wr_settings *s        = x->to;
     yyjson_val         *function = member(v, "function"), *name = member(function, "name");
-    if (!name || !yyjson_is_str(name) || !is_name(wj_text(name)))
+    if (!name || !yyjson_is_str(name) || !wr_is_function_name(wj_text(name)))
         return wrong(x, name ? name : v, "the name of a function has 1 to 64 letters, digits, _ and -");
     const struct wr_tool *had = tool_named(agent->tools, agent->n_tools, wj_text(name));
     if (had && had->kind != WR_TOOL_CLIENT)

@@ -39,6 +39,9 @@ int  wr_settings_make(const struct wr_engine *e, const struct wr_agent_def *def,
                       struct upp_err *err) UPP_MUST_CHECK;
 void wr_settings_done(struct wr_settings *s); /* frees the schemas; accepts NULL */
 
+/* Is it the name of a function: 1 to 64 letters, digits, _ and -? */
+bool wr_is_function_name(struct upp_str s);
+
 /* Stored options as a value; *ret NULL: there are none. */
 int wr_options_read(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -68,21 +68,10 @@ static int is_bool(const struct reading *in, const struct option *o, yyjson_val 
     return yyjson_is_bool(v) ? 0 : wrong(in, v, "true or false", v);
 }
 
-static bool is_among(const char *list, struct upp_str word)
-{
-    for (struct upp_str rest = wb_cstr(list); rest.n;) {
-        size_t n = WB_MIN(wb_str_find(rest, UPP_STR(" "), 0), rest.n);
-        if (wb_str_eq(wb_str_sub(rest, 0, n), word))
-            return true;
-        rest = wb_str_sub(rest, n + 1, SIZE_MAX);
-    }
-    return false;
-}
-
 static int is_word(const struct reading *in, const struct option *o, yyjson_val *v)
 {
     char want[96];
-    if (yyjson_is_str(v) && is_among(o->words, wj_text(v)))
+    if (yyjson_is_str(v) && upp__word_among(o->words, wj_text(v)))
         return 0;
     (void)snprintf(want, sizeof want, "one of: %s", o->words);
     return wrong(in, v, want, v);
@@ -164,7 +153,7 @@ int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *er
     {
         if (characters(wj_text(key)) > KEY_CHARS)
             return sv_body_wrong(b, v, err, "a name in metadata has at most %d characters", KEY_CHARS);
-        if (is_among("actors parent_id", wj_text(key)))
+        if (upp__word_among("actors parent_id", wj_text(key)))
             continue;
         if (!yyjson_is_str(value) || characters(wj_text(value)) > VALUE_CHARS)
             return sv_body_wrong(b, value, err, "a value in metadata is a string of at most %d characters",
@@ -183,19 +172,10 @@ static int is_metadata(const struct reading *in, const struct option *o, yyjson_
 
 /* ---- Tools ------------------------------------------------------------------------------------------------------- */
 
-static bool is_name(struct upp_str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !(s.p[i] >= 'A' && s.p[i] <= 'Z') &&
-            !(s.p[i] >= '0' && s.p[i] <= '9') && s.p[i] != '_' && s.p[i] != '-')
-            return false;
-    return s.n >= 1 && s.n <= 64;
-}
-
 static int name_at(const struct reading *in, yyjson_val *object)
 {
     yyjson_val *name = sv_member(object, UPP_STR("name"));
-    if (name && yyjson_is_str(name) && is_name(wj_text(name)))
+    if (name && yyjson_is_str(name) && wr_is_function_name(wj_text(name)))
         return 0;
     return sv_body_wrong(in->body, name ? name : object, in->err,
                          "expected a name of 1 to 64 letters, digits, underscores and hyphens");

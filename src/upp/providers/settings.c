@@ -251,18 +251,16 @@ static void put_changed(struct wj_writer *w, yyjson_val *object, const struct ch
 
 /* ---- The settings ------------------------------------------------------------------------------------------------ */
 
-static bool is_among(const char *list, struct upp_str word)
+bool upp__word_among(const char *list, struct upp_str word)
 {
-    for (struct upp_str rest = wb_cstr(list); rest.n;) {
-        size_t n = WB_MIN(wb_str_find(rest, UPP_STR(" "), 0), rest.n);
-        if (wb_str_eq(wb_str_sub(rest, 0, n), word))
+    struct upp_str rest = wb_cstr(list), one;
+    while (wb_str_split(&rest, ' ', &one))
+        if (wb_str_eq(one, word))
             return true;
-        rest = wb_str_sub(rest, n + 1, SIZE_MAX);
-    }
     return false;
 }
 
-static int put_temperature(struct writing *x, yyjson_val *v)
+static int check_temperature(struct writing *x, yyjson_val *v)
 {
     char   why[48];
     double t = 0;
@@ -276,8 +274,8 @@ static int check_value(struct writing *x, size_t i, yyjson_val *v)
 {
     char why[96];
     if (i == TEMPERATURE)
-        return put_temperature(x, v);
-    if (i != EFFORT || !x->words->efforts || is_among(x->words->efforts, wj_text_of(v)))
+        return check_temperature(x, v);
+    if (i != EFFORT || !x->words->efforts || upp__word_among(x->words->efforts, wj_text_of(v)))
         return 0;
     (void)snprintf(why, sizeof why, " to this value: it has %s", x->words->efforts);
     return refuse(x, names[EFFORT], why);

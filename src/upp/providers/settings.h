@@ -37,6 +37,9 @@ WB_EXPORT_BEGIN
 int upp__settings_write(const struct upp_model *m, struct upp_str params, const struct upp__settings *s,
                         struct wb_arena *a, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Is the word one of a list, with blanks between? */
+bool upp__word_among(const char *list, struct upp_str word);
+
 WB_EXPORT_END
 
 #endif
