@@ -383,6 +383,21 @@ def test_settings_survive_the_end_of_the_server():
         assert json.loads(texts(s, waits)[-1])["params"] == {"temperature": 0.5}
 
 
+def test_a_queued_run_has_its_settings():
+    with Server(WEFT, folder("queue")) as s:
+        first = started(s, "slow")
+        run = started(s, "show", thread=first["thread_id"], on_busy="enqueue", temperature=0.5, tools=[FUNCTION])
+        assert run["status"] == "queued" and run["temperature"] == 0.5, run
+        got = shown(s, run)
+        assert got["params"]["temperature"] == 0.5 and got["tools"] == ["get_weather"], got
+        first = started(s, "slow")
+        refused(s, "claude", "seed", thread=first["thread_id"], on_busy="enqueue", seed=1)
+        run = started(s, "asst_x", thread=first["thread_id"], on_busy="enqueue", model="show", temperature=0.5)
+        assert run["status"] == "queued", run
+        run = over(s, s.good("POST", f"/v1/runs/{run['id']}/cancel"))
+        assert run["status"] == "cancelled" and run["temperature"] == 0.5 and run["model"] == "show", run
+
+
 def test_a_run_whose_settings_are_no_longer_possible_fails():
     where = folder("gone")
     with Server(WEFT, where) as s:

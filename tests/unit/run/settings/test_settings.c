@@ -186,7 +186,7 @@ TEST(settings_limit_the_tokens_of_the_requests)
     FAMILY_WITH(members, .act = how_it_ends, .options = "{\"max_prompt_tokens\":2}");
     CHECK_INT(play(f), 0);
     CHECK(says(f, "{\"reason\":\"max_prompt_tokens\"}\n"));
-    ALWAYS(!strstr(wb_buf_str(&f->asked).p, "main params"));
+    CHECK(wb_str_find(wb_buf_str(&f->asked), UPP_STR("main params"), 0) == SIZE_MAX);
 }
 
 TEST(settings_let_no_tool_run)
@@ -224,4 +224,39 @@ TEST(settings_without_a_model_are_no_assistant)
         {"asst_x", TALKS, FAMILY_TOOLS(has_tool), .no_model = true, .base = true}};
     FAMILY_WITH(members, .act = not_stored);
     CHECK_INT(play(f), 0);
+}
+
+TEST(settings_are_not_those_of_the_next_agent)
+{
+    static const struct family_member members[] = {
+        {"main", SAYS(SAY(1, 1, SAY_CALL("h", "pass_on", "{}")), SAY(1, 1, SAY_TEXT("back"))), .params = NULL},
+        {"helper", TALKS, .params = NULL}};
+    FAMILY_WITH(members, .options = "{\"temperature\":0.5,\"instructions\":\"x\",\"tools\":[" TOOL("mine") "]}");
+    CHECK_INT(play(f), 0);
+    CHECK(says(f, "main params={\"temperature\":0.5} asked=go tools="));
+    CHECK(says(f, ",mine\nhelper params= asked="));
+    struct upp_str all  = wb_buf_str(&f->asked);
+    size_t         mine = wb_str_find(all, UPP_STR(",mine\n"), 0);
+    CHECK(wb_str_find(all, UPP_STR(",mine\n"), mine + 1) == SIZE_MAX);
+}
+
+#define PLANS                                                                                                          \
+    "{\"replies\":[{\"when\":{\"contains\":\"Make a\"},\"data\":{\"steps\":[{\"id\":\"a\",\"description\":\"x\"},"     \
+    "{\"id\":\"b\",\"description\":\"y\"}]},\"usage\":{\"input_tokens\":1,\"output_tokens\":2}},"                      \
+    "{\"when\":{\"contains\":\"step 'a'\"},\"parts\":[{\"text\":\"A\"}]},"                                             \
+    "{\"when\":{\"contains\":\"step 'b'\"},\"parts\":[{\"text\":\"B\"}]}]}"
+
+/* Steps that are done at the same time are branches: parts of the run, with what it was given. */
+TEST(settings_are_those_of_the_steps_of_a_plan)
+{
+    static const struct family_member members[] = {
+        {"main", PLANS, FAMILY_TOOLS(has_tool), .strategy = &weft_strategy_plan}};
+    FAMILY_WITH(members, .options = "{\"temperature\":0.5,\"max_completion_tokens\":50,\"tools\":[" TOOL("mine") "]}");
+    CHECK_INT(play(f), 0);
+    struct upp_str all = wb_buf_str(&f->asked);
+    size_t         n   = 0;
+    for (size_t at = 0; (at = wb_str_find(all, UPP_STR("\"max_completion_tokens\":48} "), at)) != SIZE_MAX; at++)
+        n++;
+    test_note("%.*s", UPP_FMT(all));
+    CHECK(n == 2);
 }
