@@ -313,6 +313,23 @@ TEST(scripted_fills_in_words_of_the_question)
     CHECK_ANSWER(m, &t, want);
 }
 
+TEST(scripted_shows_what_it_receives)
+{
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    static struct talk                             t;
+    struct upp_err                                 err;
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"see \"},{\"request\":true}]}]}"), &m, &err) ==
+          0);
+    memset(&t, 0, sizeof t);
+    user_says(&t, "a \"b\"");
+    say(&t, UPP_ROLE_ASSISTANT,
+        (struct upp_part){.kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = UPP_STR("{}")});
+    say(&t, UPP_ROLE_TOOL, (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("7")});
+    CHECK_ANSWER(m, &t,
+                 "[0:1|see ][1:1|{\"system\":null,\"params\":null,\"structure\":null,\"tools\":[],\"messages\":"
+                 "[\"user: a \\\"b\\\"\",\"assistant: calls f {}\",\"tool: 7\"]}] end_turn " NAMED(0));
+}
+
 /* covers: UPP-13f */
 TEST(scripted_reads_what_was_used_from_the_request)
 {
@@ -581,9 +598,9 @@ TEST(scripted_says_what_is_wrong_with_a_script)
         {"{\"replies\":[{\"data\":1,\"fill\":[]}]}", "/replies/0", "script: expected either fill or data"},
         {"{\"replies\":[{\"parts\":[],\"fill\":[" F8 "," F8 "]}]}", NULL, NULL},
         {"{\"replies\":[{\"parts\":[]},{\"parts\":[{}]}]}", "/replies/1/parts/0",
-         "script: expected one of text, reasoning, tool_call and media"},
+         "script: expected one of text, reasoning, tool_call, media and request"},
         {"{\"replies\":[{\"parts\":[{\"text\":\"a\",\"reasoning\":\"b\"}]}]}", "/replies/0/parts/0",
-         "script: expected one of text, reasoning, tool_call and media"},
+         "script: expected one of text, reasoning, tool_call, media and request"},
         {"{\"replies\":[{\"parts\":[{\"text\":7}]}]}", "/replies/0/parts/0/text",
          "script: expected a string, found the number 7"},
         {"{\"replies\":[{\"parts\":[{\"txt\":\"a\"}]}]}", "/replies/0/parts/0/txt", "script: expected no such member"},
