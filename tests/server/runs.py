@@ -146,7 +146,6 @@ def texts(s, thread):
     return [m["content"][0]["text"]["value"] for m in messages(s, thread)]
 
 
-# covers: AITP-25
 def test_a_thread_and_its_run_are_created_together():
     with Server(WEFT, folder("together")) as s:
         thread = {"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}],

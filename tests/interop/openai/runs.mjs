@@ -1,4 +1,5 @@
 // runs.mjs MAJOR WEFT FOLDER: every way in which the real client starts, streams, polls, answers, cancels and looks at runs.
+// covers: AITP-25/2, AITP-25/3
 import { report } from '../ai/client.mjs';
 import { Server } from '../ai/server.mjs';
 
