@@ -48,6 +48,8 @@ int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, str
     }
     *ret  = (struct wr_run_info){0};
     int r = wl_get_run(e->store, o, id, a, &ret->run, err);
+    if (r >= 0)
+        r = wr_queued_options(a, &ret->run, &ret->run.options, err);
     return r < 0 || ret->run.status != WM_WAITING ? r : read_pending(e, o, &ret->run, a, ret, err);
 }
 

@@ -210,6 +210,10 @@ struct wr_started {
     struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_tree_release */
 };
 
+/* A new thread that is at home here, so that this engine can start runs on it. */
+WEFT_SUSPENDS int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), or the queue is full.
  * -UPP_EREFUSED: the key was used with another body. */
 WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
@@ -250,6 +254,10 @@ struct wr_answer {
  * The run resumes when no call is pending any more. */
 WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                             const struct wr_answer *answers, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Replaces the member `metadata` of the run's options, whatever the run does at the moment. metadata: a JSON object. */
+WEFT_SUSPENDS int wr_set_metadata(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
+                                  struct upp_str metadata, struct upp_err *err) UPP_MUST_CHECK;
 
 /* What the model receives for a call that was denied: a JSON string. */
 int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -31,6 +31,17 @@ static int queued_options(struct wr_starting *s, struct wb_buf *out, struct upp_
     return wj_writer_check(&j);
 }
 
+int wr_queued_options(struct wb_arena *a, const struct wm_run *row, struct upp_str *ret, struct upp_err *err)
+{
+    yyjson_val *v;
+    *ret = row->options;
+    if (row->started_ms || !row->options.n)
+        return 0;
+    int r = wj_read(a, row->options, NULL, &v, err);
+    *ret  = (struct upp_str){NULL, 0};
+    return r < 0 ? r : wj_value_text(a, yyjson_obj_get(v, "options"), ret, err);
+}
+
 static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;

@@ -20,13 +20,29 @@ static bool is_home(const struct wr_engine *e, struct wb_uuid tree)
     return e->opts.homes <= 1 || wr_home(tree, e->opts.homes) == e->opts.home;
 }
 
-/* Ids are random: a few attempts give one of this engine's. */
+/* The id of a thread that is at home here. Ids are random: a few attempts give one. */
+static int home_id(const struct wr_engine *e, struct wb_uuid *ret, struct upp_err *err)
+{
+    int r = wb_uuid_new(ret, err);
+    for (unsigned i = 0; r >= 0 && !is_home(e, *ret); i++)
+        r = i < ID_TRIES ? wb_uuid_new(ret, err) : upp_fail(err, UPP_EBUG, "no id of this engine's in %d", ID_TRIES);
+    return r;
+}
+
+int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread_opts *opts, struct wb_arena *a,
+                  struct wl_thread *ret, struct upp_err *err)
+{
+    struct wl_thread_opts with = *opts;
+    int                   r    = home_id(e, &with.id, err);
+    return r < 0 ? r : wl_thread_new(e->store, o, &with, a, ret, err);
+}
+
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
-    int r = 0;
-    for (unsigned i = 0; r >= 0 && (i == 0 || !is_home(s->engine, s->fresh.thread.tree)); i++)
-        r = i < ID_TRIES ? wl_thread_make(&s->what->owner, NULL, &s->fresh, err)
-                         : upp_fail(err, UPP_EBUG, "no id of this engine's in %d", ID_TRIES);
+    struct wl_thread_opts opts = {.size = sizeof opts};
+    int                   r    = home_id(s->engine, &opts.id, err);
+    if (r >= 0)
+        r = wl_thread_make(&s->what->owner, &opts, &s->fresh, err);
     if (r < 0)
         return r;
     s->thread = s->fresh.thread;

@@ -58,6 +58,11 @@ WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wr_s
 
 /* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
 
+/* The options of the request that made a run. Until it starts its row also has its input, and the options are a member
+ * of what is stored. */
+int wr_queued_options(struct wb_arena *a, const struct wm_run *row, struct upp_str *ret,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
 /* After the end of a run: starts the next one in the queue of its thread. */
 WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
                                 struct upp_err *err) UPP_MUST_CHECK;

@@ -34,7 +34,7 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "k": "0" * 16, "file": "none"}
+UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "file": "none"}
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -95,6 +95,11 @@ def wait(thread, run, *states):
     return run
 
 
+def agent_for(path):
+    """The one whose run waits, for what has to do with waiting."""
+    return "ask" if re.search("cancel|answers|submit", path) else "echo"
+
+
 def fixture(agent="echo"):
     """A thread with a message, and a run on it that has ended, or waits."""
     thread = good("POST", "/v1/threads", {})["id"]
@@ -102,7 +107,8 @@ def fixture(agent="echo"):
     run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
     messages = good("GET", f"/v1/threads/{thread}/messages")
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
-    return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
+    step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
+    return {"t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
 
 
 def body_for(method, path, op, ids):
@@ -173,7 +179,7 @@ def each(test):
 
 def test_every_route_answers_rightly():
     def one(method, path, op):
-        ids = fixture("ask" if "cancel" in path or "answers" in path else "echo")
+        ids = fixture(agent_for(path))
         status, headers, answer = HOST.ask(method, place(path, op, ids), body_for(method, path, op, ids))
         assert status == 200, (status, answer)
         kind = headers["content-type"].split(";")[0]
@@ -185,15 +191,16 @@ def test_every_route_answers_rightly():
 
 
 def test_streams_are_what_is_described():
-    ids, n = fixture(), 0
+    n = 0
     for method, path, op in HOST.operations():
         if "text/event-stream" in op["responses"]["200"]["content"]:
             body = None
             if method == "POST":
                 body = next(x["value"] for x in op["requestBody"]["content"]["application/json"]["examples"].values() if x["value"].get("stream"))
-            status, headers, text = HOST.ask(method, place(path, op, ids), body)
+            status, headers, text = HOST.ask(method, place(path, op, fixture(agent_for(path))), body)
             assert status == 200 and headers["content-type"] == "text/event-stream", (path, status, text)
-            assert re.match(r"id: 1-1\.1\n(event: \S+\n)?data: \{", text), text[:200]
+            begin = "event: thread.created\n" if path == "/v1/threads/runs" else r"id: 1-\d+\.1\n" if "submit" in path else r"id: 1-1\.1\n"
+            assert re.match(begin + r"(event: \S+\n)?data: \{", text), text[:200]
             n += 1
     assert n >= 2
 
@@ -241,7 +248,7 @@ def test_bad_bodies_are_pointed_at():
         schema = HOST.resolve(op["requestBody"]["content"]["application/json"]["schema"]) if "requestBody" in op else {}
         if not schema.get("properties"):
             return False
-        ids = fixture("ask" if "answers" in path else "echo")
+        ids = fixture(agent_for(path) if "cancel" not in path else "echo")
         right = body_for(method, path, op, ids)
         for name, part in schema["properties"].items():
             wrong = wrong_value(part)
@@ -290,7 +297,7 @@ def test_keys():
         where, body = place(path, op, ids), body_for(method, path, op, ids)
         status, _, answer = HOST.ask(method, where, body, {})
         assert status == (401 if op["security"] else 200), (status, answer)
-        if op["security"] and re.search(r"\{[tmrk]\}", path):
+        if op["security"] and re.search(r"\{[tmrsk]\}", path):
             status, _, answer = HOST.ask(method, where, body, FOREIGN)
             assert status == 404, (status, answer)
     each(one)

@@ -742,7 +742,8 @@ def test_an_approval_is_given_or_denied(s):
     for approved in (True, False):
         stream, thread, run = s.start("ask")
         assert last_state(list(stream))["pending"][0]["approval"] is True
-        assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["metadata"]["weft_pending"] == ["c1"]
+        action = s.good("GET", f"/v1/threads/{thread}/runs/{run}")["required_action"]
+        assert action["type"] == "approval" and [c["id"] for c in action["approval"]["calls"]] == ["c1"], action
         s.good("POST", f"/v1/runs/{run}/answers", {"answers": [{"call_id": "c1", "approved": approved}]})
         events = list(s.stream("GET", f"/v1/runs/{run}/events"))
         ended = [e["upp"]["delta"] for _, e in events if "upp" in e and e["upp"]["type"] == "tool_execution_end"]
@@ -758,7 +759,7 @@ def test_a_ui_stream_ends_at_an_approval_but_for_5(s):
                           {"assistant_id": "ask", "stream": True, "additional_messages": [{"role": "user", "content": "x"}]})
         assert stream.r.headers.get_all("x-accel-buffering") == ["no"]
         run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
-        while "weft_pending" not in s.good("GET", f"/v1/threads/{t}/runs/{run}")["metadata"]:
+        while s.good("GET", f"/v1/threads/{t}/runs/{run}")["status"] != "requires_action":
             time.sleep(0.02)
         if target > 5:
             assert [e for _, e in stream][-2:] == [{"type": "finish", "finishReason": "tool-calls"}, "[DONE]"]

@@ -84,7 +84,7 @@ def until(s, thread, run, good):
 
 def waiting(s, agent):
     thread, run = start(s, agent)
-    until(s, thread, run, lambda r: r["status"] == "requires_action" or "weft_pending" in r["metadata"])
+    until(s, thread, run, lambda r: r["status"] == "requires_action")
     return thread, run
 
 

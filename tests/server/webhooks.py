@@ -197,7 +197,9 @@ def test_what_an_approval_is_for():
         thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "hi"}]})["id"]
         run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "careful"})
         message = verify(*hook.wait(1)[0][1:])
-        assert message["type"] == "run.wait" and message["run"]["id"] == run["id"] and message["run"]["required_action"] is None
+        assert message["type"] == "run.wait" and message["run"]["id"] == run["id"]
+        action = message["run"]["required_action"]
+        assert [c["id"] for c in action["approval"]["calls"]] == ["r1"] and [c["id"] for c in action["submit_tool_outputs"]["tool_calls"]] == ["d1"], action
         assert message["pending"] == [{"call_id": "r1", "kind": "approval", "name": "remove", "arguments": '{"path":"a.txt"}'},
                                       {"call_id": "d1", "kind": "tool", "name": "pick_date", "arguments": "{}"}]
         listed = s.good("GET", "/v1/approvals?kind=any")["data"]

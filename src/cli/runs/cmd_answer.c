@@ -131,7 +131,7 @@ static int write_answer(const struct answering *c, struct wb_buf *out, struct up
 static bool still_waits(yyjson_val *run)
 {
     yyjson_val *action = yyjson_obj_get(run, "required_action");
-    return (action && !yyjson_is_null(action)) || yyjson_obj_get(yyjson_obj_get(run, "metadata"), "weft_pending");
+    return action && !yyjson_is_null(action);
 }
 
 WEFT_SUSPENDS static int answer(struct cli_follow *f, struct upp_err *err)

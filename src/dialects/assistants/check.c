@@ -206,8 +206,7 @@ static void check_metadata(struct wd_problems *p, yyjson_val *metadata)
         wd_problem(p, WD_WARNING, "OA-10", metadata, "more than %d pairs of metadata", PAIRS);
     yyjson_obj_foreach(metadata, i, n, key, v)
     {
-        if (wj_named(key, UPP_STR("weft")) || wj_named(key, UPP_STR("actors")) || wj_named(key, UPP_STR("parent_id")) ||
-            wj_named(key, UPP_STR("weft_pending")))
+        if (wj_named(key, UPP_STR("weft")) || wj_named(key, UPP_STR("actors")) || wj_named(key, UPP_STR("parent_id")))
             continue;
         if (!yyjson_is_str(v))
             wd_problem(p, WD_WARNING, "OA-10", v, "metadata are texts");

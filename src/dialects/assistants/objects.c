@@ -89,21 +89,21 @@ void asst_usage(struct wj_writer *w, const struct upp_usage *u)
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-bool asst_asks_client(const struct wm_pending *pending, size_t n)
+size_t asst_client_calls(const struct wm_pending *pending, size_t n)
 {
+    size_t own = 0;
     for (size_t i = 0; i < n; i++)
-        if (pending[i].approval)
-            return false;
-    return n > 0;
+        own += !pending[i].approval;
+    return own;
 }
 
-const char *asst_status(const struct wm_run *run, const struct wm_pending *pending, size_t n)
+const char *asst_status(const struct wm_run *run, size_t n)
 {
     switch (run->status) {
     case WM_QUEUED:
         return "queued";
     case WM_WAITING:
-        return asst_asks_client(pending, n) ? "requires_action" : "in_progress";
+        return n ? "requires_action" : "in_progress";
     case WM_CANCELING:
         return "cancelling";
     case WM_COMPLETED:
@@ -141,25 +141,56 @@ void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool outp
     wj_write_close(w, '}');
 }
 
-static void required_action(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n)
+/* The client's own calls, whose outputs it submits. */
+static void client_calls(struct wj_writer *w, const struct wm_pending *pending, size_t n)
 {
-    wj_write_name(w, UPP_STR("required_action"));
-    if (run->status != WM_WAITING || !asst_asks_client(pending, n)) {
-        wj_write_null(w);
-        return;
-    }
-    wj_write_open(w, '{');
-    wj_put_str(w, "type", UPP_STR("submit_tool_outputs"));
     wj_put_open(w, "submit_tool_outputs", '{');
     wj_put_open(w, "tool_calls", '[');
     for (size_t i = 0; i < n; i++) {
         struct asst_call c = {.id = pending[i].call, .name = pending[i].name, .arguments = pending[i].arguments};
+        if (pending[i].approval)
+            continue;
         wj_write_open(w, '{');
         asst_call_members(w, &c, false);
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
     wj_write_close(w, '}');
+}
+
+/* Calls of the server's tools that somebody has to approve. */
+static void approval_calls(struct wj_writer *w, const struct wm_pending *pending, size_t n)
+{
+    wj_put_open(w, "approval", '{');
+    wj_put_open(w, "calls", '[');
+    for (size_t i = 0; i < n; i++) {
+        if (!pending[i].approval)
+            continue;
+        wj_write_open(w, '{');
+        wj_put_str_or_empty(w, "id", pending[i].call);
+        asst_function_members(w, pending[i].name, pending[i].arguments);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+/* With calls of both kinds the type is that of the client's own, and the approvals are beside them: a client that knows
+ * nothing of approvals does its part, and both kinds are answered in any order. */
+static void required_action(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n)
+{
+    size_t own = asst_client_calls(pending, n);
+    wj_write_name(w, UPP_STR("required_action"));
+    if (run->status != WM_WAITING || !n) {
+        wj_write_null(w);
+        return;
+    }
+    wj_write_open(w, '{');
+    wj_put_str(w, "type", wb_cstr(own ? "submit_tool_outputs" : "approval"));
+    if (own)
+        client_calls(w, pending, n);
+    if (own < n)
+        approval_calls(w, pending, n);
     wj_write_close(w, '}');
 }
 
@@ -182,30 +213,6 @@ static void run_error(struct wj_writer *w, yyjson_val *error)
                    message && yyjson_is_str(message) ? wj_text(message) : UPP_STR("the run failed"));
 }
 
-/* The client's metadata, and pending approvals, for which this API has no member. */
-static void run_metadata(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n,
-                         yyjson_val *options)
-{
-    yyjson_val *given = member(options, "metadata");
-    wj_put_open(w, "metadata", '{');
-    if (given && yyjson_is_obj(given)) {
-        size_t      i, max;
-        yyjson_val *key, *v;
-        yyjson_obj_foreach(given, i, max, key, v)
-        {
-            if (!wj_named(key, UPP_STR("weft_pending")))
-                wj_put_member(w, key);
-        }
-    }
-    if (run->status == WM_WAITING && !asst_asks_client(pending, n) && n) {
-        wj_put_open(w, "weft_pending", '[');
-        for (size_t i = 0; i < n; i++)
-            wj_write_str(w, pending[i].call);
-        wj_write_close(w, ']');
-    }
-    wj_write_close(w, '}');
-}
-
 int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run *run, const struct wm_pending *pending,
                    size_t n, struct upp_err *err)
 {
@@ -223,7 +230,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     seconds(w, "created_at", run->created_ms);
     wj_put_str(w, "assistant_id", run->agent);
     id_member(w, "thread_id", "thread_", run->thread);
-    wj_put_str(w, "status", wb_cstr(asst_status(run, pending, n)));
+    wj_put_str(w, "status", wb_cstr(asst_status(run, n)));
     seconds(w, "started_at", run->started_ms);
     seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
     seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
@@ -239,7 +246,7 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     stored(w, "model", options, "null");
     stored(w, "instructions", options, "\"\"");
     stored(w, "tools", options, "[]");
-    run_metadata(w, run, pending, n, options);
+    stored(w, "metadata", options, "{}");
     asst_usage(w, wm_status_ended(run->status) ? &run->usage : NULL);
     stored(w, "temperature", options, "null");
     stored(w, "top_p", options, "null");
@@ -273,6 +280,19 @@ void asst_part_members(struct wj_writer *w, const struct upp_part *p)
         wj_write_close(w, ']');
     }
     wj_write_close(w, '}');
+}
+
+const char *asst_why_incomplete(uint8_t status)
+{
+    switch (status) {
+    case WM_CANCELED:
+    case WM_COMPLETED: /* what a run leaves behind and goes on without */
+        return "run_cancelled";
+    case WM_EXPIRED:
+        return "run_expired";
+    default:
+        return "run_failed";
+    }
 }
 
 static void content(struct wj_writer *w, const struct upp_message *m)

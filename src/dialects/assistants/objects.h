@@ -17,10 +17,12 @@ void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-/* "queued", "in_progress" ...: clients loop forever on an unknown status. `pending` counts only while the run waits:
- * calls of client tools require action; this API has no approvals, so metadata.weft_pending names those. */
-const char *asst_status(const struct wm_run *run, const struct wm_pending *pending, size_t n);
-bool        asst_asks_client(const struct wm_pending *pending, size_t n);
+/* "queued", "in_progress" ...: clients loop forever on an unknown status. `n` calls are pending while the run waits. */
+const char *asst_status(const struct wm_run *run, size_t n);
+
+/* How many of the pending calls are of the client's own tools. The others wait for an approval: required_action lists
+ * them under a type of our own, so that no client executes a tool of the server. */
+size_t asst_client_calls(const struct wm_pending *pending, size_t n);
 
 /* `a` holds what is parsed of the run's stored JSON. */
 int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run *run, const struct wm_pending *pending,
@@ -31,6 +33,9 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
 /* The parts that a message contains: texts, and images with an address. */
 enum { ASST_SHOWN = 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE };
 bool asst_part_is_shown(uint8_t kind, const struct upp_media *media);
+
+/* Why a message that was cut short is incomplete, by the status in which its run has ended. */
+const char *asst_why_incomplete(uint8_t status);
 
 struct asst_message {
     struct wb_uuid            id, thread, run;
@@ -53,7 +58,8 @@ struct asst_call {
     struct upp_str id, name, arguments;
     struct upp_str output; /* NULL `.p`: none yet */
     bool           is_error;
-    bool           json; /* the output is the JSON of a value that is not a string */
+    bool           json;    /* the output is the JSON of a value that is not a string */
+    bool           unknown; /* the output only says that there is none */
 };
 
 struct asst_step {

@@ -86,12 +86,9 @@ void asst_to_in_progress(struct asst_stream *s, const struct wm_event *ev, struc
 
 static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!asst_asks_client(ev->pending, ev->n_pending)) {
-        run_frame(s, ev, o, "thread.run.in_progress"); /* metadata.weft_pending names the calls */
-        return;
-    }
     for (size_t i = 0; i < ev->n_pending; i++)
-        (void)asst_need_call(s, ev, o, ev->pending[i].call, ev->pending[i].name, ev->pending[i].arguments);
+        if (!ev->pending[i].approval)
+            (void)asst_need_call(s, ev, o, ev->pending[i].call, ev->pending[i].name, ev->pending[i].arguments);
     run_frame(s, ev, o, "thread.run.requires_action");
     done(s, o, ASST_PAUSED);
     s->queued    = false;
@@ -101,12 +98,12 @@ static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct w
 /* How messages, steps and the run end. */
 static const struct ending {
     uint8_t     status;
-    const char *message, *step, *run, *why;
+    const char *step, *run, *why;
 } endings[] = {
-    {WM_COMPLETED, "run_cancelled", "cancelled", "thread.run.completed", NULL},
-    {WM_CANCELED, "run_cancelled", "cancelled", "thread.run.cancelled", NULL},
-    {WM_FAILED, "run_failed", "failed", "thread.run.failed", "the run failed"},
-    {WM_EXPIRED, "run_expired", "expired", "thread.run.expired", NULL},
+    {WM_COMPLETED, "cancelled", "thread.run.completed", NULL},
+    {WM_CANCELED, "cancelled", "thread.run.cancelled", NULL},
+    {WM_FAILED, "failed", "thread.run.failed", "the run failed"},
+    {WM_EXPIRED, "expired", "thread.run.expired", NULL},
 };
 
 static void run_ends(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -115,8 +112,12 @@ static void run_ends(struct asst_stream *s, const struct wm_event *ev, struct wd
     for (size_t i = 0; i < WB_LEN(endings); i++)
         if (endings[i].status == ev->status)
             e = &endings[i];
-    asst_message_discard(s, o, e->message, e->step, e->why);
+    asst_message_discard(s, o, asst_why_incomplete(ev->status), e->step, e->why);
+    if (ev->status == WM_COMPLETED)
+        asst_step_leave(s, o);
     asst_step_end(s, o, e->step, e->why);
+    if (ev->status == WM_CANCELED && !s->canceling)
+        run_status_frame(s, ev, o, WM_CANCELING, "thread.run.cancelling");
     set_text(o, &s->error, ev->text);
     s->run.error    = wb_buf_str(&s->error);
     s->run.ended_ms = ev->time_ms;
@@ -141,6 +142,11 @@ static void run_resumes(struct asst_stream *s, const struct wm_event *ev, struct
 static void run(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     s->run.status = ev->status;
+    if (!wm_status_ended(ev->status) && ev->status != WM_CANCELING) {
+        asst_message_leave(s, o);
+        if (s->step_over)
+            asst_step_leave(s, o);
+    }
     if (ev->status == WM_QUEUED) {
         to_queued(s, ev, o);
         return;

@@ -16,31 +16,34 @@
 enum asst_stage {
     ASST_NEW,    /* nothing was sent */
     ASST_ACTIVE, /* the run was sent as queued or in progress */
-    ASST_PAUSED, /* [DONE] was sent because the run waits for the client's tools */
+    ASST_PAUSED, /* [DONE] was sent because the run waits for the client or an approval */
     ASST_ENDED,
 };
 
 struct asst_stream {
-    uint8_t          stage;
-    bool             queued;    /* `thread.run.queued` was sent since the last pause */
-    bool             canceling; /* a cancellation was requested */
-    bool             aside;     /* the open message is scaffolding */
-    uint32_t         others;    /* how many steps have calls that no message made */
-    int64_t          now;       /* time of the last record */
-    struct wm_run    run;       /* as far as events tell */
-    struct wb_buf    agent;     /* holds run.agent */
-    struct wb_buf    error;     /* holds run.error */
-    struct wd_open   open;      /* the message being streamed */
-    struct wb_arena  scratch;
-    bool             has_message; /* one is open */
-    uint32_t         n_content;   /* how many of its parts were sent */
-    struct wb_uuid   message;
-    int64_t          message_ms;
-    bool             has_step;
-    bool             step_sent; /* the step was sent since the last pause */
-    struct asst_step step;
-    struct upp_usage usage;         /* of the step */
-    struct wb_arena  of_step;       /* holds the step's texts */
+    uint8_t            stage;
+    bool               queued;    /* `thread.run.queued` was sent since the last pause */
+    bool               canceling; /* a cancellation was requested */
+    bool               aside;     /* the open message is scaffolding */
+    uint32_t           others;    /* how many steps have calls that no message made */
+    int64_t            now;       /* time of the last record */
+    struct wm_run      run;       /* as far as events tell */
+    struct wb_buf      agent;     /* holds run.agent */
+    struct wb_buf      error;     /* holds run.error */
+    struct wd_open     open;      /* the message being streamed */
+    struct wb_arena    scratch;
+    bool               has_message; /* one is open */
+    uint32_t           n_content;   /* how many of its parts were sent */
+    bool               cut;         /* it was committed incomplete: how its run ends will tell why */
+    struct upp_message content;     /* then what it has; in of_step */
+    struct wb_uuid     message;
+    int64_t            message_ms;
+    bool               has_step;
+    bool               step_sent; /* the step was sent since the last pause */
+    bool               step_over; /* its calls have ended, some without an outcome: the run's next event ends it */
+    struct asst_step   step;
+    struct upp_usage   usage;       /* of the step */
+    struct wb_arena    of_step;     /* holds the step's texts */
     WB_VEC(struct asst_call) calls; /* the step's calls */
 };
 
@@ -71,8 +74,8 @@ void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd
 /* Ends the open step, if any. why: the error of a failed step; NULL: none. */
 void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, const char *why);
 
-/* The same for calls whose outcomes will not come any more. */
-void asst_step_cancel(struct asst_stream *s, struct wd_out *o);
+/* The same because the run goes on: calls whose outcomes will not come any more are cancelled. */
+void asst_step_leave(struct asst_stream *s, struct wd_out *o);
 
 /* Makes sure that a step of calls is open and was sent since the last pause. */
 void asst_to_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id);
@@ -124,8 +127,16 @@ static inline int asst_delta(struct asst_stream *s, const struct wm_event *ev, s
 /* A message was committed. */
 void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o);
 
-/* The message that was streamed will not be committed: it ends without content, and the next one has another id. */
+/* Ends the open message incomplete, and its step. If it will not be committed it has no content, and the next one has
+ * another id. */
 void asst_message_discard(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status,
                           const char *why);
+
+/* The run goes on after a message that was cut short. */
+static inline void asst_message_leave(struct asst_stream *s, struct wd_out *o)
+{
+    if (WB_UNLIKELY(s->cut))
+        asst_message_discard(s, o, "run_failed", "failed", "what was said is not whole");
+}
 
 #endif

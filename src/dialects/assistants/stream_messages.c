@@ -4,6 +4,7 @@
  * message is committed, all in one step that ends with their outcomes. So the client never sees a voided call.
  */
 #include "dialects/assistants/stream.h"
+#include "model/upp_json.h"
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
@@ -29,6 +30,7 @@ static void message_frame(struct asst_stream *s, struct wd_out *o, const char *s
 
 static void message_begin(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid entry)
 {
+    asst_message_leave(s, o);
     if (s->has_message)
         return;
     asst_step_begin(s, ev, o, asst_step_id(entry, ASST_PART_MESSAGE), entry);
@@ -126,11 +128,13 @@ static void message_calls(struct asst_stream *s, const struct wm_event *ev, stru
         }
 }
 
-static const char *why_cut(const struct asst_stream *s, const struct wm_event *ev)
+/* A message that was cut short stays open: whether its run was cancelled or failed is the next that the run says. */
+static void hold_message(struct asst_stream *s, struct wd_out *o, const struct upp_message *m)
 {
-    if (!ev->entry->message.interrupted)
-        return NULL;
-    return s->canceling ? "run_cancelled" : "run_failed";
+    int r  = wm_message_copy(&s->of_step, m, &s->content, o->w.err);
+    s->cut = r >= 0;
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
 }
 
 /* Sends the rest of the message. True: the message was sent, and its step has the usage. */
@@ -147,11 +151,13 @@ static bool send_message(struct asst_stream *s, const struct wm_event *ev, struc
     }
     if (!s->has_message)
         return false;
-    const char *why = why_cut(s, ev);
-    message_end(s, o, why, m);
     s->step.usage = &s->usage;
-    asst_step_end(s, o, why ? s->canceling ? "cancelled" : "failed" : "completed",
-                  why && !s->canceling ? "what was said is not whole" : NULL);
+    if (m->interrupted) {
+        hold_message(s, o, m);
+        return true;
+    }
+    message_end(s, o, NULL, m);
+    asst_step_end(s, o, "completed", NULL);
     return true;
 }
 
@@ -161,13 +167,14 @@ void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
         return; /* only assistant messages are model output */
     if (ev->entry->audience != WM_AUDIENCE_RUN) {
+        asst_message_leave(s, o);
         s->usage = ev->usage;
         if (!send_message(s, ev, o))
-            asst_step_cancel(s, o);
+            asst_step_leave(s, o);
         else
             unsent = NULL;
         message_calls(s, ev, o);
-        if (s->has_step)
+        if (s->has_step && !s->cut)
             s->step.usage = unsent;
     }
     wd_open_end(&s->open);
@@ -177,8 +184,9 @@ void asst_message_discard(struct asst_stream *s, struct wd_out *o, const char *r
                           const char *why)
 {
     if (s->has_message) {
-        message_end(s, o, reason, NULL);
+        message_end(s, o, reason, s->cut ? &s->content : NULL);
         asst_step_end(s, o, status, why);
     }
+    s->cut = false;
     wd_open_end(&s->open);
 }

@@ -36,14 +36,15 @@ void asst_step_end(struct asst_stream *s, struct wd_out *o, const char *status, 
     for (size_t i = 0; i < WB_LEN(events); i++)
         if (wb_str_eq(wb_cstr(status), wb_cstr(events[i][0])))
             step_frame(s, o, events[i][1]);
-    s->has_step = false;
-    s->calls.n  = 0;
+    s->has_step  = false;
+    s->step_over = false;
+    s->calls.n   = 0;
     wb_arena_reset(&s->of_step);
 }
 
-void asst_step_cancel(struct asst_stream *s, struct wd_out *o)
+void asst_step_leave(struct asst_stream *s, struct wd_out *o)
 {
-    asst_step_end(s, o, "cancelled", NULL);
+    asst_step_end(s, o, s->step_over ? "completed" : "cancelled", NULL);
 }
 
 struct wb_uuid asst_step_id(struct wb_uuid entry, uint16_t part)
@@ -60,7 +61,8 @@ void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd
                      struct wb_uuid message)
 {
     asst_to_in_progress(s, ev, o);
-    asst_step_cancel(s, o);
+    asst_message_leave(s, o);
+    asst_step_leave(s, o);
     s->step = (struct asst_step){.id         = id,
                                  .thread     = s->run.thread,
                                  .run        = s->run.id,
@@ -77,6 +79,7 @@ void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd
 
 void asst_to_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id)
 {
+    asst_message_leave(s, o);
     if (!s->has_step)
         asst_step_begin(s, ev, o, id, (struct wb_uuid){0});
     else if (!s->step_sent)
@@ -137,6 +140,7 @@ struct asst_call *asst_need_call(struct asst_stream *s, const struct wm_event *e
     struct asst_call *c = asst_find_call(s, id);
     if (c)
         return c;
+    asst_message_leave(s, o);
     if (s->has_message) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_EBUG, "event %" PRIu64 ": call '%.*s' while a message is open",
                                        ev->number, UPP_FMT(id)));
@@ -184,8 +188,12 @@ void asst_tool_ended(struct asst_stream *s, const struct wm_event *ev, struct wd
     if (!c || c->output.p)
         return;
     set_output(s, o, c, ev);
-    for (size_t i = 0; i < s->calls.n; i++)
+    c->unknown = ev->outcome == WM_STOPPED || ev->outcome == WM_UNKNOWN;
+    for (size_t i = 0; i < s->calls.n; i++) {
         if (!s->calls.p[i].output.p)
             return;
-    asst_step_end(s, o, "completed", NULL);
+        s->step_over |= s->calls.p[i].unknown;
+    }
+    if (!s->step_over) /* else the step ends as its run does, if that is what comes next */
+        asst_step_end(s, o, "completed", NULL);
 }

@@ -12,6 +12,10 @@ struct feed {
     const struct wd_stream_ops *ops;
     void                       *state;
     bool                        begun, to_wait;
+    bool                        empty; /* the client has received nothing, and there was nothing so far */
+    struct sv_exchange         *x;
+    struct wb_uuid              run;
+    struct sv_preamble          preamble; /* until it is sent */
     struct wd_frames            frames;
 };
 
@@ -72,27 +76,54 @@ int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct 
     return 0;
 }
 
+static int encode(struct feed *f, struct sv_stream *st, const struct wm_event *ev, size_t received, struct upp_err *err)
+{
+    f->empty = false;
+    wd_frames_clear(&f->frames);
+    int r = f->ops->event(f->state, ev, &f->frames, err);
+    if (r < 0)
+        return r;
+    for (size_t i = received; i < f->frames.list.n; i++) {
+        const struct wd_frame *frame = &f->frames.list.p[i];
+        sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
+                     &(struct sv_sse_id){ev->from->epoch, ev->number, (uint32_t)i + 1});
+    }
+    return 0;
+}
+
+/* A run that was cancelled while it was queued has no events, but a client of this dialect waits for its last state. */
+WEFT_SUSPENDS static int end(struct feed *f, struct sv_stream *st, struct upp_err *err)
+{
+    struct wr_run_info look;
+    if (!f->empty || !f->ops->of_the_run)
+        return SV_PULL_END;
+    int r = wr_get(f->x->core->engine, &f->x->owner, f->run, &f->x->arena, &look, err);
+    if (r < 0 || !wm_status_ended(look.run.status))
+        return r < 0 ? r : SV_PULL_END;
+    const struct wm_source from = {.run = f->run, .root = f->run, .agent = look.run.agent, .epoch = look.run.epoch};
+    const struct wm_event  last = {
+         .kind = WM_RUN, .number = 1, .status = look.run.status, .time_ms = look.run.ended_ms, .from = &from};
+    r = encode(f, st, &last, 0, err);
+    return r < 0 ? r : SV_PULL_END;
+}
+
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
     struct feed    *f = arg;
     struct wm_event ev;
     bool            to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
-    int             r       = wr_reader_try(f->reader, to_wait, &ev, sv_stream_wake, st, err);
+    if (f->preamble.name) {
+        sv_sse_frame(&st->out, f->preamble.name, f->preamble.data, NULL);
+        f->preamble.name = NULL;
+    }
+    int r = wr_reader_try(f->reader, to_wait, &ev, sv_stream_wake, st, err);
     if (r == -UPP_EBUSY)
         return SV_PULL_LATER;
     if (r <= 0)
-        return r < 0 ? r : SV_PULL_END;
-    wd_frames_clear(&f->frames);
-    r = f->ops->event(f->state, &ev, &f->frames, err);
-    if (r < 0)
-        return r;
-    for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++) {
-        const struct wd_frame *frame = &f->frames.list.p[i];
-        sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
-                     &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
-    }
-    return SV_PULL_MORE;
+        return r < 0 ? r : end(f, st, err);
+    r = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
+    return r < 0 ? r : SV_PULL_MORE;
 }
 
 static void feed_done(struct feed *f)
@@ -120,9 +151,10 @@ WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, stru
 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed f = {.ops = s->ops, .to_wait = s->to_wait};
-    x->run        = run;
-    int r         = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
+    struct feed f = {
+        .ops = s->ops, .to_wait = s->to_wait, .preamble = s->preamble, .empty = !s->from.number, .x = x, .run = run};
+    x->run = run;
+    int r  = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
     if (r < 0)
         return r;
     wd_frames_init(&f.frames);

@@ -9,11 +9,18 @@
 #include "run/engine.h"
 #include "server/http/route.h"
 
+/* A frame before those of the events, without an id: a reader that returns does not get it again. */
+struct sv_preamble {
+    const char    *name; /* NULL: none */
+    struct upp_str data;
+};
+
 struct sv_run_stream {
     const struct wd_stream_ops *ops;
     struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
+    struct sv_preamble          preamble;
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the

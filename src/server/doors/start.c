@@ -1,7 +1,8 @@
 /* server/doors/start.c — see start.h. */
 #include "server/doors/start.h"
 
-#include "log/log.h"
+#include "base/log.h"
+#include "log/change.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
@@ -62,12 +63,10 @@ static int add_trace(struct sv_exchange *x, struct upp_str *options, struct upp_
     return wb_arena_check(&x->arena, err);
 }
 
-WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
+WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
     struct wr_started started = {0};
-    int               r       = add_trace(x, &s->run.options, err);
-    if (r < 0)
-        return r;
+    int               r       = 0;
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
@@ -75,6 +74,8 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
         if (r >= 0 && !s->answers.n)
             r = sv_auth_may_start(x, err);
+        if (r >= 0 && !s->answers.n && s->new_thread)
+            r = wr_thread_new(x->core->engine, &x->owner, &s->thread_opts, &x->arena, &s->thread, err);
     }
     if (r >= 0)
         r = put_messages(x, &s->thread, &s->messages, &s->run, err);
@@ -93,5 +94,16 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     *run       = started.run;
     x->run     = started.run;
     x->started = r >= 0 && !started.joined;
+    return r;
+}
+
+WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
+{
+    int r = add_trace(x, &s->run.options, err);
+    if (r >= 0)
+        r = start_run(x, s, run, err);
+    if (r < 0 && s->new_thread && s->thread.head &&
+        wl_thread_delete(x->server->opts.store, &x->owner, &s->thread, NULL) < 0)
+        wb_log(WB_WARN, "a thread without its run could not be deleted", WB_LZ("id", x->request_id));
     return r;
 }

@@ -21,10 +21,12 @@ struct sv_answers {
 enum { SV_ANSWERS_MAX = 128 };
 
 struct sv_start {
-    struct wl_thread  thread;
-    struct wr_start   run;      /* owner, agent, options, on_busy, key; the rest is filled here */
-    struct sv_entries messages; /* appended; the last one is the run's input if it is a user's */
-    struct sv_answers answers;  /* to open calls of the thread: instead of messages */
+    struct wl_thread thread;
+    bool             new_thread; /* it is made for the run, as thread_opts say; a run that is refused leaves none */
+    struct wl_thread_opts thread_opts;
+    struct wr_start       run;      /* owner, agent, options, on_busy, key; the rest is filled here */
+    struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
+    struct sv_answers     answers;  /* to open calls of the thread: instead of messages */
 };
 
 /* Starts a run, or resumes the one that waits for the answers. -UPP_EBUSY: another run holds the thread; the message

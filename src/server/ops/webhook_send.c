@@ -102,7 +102,7 @@ static void write_short_run(struct wj_writer *w, const struct wr_run_info *look)
     wj_put_str(w, "assistant_id", look->run.agent);
     wj_write_name(w, UPP_STR("thread_id"));
     asst_id(w, "thread_", look->run.thread);
-    wj_put_str(w, "status", wb_cstr(asst_status(&look->run, look->pending, look->n_pending)));
+    wj_put_str(w, "status", wb_cstr(asst_status(&look->run, look->n_pending)));
     wj_write_close(w, '}');
 }
 

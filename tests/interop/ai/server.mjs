@@ -57,10 +57,10 @@ export class Session {
     return this.run;
   }
 
-  // Its status; where it waits for approvals, which this API has no status for, 'approval'.
+  // Its status; where it waits for approvals, 'approval'.
   async status() {
     const run = await this.server.ask('GET', `/v1/threads/${this.thread}/runs/${await this.findRun()}`);
-    return run.metadata.weft_pending?.length ? 'approval' : run.status;
+    return run.required_action?.type === 'approval' ? 'approval' : run.status;
   }
 
   async answer(answers) {

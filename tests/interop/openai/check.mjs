@@ -52,15 +52,16 @@ async function check(sse, want) {
   const have = { runs: [], messages: [], steps: new Map(), who: [] };
   let run = await read(client.beta.threads.runs.stream('thread_1', { assistant_id: 'main' }), have);
   while (run.status === 'requires_action') {
-    const asked = run.required_action.submit_tool_outputs.tool_calls;
+    const asked = run.required_action.submit_tool_outputs?.tool_calls ?? run.required_action.approval.calls; // who approves reads the rest in the same way
     run = await read(submit(run, asked.map((c) => ({ tool_call_id: c.id, output: 'x' }))), have);
   }
   const got = {
     status: have.runs.map((r) => r.status).join(' '), messages: have.messages, calls: [...have.steps.values()],
-    asked: have.runs.flatMap((r) => r.required_action?.submit_tool_outputs.tool_calls.map((c) => `${c.id} ${c.function.name} ${c.function.arguments}`) ?? []),
+    asked: have.runs.flatMap((r) => r.required_action?.submit_tool_outputs?.tool_calls.map((c) => `${c.id} ${c.function.name} ${c.function.arguments}`) ?? []),
+    approvals: have.runs.flatMap((r) => r.required_action?.approval?.calls.map((c) => `${c.id} ${c.name} ${c.arguments}`) ?? []),
     error: run.last_error?.message ?? null,
   };
-  const full = { status: 'completed', messages: [], calls: [], asked: [], error: null, ...want };
+  const full = { status: 'completed', messages: [], calls: [], asked: [], approvals: [], error: null, ...want };
   delete full.who;
   if (JSON.stringify(got) !== JSON.stringify(full)) return `${JSON.stringify(got)} is not ${JSON.stringify(full)}`;
   if (want.who && want.who !== have.who.join(' ')) return `said by ${have.who}`;

@@ -7,8 +7,14 @@ export const expect = {
     calls: ['completed c1 weather {"city":"Tokyo"} 18; c2 clock {"zone":"JST"} {"time":"12:00"}'],
   },
   failing: { messages: ['completed Sorry.'], calls: ['completed c1 weather {} no such city'] },
-  denied: { messages: ['completed As you wish.'], calls: ['completed c1 remove {"path":"/"} denied by the user'] },
-  approved: { messages: ['completed Gone.'], calls: ['completed c1 remove {"path":"/tmp/x"} null'] },
+  denied: {
+    status: 'requires_action completed', messages: ['completed As you wish.'], calls: ['completed c1 remove {"path":"/"} denied by the user'],
+    approvals: ['c1 remove {"path":"/"}'],
+  },
+  approved: {
+    status: 'requires_action completed', messages: ['completed Gone.'], calls: ['completed c1 remove {"path":"/tmp/x"} null'],
+    approvals: ['c1 remove {"path":"/tmp/x"}'],
+  },
   client: {
     status: 'requires_action completed', messages: ['completed Where are you?', 'completed There.'],
     calls: ['completed c1 locate {} {"lat":1.50}'], asked: ['c1 locate {}'],

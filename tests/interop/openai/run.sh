@@ -18,6 +18,8 @@ for major in 4 5 6 7; do
     cp "$tap/server$major/log" "$tap/log"
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
     verdict $? "openai $major: the server has nothing to report"
+    mkdir "$tap/runs$major"
+    judge "openai $major: all that runs can do" node "$here/runs.mjs" "$major" "$weft" "$tap/runs$major"
 done
 
 # The newest one once more, over TLS.

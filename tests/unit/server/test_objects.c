@@ -47,14 +47,14 @@ TEST(server_objects_name_the_agent_that_spoke)
                                    .who      = UPP_STR("travel"),
                                    .message  = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1}};
     wj_writer_init(&w, &out, &err);
-    CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, &err), 0);
+    CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, NULL, &err), 0);
     CHECK_INT(wj_writer_check(&w), 0);
     CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"assistant_id\":\"travel\""), 0) != SIZE_MAX);
 
     wb_buf_clear(&out); /* what another agent is asked is the user's word, whoever hears it */
     line.entry.message.role = UPP_ROLE_USER;
     wj_writer_init(&w, &out, &err);
-    CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, &err), 0);
+    CHECK_INT(sv_write_message(&w, &a, (struct wb_uuid){0}, &line, NULL, &err), 0);
     CHECK_INT(wj_writer_check(&w), 0);
     CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"assistant_id\":null"), 0) != SIZE_MAX);
 }

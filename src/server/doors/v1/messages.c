@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "dialects/assistants/objects.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -20,13 +21,13 @@ WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, s
     return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
 
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str name,
                      const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
     size_t      i, max;
     *ret  = (struct sv_entries){0};
-    int r = sv_body_array(b, b->root, name, &list, err);
+    int r = sv_body_array(b, object, name, &list, err);
     if (r <= 0)
         return r;
     ret->n = yyjson_arr_size(list);
@@ -103,25 +104,31 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
+int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
+                   struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err)
+{
+    yyjson_val *metadata = NULL;
+    *opts                = (struct wl_thread_opts){.size = sizeof *opts};
+    int r                = sv_body_object(b, object, UPP_STR("metadata"), &metadata, err);
+    if (r >= 0)
+        r = sv_body_text(&x->arena, metadata, &opts->metadata, err);
+    if (r >= 0)
+        r = sv_body_str(b, object, UPP_STR("title"), &opts->title, err);
+    return r < 0 ? r : sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
+}
+
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[]  = {"messages", "metadata", "title", NULL};
-    struct wl_store         *s        = x->server->opts.store;
-    struct wl_thread_opts    opts     = {.size = sizeof opts};
-    yyjson_val              *metadata = NULL;
+    static const char *const known[] = {"messages", "metadata", "title", NULL};
+    struct wl_store         *s       = x->server->opts.store;
+    struct wl_thread_opts    opts;
     struct sv_entries        entries;
     struct sv_body           b;
     struct wl_thread         t;
     uint32_t                 index;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
-    if (r >= 0)
-        r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
-    if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("title"), &opts.title, err);
-    if (r >= 0)
-        r = sv_read_messages(x, &b, UPP_STR("messages"), default_agent(x), &entries, err);
+        r = sv_read_thread(x, &b, b.root, default_agent(x), &opts, &entries, err);
     if (r >= 0)
         r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
     if (r >= 0 && entries.n)
@@ -151,7 +158,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     line.id   = wm_id_uuid(
           (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
     wj_writer_init(&w, &x->reply.body, err);
-    r = sv_write_message(&w, &x->arena, t.id, &line, err);
+    r = sv_write_message(&w, &x->arena, t.id, &line, NULL, err);
     return r < 0 ? r : sv_finish(x, &w);
 }
 
@@ -235,8 +242,23 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
     return 0;
 }
 
-static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p, bool ascending,
-                      struct upp_err *err)
+/* Why a message is incomplete: its run tells. One that the sweep has removed can only have failed. */
+WEFT_SUSPENDS static int why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
+                                        struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(80u << 20);
+    struct wm_run                             run;
+    *ret = asst_why_incomplete(WM_FAILED);
+    if (!line->entry.message.interrupted)
+        return 0;
+    int r = wl_get_run(x->server->opts.store, &x->owner, line->run, &a, &run, err);
+    if (r >= 0)
+        *ret = asst_why_incomplete(run.cancel ? WM_CANCELED : run.status);
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p,
+                                    bool ascending, struct upp_err *err)
 {
     static const struct wb_uuid none;
     struct wj_writer            w;
@@ -245,7 +267,11 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
-        int r = sv_write_message(&w, &x->arena, t->id, &p->found[reverse ? n - 1 - i : i], err);
+        const struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
+        const char           *why;
+        int                   r = why_incomplete(x, line, &why, err);
+        if (r >= 0)
+            r = sv_write_message(&w, &x->arena, t->id, line, why, err);
         if (r < 0)
             return r;
     }

@@ -68,7 +68,7 @@ bool sv_is_visible(const struct wl_line *line)
 #define OURS "assistants"
 
 int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
-                     struct upp_err *err)
+                     const char *why, struct upp_err *err)
 {
     const struct upp_message *m         = &line->entry.message;
     bool                      assistant = m->role == UPP_ROLE_ASSISTANT;
@@ -86,7 +86,7 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
         .completed_ms   = m->interrupted ? 0 : m->time_ms,
         .incomplete_ms  = m->interrupted ? m->time_ms : 0,
         .status         = m->interrupted ? "incomplete" : "completed",
-        .reason         = m->interrupted ? "run_cancelled" : NULL,
+        .reason         = m->interrupted ? why : NULL,
         .content        = m,
         .metadata       = sv_member(metadata, UPP_STR(OURS)),
     };
@@ -247,7 +247,7 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
 
 const char *sv_run_status(const struct wr_run_info *look)
 {
-    return asst_status(&look->run, look->pending, look->n_pending);
+    return asst_status(&look->run, look->n_pending);
 }
 
 int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look, struct upp_err *err)

@@ -20,8 +20,9 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
 
 /* Does the API return it: a message of user or assistant with content? */
 bool sv_is_visible(const struct wl_line *line);
-int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
-                      struct upp_err *err) UPP_MUST_CHECK;
+/* why: the reason if it was cut short (asst_why_incomplete). */
+int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
+                     const char *why, struct upp_err *err) UPP_MUST_CHECK;
 
 int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look,
                  struct upp_err *err) UPP_MUST_CHECK;

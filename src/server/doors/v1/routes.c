@@ -7,7 +7,6 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/change.h"
-#include "server/doors/run_stream.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
@@ -74,29 +73,59 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
     return sv_finish(x, &w);
 }
 
+WEFT_SUSPENDS int sv_answer_started(struct sv_exchange *x, struct wb_uuid run, struct sv_run_request *what,
+                                    struct upp_err *err)
+{
+    what->stream.to_wait = true;
+    return what->streams ? sv_run_stream(x, run, &what->stream, err) : sv_answer_run(x, run, err);
+}
+
 /* ---- Looking, cancelling ----------------------------------------------------------------------------------------- */
 
-/* The run that {t}/{r} names; it must belong to that thread. */
-WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_find_in_thread(struct sv_exchange *x, struct wr_run_info *ret, struct upp_err *err)
 {
-    struct wl_thread   t;
-    struct wr_run_info look;
-    int                r = sv_find_thread(x, &t, err);
+    struct wl_thread t;
+    struct wb_uuid   run;
+    int              r = sv_find_thread(x, &t, err);
     if (r < 0)
         return r;
-    r = sv_run_id(x->params[1], ret, NULL);
+    r = sv_run_id(x->params[1], &run, NULL);
     if (r >= 0)
-        r = wr_get(x->core->engine, &x->owner, *ret, &x->arena, &look, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(look.run.thread, t.id)))
+        r = wr_get(x->core->engine, &x->owner, run, &x->arena, ret, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(ret->run.thread, t.id)))
         r = upp_fail(err, UPP_ENOTFOUND, "no run '%.*s' on this thread", UPP_FMT(x->params[1]));
     return r;
 }
 
 WEFT_SUSPENDS static int get_run(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wb_uuid run;
-    int            r = find_in_thread(x, &run, err);
-    return r < 0 ? r : sv_answer_run(x, run, err);
+    struct wr_run_info look;
+    int                r = sv_find_in_thread(x, &look, err);
+    return r < 0 ? r : sv_answer_run(x, look.run.id, err);
+}
+
+WEFT_SUSPENDS static int modify_run(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[]  = {"metadata", NULL};
+    yyjson_val              *metadata = NULL;
+    struct upp_str           text     = {NULL, 0};
+    struct wr_run_info       look;
+    struct sv_body           b;
+    int                      r = sv_find_in_thread(x, &look, err);
+    if (r >= 0)
+        r = sv_body_read(x, known, &b, err);
+    if (r >= 0)
+        r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
+    if (r > 0)
+        r = sv_body_text(&x->arena, metadata, &text, err);
+    if (r >= 0 && text.n)
+        r = wr_set_metadata(x->core->engine, &x->owner, look.run.id, text, err);
+    return r < 0 ? r : sv_answer_run(x, look.run.id, err);
+}
+
+static int cannot_cancel(const struct wr_run_info *look, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EREFUSED, "Cannot cancel run with status '%s'.", sv_run_status(look));
 }
 
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
@@ -104,7 +133,7 @@ WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struc
     struct wr_run_info look;
     int                r = wr_cancel(x->core->engine, &x->owner, run, err);
     if (r == -UPP_EREFUSED && wr_get(x->core->engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
-        return upp_fail(err, UPP_EREFUSED, "Cannot cancel run with status '%s'.", sv_run_status(&look));
+        return cannot_cancel(&look, err);
     return r < 0 ? r : sv_answer_run(x, run, err);
 }
 
@@ -117,9 +146,11 @@ WEFT_SUSPENDS static int cancel_run(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS static int cancel_in_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wb_uuid run;
-    int            r = find_in_thread(x, &run, err);
-    return r < 0 ? r : cancel(x, run, err);
+    struct wr_run_info look;
+    int                r = sv_find_in_thread(x, &look, err);
+    if (r >= 0 && wm_status_ended(look.run.status)) /* also a cancelled one: so this API has it */
+        return cannot_cancel(&look, err);
+    return r < 0 ? r : cancel(x, look.run.id, err);
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
@@ -174,7 +205,12 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/runs", sv_create_run, 0, 0},
     {SV_GET, "/v1/threads/{t}/runs", sv_list_runs, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/threads/{t}/runs/{r}", get_run, 0, 0},
+    {SV_POST, "/v1/threads/{t}/runs/{r}", modify_run, 0, 0},
     {SV_POST, "/v1/threads/{t}/runs/{r}/cancel", cancel_in_thread, 0, SV_ROUTE_SMALL},
+    {SV_POST, "/v1/threads/{t}/runs/{r}/submit_tool_outputs", sv_submit_tool_outputs, 0, 0},
+    {SV_GET, "/v1/threads/{t}/runs/{r}/steps", sv_list_steps, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/threads/{t}/runs/{r}/steps/{s}", sv_get_step, 0, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/threads/runs", sv_create_thread_and_run, 0, 0},
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, SV_ROUTE_SMALL},
     {SV_POST, "/v1/runs/{r}/answers", sv_post_answers, 0, 0},

@@ -2,8 +2,11 @@
 #ifndef SV_ROUTES_V1_H
 #define SV_ROUTES_V1_H
 
+#include "server/doors/options.h"
 #include "json/write.h"
+#include "server/doors/run_stream.h"
 #include "server/doors/start.h"
+#include "server/http/body.h"
 #include "server/http/door.h"
 
 /* For sv_server_opts.doors, with .engine and .store set. */
@@ -27,8 +30,32 @@ int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct up
 /* Responds with the current state of the run. */
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Handler of server/doors/v1/run_create.c. */
+/* Responds with that, or with the stream that the request asks for, up to the run's next wait. */
+struct sv_run_request;
+WEFT_SUSPENDS int sv_answer_started(struct sv_exchange *x, struct wb_uuid run, struct sv_run_request *what,
+                                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* The run that {t}/{r} names; it must belong to that thread. */
+WEFT_SUSPENDS int sv_find_in_thread(struct sv_exchange *x, struct wr_run_info *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Of server/doors/v1/run_create.c: what a body says of a run on start.thread, which was found before (all zero: it
+ * comes with a thread of its own). */
+struct sv_run_request {
+    struct sv_start      start;
+    struct sv_run_stream stream;
+    bool                 streams;
+    unsigned char        hash[32]; /* of the body, for start.run.body */
+};
+#define SV_RUN_MEMBERS "assistant_id", "stream", "on_busy", "additional_messages", "answers", SV_OPTIONS
+int               sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/run_thread.c, submit.c, steps.c. */
+WEFT_SUSPENDS int sv_create_thread_and_run(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_steps(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_step(struct sv_exchange *x, struct upp_err *err);
 
 /* Handlers of server/doors/v1/messages.c. */
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err);
@@ -37,7 +64,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 
 /* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: none), and the handler that passes them to a
  * run. */
-struct sv_body;
+
 int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
                                   struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
@@ -84,9 +111,13 @@ int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
 void sv_list_begin(struct wj_writer *w);
 void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
 
-/* Entries of an array of messages for an agent (NULL: none); no entries without an array. */
+/* Entries of an array of messages of an object, for an agent (NULL: none); no entries without an array. */
 enum { SV_MAX_MESSAGES = 256 /* in one request */ };
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str name,
                      const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A thread that a request describes, with its messages. */
+int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
+                   struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

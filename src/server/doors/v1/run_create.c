@@ -34,13 +34,14 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
                          "on_busy is reject, enqueue, interrupt or rollback");
 }
 
-/* The Idempotency-Key, for this thread, and a hash of the request. */
+/* The Idempotency-Key, for this thread or, of a run with a thread of its own, for all; and a hash of the request. */
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
     size_t         n;
     unsigned       len  = 32;
     struct upp_str body = wb_buf_str(&x->request->body);
+    bool           own  = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
     char           hex[WB_UUID_HEX + 1];
     start->key = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
     if (!n)
@@ -50,47 +51,47 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     (void)wb_uuid_hex(t->id, hex);
-    start->route = wb_arena_printf(&x->arena, "POST /v1/threads/%s/runs", hex);
+    start->route = wb_arena_printf(&x->arena, "POST /v1/threads/%s%sruns", own ? "" : hex, own ? "" : "/");
     start->body  = hash;
     return wb_arena_check(&x->arena, err);
 }
 
-WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
+int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret, struct upp_err *err)
 {
-    static const char *const known[] = {"assistant_id", "stream",   "on_busy", "additional_messages",
-                                        "answers",      SV_OPTIONS, NULL};
-    struct sv_start          s       = {.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
-    struct sv_run_stream     stream;
-    bool                     streams = false;
-    unsigned char            hash[32];
-    struct sv_body           b;
-    struct wb_uuid           run;
-    int                      r = sv_find_thread(x, &s.thread, err);
-    if (r >= 0)
-        r = sv_body_read(x, known, &b, err);
-    if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("assistant_id"), &s.run.agent, err);
+    struct sv_start *s = &ret->start;
+    s->run.owner       = x->owner;
+    s->run.on_busy     = x->server->opts.on_busy;
+    int r              = sv_body_str(b, b->root, UPP_STR("assistant_id"), &s->run.agent, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing");
     if (r >= 0)
-        r = sv_body_bool(&b, b.root, UPP_STR("stream"), &streams, err);
-    if (r >= 0 && streams)
-        r = sv_run_stream_read(x, NULL, &stream, err); /* before anything is started */
+        r = sv_body_bool(b, b->root, UPP_STR("stream"), &ret->streams, err);
+    if (r >= 0 && ret->streams)
+        r = sv_run_stream_read(x, NULL, &ret->stream, err); /* before anything is started */
     if (r >= 0)
-        r = read_on_busy(&b, &s.run.on_busy, err);
+        r = read_on_busy(b, &s->run.on_busy, err);
     if (r >= 0)
-        r = sv_options_read(x, &b, b.root, s.run.agent, NULL, &s.run.options, err);
+        r = sv_options_read(x, b, b->root, s->run.agent, NULL, &s->run.options, err);
     if (r >= 0)
-        r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->core->engine, s.run.agent), &s.messages,
-                             err);
+        r = sv_read_messages(x, b, b->root, UPP_STR("additional_messages"), wr_agent(x->core->engine, s->run.agent),
+                             &s->messages, err);
     if (r >= 0)
-        r = read_key(x, &s.thread, &s.run, hash, err);
+        r = read_key(x, &s->thread, &s->run, ret->hash, err);
+    return r < 0 ? r : sv_read_answers(x, b, &s->answers, err);
+}
+
+WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[] = {SV_RUN_MEMBERS, NULL};
+    struct sv_run_request    q       = {0};
+    struct sv_body           b;
+    struct wb_uuid           run;
+    int                      r = sv_find_thread(x, &q.start.thread, err);
     if (r >= 0)
-        r = sv_read_answers(x, &b, &s.answers, err);
+        r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_start_run(x, &s, &run, err);
-    if (r < 0)
-        return r;
-    stream.to_wait = true;
-    return streams ? sv_run_stream(x, run, &stream, err) : sv_answer_run(x, run, err);
+        r = sv_read_run(x, &b, &q, err);
+    if (r >= 0)
+        r = sv_start_run(x, &q.start, &run, err);
+    return r < 0 ? r : sv_answer_started(x, run, &q, err);
 }

@@ -93,20 +93,80 @@ static size_t frames_named(const struct dialect *d, const char *name)
 }
 
 /* An approval is never asked of the client as a call of its tools. */
-TEST(dialect_assistants_approvals_are_named_in_the_metadata)
+TEST(dialect_assistants_approvals_are_an_action_of_their_own)
 {
     WB_CLEANUP(dialect_done) struct dialect d;
     dialect_init(&d);
-    CHECK(dialect_play(&d, "run running\nopen\npart call c1 remove\n+ 0 {}\nclose 0\npart call c2 locate\n+ 1 {}\n"
-                           "close 1\nmessage tools\nrun waiting ?c1 c2\nrun waiting c2\nrun running\n"
-                           "start c1 remove {}\nend c1 done null\nend c2 done \"here\"\nrun completed") == 0);
+    CHECK(dialect_play(
+              &d, "run running\nopen\npart call c1 remove\n+ 0 {}\nclose 0\npart call c2 locate\n+ 1 {}\n"
+                  "close 1\nmessage tools\nrun waiting ?c1 c2\nend c2 done \"here\"\nrun waiting ?c1\nrun running\n"
+                  "start c1 remove {}\nend c1 done null\nrun completed") == 0);
     CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
     CHECK(in_order(&d.frames, NULL, true));
-    CHECK(says(&d, "\"weft_pending\":[\"c1\",\"c2\"]"));
-    CHECK_INT(frames_named(&d, "thread.run.requires_action"), 1);
-    CHECK_INT(frames_named(&d, "done"), 2);
+    CHECK(says(
+        &d,
+        "\"required_action\":{\"type\":\"submit_tool_outputs\",\"submit_tool_outputs\":{\"tool_calls\":[{\"id\":\"c2\","
+        "\"type\":\"function\",\"function\":{\"name\":\"locate\",\"arguments\":\"{}\"}}]},"
+        "\"approval\":{\"calls\":[{\"id\":\"c1\",\"name\":\"remove\",\"arguments\":\"{}\"}]}}"));
+    CHECK(says(&d,
+               "\"required_action\":{\"type\":\"approval\",\"approval\":{\"calls\":[{\"id\":\"c1\",\"name\":\"remove\","
+               "\"arguments\":\"{}\"}]}}"));
+    CHECK_INT(frames_named(&d, "thread.run.requires_action"), 2);
+    CHECK_INT(frames_named(&d, "done"), 3);
     CHECK(says(&d, "\"output\":\"here\""));
     CHECK(says(&d, "\"weft\":{\"json\":[\"c1\"]}"));
+}
+
+/* Whether a message was cut by a cancel or a failure, the run says after it; so does a step whose calls did not run. */
+TEST(dialect_assistants_what_is_cut_ends_as_its_run_does)
+{
+    static const struct {
+        const char *run, *step, *reason, *event;
+    } ends[] = {{"run cancelled", "thread.run.step.cancelled", "run_cancelled", "thread.run.cancelling"},
+                {"run failed it broke", "thread.run.step.failed", "run_failed", "thread.run.failed"},
+                {"run expired", "thread.run.step.expired", "run_expired", "thread.run.expired"}};
+    for (size_t i = 0; i < WB_LEN(ends); i++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        char                                    script[400], reason[60];
+        dialect_init(&d);
+        (void)snprintf(
+            script, sizeof script,
+            "run running\nopen\npart call c1 locate\n+ 0 {}\nclose 0\nmessage tools\nend c1 stopped \"not run\"\n%s",
+            ends[i].run);
+        CHECK_INT(dialect_play(&d, script), 0);
+        CHECK_INT(dialect_encode(&d, &wd_stream_assistants, NULL), 0);
+        CHECK(in_order(&d.frames, NULL, true));
+        CHECK_INT(frames_named(&d, ends[i].step), 1);
+        CHECK_INT(frames_named(&d, ends[i].event), 1);
+        dialect_done(&d);
+        dialect_init(&d);
+        (void)snprintf(script, sizeof script, "run running\nopen\npart text\n+ 0 Once\nmessage cut\n%s", ends[i].run);
+        (void)snprintf(reason, sizeof reason, "\"incomplete_details\":{\"reason\":\"%s\"}", ends[i].reason);
+        CHECK_INT(dialect_play(&d, script), 0);
+        CHECK_INT(dialect_encode(&d, &wd_stream_assistants, NULL), 0);
+        CHECK(in_order(&d.frames, NULL, true));
+        CHECK_INT(frames_named(&d, ends[i].step), 1);
+        CHECK(says(&d, reason));
+        CHECK(says(&d, "\"text\":{\"value\":\"Once\",\"annotations\":[]}}],\"assistant_id\""));
+    }
+}
+
+/* The same where the run goes on: the message has failed, the step is complete. */
+TEST(dialect_assistants_what_is_cut_is_left_when_the_run_goes_on)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    dialect_init(&d);
+    CHECK_INT(dialect_play(&d,
+                           "run running\nopen\npart text\n+ 0 Once\nmessage cut\nopen\npart call c1 locate\n+ 0 {}\n"
+                           "close 0\nmessage tools\nend c1 stopped \"not run\"\nopen\npart text\n+ 0 Twice\nclose 0\n"
+                           "message\nrun completed"),
+              0);
+    CHECK_INT(dialect_encode(&d, &wd_stream_assistants, NULL), 0);
+    CHECK(in_order(&d.frames, NULL, true));
+    CHECK_INT(frames_named(&d, "thread.message.incomplete"), 1);
+    CHECK_INT(frames_named(&d, "thread.run.step.failed"), 1);
+    CHECK_INT(frames_named(&d, "thread.run.step.completed"), 2);
+    CHECK(says(&d, "\"reason\":\"run_failed\""));
 }
 
 /* Calls that come into a step of which the client's present stream has not heard. */

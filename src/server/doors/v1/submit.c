@@ -1,0 +1,116 @@
+/* server/doors/v1/submit.c — POST /v1/threads/{t}/runs/{r}/submit_tool_outputs: the outputs of all calls of the
+ * client's tools at once, as this API has it. They are answers as any others (wr_answer); this only refuses more. */
+#include "base/defs.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+static int read_output(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v, struct wr_answer *ret,
+                       struct upp_err *err)
+{
+    struct upp_str text;
+    *ret = (struct wr_answer){.result = UPP_STR("\"\"")}; /* a tool need not say anything */
+    if (!yyjson_is_obj(v))
+        return sv_body_wrong(b, v, err, "an output is an object");
+    int r = sv_body_str(b, v, UPP_STR("tool_call_id"), &ret->call, err);
+    if (r == 0)
+        return sv_body_wrong(b, v, err, "an output needs a tool_call_id");
+    if (r >= 0)
+        r = sv_body_str(b, v, UPP_STR("output"), &text, err);
+    return r <= 0 ? r : sv_body_text(&x->arena, sv_member(v, UPP_STR("output")), &ret->result, err);
+}
+
+static int read_outputs(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret, struct upp_err *err)
+{
+    yyjson_val *list = NULL, *v;
+    size_t      i, max;
+    *ret  = (struct sv_answers){0};
+    int r = sv_body_array(b, b->root, UPP_STR("tool_outputs"), &list, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "tool_outputs is missing");
+    if (r < 0)
+        return r;
+    ret->n = yyjson_arr_size(list);
+    if (ret->n == 0 || ret->n > SV_ANSWERS_MAX)
+        return sv_body_wrong(b, list, err, "tool_outputs is an array of 1 to %d", SV_ANSWERS_MAX);
+    ret->p = wb_new_n(&x->arena, struct wr_answer, ret->n);
+    if (!ret->p)
+        return wb_arena_check(&x->arena, err);
+    yyjson_arr_foreach(list, i, max, v)
+    {
+        r = read_output(x, b, v, &ret->p[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static const struct wm_pending *pending(const struct wr_run_info *look, struct upp_str call)
+{
+    for (size_t i = 0; i < look->n_pending; i++)
+        if (wb_str_eq(look->pending[i].call, call))
+            return &look->pending[i];
+    return NULL;
+}
+
+static size_t count(const struct sv_answers *a, struct upp_str call)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++)
+        n += wb_str_eq(a->p[i].call, call);
+    return n;
+}
+
+/* Every call of the client's tools has one output, and there is no other. */
+static int check(const struct wr_run_info *look, const struct sv_answers *a, struct upp_err *err)
+{
+    const char *status = sv_run_status(look);
+    if (look->run.status != WM_WAITING)
+        return upp_fail(err, UPP_EINVALID, "Runs in status '%s' do not accept tool outputs: call '%.*s' is not open.",
+                        status, UPP_FMT(a->p[0].call));
+    for (size_t i = 0; i < a->n; i++) {
+        const struct wm_pending *p = pending(look, a->p[i].call);
+        if (!p)
+            return upp_fail(err, UPP_EINVALID,
+                            "Call '%.*s' is not open: the run is in status '%s' and waits for others.",
+                            UPP_FMT(a->p[i].call), status);
+        if (p->approval)
+            return upp_fail(
+                err, UPP_EINVALID,
+                "Call '%.*s' of the run in status '%s' waits for an approval (POST /v1/runs/{r}/answers), not "
+                "for an output.",
+                UPP_FMT(p->call), status);
+        if (count(a, p->call) > 1)
+            return upp_fail(err, UPP_EINVALID, "Call '%.*s' of the run in status '%s' has two outputs.",
+                            UPP_FMT(p->call), status);
+    }
+    for (size_t i = 0; i < look->n_pending; i++)
+        if (!look->pending[i].approval && !count(a, look->pending[i].call))
+            return upp_fail(err, UPP_EINVALID,
+                            "Call '%.*s' of the run in status '%s' has no output: all of them are submitted at once.",
+                            UPP_FMT(look->pending[i].call), status);
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[] = {"tool_outputs", "stream", NULL};
+    struct sv_run_request    q       = {0};
+    struct wr_run_info       look;
+    struct sv_body           b;
+    int                      r = sv_find_in_thread(x, &look, err);
+    if (r >= 0)
+        r = sv_body_read(x, known, &b, err);
+    if (r >= 0)
+        r = sv_body_bool(&b, b.root, UPP_STR("stream"), &q.streams, err);
+    if (r >= 0 && q.streams)
+        r = sv_run_stream_read(x, NULL, &q.stream, err); /* before anything is answered */
+    if (r >= 0)
+        r = read_outputs(x, &b, &q.start.answers, err);
+    if (r >= 0)
+        r = check(&look, &q.start.answers, err);
+    if (r >= 0)
+        r = wr_answer(x->core->engine, &x->owner, look.run.id, q.start.answers.p, q.start.answers.n, err);
+    q.stream.from = (struct wr_from){look.epoch, look.last, 0}; /* what follows is new to the client */
+    return r < 0 ? r : sv_answer_started(x, look.run.id, &q, err);
+}
