@@ -16,6 +16,8 @@ import tempfile
 import time
 import traceback
 
+from served import LOOPS
+
 WEFT = os.path.abspath(sys.argv[1])
 HERE = tempfile.mkdtemp(prefix="weft-serve-")
 PATIENCE = 120  # seconds until it hangs
@@ -87,9 +89,6 @@ SCRIPTS = {
     "garbled": [{"parts": [{"tool_call": {"id": "c1", "name": "get_weather", "arguments": '{"city": '}}]}, {"parts": [{"text": "Sorry."}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
-
-
-LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
 
 
 class Server:

@@ -10,19 +10,19 @@ import time
 import traceback
 
 
-# Runs on so many loops, whatever the configuration says: for a build that looks for races.
+# Runs on so many loops, whatever the configuration says. Without it, tests run on as many as the machine has processors.
 LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
 
 
 class Server:
     """One life of the program on the weft.yaml of a folder."""
 
-    def __init__(self, weft, folder, config=None, preexec=None, ca=None, **env):
+    def __init__(self, weft, folder, config=None, preexec=None, ca=None, loops=LOOPS, **env):
         self.folder = folder
         if config is not None:
             with open(f"{folder}/weft.yaml", "w") as f:
                 f.write(config)
-        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml", *LOOPS], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml", *loops], stdout=subprocess.PIPE,
                                         stderr=open(f"{folder}/log", "a"), text=True, preexec_fn=preexec, cwd=folder,
                                         env={**os.environ, **env})
         line = self.process.stdout.readline()
