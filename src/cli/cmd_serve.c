@@ -17,6 +17,8 @@
 #include "server/ops/telemetry.h"
 #include "server/ops/webhook.h"
 
+enum { FEW_FILES = 4096 };
+
 struct serving {
     const struct wc_config *config; /* of the start */
     struct wrt_location     place;
@@ -34,14 +36,21 @@ struct serving {
     struct sv_place         places[SV_CORES];
 };
 
-/* Raises the limit of open files: each connection needs one. */
+/* Raises the limit of open files as far as we may: each connection needs one. */
 static void raise_files(void)
 {
     struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur == l.rlim_max)
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
         return;
-    l.rlim_cur = l.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &l);
+    rlim_t before = l.rlim_cur;
+    l.rlim_cur    = l.rlim_max;
+    if (l.rlim_cur != before && setrlimit(RLIMIT_NOFILE, &l) != 0)
+        l.rlim_cur = before;
+    if (l.rlim_cur < FEW_FILES)
+        wb_log(WB_WARN,
+               "few files may be open, and each connection is one: raise the limit with `ulimit -Hn 65536`, or "
+               "LimitNOFILE= of its service",
+               WB_LU("limit", l.rlim_cur));
 }
 
 /* Makes large blocks separate mappings, which return to the system when they are freed. By default malloc takes them

@@ -205,6 +205,7 @@ def test_without_descriptors_it_waits_and_says_so_once_a_second():
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     with start(preexec=few) as s:
+        s.wait_for_log("few files may be open")
         os.truncate(f"{HERE}/log", 0)
         conns = []
         for _ in range(100):
