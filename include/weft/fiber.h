@@ -46,7 +46,7 @@ struct weft_workers;
 
 struct weft_loop_opts {
     uint32_t             size;
-    uint32_t             max_fibers; /* 0: 16384; more fail with -UPP_ELIMIT (each stack takes two memory maps) */
+    uint32_t             max_fibers; /* 0: 30000; more fail with -UPP_ELIMIT (each stack takes two memory maps) */
     uint32_t             max_inbox;  /* 0: 16384 pending posts and calls; more fail with -UPP_ELIMIT */
     size_t               stack_size; /* 0: 64 KiB (256 KiB under a sanitizer); rounded up to pages; at most 64 MiB */
     struct weft_workers *workers;    /* must outlive the loop; NULL: its own, opened on first use */

@@ -1,6 +1,7 @@
 /* base/arena.c — memory that is freed all at once.
  *
- * Chunks double from 4 KiB to 1 MiB; a larger request gets a chunk of its own size.
+ * The first chunk has 1 KiB, because many arenas live long and hold little; then they double from 4 KiB to 1 MiB. A
+ * larger request gets a chunk of its own size.
  */
 #include "base/arena.h"
 
@@ -8,7 +9,7 @@
 
 #include "base/hooks.h"
 
-enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
+enum { FIRST_CHUNK = 1024, SECOND_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
 
 struct wb_chunk {
     struct wb_chunk *older;
@@ -30,8 +31,10 @@ void *wb_arena_more(struct wb_arena *a, size_t n, size_t align)
     if (n > SIZE_MAX / 2 || a->used > a->max)
         return fail(a, -UPP_ELIMIT);
     size_t need = sizeof(struct wb_chunk) + n + (align > _Alignof(max_align_t) ? align : 0);
-    size_t size = a->chunks ? WB_MIN(a->chunks->size * 2, (size_t)LAST_CHUNK) : FIRST_CHUNK;
-    size        = WB_MAX(size, need);
+    size_t size = FIRST_CHUNK;
+    if (a->chunks)
+        size = WB_MAX(WB_MIN(a->chunks->size * 2, (size_t)LAST_CHUNK), (size_t)SECOND_CHUNK);
+    size = WB_MAX(size, need);
     if (size > a->max - a->used)
         size = need; /* near the limit: only what is asked for */
     if (size > a->max - a->used)

@@ -6,6 +6,8 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 
+enum { LARGE = 64 };
+
 /* The array is reached through memcpy: it is a T * of the caller's, not a void *. */
 bool wb_vec_widen(void **p, size_t *cap, size_t item, size_t want)
 {
@@ -24,9 +26,11 @@ bool wb_vec_widen(void **p, size_t *cap, size_t item, size_t want)
     return true;
 }
 
+/* Begins with eight items, or two of large ones, of which there are often no more. */
 bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max)
 {
-    return n < max && wb_vec_widen(p, cap, item, WB_MIN(*cap < 8 ? 8 : *cap + *cap / 2, max));
+    size_t want = *cap < 8 ? WB_MIN(*cap * 2, (size_t)8) : *cap + *cap / 2;
+    return n < max && wb_vec_widen(p, cap, item, WB_MIN(WB_MAX(want, item > LARGE ? (size_t)2 : (size_t)8), max));
 }
 
 void wb_vec_free(void **p, size_t *n, size_t *cap)

@@ -17,11 +17,13 @@
 #include "server/ops/telemetry.h"
 #include "server/ops/webhook.h"
 
+enum { FEW_FILES = 4096 };
+
 struct serving {
     const struct wc_config *config; /* of the start */
     struct wrt_location     place;
     char                    listen[256];
-    uint32_t                loops;
+    uint32_t                loops; /* 0: by the processors */
     const char             *level; /* of the command line; NULL: none */
     struct wrt_runtime     *runtime;
     struct sv_ops          *ops;
@@ -34,14 +36,21 @@ struct serving {
     struct sv_place         places[SV_CORES];
 };
 
-/* Raises the limit of open files: each connection needs one. */
+/* Raises the limit of open files as far as we may: each connection needs one. */
 static void raise_files(void)
 {
     struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur == l.rlim_max)
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
         return;
-    l.rlim_cur = l.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &l);
+    rlim_t before = l.rlim_cur;
+    l.rlim_cur    = l.rlim_max;
+    if (l.rlim_cur != before && setrlimit(RLIMIT_NOFILE, &l) != 0)
+        l.rlim_cur = before;
+    if (l.rlim_cur < FEW_FILES)
+        wb_log(WB_WARN,
+               "few files may be open, and each connection is one: raise the limit with `ulimit -Hn 65536`, or "
+               "LimitNOFILE= of its service",
+               WB_LU("limit", l.rlim_cur));
 }
 
 /* Makes large blocks separate mappings, which return to the system when they are freed. By default malloc takes them
@@ -149,7 +158,7 @@ WEFT_SUSPENDS static int open_all(struct serving *s, size_t *recovered, struct u
     const struct wc_config *c = s->config;
     int                     r = wrt_runtime_open(weft_loop_current(), c, &s->place, &s->runtime, err);
     if (r >= 0)
-        r = wrt_runtime_spread(s->runtime, s->loops ? s->loops : 1, err);
+        r = wrt_runtime_spread(s->runtime, s->loops, err);
     if (r >= 0 && c->telemetry.otlp.n)
         r = sv_telemetry_open(UPP_OPTS(sv_telemetry_opts, .config = &c->telemetry), &s->telemetry, err);
     if (r >= 0)
@@ -277,7 +286,8 @@ const struct cli_command cli_serve = {
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
         "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
-        "--loops N: runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else 1).\n"
+        "--loops N: runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration,\n"
+        "else one for each processor, at most 16).\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once.\n"
         "SIGHUP reads the configuration, the TLS certificate and its key again; a file with a mistake changes "

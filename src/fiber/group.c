@@ -8,12 +8,12 @@
  * ended. It may post again, to any loop: none is freed before all are drained.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
+#include "fiber/loop_uv.h"
 #include "fiber/overflow.h"
 #include "fiber/thread.h"
 
@@ -134,9 +134,8 @@ int weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret,
     struct weft_loop_opts  each;
     wb_opts(&o, sizeof o, opts);
     wb_opts(&each, sizeof each, o.loop);
-    each.size      = sizeof each;
-    long     cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t n     = o.loops ? o.loops : cores > 0 ? (uint32_t)cores : 1;
+    each.size  = sizeof each;
+    uint32_t n = o.loops ? o.loops : weft__uv_cores();
 
     WB_CLEANUP(weft_group_closep) struct weft_group *g = wb_calloc(1, sizeof *g + n * sizeof g->members[0]);
     if (!g)

@@ -10,7 +10,7 @@
 #include "base/opts.h"
 #include "fiber/worker.h"
 
-enum { MAX_FIBERS = 16384, MAX_INBOX = 16384, MAX_STACK = 64 << 20 };
+enum { MAX_FIBERS = 30000, MAX_INBOX = 16384, MAX_STACK = 64 << 20 };
 
 /* ---- The loop of a thread ------------------------------------------------------------------------------ */
 

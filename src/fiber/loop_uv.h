@@ -12,4 +12,7 @@ int weft__uv_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
 
 struct wb_library weft__uv_library(void);
 
+/* Processors that this process may use, at least 1. */
+uint32_t weft__uv_cores(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/defs.h"
 #include "base/hooks.h"
 #include "fiber/loop_uv.h"
 
@@ -76,4 +77,9 @@ struct wb_library weft__uv_library(void)
 {
     return wb_library("libuv", TEXT(UV_VERSION_MAJOR) "." TEXT(UV_VERSION_MINOR) "." TEXT(UV_VERSION_PATCH),
                       uv_version_string());
+}
+
+uint32_t weft__uv_cores(void)
+{
+    return WB_MAX(uv_available_parallelism(), 1U);
 }

@@ -32,7 +32,7 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     e->opts                  = *opts;
     e->store                 = opts->store;
     e->opts.durability       = (uint8_t)or_u32(opts->durability, WM_SYNC);
-    e->opts.max_runs         = or_u32(opts->max_runs, 4096);
+    e->opts.max_runs         = or_u32(opts->max_runs, 12000);
     e->opts.max_queue        = or_u32(opts->max_queue, 16);
     e->opts.max_depth        = or_u32(opts->max_depth, 8);
     e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)8 << 20;

@@ -32,7 +32,7 @@ struct wr_engine_opts {
     void *arg;
 
     uint8_t  durability;  /* enum wm_durability; 0: WM_SYNC */
-    uint32_t max_runs;    /* that work at the same time; 0: 4096 */
+    uint32_t max_runs;    /* that work at the same time; 0: 12000 */
     uint32_t max_queue;   /* queued runs of one thread; 0: 16 */
     size_t   max_message; /* bytes of one message of a model; 0: 8 MiB */
     uint32_t max_depth;   /* of child runs; 0: 8 */

@@ -71,6 +71,19 @@ static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct node_cursor *w, str
     return w->rows.n > 0;
 }
 
+/* A reader that waits for the next event of a message holds no rows. */
+static void stored_rest(struct wr_stored *s)
+{
+    for (size_t i = 0; s && i < s->cursors.n; i++) {
+        struct node_cursor *w = s->cursors.p[i];
+        if (w->i < w->rows.n)
+            continue;
+        wb_arena_done(&w->memory);
+        w->rows = (struct wl_rows){0};
+        w->i    = 0;
+    }
+}
+
 static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch);
 
 static int follow_children(struct wr_reader *rd, struct upp_err *err)
@@ -289,7 +302,8 @@ static int from_cache(struct wr_reader *rd, struct upp_err *err)
 
 static void begin_open(struct wr_reader *rd, struct wr_open *o)
 {
-    wb_arena_reset(&rd->memory);
+    wb_arena_done(&rd->memory);
+    stored_rest(rd->stored);
     rd->from_row       = o->source->from;
     rd->from_row.epoch = o->epoch;
     rd->expand         = (struct wm_expand){.from   = &rd->from_row,

@@ -9,6 +9,7 @@
 #include "base/hooks.h"
 #include "base/secret.h"
 #include "fiber/fiber.h"
+#include "fiber/loop_uv.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
 #include "stores/outbox/outbox.h"
@@ -353,7 +354,9 @@ static WEFT_SUSPENDS int on_others(struct wrt_runtime *rt, weft_fn *fn, size_t *
 
 WEFT_SUSPENDS int wrt_runtime_spread(struct wrt_runtime *rt, uint32_t n, struct upp_err *err)
 {
-    if (n <= 1)
+    if (!n)
+        n = WB_MIN(weft__uv_cores(), (uint32_t)WRT_LOOPS);
+    if (n == 1)
         return 0;
     rt->others = wb_calloc(n - 1, sizeof *rt->others);
     if (!rt->others)

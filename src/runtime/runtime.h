@@ -86,7 +86,8 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
                                    struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* For servers: runs work on n loops in all, each with an engine of its own (run/engine.h). Call it once, before runs
- * are recovered. The runtime's own loop is one of them. */
+ * are recovered. The runtime's own loop is one of them. 0: one for each processor, at most WRT_LOOPS. */
+enum { WRT_LOOPS = 16 };
 WEFT_SUSPENDS int wrt_runtime_spread(struct wrt_runtime *rt, uint32_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Recovers runs that had not ended. Call once, before anything is started. */

@@ -1,7 +1,7 @@
-# interop.sh — what the run.sh of every interop test share; they set `here`, their own folder, and source it.
+# interop.sh — what the run.sh of interop tests with Node share; they set `here`, their own folder, and source it.
 # Node >= 22 is in PATH then (scripts/setup node), or the test is over.
 # shellcheck shell=sh
-. "$here/../../support/tap.sh"
+. "$here/../judge.sh"
 if ! folder=$("$here/../../../scripts/node-path" 2>"$tap/log"); then
     verdict 1 'there is a Node >= 22'
     tap_end
@@ -20,19 +20,4 @@ install() {
     (cd "$1" && { installed || npm install --no-package-lock --no-audit --no-fund --ignore-scripts; } && installed) \
         >"$tap/log" 2>&1
     verdict $? "$2 installed"
-}
-
-# judge WHAT COMMAND...: the command's lines "ok or bad, TAB, title, TAB, what was wrong" as results.
-judge() {
-    what=$1
-    shift
-    "$@" >"$tap/results" 2>"$tap/errors"
-    status=$?
-    cp "$tap/errors" "$tap/log"
-    verdict $status "$what were checked"
-    while IFS='	' read -r result title wrong; do
-        printf '%s\n' "$wrong" >"$tap/log"
-        test "$result" = ok
-        verdict $? "$title"
-    done <"$tap/results"
 }

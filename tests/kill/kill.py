@@ -46,6 +46,7 @@ recover.begin recover.before recover.after store.commit.before store.commit.afte
 ASYNC_POINTS = """c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after commit.before commit.after
 store.applied store.commit.before store.commit.after""".split()
 
+LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []  # default: by the processors
 TOOL = 'echo "{0} {1} $WEFT_CALL_KEY" >>ledger; cat >/dev/null; {2}echo \'"{0} done"\''
 CONFIG = """
 server: {listen: "127.0.0.1:0"}
@@ -179,7 +180,7 @@ class World(trees.Trees):
     def open(self, crashpoint=""):
         """False: it died before it was ready."""
         env = {**os.environ, "WEFT_CRASHPOINT": crashpoint}
-        self.process = subprocess.Popen([self.weft, "serve"], stdout=subprocess.PIPE, stderr=open(f"{self.folder}/log", "a"),
+        self.process = subprocess.Popen([self.weft, "serve", *LOOPS], stdout=subprocess.PIPE, stderr=open(f"{self.folder}/log", "a"),
                                         text=True, env=env, cwd=self.folder)
         found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", self.process.stdout.readline())
         self.port = int(found[1]) if found else None

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import resource
+import select
 import shutil
 import socket
 import sys
@@ -187,20 +188,15 @@ def test_answers_that_nobody_reads_have_one_budget():
             b = socket.create_connection(("127.0.0.1", s.port), timeout=60)
             b.sendall(b"POST /v1/threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15728640\r\n\r\n")
             bodies.append(b)
-        told = 0
         for b in bodies:
             try:
                 b.sendall(b" " * ((15 << 20) - 1))
             except OSError:
                 pass
-        for b in bodies[::-1]:
-            b.settimeout(5)
-            try:
-                told += b.recv(100).startswith(b"HTTP/1.1 503")
-            except OSError:
-                pass
+        told = select.select(bodies, [], [], 60)[0]
+        assert told and any(b.recv(100).startswith(b"HTTP/1.1 503") for b in told), "no body was refused"
+        for b in bodies:
             b.close()
-        assert told, "no body was refused"
         assert s.ask("GET", "/livez")[0] == 200
 
 
@@ -209,6 +205,7 @@ def test_without_descriptors_it_waits_and_says_so_once_a_second():
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     with start(preexec=few) as s:
+        s.wait_for_log("few files may be open")
         os.truncate(f"{HERE}/log", 0)
         conns = []
         for _ in range(100):
@@ -219,13 +216,13 @@ def test_without_descriptors_it_waits_and_says_so_once_a_second():
         time.sleep(0.5)
         with open(f"/proc/{s.process.pid}/stat") as f:
             cpu = sum(map(int, f.read().split(")")[1].split()[11:13]))
-        time.sleep(4)
+        time.sleep(2.5)
         with open(f"/proc/{s.process.pid}/stat") as f:
             cpu = sum(map(int, f.read().split(")")[1].split()[11:13])) - cpu
         lines = [line for line in s.log().splitlines() if "cannot take a connection" in line]
-        assert 2 <= len(lines) <= 6, lines
+        assert 2 <= len(lines) <= 4, lines
         assert re.search("EMFILE", lines[0]), lines[0]
-        assert cpu < 100, f"{cpu} ticks of 400"  # no busy loop
+        assert cpu < 60, f"{cpu} ticks of 250"  # no busy loop
         for c in conns:
             c.close()
         assert s.ask("GET", "/livez")[0] == 200

@@ -3,6 +3,7 @@
 
 usage: serve.py WEFT   (TAP)
 """
+import concurrent.futures
 import http.client
 import json
 import os
@@ -15,6 +16,8 @@ import sys
 import tempfile
 import time
 import traceback
+
+from served import LOOPS
 
 WEFT = os.path.abspath(sys.argv[1])
 HERE = tempfile.mkdtemp(prefix="weft-serve-")
@@ -87,9 +90,6 @@ SCRIPTS = {
     "garbled": [{"parts": [{"tool_call": {"id": "c1", "name": "get_weather", "arguments": '{"city": '}}]}, {"parts": [{"text": "Sorry."}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
-
-
-LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
 
 
 class Server:
@@ -560,6 +560,12 @@ def cut_everywhere(s, agent, dialect, answer=None):
     assert got == rest_of(s, path, None), (agent, dialect)
 
 
+def at_once(fn, calls):
+    """Calls that mostly wait, of all these arguments."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        list(pool.map(lambda args: fn(*args), calls))
+
+
 def test_events_resume_behind_every_frame(s):
     stream, _, run = s.start("weather", "weather?")
     list(stream)
@@ -631,29 +637,26 @@ def behind_every_frame(s, run, dialect, live):
 
 def test_who_saw_what_was_taken_back_gets_the_rest(s):
     """Streams that broke after output, read by one who stays, by one who is cut off behind every frame, and later."""
-    for agent in ("torn", "tattered"):
-        for dialect in TARGETS:
-            t = s.thread()
-            stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
-                              {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
-            list(stream)
-            live = frames_of(stream.raw)
-            run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
-            epochs = [int(id.partition("-")[0]) for id, _ in live]
-            assert max(epochs) == (2 if agent == "torn" else 4) and epochs == sorted(epochs), (dialect, epochs)
-            assert len({id for id, _ in live}) == len(live), (dialect, live)
-            behind_every_frame(s, run, dialect, live)
-            torn[run, dialect] = live
-            cut_everywhere(s, agent, dialect)
+    def read(agent, dialect):
+        t = s.thread()
+        stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
+                          {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
+        list(stream)
+        live = frames_of(stream.raw)
+        run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
+        epochs = [int(id.partition("-")[0]) for id, _ in live]
+        assert max(epochs) == (2 if agent == "torn" else 4) and epochs == sorted(epochs), (dialect, epochs)
+        assert len({id for id, _ in live}) == len(live), (dialect, live)
+        behind_every_frame(s, run, dialect, live)
+        torn[run, dialect] = live
+        cut_everywhere(s, agent, dialect)
+    at_once(read, [(agent, dialect) for agent in ("torn", "tattered") for dialect in TARGETS])
 
 
 def test_live_runs_resume_behind_every_frame(s):
-    for dialect in DIALECTS:
-        cut_everywhere(s, "weather", dialect)
-        if dialect != "upp":
-            cut_everywhere(s, "client", dialect, {"call_id": "c1", "output": 3})
-    cut_everywhere(s, "boss", "uap&children=1")
-    cut_everywhere(s, "first", "ui")
+    answer = {"call_id": "c1", "output": 3}
+    at_once(cut_everywhere, [(s, "weather", d) for d in DIALECTS] + [(s, "client", d, answer) for d in DIALECTS if d != "upp"] +
+            [(s, "boss", "uap&children=1"), (s, "first", "ui")])
 
 
 def test_a_client_tool_waits_for_its_result(s):

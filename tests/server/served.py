@@ -10,19 +10,19 @@ import time
 import traceback
 
 
-# Runs on so many loops, whatever the configuration says: for a build that looks for races.
+# Runs on so many loops, whatever the configuration says. Without it, tests run on as many as the machine has processors.
 LOOPS = ["--loops", os.environ["WEFT_TEST_LOOPS"]] if "WEFT_TEST_LOOPS" in os.environ else []
 
 
 class Server:
     """One life of the program on the weft.yaml of a folder."""
 
-    def __init__(self, weft, folder, config=None, preexec=None, ca=None, **env):
+    def __init__(self, weft, folder, config=None, preexec=None, ca=None, loops=LOOPS, **env):
         self.folder = folder
         if config is not None:
             with open(f"{folder}/weft.yaml", "w") as f:
                 f.write(config)
-        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml", *LOOPS], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml", *loops], stdout=subprocess.PIPE,
                                         stderr=open(f"{folder}/log", "a"), text=True, preexec_fn=preexec, cwd=folder,
                                         env={**os.environ, **env})
         line = self.process.stdout.readline()
@@ -77,17 +77,33 @@ class Server:
         assert status == 200, (status, answer, self.log()[-2000:])
         return answer
 
-    def run(self, agent, text="hello"):
-        """The run when it is over."""
+    def start(self, agent, headers=None, text="hello", **more):
+        """A run, as its request ended, and the id of its new thread."""
         thread = self.good("POST", "/v1/threads", {})["id"]
-        run = self.good("POST", f"/v1/threads/{thread}/runs",
-                        {"assistant_id": agent, "additional_messages": [{"role": "user", "content": text}]})
+        status, run = self.ask("POST", f"/v1/threads/{thread}/runs",
+                               {"assistant_id": agent, "additional_messages": [{"role": "user", "content": text}], **more}, headers)
+        assert status == 200, (status, run, self.log()[-2000:])
+        return run, thread
+
+    def ended(self, run, thread):
+        """The run when it is over, or waits."""
         end = time.monotonic() + 120
         while run["status"] in ("queued", "in_progress", "cancelling"):
             assert time.monotonic() < end, run
             time.sleep(0.02)
             run = self.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")
         return run
+
+    def run(self, agent, text="hello"):
+        return self.ended(*self.start(agent, text=text))
+
+    def metrics(self):
+        """The values of GET /metrics by their name and labels."""
+        c = self.connection()
+        c.request("GET", "/metrics")
+        text = c.getresponse().read().decode()
+        c.close()
+        return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
 
 
 def main(tests):

@@ -152,33 +152,12 @@ def folder():
     return path
 
 
+def start(server, *args, **more):
+    return server.start(*args, text=f"I like {SECRET}", **more)
+
+
 def serve(path, url, more="", loops=1, **env):
     return Server(WEFT, path, CONFIG % (loops, f'telemetry: {{otlp: "{url}"{more}}}' if url else ""), **env)
-
-
-def metrics(server):
-    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    c.request("GET", "/metrics")
-    text = c.getresponse().read().decode()
-    c.close()
-    return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-
-
-def start(server, agent, headers=None, **more):
-    thread = server.good("POST", "/v1/threads", {})["id"]
-    status, run = server.ask("POST", f"/v1/threads/{thread}/runs",
-                             {"assistant_id": agent, "additional_messages": [{"role": "user", "content": f"I like {SECRET}"}], **more}, headers)
-    assert status == 200, run
-    return run, thread
-
-
-def ended(server, run, thread):
-    end = time.monotonic() + 60
-    while run["status"] in ("queued", "in_progress"):
-        assert time.monotonic() < end, run
-        time.sleep(0.02)
-        run = server.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")
-    return run
 
 
 def one(spans, name, **attrs):
@@ -237,16 +216,16 @@ NAMES = [REQUEST, "invoke_agent boss", "invoke_agent worker", "execute_tool look
 def test_tree_of_a_run():
     with Collector() as c, serve(folder(), c.url) as s:
         run, thread = start(s, "boss")
-        ended(s, run, thread)
+        s.ended(run, thread)
         spans = c.wait(NAMES)
         check_tree(spans, run, thread, run["id"][4:], None)
-        assert metrics(s)["weft_telemetry_dropped_total"] == "0"
+        assert s.metrics()["weft_telemetry_dropped_total"] == "0"
 
 
 def test_tree_below_a_caller():
     with Collector() as c, serve(folder(), c.url) as s:
         run, thread = start(s, "boss", {"traceparent": f"00-{TRACE}-{CALLER}-01"})
-        ended(s, run, thread)
+        s.ended(run, thread)
         check_tree(c.wait(NAMES), run, thread, TRACE, CALLER)
 
 
@@ -255,9 +234,9 @@ def test_several_loops():
         with serve(folder(), c.url, loops=4) as s:
             runs = [start(s, "boss") for _ in range(40)]
             for run, thread in runs:
-                ended(s, run, thread)
+                s.ended(run, thread)
             s.wait_for_log("run ended", 80)
-            m = metrics(s)
+            m = s.metrics()
             assert m["weft_telemetry_dropped_total"] == "0", m
         spans = c.spans()
         assert len(spans) == 400
@@ -269,11 +248,11 @@ def test_no_content():
     with Collector() as c:
         with serve(folder(), c.url) as s:
             for agent in ("boss", "broken", "echo"):
-                ended(s, *start(s, agent))
+                s.ended(*start(s, agent))
             run, thread = start(s, "ask")
             s.wait_for_log("run waits")
             s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "c1", "output": SECRET}]})
-            ended(s, run, thread)
+            s.ended(run, thread)
         assert len(c.spans()) > 15
         assert all(SECRET.encode() not in text for _, _, text, _ in c.texts())
 
@@ -281,7 +260,7 @@ def test_no_content():
 def test_failures():
     with Collector() as c, serve(folder(), c.url) as s:
         run, thread = start(s, "broken")
-        ended(s, run, thread)
+        s.ended(run, thread)
         spans = c.wait([REQUEST, "invoke_agent broken"])
         for s in (one(spans, "invoke_agent broken"), [s for s in spans if s["name"].startswith("chat ")][0]):
             assert s["status"] == {"code": 2} and s["attributes"]["error.type"] == "AUTHENTICATION_FAILED", s
@@ -292,7 +271,7 @@ def test_branches_of_a_plan():
     """Steps that run in parallel are runs without a tool: children of the run itself."""
     with Collector() as c:
         with serve(folder(), c.url) as s:
-            run = ended(s, *start(s, "planner"))
+            run = s.ended(*start(s, "planner"))
             assert run["status"] == "completed", run
             s.wait_for_log(f"run ended\" run={run['id']}")
         spans = c.spans()
@@ -308,7 +287,7 @@ def test_handoff():
     with Collector() as c:
         with serve(folder(), c.url) as s:
             run, thread = start(s, "hand")
-            assert ended(s, run, thread)["status"] == "completed"
+            assert s.ended(run, thread)["status"] == "completed"
             s.wait_for_log("run ended")
         spans = c.spans()
         top = one(spans, "invoke_agent hand")
@@ -345,9 +324,9 @@ def test_joining_requests():
 def test_unsampled_traces():
     with Collector() as c:
         with serve(folder(), c.url) as s:
-            ended(s, *start(s, "boss", {"traceparent": f"00-{TRACE}-{CALLER}-00"}))
+            s.ended(*start(s, "boss", {"traceparent": f"00-{TRACE}-{CALLER}-00"}))
             run, thread = start(s, "echo")
-            ended(s, run, thread)
+            s.ended(run, thread)
         assert {x["traceId"] for x in c.spans()} == {run["id"][4:]}, c.spans()
 
 
@@ -361,7 +340,7 @@ def test_trace_over_a_restart():
         before = c.spans()
         with serve(path, c.url) as s:
             s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "c1", "output": 1}]})
-            ended(s, run, thread)
+            s.ended(run, thread)
             s.wait_for_log("run ended")
         spans = c.spans()
         assert len(spans) > len(before) and {x["traceId"] for x in spans} == {run["id"][4:]}, spans
@@ -375,7 +354,7 @@ def test_flush_at_stop():
     with Collector() as c:
         with serve(folder(), c.url) as s:
             run, thread = start(s, "boss")
-            ended(s, run, thread)
+            s.ended(run, thread)
             s.wait_for_log("run ended", 2)
         check_tree(c.spans(), run, thread, run["id"][4:], None)
 
@@ -385,7 +364,7 @@ def test_flush_has_a_limit():
         c.free.clear()
         s = serve(folder(), c.url)
         with s:
-            ended(s, *start(s, "echo"))
+            s.ended(*start(s, "echo"))
             s.wait_for_log("run ended")
             began = time.monotonic()
         assert time.monotonic() - began < 8, "two seconds, and what a stop takes"
@@ -427,7 +406,7 @@ def drops(server):
     assert fill(server, 100) < 9  # none waited for the collector, which has ten seconds
     before = server.memory("VmRSS")
     assert fill(server, 800) < 9
-    m = metrics(server)
+    m = server.metrics()
     runs = int(m['weft_runs_total{agent="echo",outcome="completed"}'])
     assert runs >= 899 and m["weft_telemetry_sent_total"] == "0", m
     assert int(m["weft_telemetry_dropped_total"]) >= 3 * runs - 2048 - 3, m
@@ -447,46 +426,46 @@ def test_drops_when_the_collector_hangs():
             drops(s)
             c.free.set()  # and all is well again
             end = time.monotonic() + 60
-            while int(metrics(s)["weft_telemetry_sent_total"]) < 1000:
-                assert time.monotonic() < end, metrics(s)
+            while int(s.metrics()["weft_telemetry_sent_total"]) < 1000:
+                assert time.monotonic() < end, s.metrics()
                 time.sleep(0.05)
             assert len(c.spans()) >= 1000
 
 
 def test_retries():
     with Collector([(503, None), (429, "1")]) as c, serve(folder(), c.url) as s:
-        ended(s, *start(s, "echo"))
+        s.ended(*start(s, "echo"))
         end = time.monotonic() + 60
-        while len(c.texts()) < 3 or metrics(s)["weft_telemetry_sent_total"] == "0":
+        while len(c.texts()) < 3 or s.metrics()["weft_telemetry_sent_total"] == "0":
             assert time.monotonic() < end, c.texts()
             time.sleep(0.02)
         first, second, third = c.texts()[:3]
         assert first[2] == second[2] == third[2], "the same batch"
         assert third[3] - second[3] > 0.9, "Retry-After"
-        assert metrics(s)["weft_telemetry_dropped_total"] == "0"
+        assert s.metrics()["weft_telemetry_dropped_total"] == "0"
 
 
 def test_refusals_are_not_tried_again():
     with Collector([(400, None)]) as c:
         with serve(folder(), c.url) as s:
-            ended(s, *start(s, "echo"))
+            s.ended(*start(s, "echo"))
             s.wait_for_log("spans were dropped")
             assert 'reason="the collector refused them"' in s.log(), s.log()
-            assert int(metrics(s)["weft_telemetry_dropped_total"]) >= 1 and len(c.texts()) == 1
+            assert int(s.metrics()["weft_telemetry_dropped_total"]) >= 1 and len(c.texts()) == 1
 
 
 def test_partial_success():
     with Collector(body=b'{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}') as c, serve(folder(), c.url) as s:
-        ended(s, *start(s, "echo"))
+        s.ended(*start(s, "echo"))
         s.wait_for_log("spans were dropped")
-        m = metrics(s)
+        m = s.metrics()
         assert m["weft_telemetry_dropped_total"] == "2" and int(m["weft_telemetry_sent_total"]) == len(c.spans()) - 2, m
 
 
 def test_headers_with_secrets():
     with Collector() as c:
         with serve(folder(), c.url + "/", ', headers: {authorization: "Bearer ${OTLP_KEY}", x-tenant: blue}', OTLP_KEY="k-very-secret-1") as s:
-            ended(s, *start(s, "echo"))
+            s.ended(*start(s, "echo"))
             s.wait_for_log("run ended")
             with open(f"/proc/{s.process.pid}/environ", "rb") as f:
                 assert b"k-very-secret-1" not in f.read()
@@ -498,8 +477,8 @@ def test_headers_with_secrets():
 def test_nothing_without_configuration():
     with Collector() as c:
         with serve(folder(), None, OTEL_EXPORTER_OTLP_ENDPOINT=c.url) as s:
-            ended(s, *start(s, "boss"))
-            assert "weft_telemetry_sent_total" not in metrics(s)
+            s.ended(*start(s, "boss"))
+            assert "weft_telemetry_sent_total" not in s.metrics()
         assert not c.texts()
 
 

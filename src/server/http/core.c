@@ -52,18 +52,38 @@ WEFT_SUSPENDS int sv_core_run(struct sv_core *core, struct sv_exchange *x, sv_ha
     return r < 0 ? r : result;
 }
 
-static void wake_streams(void *arg)
+static void wake_streams(struct sv_core *core)
 {
-    struct sv_core *core = arg;
     wb_list_each (l, &core->streams)
         sv_stream_wake(wb_item(l, struct sv_stream, link));
+}
+
+static void wake_here(void *arg)
+{
+    struct sv_core *core = arg;
+    wake_streams(core);
+    atomic_fetch_sub(&core->waking, 1); /* the last touch: the core may be freed now */
 }
 
 void sv_core_wake(struct sv_core *core)
 {
     struct upp_err err;
-    if (core->loop == weft_loop_current())
+    if (core->loop == weft_loop_current()) {
         wake_streams(core);
-    else if (weft_loop_post(core->loop, wake_streams, core, &err) < 0) /* they look again at their next event or ping */
+        return;
+    }
+    atomic_fetch_add(&core->waking, 1);
+    if (weft_loop_post(core->loop, wake_here, core, &err) < 0) { /* they look again at their next event or ping */
+        atomic_fetch_sub(&core->waking, 1);
         wb_log(WB_WARN, "streams of a busy loop are not told", WB_LERR(&err));
+    }
+}
+
+WEFT_SUSPENDS void sv_core_settle(struct sv_core *core)
+{
+    while (atomic_load(&core->waking)) {
+        WEFT_SHIELD(WEFT_SHIELD_MAX_MS);
+        if (weft_sleep_ms(1, NULL) < 0)
+            continue; /* no memory for a timer, or the shield is over */
+    }
 }

@@ -23,6 +23,7 @@ struct sv_core {
     struct sv_date date;
 
     _Atomic uint64_t n_streams; /* open ones */
+    _Atomic uint32_t waking;    /* messages of sv_core_wake that are under way */
 };
 
 enum { SV_CORES = 64 };
@@ -34,5 +35,8 @@ WEFT_SUSPENDS int sv_core_run(struct sv_core *core, struct sv_exchange *x, sv_ha
 
 /* Makes all streams of a core look whether they have to end. From any loop. */
 void sv_core_wake(struct sv_core *core);
+
+/* Waits until all that sv_core_wake has sent is done: before the core is freed. */
+WEFT_SUSPENDS void sv_core_settle(struct sv_core *core);
 
 #endif

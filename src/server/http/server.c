@@ -487,6 +487,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         r = drain(s, err);
     s->stopping = true;
     weft_scope_close(&s->fibers);
+    for (uint32_t i = 1; i < s->n_cores; i++)
+        sv_core_settle(&s->cores[i]);
     wb_list_each (l, &s->conns) /* their fibers were cancelled before they began */
         sv_conn_free(wb_item(l, struct sv_conn, link));
     if (r >= 0 && s->failed.code) {

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes, http_attributes, service_attributes
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../server"))
-from telemetry import Collector, ended, folder, serve, start  # noqa: E402
+from telemetry import Collector, folder, serve, start  # noqa: E402
 
 IDS = ("traceId", "spanId", "parentSpanId")
 
@@ -85,7 +85,7 @@ def main():
     with Collector() as c:
         with serve(folder(), c.url) as s:
             for agent in ("boss", "broken", "echo"):
-                ended(s, *start(s, agent))
+                s.ended(*start(s, agent))
             s.wait_for_log("run ended", 4)
         texts = [text for _, _, text, _ in c.texts()]
     requests = [decode(t) for t in texts]
