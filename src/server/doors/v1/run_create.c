@@ -2,6 +2,7 @@
 #include <openssl/evp.h>
 
 #include "base/defs.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"
@@ -80,6 +81,8 @@ WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
         r = read_on_busy(&b, &s.run.on_busy, err);
     if (r >= 0)
         r = sv_options_read(x, &b, b.root, s.run.agent, NULL, &s.run.options, err);
+    if (r >= 0)
+        r = sv_assistant_start(x, &s.run, err);
     if (r >= 0)
         r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->core->engine, s.run.agent), &s.messages,
                              err);
