@@ -430,6 +430,8 @@ def test_a_thousand_messages_of_one_second():  # covers: AITP-23/1 AITP-23/2
         ended(run)
     ascending = S.pages(path, 100, "asc")
     assert len(ascending) == len(set(ascending)) == 1003, len(ascending)  # three answers
+    times = [m["created_at"] for m in S.good("GET", f"{path}?limit=100&after={ascending[100]}&order=asc")["data"]]
+    assert max(map(times.count, times)) >= 50, times  # many of one second
     for limit in (1, 7, 99, 100):
         assert S.pages(path, limit, "desc") == ascending[::-1], limit
         assert S.pages(path, limit, "asc") == ascending, limit
