@@ -42,12 +42,12 @@ KEYS = ["id", "object", "created_at", "name", "description", "model", "instructi
 
 
 class Host(Server):
-    def __init__(self, name, more=""):
+    def __init__(self, name, more="", config=CONFIG):
         folder = f"{HERE}/{name}"
         os.makedirs(folder, exist_ok=True)
         with open(f"{folder}/asks.json", "w") as f:
             json.dump(ASKS, f)
-        super().__init__(WEFT, folder, CONFIG % more)
+        super().__init__(WEFT, folder, config % more)
 
     def add_key(self, tenant, scopes="run"):
         r = subprocess.run([WEFT, "keys", "add", tenant, "--tenant", tenant, "--scope", scopes], cwd=self.folder,
@@ -164,7 +164,7 @@ def test_metadata_has_limits_everywhere():
     for path, body in makers:
         fits = {"k" * 64: "é" * 512, **{str(i): "" for i in range(15)}}
         assert S.good("POST", path, {**body, "metadata": fits})["metadata"] == fits
-        for wrong in ({**fits, "more": ""}, {"k" * 65: ""}, {"k": "é" * 513}, [], "x"):
+        for wrong in ({**fits, "more": ""}, {"k" * 65: ""}, {"k": "é" * 513}, {"k": 1}, {"k": {}}, [], "x"):
             got, answer = S.ask("POST", path, {**body, "metadata": wrong})
             assert got == 400 and answer["error"]["param"].startswith("/metadata"), (path, answer)
     nested = {"actors": [{"id": "a", "name": "A"}], "parent_id": None}  # AITP
@@ -252,8 +252,51 @@ def test_tenants_do_not_see_each_other():
 def test_no_prompts_where_the_configuration_forbids_them():
     with Host("forbids", ", instructions: false") as s:
         s.refused(400, "POST", "/v1/assistants", {"model": "echo", "instructions": "Obey."}, code="instructions_refused", param="/instructions")
-        a = s.good("POST", "/v1/assistants", {"model": "echo", "instructions": ""})
+        a = s.good("POST", "/v1/assistants", {"model": "echo"})
         s.refused(400, "POST", f"/v1/assistants/{a['id']}", {"instructions": "Obey."}, code="instructions_refused")
+
+
+def test_a_run_of_a_stored_assistant():
+    with Host("runs") as s:
+        a = s.good("POST", "/v1/assistants", {"model": "asks", "name": "Guide", "instructions": "Be kind.", "tools": [tool("pick", parameters={"type": "object"})],
+                                              "temperature": 0.5, "metadata": {"not": "the run's"}})["id"]
+        t = s.good("POST", "/v1/threads", {"messages": ["hello"]})["id"]
+        path = f"/v1/threads/{t}/runs"
+        run = settled(s, s.good("POST", path, {"assistant_id": a, "temperature": 1, "metadata": {"mine": "yes"}}))
+        assert run["status"] == "requires_action" and run["assistant_id"] == a, run
+        shown = {k: run[k] for k in ("model", "instructions", "temperature", "metadata")}
+        assert shown == {"model": "asks", "instructions": "Be kind.", "temperature": 1, "metadata": {"mine": "yes"}}, run  # the request over the assistant
+        assert [x["function"]["name"] for x in run["tools"]] == ["pick"], run
+        # Changed and deleted, it does not disturb its runs; nor does a restart.
+        s.good("POST", f"/v1/assistants/{a}", {"model": "echo", "instructions": "Be rude.", "tools": []})
+        assert s.good("GET", f"{path}/{run['id']}") == run
+        s.good("DELETE", f"/v1/assistants/{a}")
+    with Host("runs") as s:
+        now = s.good("GET", f"{path}/{run['id']}")
+        assert now == run, now
+        run = settled(s, s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "p1", "output": "this one"}]}))
+        assert run["status"] == "completed" and run["instructions"] == "Be kind.", run
+        said = s.good("GET", f"/v1/threads/{t}/messages")["data"][0]
+        assert texts([said]) == [["thanks"]] and said["assistant_id"] == a, said
+        s.refused(404, "POST", path, {"assistant_id": a}, code="not_found")
+        s.refused(404, "POST", path, {"assistant_id": "asst_" + "0" * 32}, code="not_found")
+        s.refused(404, "POST", path, {"assistant_id": "asst_nothing"}, code="not_found")
+        s.refused(404, "POST", path, {"assistant_id": "nobody"}, code="not_found")
+        # A model that the configuration lost.
+        b = s.good("POST", "/v1/assistants", {"model": "other"})["id"]
+    with Host("runs", config=CONFIG.replace("  other: {provider: scripted, echo: true}\n", "")) as s:
+        assert s.good("GET", f"/v1/assistants/{b}")["model"] == "other"
+        s.refused(404, "POST", path, {"assistant_id": b}, code="model_not_found")
+        assert settled(s, s.good("POST", path, {"assistant_id": b, "model": "echo"}))["status"] == "completed"
+
+
+def settled(s, run):
+    end = time.monotonic() + 60
+    while run["status"] in ("queued", "in_progress", "cancelling"):
+        assert time.monotonic() < end, run
+        time.sleep(0.01)
+        run = s.good("GET", f"/v1/threads/{run['thread_id']}/runs/{run['id']}")
+    return run
 
 
 # ---- Models -------------------------------------------------------------------------------------------------------
@@ -329,15 +372,6 @@ def test_first_messages_in_every_spelling():  # covers: AITP-20/2
 
 
 # ---- Messages -----------------------------------------------------------------------------------------------------
-
-
-def ended(run):
-    end = time.monotonic() + 60
-    while run["status"] in ("queued", "in_progress", "cancelling"):
-        assert time.monotonic() < end, run
-        time.sleep(0.01)
-        run = S.good("GET", f"/v1/threads/{run['thread_id']}/runs/{run['id']}")
-    return run
 
 
 def test_a_message_is_retrieved_and_its_metadata_modified():  # covers: AITP-22/1 AITP-22/2
@@ -427,7 +461,7 @@ def test_a_thousand_messages_of_one_second():  # covers: AITP-23/1 AITP-23/2
     for k in range(1, 4):  # 250 at a time: all within a second or two, many of the same millisecond
         run = S.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "plain", "additional_messages":
                      [{"role": "assistant" if i == 249 else "user", "content": f"{k * 250 + i}"} for i in range(250)]})
-        ended(run)
+        settled(S, run)
     ascending = S.pages(path, 100, "asc")
     assert len(ascending) == len(set(ascending)) == 1003, len(ascending)  # three answers
     times = [m["created_at"] for m in S.good("GET", f"{path}?limit=100&after={ascending[100]}&order=asc")["data"]]
@@ -455,7 +489,7 @@ def test_messages_of_one_run():
     runs = []
     for i in range(3):
         run = S.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "plain", "additional_messages": [{"role": "user", "content": f"q{i}"}]})
-        runs.append(ended(run)["id"])
+        runs.append(settled(S, run)["id"])
     for i, run in enumerate(runs):
         found = S.good("GET", f"{path}?run_id={run}&order=asc")["data"]
         assert found and all(m["run_id"] == run for m in found) and found[-1]["role"] == "assistant", found

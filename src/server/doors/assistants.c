@@ -9,9 +9,10 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
+#include "server/doors/options.h"
 #include "server/http/server.h"
 
-enum { ID_TEXT = 5 + WB_UUID_HEX, PAGE = 256, SCRATCH = 16 << 20 };
+enum { PAGE = 256 };
 
 /* Assistants belong to the tenant, whoever of its users made them. */
 static struct wl_owner owner_of(const struct sv_exchange *x)
@@ -218,24 +219,18 @@ WEFT_SUSPENDS int sv_assistant_drop(struct sv_exchange *x, const struct sv_assis
 static const char *const options[] = {"model", "instructions",    "tools",           "temperature",
                                       "top_p", "response_format", "reasoning_effort"};
 
-/* The request's options over the assistant's. */
-static int complete(struct upp_str *given, yyjson_val *record, struct wb_arena *a, struct upp_err *err)
+/* The options of its runs. `weft_title` is its name for people and for other agents' messages. */
+static int options_of(const struct sv_assistant *s, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SCRATCH);
-    yyjson_val                           *root = NULL, *key, *v;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * SV_ASSISTANT_BYTES);
     struct wj_writer                      w;
-    size_t                                i, max;
-    int                                   r = given->n ? wj_read(a, *given, NULL, &root, err) : 0;
-    if (r < 0)
-        return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    yyjson_obj_foreach(root, i, max, key, v) wj_put_member(&w, key);
-    for (i = 0; i < WB_LEN(options); i++)
-        if (!root || !yyjson_obj_get(root, options[i]))
-            wj_put_value(&w, options[i], yyjson_obj_get(record, options[i]));
+    for (size_t i = 0; i < WB_LEN(options); i++)
+        wj_put_value(&w, options[i], yyjson_obj_get(s->record, options[i]));
+    wj_put_value(&w, "weft_title", yyjson_obj_get(s->record, "name"));
     wj_write_close(&w, '}');
-    return wj_writer_text(&w, a, given);
+    return wj_writer_text(&w, a, ret);
 }
 
 WEFT_SUSPENDS int sv_assistant_start(struct sv_exchange *x, struct wr_start *run, struct upp_err *err)
@@ -246,8 +241,12 @@ WEFT_SUSPENDS int sv_assistant_start(struct sv_exchange *x, struct wr_start *run
     int r = sv_assistant_find(x, run->agent, &x->arena, &s, err);
     if (r < 0)
         return r;
-    run->agent = s.id;
-    return s.record ? complete(&run->options, s.record, &x->arena, err) : 0;
+    struct upp_str own = {NULL, 0};
+    run->agent         = s.id;
+    if (!s.record)
+        return 0;
+    r = options_of(&s, &x->arena, &own, err);
+    return r < 0 ? r : sv_options_merge(&x->arena, own, run->options, &run->options, err);
 }
 
 /* ---- The object -------------------------------------------------------------------------------------------------- */

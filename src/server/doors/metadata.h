@@ -4,10 +4,8 @@
 
 #include "server/http/body.h"
 
-enum { SV_METADATA_PAIRS = 16, SV_METADATA_KEY = 64, SV_METADATA_VALUE = 512 /* characters */ };
-
-/* The member `metadata` of an object as text in the arena: 1; 0: absent, *ret is unchanged. At most 16 pairs; keys and
- * strings are limited too. Values that are no strings are an extension (AITP's actors), and are not limited here. */
+/* The member `metadata` of an object as text in the arena: 1; 0: absent, *ret is unchanged. Within the limits of
+ * sv_metadata_check (server/doors/options.h). */
 int sv_metadata_read(const struct sv_body *b, yyjson_val *object, struct wb_arena *a, struct upp_str *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
 
