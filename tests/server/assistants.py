@@ -319,7 +319,7 @@ def texts(messages):
     return [[p["text"]["value"] for p in m["content"]] for m in messages]
 
 
-def test_threads_are_made_and_modified():  # covers: AITP-21/1 AITP-21/2
+def test_threads_are_made_and_modified():  # covers: AITP-21/1/2
     t = S.good("POST", "/v1/threads", {"metadata": {"a": "b"}, "tool_resources": {"file_search": {"vector_store_ids": ["v"]}}})
     assert list(t) == ["id", "object", "created_at", "metadata", "tool_resources"], t
     assert t["metadata"] == {"a": "b"} and t["tool_resources"] == {"file_search": {"vector_store_ids": ["v"]}}, t
@@ -374,7 +374,7 @@ def test_first_messages_in_every_spelling():  # covers: AITP-20/2
 # ---- Messages -----------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_retrieved_and_its_metadata_modified():  # covers: AITP-22/1 AITP-22/2
+def test_a_message_is_retrieved_and_its_metadata_modified():  # covers: AITP-22/2
     t = S.good("POST", "/v1/threads", {})["id"]
     m = S.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "hello", "metadata": {"a": "b"}, "id": "msg_" + "1" * 32,
                                                      "created_at": 5, "assistant_id": "plain"})
@@ -455,7 +455,7 @@ def notes(folder):
     return found
 
 
-def test_a_thousand_messages_of_one_second():  # covers: AITP-23/1 AITP-23/2
+def test_a_thousand_messages_of_one_second():  # covers: AITP-23/1/2
     thread = S.good("POST", "/v1/threads", {"messages": [f"{i}" for i in range(250)]})["id"]
     path = f"/v1/threads/{thread}/messages"
     for k in range(1, 4):  # 250 at a time: all within a second or two, many of the same millisecond
