@@ -168,6 +168,8 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r >= 0)
         run->row.agent = run->source->from.agent; /* the tree's copy outlives the run */
+    if (r >= 0 && run->settings && run->settings->def.base)
+        run->settings->def.name = run->row.agent;
     if (r < 0) {
         wr_run_free(run);
         return r;

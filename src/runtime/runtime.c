@@ -250,6 +250,20 @@ static const struct upp_model *find_model(void *arg, struct upp_str name, struct
     return NULL;
 }
 
+static const struct wr_agent_def *agent_at(void *arg, size_t i)
+{
+    const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
+    return i < g->config->n_agents ? &g->agents[i] : NULL;
+}
+
+static bool model_at(void *arg, size_t i, struct upp_str *name)
+{
+    const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
+    if (i < g->config->n_models)
+        *name = g->config->models[i].name;
+    return i < g->config->n_models;
+}
+
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
 /* Every owner of the store records what webhooks have to report; only a server delivers it. */
@@ -271,9 +285,9 @@ static int open_engine(struct wrt_runtime *rt, struct weft_loop *loop, uint32_t 
     const struct wc_config *c = rt->config;
     return wr_engine_open(loop,
                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
-                                   .model = find_model, .arg = rt, .durability = c->durability,
-                                   .tool_wait_ms = c->waits.tool_ms, .approval_wait_ms = c->waits.approval_ms,
-                                   .homes = homes, .home = home),
+                                   .model = find_model, .agent_at = agent_at, .model_at = model_at, .arg = rt,
+                                   .durability = c->durability, .tool_wait_ms = c->waits.tool_ms,
+                                   .approval_wait_ms = c->waits.approval_ms, .homes = homes, .home = home),
                           ret, err);
 }
 

@@ -34,7 +34,7 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "file": "none"}
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "file": "none"}
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -108,7 +108,8 @@ def fixture(agent="echo"):
     messages = good("GET", f"/v1/threads/{thread}/messages")
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
-    return {"t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
+    assistant = good("POST", "/v1/assistants", {"model": "echo"})
+    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
 
 
 def body_for(method, path, op, ids):
@@ -231,7 +232,7 @@ def test_unknown_ids():
             ids = {**known, name: UNKNOWN[name]}
             status, _, answer = HOST.ask(method, place(path, op, ids), body_for(method, path, op, known))
             assert status == 404, (name, status, answer)
-            check_error(answer, 404, "not_found")
+            check_error(answer, 404, "model_not_found" if name == "model" else "not_found")
     each(one)
 
 
@@ -246,6 +247,7 @@ def test_bad_bodies_are_pointed_at():
     """Each member of each body, with a value of another type: 400, and param is its pointer."""
     def one(method, path, op):
         schema = HOST.resolve(op["requestBody"]["content"]["application/json"]["schema"]) if "requestBody" in op else {}
+        schema = HOST.resolve(schema["allOf"][0]) if "allOf" in schema else schema
         if not schema.get("properties"):
             return False
         ids = fixture(agent_for(path) if "cancel" not in path else "echo")
@@ -297,7 +299,7 @@ def test_keys():
         where, body = place(path, op, ids), body_for(method, path, op, ids)
         status, _, answer = HOST.ask(method, where, body, {})
         assert status == (401 if op["security"] else 200), (status, answer)
-        if op["security"] and re.search(r"\{[tmrsk]\}", path):
+        if op["security"] and re.search(r"\{[atmrsk]\}", path):
             status, _, answer = HOST.ask(method, where, body, FOREIGN)
             assert status == 404, (status, answer)
     each(one)

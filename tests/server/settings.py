@@ -342,25 +342,25 @@ def test_an_incomplete_run_in_a_stream():
 
 
 def test_a_stored_assistant_has_its_settings_in_the_options():
-    name = "asst_0123456789abcdef0123456789abcdef"
     with Server(WEFT, folder("assistant")) as s:
-        run = started(s, name, model="show", instructions="Be a pirate.", tools=[FUNCTION], temperature=0.5)
+        name = s.good("POST", "/v1/assistants", {"model": "show", "instructions": "Be a pirate.", "tools": [FUNCTION], "temperature": 0.1})["id"]
+        run = started(s, name, temperature=0.5)
         got = shown(s, run)
         assert got["system"] == "Be a pirate." and got["tools"] == ["get_weather"], got
         assert got["params"] == {"top_k": 7, "temperature": 0.5}, got
         assert run["assistant_id"] == name and run["model"] == "show", run
-        _, (status, answer) = start(s, name)
+        _, (status, answer) = start(s, "asst_" + "0" * 32)
         assert status == 404, answer
 
 
 def test_settings_survive_the_end_of_the_server():
-    name = "asst_0123456789abcdef0123456789abcdef"
     where = folder("kill")
     options = {**VALUES, "tool_choice": "none", "tools": [FUNCTION], "instructions": "Be kind.",
                "response_format": {"type": "json_object"}, "truncation_strategy": {"type": "last_messages", "last_messages": 1}}
     with Server(WEFT, where) as s:
+        name = s.good("POST", "/v1/assistants", {"model": "slow"})["id"]
         runs = [started(s, "slow", thread=history(s, 2), **options),
-                started(s, name, thread=history(s, 2), model="slow", **options)]
+                started(s, name, thread=history(s, 2), **options)]
         waits = over(s, started(s, "call", tools=[FUNCTION], temperature=0.5))
         assert waits["status"] == "requires_action", waits
         s.process.kill()
@@ -392,7 +392,8 @@ def test_a_queued_run_has_its_settings():
         assert got["params"]["temperature"] == 0.5 and got["tools"] == ["get_weather"], got
         first = started(s, "slow")
         refused(s, "claude", "seed", thread=first["thread_id"], on_busy="enqueue", seed=1)
-        run = started(s, "asst_x", thread=first["thread_id"], on_busy="enqueue", model="show", temperature=0.5)
+        stored = s.good("POST", "/v1/assistants", {"model": "slow"})["id"]
+        run = started(s, stored, thread=first["thread_id"], on_busy="enqueue", model="show", temperature=0.5)
         assert run["status"] == "queued", run
         run = over(s, s.good("POST", f"/v1/runs/{run['id']}/cancel"))
         assert run["status"] == "cancelled" and run["temperature"] == 0.5 and run["model"] == "show", run

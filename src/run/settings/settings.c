@@ -93,7 +93,7 @@ static void set_name(const struct making *x)
     char                 text[WB_UUID_TEXT + 1];
     if (!def->base)
         return;
-    def->name  = wb_arena_dup(x->arena, x->agent);
+    def->name  = wb_arena_dup(x->arena, x->agent); /* the caller's may be that of a request */
     def->title = wj_text_at(x->options, "weft_title");
     if (wl_id_parse(x->agent, UPP_STR("asst_"), &id))
         def->id = wb_arena_dup(x->arena, wb_uuid_text(id, text));

@@ -422,6 +422,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     }
     bool large = m->route->flags & SV_ROUTE_LARGE;
     int  r     = decode_params(x, err);
+    if (r >= 0 && m->door->check)
+        r = m->door->check(x, err);
     if (r >= 0 && large)
         r = sv_server_turn(x->server, err);
     if (r < 0)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD_DIR: `weft serve` with the real Python client, the package `openai`: the newest of its majors 1 and 2, every *.py of this folder.
+# run.sh BUILD_DIR: `weft serve` with the real Python client, the package `openai`: the newest of its majors 1, 2 and 3, every *.py of this folder.
 # Each version is installed into a folder of the build when it is missing.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../../support/tap.sh"
@@ -12,7 +12,7 @@ install() {
     python3 -m venv "$2" && "$2/bin/python" -m pip install --quiet --disable-pip-version-check "openai==$1"
 }
 
-for version in 1.109.1 2.54.0; do
+for version in 1.109.1 2.54.0 3.51.0; do
     folder=$build/tests/openai-python/$version
     (install "$version" "$folder") >"$tap/log" 2>&1
     verdict $? "openai $version is there"
@@ -26,7 +26,7 @@ for version in 1.109.1 2.54.0; do
             test "$result" = ok
             verdict $? "$version: $title"
         done <"$tap/results"
-        cp "$tap/$version-$name/log" "$tap/log"
+        cat "$tap/$version-$name"/log "$tap/$version-$name"/*/log >"$tap/log" 2>/dev/null
         ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
         verdict $? "$version: $name: the server has nothing to report"
     done

@@ -3,6 +3,7 @@
 
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
+#include "log/note.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -107,11 +108,8 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
                    struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err)
 {
-    yyjson_val *metadata = NULL;
-    *opts                = (struct wl_thread_opts){.size = sizeof *opts};
-    int r                = sv_body_object(b, object, UPP_STR("metadata"), &metadata, err);
-    if (r >= 0)
-        r = sv_body_text(&x->arena, metadata, &opts->metadata, err);
+    *opts = (struct wl_thread_opts){.size = sizeof *opts};
+    int r = sv_read_thread_metadata(x, b, object, (struct upp_str){NULL, 0}, &opts->metadata, err);
     if (r >= 0)
         r = sv_body_str(b, object, UPP_STR("title"), &opts->title, err);
     return r < 0 ? r : sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
@@ -119,7 +117,7 @@ int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *o
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"messages", "metadata", "title", NULL};
+    static const char *const known[] = {"messages", "metadata", "tool_resources", "title", NULL};
     struct wl_store         *s       = x->server->opts.store;
     struct wl_thread_opts    opts;
     struct sv_entries        entries;
@@ -169,6 +167,7 @@ struct page {
     uint32_t        lo, hi;
     bool            up;
     uint32_t        limit;
+    struct wb_uuid  run;   /* only its messages; all zero: any */
     struct wl_line *found; /* limit + 1 of them, in the order they were read */
     size_t          n;
 };
@@ -192,6 +191,17 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
     return upp_fail(err, UPP_EINVALID, "'%.*s' names no message of this thread: '%.*s'", UPP_FMT(name), UPP_FMT(text));
 }
 
+/* The run whose messages are wanted. One that is unknown has none. */
+static int read_run(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    struct upp_str              text;
+    int                         r = sv_query(x, UPP_STR("run_id"), &text, err);
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("run_"), ret) || wb_uuid_eq(*ret, none)))
+        return upp_fail(err, UPP_EINVALID, "'run_id' names no run: '%.*s'", UPP_FMT(text));
+    return r;
+}
+
 static int read_page(struct sv_exchange *x, const struct wl_path *path, struct page *ret, bool *ascending,
                      struct upp_err *err)
 {
@@ -205,6 +215,9 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     *ret = (struct page){.lo = 0, .hi = path->length, .up = *ascending, .limit = (uint32_t)limit};
+    r    = read_run(x, &ret->run, err);
+    if (r < 0)
+        return r;
     /* Items after `after` and before `before`, in the chosen order. */
     if (has_after > 0)
         *(*ascending ? &ret->lo : &ret->hi) = *ascending ? after + 1 : after;
@@ -219,6 +232,8 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
 WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
                                    struct page *p, size_t batches, struct upp_err *err)
 {
+    static const struct wb_uuid none;
+    bool                        any = wb_uuid_eq(p->run, none);
     if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
         return wb_arena_check(&x->arena, err);
     for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
@@ -231,7 +246,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
             const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
-            if (sv_is_visible(line))
+            if (sv_is_visible(line) && (any || wb_uuid_eq(line->run, p->run)))
                 p->found[p->n++] = *line;
         }
         if (p->up)
@@ -242,9 +257,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
     return 0;
 }
 
-/* Why a message is incomplete: its run tells. One that the sweep has removed can only have failed. */
-WEFT_SUSPENDS static int why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
-                                        struct upp_err *err)
+int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(80u << 20);
     struct wm_run                             run;
@@ -269,7 +282,7 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
     for (size_t i = 0; i < n; i++) {
         const struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
         const char           *why;
-        int                   r = why_incomplete(x, line, &why, err);
+        int                   r = sv_why_incomplete(x, line, &why, err);
         if (r >= 0)
             r = sv_write_message(&w, &x->arena, t->id, line, why, err);
         if (r < 0)
@@ -285,8 +298,18 @@ struct listing {
     struct wl_thread    thread;
     struct wl_path      path;
     struct page         page;
-    bool                ascending;
+    bool                ascending, noted;
 };
+
+/* What was noted about the messages later, once the page is full. */
+WEFT_SUSPENDS static int add_notes(struct wl_store *s, struct listing *l, struct upp_err *err)
+{
+    struct page *p = &l->page;
+    if (l->noted || (p->lo < p->hi && p->n <= p->limit))
+        return 0;
+    l->noted = true;
+    return wl_notes_read(s, &l->x->owner, p->found, p->n, &l->x->arena, err);
+}
 
 /* Reads what nearly every page needs in one worker job, and only one batch: a thread with few messages to show must
  * not block the worker. */
@@ -299,7 +322,9 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
         r = wl_thread_path(s, &x->owner, &l->thread, &x->arena, &l->path, err);
     if (r >= 0)
         r = read_page(x, &l->path, &l->page, &l->ascending, err);
-    return r < 0 ? r : fill_page(s, x, &l->path, &l->page, 1, err);
+    if (r >= 0)
+        r = fill_page(s, x, &l->path, &l->page, 1, err);
+    return r < 0 ? r : add_notes(s, l, err);
 }
 
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
@@ -309,5 +334,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
     int              r = wl_at_once(s, begin_list, &l, err);
     if (r >= 0)
         r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
+    if (r >= 0)
+        r = add_notes(s, &l, err);
     return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);
 }

@@ -47,7 +47,7 @@ struct sv_run_request {
     unsigned char        hash[32]; /* of the body, for start.run.body */
 };
 #define SV_RUN_MEMBERS "assistant_id", "stream", "on_busy", "additional_messages", "answers", SV_OPTIONS
-int               sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
+WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err);
 
@@ -69,9 +69,30 @@ int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b
                                   struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
-/* Handler of server/doors/v1/threads.c. */
+/* Handlers of server/doors/v1/threads.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* The metadata of a thread as it is to be stored, from the members metadata and tool_resources of a request: 1; 0: it
+ * has neither, *ret is unchanged. What it does not give is as in `old`. */
+int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str old,
+                            struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Handlers of server/doors/v1/message.c. */
+WEFT_SUSPENDS int sv_get_message(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/assistants.c. */
+WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/models.c. */
+int sv_list_models(struct sv_exchange *x, struct upp_err *err);
+int sv_get_model(struct sv_exchange *x, struct upp_err *err);
 
 /* Handlers of server/doors/v1/delete.c. */
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);
@@ -119,5 +140,9 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val 
 /* A thread that a request describes, with its messages. */
 int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
                    struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Why a message is incomplete: its run tells. One whose run the sweep has removed can only have failed. */
+WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
+                                    struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
 #include <openssl/evp.h>
 
 #include "base/defs.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"
@@ -56,7 +57,8 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
     return wb_arena_check(&x->arena, err);
 }
 
-int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
+                              struct upp_err *err)
 {
     struct sv_start *s = &ret->start;
     s->run.owner       = x->owner;
@@ -72,6 +74,8 @@ int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_re
         r = read_on_busy(b, &s->run.on_busy, err);
     if (r >= 0)
         r = sv_options_read(x, b, b->root, s->run.agent, NULL, &s->run.options, err);
+    if (r >= 0)
+        r = sv_assistant_start(x, &s->run, err);
     if (r >= 0)
         r = sv_read_messages(x, b, b->root, UPP_STR("additional_messages"), wr_agent(x->core->engine, s->run.agent),
                              &s->messages, err);
