@@ -73,6 +73,13 @@ enum { SV_IMPORT_BODY = 64 << 20 };
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 
+/* Handlers of server/doors/v1/files.c. */
+WEFT_SUSPENDS int sv_create_file(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_file(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_file_content(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err);
+
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
