@@ -241,14 +241,14 @@ def test_lists_have_pages_orders_and_purposes():
 def test_uploads_and_downloads_take_little_memory():
     if SANITIZED:
         return "the sanitizer keeps what is freed"
-    size, clients = 100 * MIB, 10
+    clients = 10
     block = os.urandom(MIB)
     head = part("file", b"", "big.bin")[:-2]
     tail = b"\r\n" + part("purpose", "user_data") + END
     with start("memory") as s:
-        before, failed, ids = s.memory("VmHWM"), [], []
+        failed, ids = [], []
 
-        def one(i):
+        def one(i, size):
             try:
                 c = s.connection()
                 c.putrequest("POST", "/v1/files")
@@ -264,13 +264,16 @@ def test_uploads_and_downloads_take_little_memory():
                 ids.append((i, f["id"]))
             except Exception as e:
                 failed.append(repr(e))
-        threads = [threading.Thread(target=one, args=(i,)) for i in range(clients)]
-        [t.start() for t in threads]
-        [t.join() for t in threads]
-        assert not failed, failed
-        after = s.memory("VmHWM")
-        print(f"# {clients} uploads of {size // MIB} MiB: {before:.0f} MiB before, {after:.0f} MiB at most", flush=True)
-        assert after - before < 64, (before, after)
+        most = []
+        for size in (20 * MIB, 100 * MIB):  # the first round fills the caches of the store
+            ids.clear()
+            threads = [threading.Thread(target=one, args=(i + size // MIB, size)) for i in range(clients)]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+            assert not failed, failed
+            most.append(s.memory("VmHWM"))
+        print(f"# {clients} uploads of 20 MiB: {most[0]:.0f} MiB at most, of 100 MiB: {most[1]:.0f} MiB", flush=True)
+        assert most[1] < most[0] + 32 and most[1] < 128, most
         i, f = ids[0]
         c = s.connection()
         c.request("GET", f"/v1/files/{f}/content")
@@ -278,17 +281,14 @@ def test_uploads_and_downloads_take_little_memory():
         while more := r.read(MIB):
             digest.update(more)
         assert digest.digest() == hashlib.sha256((bytes([i]) + block[1:]) * (size // MIB)).digest()
-        assert s.memory("VmHWM") - before < 64, s.memory("VmHWM")
+        assert s.memory("VmHWM") < most[1] + 16, s.memory("VmHWM")
     shutil.rmtree(f"{HERE}/memory")
 
 
 def blobs(name):
     """How many blobs the database has, and how many of them nothing refers to."""
-    db = sqlite3.connect(f"{HERE}/{name}/files.db")
-    tables = [t for (t,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    assert {"blobs", "refs"} <= set(tables), tables
-    all_ = db.execute("SELECT count(DISTINCT key) FROM blobs").fetchone()[0]
-    loose = db.execute("SELECT count(DISTINCT key) FROM blobs WHERE key NOT IN (SELECT blob FROM refs)").fetchone()[0]
+    db = sqlite3.connect(f"file:{HERE}/{name}/files.db?mode=ro", uri=True)
+    all_, loose = db.execute("SELECT count(*), coalesce(sum(refs = 0), 0) FROM blobs").fetchone()
     db.close()
     return all_, loose
 
@@ -321,21 +321,21 @@ def test_a_client_that_goes_away_leaves_nothing():
 
 
 def test_a_killed_server_leaves_no_file_and_only_what_the_sweep_removes():
-    with start("killed", CONFIG.replace("async", "full")) as s:
+    with start("killed", CONFIG.replace("async", "sync")) as s:
         kept = upload(s, b"stays" * 100000, "stays")
         raw = begin(s, 2 * MIB)
         until("the pieces", lambda: blobs("killed")[1] == 1)
         s.process.send_signal(signal.SIGKILL)
         s.process.wait()
         raw.close()
-    with start("killed", CONFIG.replace("async", "full")) as s:
+    with start("killed", CONFIG.replace("async", "sync")) as s:
         assert s.good("GET", "/v1/files")["data"] == [kept]
         assert content(s, kept["id"])[1] == b"stays" * 100000
         all_, loose = blobs("killed")
         assert all_ - loose == 1, (all_, loose)  # what is loose for an hour is swept: unit test blob_file_*
 
 
-def test_a_slow_client_is_cut():
+def test_stopping_does_not_wait_for_a_client_that_sends_nothing():
     with start("stop") as s:
         raw = begin(s, 1 * MIB)
         until("the pieces", lambda: blobs("stop")[1] == 1)
@@ -382,7 +382,7 @@ def test_tenants_and_users_do_not_see_each_others_files():
 
 
 def test_stored_bytes_of_a_key_are_limited_during_an_upload():
-    (key,) = keys("quota", ["a", "--bytes", str(2 * MIB)])
+    (key,) = keys("quota", ["a", "--limits", "bytes=2MiB"])
     with start("quota") as s:
         status, e = send(s, form(os.urandom(6 * MIB)), key=key)
         assert status == 429 and e["error"]["code"] == "insufficient_quota", (status, e)
