@@ -28,22 +28,6 @@ struct upp_str wl_file_id(struct wb_uuid id, char out[WL_FILE_ID + 1])
     return wb_str(out, WL_FILE_ID);
 }
 
-struct upp_str wl_file_address(struct wb_arena *a, struct wb_uuid id)
-{
-    char text[WL_FILE_ID + 1];
-    (void)wl_file_id(id, text);
-    return wb_arena_printf(a, WL_FILE_SCHEME "%s", text);
-}
-
-bool wl_file_addressed(struct upp_str address, struct upp_str *id)
-{
-    static const struct upp_str head = UPP_STR_INIT(WL_FILE_SCHEME WL_FILE_PREFIX);
-    if (!wb_str_starts(address, head))
-        return false;
-    *id = wb_str_sub(address, sizeof WL_FILE_SCHEME - 1, SIZE_MAX);
-    return true;
-}
-
 /* The name of its record. */
 static struct upp_str name_of(struct wb_uuid id, char out[WB_UUID_HEX + 1])
 {
@@ -113,10 +97,10 @@ static int read_record(struct upp_str name, struct upp_str bytes, struct wb_aren
     int         r = wj_read(a, bytes, NULL, &v, err);
     if (r < 0)
         return r;
-    *ret             = (struct wl_file){.filename   = wj_text_at(v, "filename"),
-                                        .purpose    = wj_text_at(v, "purpose"),
-                                        .type       = wj_text_at(v, "type"),
-                                        .user       = wj_text_at(v, "user")};
+    *ret             = (struct wl_file){.filename = wj_text_at(v, "filename"),
+                                        .purpose  = wj_text_at(v, "purpose"),
+                                        .type     = wj_text_at(v, "type"),
+                                        .user     = wj_text_at(v, "user")};
     yyjson_val *size = yyjson_obj_get(v, "bytes"), *created = yyjson_obj_get(v, "created"),
                *expires = yyjson_obj_get(v, "expires");
     bool good           = id_of(name, &ret->id) && size && created && wb_str_u64(wj_text(size), &ret->bytes) &&

@@ -1,8 +1,8 @@
 /* log/file.h — uploaded files: a record of each, next to the blob with its bytes.
  *
- * The record is a value of the space WL_FILES. It and the reference to the blob are written and dropped in one commit, so
- * that neither is ever there alone. Messages refer to a file by its address, WL_FILE_SCHEME and its id, and never contain
- * its bytes; the engine reads them when it calls a model (run/media.h).
+ * The record is a value of the space WL_FILES. It and the reference to the blob are written and dropped in one commit,
+ * so that neither is ever there alone. Messages refer to a file by its address (model/file_url.h) and never contain its
+ * bytes; the engine reads them when it calls a model (run/files.h).
  *
  * Ids begin with the time of creation. The value's name is the id with every bit flipped: values are listed by name, so
  * files are listed newest first.
@@ -14,7 +14,6 @@
 
 #define WL_FILES       "files"
 #define WL_FILE_PREFIX "file-"
-#define WL_FILE_SCHEME "weft:" /* of the address: "weft:file-" and 32 hex digits */
 
 struct wl_file {
     struct wb_uuid     id;
@@ -27,13 +26,14 @@ struct wl_file {
 
 int wl_file_id_new(int64_t now_ms, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* An id, as "file-..." or an alias of it (WL_ALIAS_FILE). -UPP_ENOTFOUND, also for files of another user and for expired
- * ones. Texts are in the arena. */
+/* An id, as "file-..." or an alias of it (WL_ALIAS_FILE). -UPP_ENOTFOUND, also for files of another user and for
+ * expired ones. Texts are in the arena. */
 WEFT_SUSPENDS int wl_file_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
                                struct wl_file *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The record, for the commit that adds the file (ws_file_end). Texts are in the arena. */
-int wl_file_value(const struct wl_file *f, struct wb_arena *a, struct wl_value *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wl_file_value(const struct wl_file *f, struct wb_arena *a, struct wl_value *ret,
+                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* Drops the record and the reference; the blob is swept. */
 WEFT_SUSPENDS int wl_file_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_file *f,
@@ -60,9 +60,5 @@ WEFT_SUSPENDS int wl_file_expire(struct wl_store *s, const struct wl_owner *o, i
 /* "file-0123..." */
 enum { WL_FILE_ID = 5 + WB_UUID_HEX };
 struct upp_str wl_file_id(struct wb_uuid id, char out[WL_FILE_ID + 1]);
-
-/* The address of a file, in the arena; and its id, if a text is such an address. */
-struct upp_str wl_file_address(struct wb_arena *a, struct wb_uuid id);
-bool           wl_file_addressed(struct upp_str address, struct upp_str *id);
 
 #endif

@@ -5,8 +5,10 @@ not end leaves behind.
 usage: files.py WEFT   (TAP)
 """
 import atexit
+import base64
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import shutil
@@ -390,5 +392,141 @@ def test_stored_bytes_of_a_key_are_limited_during_an_upload():
         until("nothing", lambda: blobs("quota") == (0, 0))
 
 
+# ---- In messages ----
+
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000") + b"picture"
+
+
+class Model:
+    """A model that says ok, and keeps what it was sent."""
+
+    def __init__(self):
+        model = self
+        self.requests = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                model.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                lines = [{"id": "c", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "ok"}}]},
+                         {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+                          "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}]
+                text = "".join(f"data: {json.dumps(x)}\n\n" for x in lines) + "data: [DONE]\n\n"
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def config(self, more=""):
+        return CONFIG.replace("models: {", "models: {real: {provider: openai, api: chat, model: m, base_url: "
+                              f"'http://127.0.0.1:{self.server.server_port}/v1', api_key: k}}, ").replace(
+                              "agents: {", "agents: {real: {model: real" + more + "}, ")
+
+    def last(self):
+        """The content of the newest user message."""
+        return [m for m in self.requests[-1]["messages"] if m["role"] == "user"][-1]["content"]
+
+
+def run(s, thread, agent="real"):
+    r = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent})
+    end = time.monotonic() + 60
+    while r["status"] in ("queued", "in_progress"):
+        assert time.monotonic() < end, r
+        time.sleep(0.01)
+        r = s.good("GET", f"/v1/threads/{thread}/runs/{r['id']}")
+    assert r["status"] == "completed", r
+    return r
+
+
+# covers: AITP-10
+def test_images_and_attachments_are_shown_again_and_reach_the_model():
+    model = Model()
+    with start("images", model.config()) as s:
+        png, text = upload(s, PNG, "a.png", "vision")["id"], upload(s, "# hi\n\u00fc", "a.md")["id"]
+        pdf, zip_ = upload(s, b"%PDF-1.4 x", "a.pdf")["id"], upload(s, b"PK\x03\x04\0\xff", "a.zip")["id"]
+        thread = s.good("POST", "/v1/threads", {})["id"]
+        content = [{"type": "text", "text": "look"}, {"type": "image_file", "image_file": {"file_id": png, "detail": "low"}},
+                   {"type": "image_url", "image_url": {"url": "https://example.com/x.png", "detail": "high"}},
+                   {"type": "image_file", "image_file": {"file_id": png}}]
+        attachments = [{"file_id": text}, {"file_id": pdf, "tools": []}, {"file_id": zip_}]
+        m = s.good("POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": content, "attachments": attachments,
+                                                             "metadata": {"a": "b"}})
+        assert m["content"][1:] == content[1:] and m["attachments"] == attachments and m["metadata"] == {"a": "b"}, m
+        assert s.good("GET", f"/v1/threads/{thread}/messages")["data"] == [m]
+        run(s, thread)
+        picture = base64.b64encode(PNG).decode()
+        assert model.last() == [
+            {"type": "text", "text": "look"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}", "detail": "low"}},
+            {"type": "image_url", "image_url": {"url": "https://example.com/x.png", "detail": "high"}},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}},
+            {"type": "text", "text": "[file a.md]\n# hi\n\u00fc\n[end of file a.md]"},
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,"
+                                      + base64.b64encode(b"%PDF-1.4 x").decode()}},
+            {"type": "text", "text": "[file a.zip: neither text nor PDF nor an image: it is not sent]"}], model.last()
+        # A message that refers to a deleted file stays, and the model is told.
+        s.good("DELETE", f"/v1/files/{png}")
+        s.good("DELETE", f"/v1/files/{text}")
+        assert s.good("GET", f"/v1/threads/{thread}/messages?order=asc")["data"][0] == m
+        run(s, thread)
+        got = model.last()
+        assert got[1] == got[3] == {"type": "text", "text": f"[file {png}: it was deleted]"}, got
+        assert got[4] == {"type": "text", "text": f"[file {text}: it was deleted]"}, got
+        # Threads and runs take the same messages.
+        t2 = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "a", "attachments": [{"file_id": pdf}]}]})["id"]
+        assert s.good("GET", f"/v1/threads/{t2}/messages")["data"][0]["attachments"] == [{"file_id": pdf}]
+
+
+def test_an_image_is_stored_once_however_many_messages_have_it():
+    with start("big") as s:
+        png = upload(s, PNG + os.urandom(3 * MIB), "a.png", "vision")["id"]
+        thread = s.good("POST", "/v1/threads", {})["id"]
+        for _ in range(8):
+            s.good("POST", f"/v1/threads/{thread}/messages",
+                   {"role": "user", "content": [{"type": "image_file", "image_file": {"file_id": png}}]})
+        assert blobs("big") == (1, 0)
+        assert sum(os.path.getsize(f"{HERE}/big/{f}") for f in os.listdir(f"{HERE}/big")) < 8 * MIB + 16 * MIB
+
+
+def test_what_is_wrong_in_a_message_is_pointed_at():
+    (a, b) = keys("pointed", ["a", "--tenant", "one"], ["b", "--tenant", "two"])
+    with start("pointed") as s:
+        mine, other = (send(s, form(PNG, "a.png", "vision"), key=k)[1]["id"] for k in (a, b))
+        text = send(s, form(b"hello"), key=a)[1]["id"]
+        H = {"Authorization": f"Bearer {a}"}
+        thread = s.ask("POST", "/v1/threads", {}, H)[1]["id"]
+        image = lambda x: {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_file", "image_file": x}]}
+        attach = lambda *x: {"role": "user", "content": "x", "attachments": list(x)}
+        unknown = "file-" + "0" * 32
+        cases = [(image({"file_id": unknown}), "/content/1/image_file/file_id", "No such File"),
+                 (image({"file_id": other}), "/content/1/image_file/file_id", "No such File"),
+                 (image({"file_id": text}), "/content/1/image_file/file_id", "no image"),
+                 (image({}), "/content/1", "image_file.file_id"), (image({"file_id": "x"}), "/content/1/image_file/file_id", "file-"),
+                 (image({"file_id": mine, "detail": "most"}), "/content/1/image_file/detail", "auto, low or high"),
+                 (attach({"file_id": unknown}), "/attachments/0/file_id", "No such File"),
+                 (attach({"file_id": text}, {"file_id": other}), "/attachments/1/file_id", "No such File"),
+                 (attach({}), "/attachments/0", "file_id"), (attach(3), "/attachments/0", "object"),
+                 (attach({"file_id": text, "tools": [{"type": "file_search"}]}), "/attachments/0/tools/0/type", "file_search"),
+                 (attach({"file_id": text, "tools": [{"type": "tea"}]}), "/attachments/0/tools/0/type", "tea"),
+                 (attach(*[{"file_id": text}] * 65), "/attachments", "64"),
+                 ({"role": "assistant", "content": "x", "attachments": [{"file_id": text}]}, "/attachments", "user"),
+                 ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "weft:" + mine}}]},
+                  "/content/0/image_url/url", "image_file")]
+        for body, param, want in cases:
+            status, e = s.ask("POST", f"/v1/threads/{thread}/messages", body, H)
+            assert status == 400 and e["error"]["param"] == param and want in e["error"]["message"], (body, e)
+        assert s.ask("GET", f"/v1/threads/{thread}/messages", headers=H)[1]["data"] == []
+
+
 if __name__ == "__main__":
-    served.main(globals())
+    only = sys.argv[2:]
+    served.main({k: v for k, v in globals().items() if not only or k.startswith("test_") and any(o in k for o in only)})

@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "model/file_url.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -258,19 +259,56 @@ bool asst_part_is_shown(uint8_t kind, const struct upp_media *media)
     return kind == UPP_PART_TEXT || (kind == UPP_PART_IMAGE && media && media->source == UPP_SOURCE_URL);
 }
 
+/* The metadata of a part or NULL; in the arena. */
+static yyjson_val *metadata_of(struct wb_arena *a, const struct upp_part *p, const char *whose)
+{
+    yyjson_val *v = NULL;
+    if (!p->metadata.n || wj_read(a, p->metadata, NULL, &v, NULL) < 0)
+        return NULL;
+    return yyjson_obj_get(v, whose);
+}
+
+static void image_members(struct wj_writer *w, const struct upp_part *p)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            id;
+    bool                                      file = wm_part_file(p, &id);
+    wj_put_str(w, "type", wb_cstr(file ? "image_file" : "image_url"));
+    wj_put_open(w, file ? "image_file" : "image_url", '{');
+    wj_put_str(w, file ? "file_id" : "url", file ? id : p->media->data);
+    wj_put_text(w, "detail", wj_text_at(metadata_of(&a, p, "openai"), "detail"));
+    wj_write_close(w, '}');
+}
+
 void asst_part_members(struct wj_writer *w, const struct upp_part *p)
 {
-    bool url = p->kind == UPP_PART_IMAGE;
-    wj_put_str(w, "type", wb_cstr(url ? "image_url" : "text"));
-    wj_put_open(w, url ? "image_url" : "text", '{');
-    if (url)
-        wj_put_str(w, "url", p->media->data);
-    else {
-        wj_put_str_or_empty(w, "value", p->text);
-        wj_put_open(w, "annotations", '[');
-        wj_write_close(w, ']');
+    if (p->kind == UPP_PART_IMAGE) {
+        image_members(w, p);
+        return;
     }
+    wj_put_str(w, "type", UPP_STR("text"));
+    wj_put_open(w, "text", '{');
+    wj_put_str_or_empty(w, "value", p->text);
+    wj_put_open(w, "annotations", '[');
+    wj_write_close(w, ']');
     wj_write_close(w, '}');
+}
+
+/* Documents that are files of the store, as they were attached. */
+static void attachments(struct wj_writer *w, const struct upp_message *m)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            id;
+    wj_put_open(w, "attachments", '[');
+    for (const struct upp_part *p = NULL; m && (p = upp_part_next(m, p, 1 << UPP_PART_DOCUMENT));) {
+        if (!wm_part_file(p, &id))
+            continue;
+        wj_write_open(w, '{');
+        wj_put_str(w, "file_id", id);
+        wj_put_value(w, "tools", yyjson_obj_get(metadata_of(&a, p, "assistants"), "tools"));
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
 }
 
 static void content(struct wj_writer *w, const struct upp_message *m)
@@ -306,8 +344,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     content(w, m->content);
     wj_put_str(w, "assistant_id", m->from_assistant && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
     id_member(w, "run_id", "run_", m->run);
-    wj_put_open(w, "attachments", '[');
-    wj_write_close(w, ']');
+    attachments(w, m->content);
     wj_write_name(w, UPP_STR("metadata"));
     if (m->metadata)
         wj_write_value(w, m->metadata);

@@ -15,9 +15,9 @@
 #include "stores/blobs/blobs.h"
 
 enum {
-    FIELD        = 128,   /* bytes of a part that is not a file */
-    TYPE         = 100,   /* of a media type */
-    EXPIRES_FROM = 3600,  /* seconds; OpenAI's limits */
+    FIELD        = 128,  /* bytes of a part that is not a file */
+    TYPE         = 100,  /* of a media type */
+    EXPIRES_FROM = 3600, /* seconds; OpenAI's limits */
     EXPIRES_TO   = 2592000,
 };
 
@@ -224,7 +224,8 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
     for (size_t i = 0; i < FIELDS; i++)
         u.texts[i] = (struct wb_buf)WB_BUF(FIELD);
     if (n != 1)
-        return upp_fail(err, UPP_EINVALID, "a file is uploaded as multipart/form-data, and the Content-Type is missing");
+        return upp_fail(err, UPP_EINVALID,
+                        "a file is uploaded as multipart/form-data, and the Content-Type is missing");
     int r = sv_multipart_init(&u.parts, type, err);
     while (r >= 0 && (r = sv_conn_body(x, &bytes, err)) > 0)
         r = take_bytes(&u, bytes, err);

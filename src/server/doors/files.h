@@ -1,8 +1,8 @@
 /* server/doors/files.h — uploaded files over HTTP: what every door that has files needs.
  *
- * An upload is written to the store as it arrives, and is never in memory as a whole; neither is a download. The file and
- * its record come into existence in one commit, so that an upload that does not end leaves nothing but pieces that the
- * sweep removes.
+ * An upload is written to the store as it arrives, and is never in memory as a whole; neither is a download. The file
+ * and its record come into existence in one commit, so that an upload that does not end leaves nothing but pieces that
+ * the sweep removes.
  */
 #ifndef SV_FILES_H
 #define SV_FILES_H

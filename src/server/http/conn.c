@@ -20,7 +20,7 @@ enum {
     ARENA_MAX = 256 << 20, /* per request: 13 times the longest body (json/read.h), and as much again */
     SLOW      = 1 << 20,   /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
     LINGER    = 64 << 20,
-    REFUSE_MS = 1000, /* for a connection over the limit */
+    REFUSE_MS = 1000,      /* for a connection over the limit */
     PIECES    = 512 << 10, /* held by a request that reads its body in pieces: what its handler has of it */
 };
 
@@ -293,7 +293,8 @@ WEFT_SUSPENDS static enum got receive_some(struct sv_conn *c, uint64_t ms, bool 
     if ((pieces || *state == SV_HTTP_MORE) &&
         !sv_server_hold(c->server, &c->held, c->http.body.cap + (pieces ? PIECES : 0)))
         return refuse(c, 503, "the server holds as much of requests and answers as it may");
-    if (*state == SV_HTTP_MORE && came == SV_READ && weft_yield(NULL) < 0) /* a fast sender must not starve the others */
+    if (*state == SV_HTTP_MORE && came == SV_READ &&
+        weft_yield(NULL) < 0) /* a fast sender must not starve the others */
         return GOT_NOTHING;
     return GOT_REQUEST;
 }

@@ -1,7 +1,7 @@
 /* server/http/multipart.h — reads multipart/form-data (RFC 7578) as its bytes arrive.
  *
- * No I/O, and no memory but the headers of one part: bytes in, events out. The content of a part is returned as slices of
- * the input, so that a part may be longer than memory.
+ * No I/O, and no memory but the headers of one part: bytes in, events out. The content of a part is returned as slices
+ * of the input, so that a part may be longer than memory.
  *
  *     while ((r = sv_multipart_next(&m, &input, &data, err)) > 0)      // 0: needs more input
  *         switch (r) { case SV_MULTI_PART: ... m.name ... }

@@ -34,8 +34,10 @@ static const struct {
 } cases[] = {
     {"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nhello\r\n--XX--\r\n", "[a|-|]hello.$"},
     {"--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n--XX--", "[a|-|].$"},
-    {"preamble\r\n--XX \t\r\ncontent-disposition:form-data;name=\"a\";filename=\"b.txt\"\r\nContent-Type: text/plain\r\n\r\n"
-     "1\r\n--X\r\n--Y\r\r\n\r\n--XX\r\nContent-Disposition: form-data; name=\"p\"\r\n\r\n\r\n\r\n--XX--\r\nepilogue\r\n--XX",
+    {"preamble\r\n--XX \t\r\ncontent-disposition:form-data;name=\"a\";filename=\"b.txt\"\r\nContent-Type: "
+     "text/plain\r\n\r\n"
+     "1\r\n--X\r\n--Y\r\r\n\r\n--XX\r\nContent-Disposition: form-data; "
+     "name=\"p\"\r\n\r\n\r\n\r\n--XX--\r\nepilogue\r\n--XX",
      "[a|b.txt|text/plain]1\r\n--X\r\n--Y\r\r\n.[p|-|]\r\n.$"},
     {"--XX\r\nContent-Disposition: form-data; name=\"a\\\"b\\\\\"; filename=\"%22c:\\d\"\r\nX-Y: 1\r\n\r\nx\r\n--XX--",
      "[a\"b\\|\"c:\\d|]x.$"},
@@ -96,7 +98,8 @@ TEST(multipart_knows_its_content_type)
         {"Multipart/Form-Data;charset=utf-8; BOUNDARY=\"a b\"", true},
         {"multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW", true},
         {"multipart/form-data; boundary=1234567890123456789012345678901234567890123456789012345678901234567890", true},
-        {"multipart/form-data; boundary=12345678901234567890123456789012345678901234567890123456789012345678901", false},
+        {"multipart/form-data; boundary=12345678901234567890123456789012345678901234567890123456789012345678901",
+         false},
         {"multipart/form-data", false},
         {"multipart/form-data; boundary=", false},
         {"multipart/form-data; boundary=\"a ", false},
@@ -115,9 +118,9 @@ TEST(multipart_knows_its_content_type)
 TEST(multipart_has_limits)
 {
     static char                                       long_head[SV_MULTI_HEAD + 64] = "--XX\r\nA: ";
-    WB_CLEANUP(wb_buf_done) struct wb_buf             many                          = WB_BUF(64 << 10), out = WB_BUF(64 << 10);
-    WB_CLEANUP(sv_multipart_done) struct sv_multipart m                             = {0}, n = {0};
-    struct upp_err                                    err                           = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf             many = WB_BUF(64 << 10), out = WB_BUF(64 << 10);
+    WB_CLEANUP(sv_multipart_done) struct sv_multipart m = {0}, n = {0};
+    struct upp_err                                    err = {0};
     struct upp_str                                    data, in;
     memset(long_head + 9, 'x', sizeof long_head - 9);
     CHECK(sv_multipart_init(&m, UPP_STR(TYPE), NULL) == 0);

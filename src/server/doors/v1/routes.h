@@ -93,7 +93,8 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
 
 /* Entries of an array of messages for an agent (NULL: none); no entries without an array. */
 enum { SV_MAX_MESSAGES = 256 /* in one request */ };
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
-                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+                                   const struct wr_agent_def *agent, struct sv_entries *ret,
+                                   struct upp_err *err) UPP_MUST_CHECK;
 
 #endif
