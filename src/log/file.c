@@ -77,6 +77,8 @@ int wl_file_value(const struct wl_file *f, struct wb_arena *a, struct wl_value *
     wj_put_str_or_empty(&w, "type", f->type);
     if (f->user.n)
         wj_put_str(&w, "user", f->user);
+    if (f->alias.n)
+        wj_put_str(&w, "alias", f->alias);
     wj_put_u64(&w, "bytes", f->bytes);
     wj_put_i64(&w, "created", f->created_ms);
     if (f->expires_ms)
@@ -100,7 +102,8 @@ static int read_record(struct upp_str name, struct upp_str bytes, struct wb_aren
     *ret             = (struct wl_file){.filename = wj_text_at(v, "filename"),
                                         .purpose  = wj_text_at(v, "purpose"),
                                         .type     = wj_text_at(v, "type"),
-                                        .user     = wj_text_at(v, "user")};
+                                        .user     = wj_text_at(v, "user"),
+                                        .alias    = wj_text_at(v, "alias")};
     yyjson_val *size = yyjson_obj_get(v, "bytes"), *created = yyjson_obj_get(v, "created"),
                *expires = yyjson_obj_get(v, "expires");
     bool good           = id_of(name, &ret->id) && size && created && wb_str_u64(wj_text(size), &ret->bytes) &&
@@ -147,8 +150,11 @@ WEFT_SUSPENDS int wl_file_delete(struct wl_store *s, const struct wl_owner *o, c
     char             name[WB_UUID_HEX + 1];
     struct wl_value  value     = {.space = UPP_STR(WL_FILES), .name = name_of(f->id, name)};
     struct wl_ref    ref       = {.blob = f->blob, .id = f->id};
-    struct wl_change changes[] = {{.kind = WL_DROP_VALUE, .value = &value}, {.kind = WL_DROP_REF, .ref = &ref}};
-    struct wl_commit c         = {.owner = *o, .changes = changes, .n = 2, .flags = WL_SYNCED};
+    struct wl_alias  alias     = {.kind = WL_ALIAS_FILE, .text = f->alias, .object = f->id};
+    struct wl_change changes[] = {{.kind = WL_DROP_VALUE, .value = &value},
+                                  {.kind = WL_DROP_REF, .ref = &ref},
+                                  {.kind = WL_DROP_ALIAS, .alias = &alias}};
+    struct wl_commit c         = {.owner = *o, .changes = changes, .n = f->alias.n ? 3 : 2, .flags = WL_SYNCED};
     return s->ops->commit(s, &c, err);
 }
 

@@ -19,6 +19,7 @@ struct wl_file {
     struct wb_uuid     id;
     struct upp_str     filename, purpose, type; /* type: a media type, never empty */
     struct upp_str     user;                    /* of its owner */
+    struct upp_str     alias;                   /* an id that it had elsewhere; empty: none */
     uint64_t           bytes;
     int64_t            created_ms, expires_ms; /* expires_ms 0: never */
     struct wl_blob_key blob;

@@ -15,7 +15,8 @@
 #include "stores/blobs/blobs.h"
 
 enum {
-    FIELD        = 128,  /* bytes of a part that is not a file */
+    FIELD        = 128, /* bytes of a part that is not a file */
+    ALIAS        = 200,
     TYPE         = 100,  /* of a media type */
     EXPIRES_FROM = 3600, /* seconds; OpenAI's limits */
     EXPIRES_TO   = 2592000,
@@ -93,6 +94,7 @@ struct upload {
     enum field             field; /* of the part that is being read */
     bool                   seen[FIELDS];
     struct wb_buf          texts[FIELDS]; /* of the fields that are not files */
+    struct upp_str         alias;         /* empty: none */
 };
 
 static WEFT_SUSPENDS void upload_done(struct upload *u)
@@ -204,6 +206,7 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
         return r;
     f->purpose    = wb_arena_dup(&x->arena, wb_str_trim(wb_buf_str(&u->texts[PURPOSE])));
     f->user       = x->owner.user;
+    f->alias      = u->alias;
     f->created_ms = wb_wall_ms();
     r             = read_expiry(u, err);
     if (r >= 0)
@@ -212,8 +215,22 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
         r = ws_file_key(u->writer, &f->blob, &f->bytes, err);
     if (r >= 0)
         r = wl_file_value(f, &x->arena, &record, err);
-    struct wl_change put = {.kind = WL_PUT_VALUE, .value = &record};
-    return r < 0 ? r : ws_file_end(u->writer, f->id, &put, 1, &f->blob, &f->bytes, err);
+    struct wl_alias  alias = {.kind = WL_ALIAS_FILE, .text = u->alias, .object = f->id};
+    struct wl_change put[] = {{.kind = WL_PUT_VALUE, .value = &record}, {.kind = WL_ADD_ALIAS, .alias = &alias}};
+    if (r >= 0)
+        r = ws_file_end(u->writer, f->id, put, alias.text.n ? 2 : 1, &f->blob, &f->bytes, err);
+    return r == -UPP_EBUSY ? upp_fail(err, UPP_EBUSY, "there is a file '%.*s' already", UPP_FMT(alias.text)) : r;
+}
+
+/* The id that the file had elsewhere. */
+static int read_alias(struct upload *u, struct upp_err *err)
+{
+    struct wb_uuid id;
+    int            r = sv_query(u->x, UPP_STR("alias"), &u->alias, err);
+    if (r > 0 && (!wb_str_starts(u->alias, UPP_STR(WL_FILE_PREFIX)) || u->alias.n > ALIAS ||
+                  !wb_utf8_valid(u->alias, NULL) || wl_id_parse(u->alias, UPP_STR(WL_FILE_PREFIX), &id)))
+        return upp_fail(err, UPP_EINVALID, "alias is an id of another system: 'file-' and what is no id of ours");
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, struct upp_err *err)
@@ -226,7 +243,9 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
     if (n != 1)
         return upp_fail(err, UPP_EINVALID,
                         "a file is uploaded as multipart/form-data, and the Content-Type is missing");
-    int r = sv_multipart_init(&u.parts, type, err);
+    int r = read_alias(&u, err);
+    if (r >= 0)
+        r = sv_multipart_init(&u.parts, type, err);
     while (r >= 0 && (r = sv_conn_body(x, &bytes, err)) > 0)
         r = take_bytes(&u, bytes, err);
     if (r >= 0)

@@ -16,7 +16,8 @@ enum { SV_FILE_NAME = 255 /* bytes of a file's name */ };
 #define SV_FILE_BODY (SV_FILE_MAX + (64u << 10)) /* with the other parts and their headers */
 
 /* Receives the multipart/form-data body of a request (SV_ROUTE_PIECES): the parts `file` and `purpose`, and
- * `expires_after[anchor]` and `expires_after[seconds]`. Texts of the file are in the arena of the exchange. */
+ * `expires_after[anchor]` and `expires_after[seconds]`. The query parameter `alias` is another id of it: the one that
+ * it had where it came from. Texts of the file are in the arena of the exchange. */
 WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Responds with its bytes. A page that shows them must not run them: they are an attachment, and of the type that the
