@@ -527,6 +527,44 @@ def test_what_is_wrong_in_a_message_is_pointed_at():
         assert s.ask("GET", f"/v1/threads/{thread}/messages", headers=H)[1]["data"] == []
 
 
+HOSTED = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:files.db
+models: {scripted: {provider: scripted, script: script.json}}
+tools:
+  search: {description: d, parameters: {type: object}, command: ["/bin/echo", "found it"]}
+  python: {description: d, parameters: {type: object}, command: ["/bin/echo", "42"]}
+agents:
+  main: {model: scripted, hosted: {file_search: search, code_interpreter: python}}
+"""
+
+
+def test_tools_of_the_api_are_tools_of_the_agent():
+    path = folder("hosted")
+    with open(f"{path}/script.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "file_search", "arguments": {"query": "x"}}},
+                                          {"tool_call": {"id": "c2", "name": "code_interpreter", "arguments": {"input": "6*7"}}}]},
+                               {"parts": [{"text": "done"}]}]}, f)
+    with start("hosted", HOSTED) as s:
+        f = upload(s, b"hello")["id"]
+        attached = [{"file_id": f, "tools": [{"type": "file_search"}, {"type": "code_interpreter"}]}]
+        thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "go", "attachments": attached}]})["id"]
+        assert s.good("GET", f"/v1/threads/{thread}/messages")["data"][0]["attachments"] == attached
+        c = s.connection()
+        c.request("POST", f"/v1/threads/{thread}/runs", json.dumps({"assistant_id": "main", "stream": True}))
+        text = c.getresponse().read().decode()
+        steps = [json.loads(block.split("data: ", 1)[1]) for block in text.split("\n\n") if "event: thread.run.step.completed\n" in block]
+        calls = [call for step in steps for call in step["step_details"].get("tool_calls", [])]
+        assert [c["type"] for c in calls] == ["file_search", "code_interpreter"], calls
+        assert calls[1]["code_interpreter"] == {"input": "6*7", "outputs": [{"type": "logs", "logs": "42"}]}, calls
+        assert calls[0]["file_search"]["results"][0]["content"] == [{"type": "text", "text": "found it"}], calls
+    for hosted, want in (("{tea: search}", "is not file_search or code_interpreter"), ("{file_search: none}", "none")):
+        with open(f"{path}/bad.yaml", "w") as f:
+            f.write(HOSTED.replace("{file_search: search, code_interpreter: python}", hosted))
+        bad = subprocess.run([WEFT, "serve", "--config", "bad.yaml"], cwd=path, capture_output=True, text=True, timeout=30)
+        assert bad.returncode and want in bad.stderr, bad
+
+
 if __name__ == "__main__":
     only = sys.argv[2:]
     served.main({k: v for k, v in globals().items() if not only or k.startswith("test_") and any(o in k for o in only)})

@@ -131,9 +131,62 @@ void asst_function_members(struct wj_writer *w, struct upp_str name, struct upp_
     wj_put_str(w, "arguments", arguments.p ? arguments : UPP_STR("{}"));
 }
 
+/* The code that a call of code_interpreter has: its member `input` or `code`, or all of its arguments. */
+static void put_input(struct wj_writer *w, struct upp_str arguments)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    yyjson_val                               *v = NULL;
+    struct upp_str                            text;
+    if (!arguments.n || wj_read(&a, arguments, NULL, &v, NULL) < 0)
+        v = NULL;
+    text = wj_text_at(v, "input");
+    if (!text.p)
+        text = wj_text_at(v, "code");
+    wj_put_str_or_empty(w, "input", text.p ? text : arguments);
+}
+
+/* A call of a tool that stands for one of the API's own (`hosted` of an agent): by its name. */
+static bool hosted_members(struct wj_writer *w, const struct asst_call *c)
+{
+    bool search = wb_str_eq(c->name, UPP_STR("file_search"));
+    if (!search && !wb_str_eq(c->name, UPP_STR("code_interpreter")))
+        return false;
+    wj_put_str(w, "type", c->name);
+    wj_put_open(w, search ? "file_search" : "code_interpreter", '{');
+    if (!search)
+        put_input(w, c->arguments);
+    if (search && c->json && c->output.n && c->output.p[0] == '[')
+        wj_put_raw(w, "results", c->output.p, c->output.n);
+    else {
+        wj_put_open(w, search ? "results" : "outputs", '[');
+        if (c->output.p) {
+            wj_write_open(w, '{');
+            if (search) {
+                wj_put_str(w, "file_id", UPP_STR(""));
+                wj_put_str(w, "file_name", UPP_STR(""));
+                wj_put_u64(w, "score", 1);
+                wj_put_open(w, "content", '[');
+                wj_write_open(w, '{');
+            }
+            wj_put_str(w, "type", search ? UPP_STR("text") : UPP_STR("logs"));
+            wj_put_str(w, search ? "text" : "logs", c->output);
+            wj_write_close(w, '}');
+            if (search) {
+                wj_write_close(w, ']');
+                wj_write_close(w, '}');
+            }
+        }
+        wj_write_close(w, ']');
+    }
+    wj_write_close(w, '}');
+    return true;
+}
+
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output)
 {
     wj_put_str_or_empty(w, "id", c->id);
+    if (output && hosted_members(w, c))
+        return;
     wj_put_str(w, "type", UPP_STR("function"));
     wj_put_open(w, "function", '{');
     asst_function_members(w, c->name, c->arguments);

@@ -102,13 +102,14 @@ WEFT_SUSPENDS static int check_image(struct sv_exchange *x, const struct sv_body
 
 /* ---- Attachments ------------------------------------------------------------------------------------------------- */
 
-static int check_tools(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tools, struct upp_err *err)
+static int check_tools(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tools,
+                       const struct wr_agent_def *agent, struct upp_err *err)
 {
     yyjson_val *tool;
     size_t      i, n;
     yyjson_arr_foreach(tools, i, n, tool)
     {
-        int r = sv_check_hosted(x, b, tool, NULL, err);
+        int r = sv_check_hosted(x, b, tool, agent, err);
         if (r < 0)
             return r;
     }
@@ -116,7 +117,7 @@ static int check_tools(struct sv_exchange *x, const struct sv_body *b, yyjson_va
 }
 
 WEFT_SUSPENDS static int read_attachment(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v,
-                                         struct upp_part *ret, struct upp_err *err)
+                                         const struct wr_agent_def *agent, struct upp_part *ret, struct upp_err *err)
 {
     struct upp_str id = {NULL, 0}, text = {NULL, 0}, metadata = {NULL, 0};
     yyjson_val    *tools = NULL;
@@ -131,7 +132,7 @@ WEFT_SUSPENDS static int read_attachment(struct sv_exchange *x, const struct sv_
     if (r >= 0)
         r = sv_body_array(b, v, UPP_STR("tools"), &tools, err);
     if (r >= 0)
-        r = check_tools(x, b, tools, err);
+        r = check_tools(x, b, tools, agent, err);
     if (r >= 0)
         r = find_file(x, b, sv_member(v, UPP_STR("file_id")), &f, err);
     if (r >= 0 && tools)
@@ -144,7 +145,7 @@ WEFT_SUSPENDS static int read_attachment(struct sv_exchange *x, const struct sv_
 }
 
 WEFT_SUSPENDS static int read_attachments(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v,
-                                          struct upp_message *m, struct upp_err *err)
+                                          const struct wr_agent_def *agent, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *list = NULL, *one;
     size_t      i, n;
@@ -162,7 +163,7 @@ WEFT_SUSPENDS static int read_attachments(struct sv_exchange *x, const struct sv
     m->parts = parts;
     yyjson_arr_foreach(list, i, n, one)
     {
-        r = read_attachment(x, b, one, &parts[m->n_parts], err);
+        r = read_attachment(x, b, one, agent, &parts[m->n_parts], err);
         if (r < 0)
             return r;
         m->n_parts++;
@@ -170,8 +171,8 @@ WEFT_SUSPENDS static int read_attachments(struct sv_exchange *x, const struct sv
     return 0;
 }
 
-WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v, struct upp_message *m,
-                                struct upp_err *err)
+WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v,
+                                const struct wr_agent_def *agent, struct upp_message *m, struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content")), *part;
     size_t      i, n;
@@ -185,22 +186,38 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
         if (r < 0)
             return r;
     }
-    return read_attachments(x, b, v, m, err);
+    return read_attachments(x, b, v, agent, m, err);
 }
 
 /* ---- Tools of the API -------------------------------------------------------------------------------------------- */
+
+static bool has_tool(const struct wr_agent_def *agent, struct upp_str name)
+{
+    for (size_t i = 0; agent && i < agent->n_tools; i++)
+        if (wb_str_eq(agent->tools[i].spec.name, name))
+            return true;
+    return false;
+}
 
 int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tool, const struct wr_agent_def *agent,
                     struct upp_err *err)
 {
     struct upp_str type = {NULL, 0};
+    yyjson_val    *at   = yyjson_is_obj(tool) ? sv_member(tool, UPP_STR("type")) : NULL;
     if (!yyjson_is_obj(tool))
         return sv_body_wrong(b, tool, err, "a tool is an object");
     int r = sv_body_str(b, tool, UPP_STR("type"), &type, err);
     if (r < 0)
         return r;
-    (void)x;
-    (void)agent;
-    return sv_body_wrong(b, sv_member(tool, UPP_STR("type")) ? sv_member(tool, UPP_STR("type")) : tool, err,
-                         "the tool '%.*s' is not there", UPP_FMT(type));
+    if (!wb_str_eq(type, UPP_STR("file_search")) && !wb_str_eq(type, UPP_STR("code_interpreter")))
+        return sv_body_wrong(b, at ? at : tool, err,
+                             "the type of this tool is file_search or code_interpreter, not '%.*s'", UPP_FMT(type));
+    if (!agent)
+        agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
+    if (has_tool(agent, type))
+        return 0;
+    return sv_body_wrong(
+        b, at, err,
+        "the agent '%.*s' has no %.*s of its own: agents.NAME.hosted in the configuration maps it to a tool",
+        UPP_FMT(agent ? agent->name : UPP_STR("")), UPP_FMT(type));
 }

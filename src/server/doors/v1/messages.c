@@ -39,7 +39,7 @@ WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *
     {
         r = sv_read_message(b, v, agent, &x->arena, &ret->p[i], err);
         if (r >= 0)
-            r = sv_read_files(x, b, v, &ret->p[i].message, err);
+            r = sv_read_files(x, b, v, agent, &ret->p[i].message, err);
         if (r < 0)
             return r;
     }
@@ -144,7 +144,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
     if (r >= 0)
-        r = sv_read_files(x, &b, b.root, &line.entry.message, err);
+        r = sv_read_files(x, &b, b.root, default_agent(x), &line.entry.message, err);
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)

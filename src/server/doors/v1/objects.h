@@ -45,11 +45,12 @@ int sv_read_image(const struct sv_body *b, yyjson_val *v, bool file, struct wb_a
                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads `attachments` of a message that sv_read_message has read, and checks that its files are there. */
-WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v, struct upp_message *m,
+WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v,
+                                const struct wr_agent_def *agent, struct upp_message *m,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* A tool {"type"} of a request that is one of the API's own (file_search, code_interpreter): -UPP_EINVALID unless the
- * agent (NULL: any agent of the configuration) has a tool for it. */
+ * agent (NULL: the default one) has a tool for it. */
 int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tool, const struct wr_agent_def *agent,
                     struct upp_err *err) UPP_MUST_CHECK;
 
