@@ -80,7 +80,8 @@ WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer
     if (q->user.n)
         wb_buf_addf(&out, "weft-user: %.*s\r\n", UPP_FMT(q->user));
     if (q->body.p)
-        wb_buf_addf(&out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", q->body.n);
+        wb_buf_addf(&out, "Content-Type: %s\r\nContent-Length: %zu\r\n", q->type ? q->type : "application/json",
+                    q->body.n);
     wb_buf_add(&out, UPP_STR("\r\n"));
     wb_buf_add(&out, q->body);
     int r = wb_buf_check(&out, err);

@@ -30,6 +30,7 @@ struct cli_request {
     const char    *method;        /* "GET" */
     struct upp_str path;          /* with its query */
     struct upp_str body;          /* JSON; empty: none */
+    const char    *type;          /* of the body; NULL: application/json */
     struct upp_str last_event_id; /* empty: none */
     struct upp_str key;           /* Idempotency-Key; likewise */
     struct upp_str tenant, user;  /* empty: `local`, and none */

@@ -1,4 +1,5 @@
 /* cli/cmd_import.c — weft import FILE: a document as a thread. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/defs.h"
@@ -6,16 +7,20 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/change.h"
+#include "cli/dump.h"
 #include "dialects/core/document.h"
 #include "server/doors/v1/routes.h"
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, FILE_MAX = 60 << 20 /* of a dump: a request of this command is in memory */ };
+#define BOUNDARY "weft-import-5b1f0c9e7a"
 
 struct importing {
-    const char   *file, *as, *agent, *conflict;
-    bool          json;
-    struct wb_buf document;
-    struct cli_as of;
+    const char     *file, *as, *agent, *conflict;
+    bool            json;
+    struct wb_buf   document;
+    struct cli_as   of;
+    bool            is_dump;
+    struct cli_dump dump;
 };
 
 static int read_input(struct wb_buf *to, struct upp_err *err)
@@ -31,13 +36,14 @@ static int read_input(struct wb_buf *to, struct upp_err *err)
     return 0;
 }
 
-WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
+WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, struct upp_str document,
+                                         struct upp_err *err)
 {
     struct importing *x = p->arg;
     yyjson_val       *v;
-    p->door.as = x->of;
+    wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
-    cli_path_add(&p->path, wb_cstr(x->as));
+    cli_path_add(&p->path, wb_cstr(as));
     if (x->agent) {
         wb_buf_add(&p->path, UPP_STR("&agent="));
         cli_path_add(&p->path, wb_cstr(x->agent));
@@ -49,9 +55,122 @@ WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
     int r = wb_buf_check(&p->path, err);
     if (r < 0)
         return r;
-    struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&x->document)};
+    struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = document};
     r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     return r < 0 ? r : cli_print_thread(v, x->json, err);
+}
+
+/* ---- Dumps ------------------------------------------------------------------------------------------------ */
+
+static void say(const char *text, struct upp_str what, const char *why)
+{
+    (void)fprintf(stderr, "weft import: %s%.*s%s%s\n", text, UPP_FMT(what), why[0] ? ": " : "", why);
+}
+
+/* A quote or a control character would end the header: files of a dump may have any name. */
+static void add_name(struct wb_buf *out, struct upp_str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        wb_buf_addc(out, (unsigned char)name.p[i] < ' ' || name.p[i] == '"' || name.p[i] == '\\' ? '_' : name.p[i]);
+}
+
+WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file *f, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(FILE_MAX), body = WB_BUF(FILE_MAX + (8 << 10));
+    const char                           *slash = strrchr(f->path, '/');
+    struct upp_str                        name  = f->filename.n ? f->filename : wb_cstr(slash ? slash + 1 : f->path);
+    struct upp_str purpose = f->purpose.n ? f->purpose : f->image ? UPP_STR("vision") : UPP_STR("assistants");
+    yyjson_val    *v;
+    int            r = wb_file_read(f->path, &bytes, err);
+    if (r == -UPP_ELIMIT) {
+        say("not taken: ", wb_cstr(f->path), "longer than 60 MiB: upload it with POST /v1/files?alias=ID");
+        return 0;
+    }
+    wb_buf_clear(&p->path);
+    wb_buf_add(&p->path, UPP_STR("/v1/files?alias="));
+    cli_path_add(&p->path, f->id);
+    wb_buf_add(&body, UPP_STR("--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\n"));
+    wb_buf_add(&body, purpose);
+    wb_buf_add(&body, UPP_STR("\r\n--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"file\"; filename=\""));
+    add_name(&body, name);
+    wb_buf_add(&body, UPP_STR("\"\r\n\r\n"));
+    wb_buf_add(&body, wb_buf_str(&bytes));
+    wb_buf_add(&body, UPP_STR("\r\n--" BOUNDARY "--\r\n"));
+    if (r >= 0)
+        r = wb_buf_check(&body, err);
+    if (r >= 0)
+        r = wb_buf_check(&p->path, err);
+    if (r < 0)
+        return r;
+    struct cli_request q = {.method = "POST",
+                            .path   = wb_buf_str(&p->path),
+                            .body   = wb_buf_str(&body),
+                            .type   = "multipart/form-data; boundary=" BOUNDARY};
+    return cli_owner_call(&p->door, &q, &p->arena, &v, err);
+}
+
+/* A file that the store has already is not uploaded again. */
+WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_file *f, struct upp_err *err)
+{
+    yyjson_val *v;
+    wb_buf_clear(&p->path);
+    wb_buf_add(&p->path, UPP_STR("/v1/files/"));
+    cli_path_add(&p->path, f->id);
+    int r = wb_buf_check(&p->path, err);
+    if (r < 0)
+        return r;
+    struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
+    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    if (r != -UPP_ENOTFOUND)
+        return r < 0 ? r : 0;
+    r = upload(p, f, err);
+    return r < 0 ? upp_wrap(err, r, "%s", f->path) : r;
+}
+
+WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
+{
+    struct importing *x = p->arg;
+    struct cli_dump  *d = &x->dump;
+    int               r = 0;
+    for (size_t i = 0; i < d->notes.n; i++)
+        say("", d->notes.p[i], "");
+    for (size_t i = 0; r >= 0 && i < d->files.n; i++)
+        if (d->files.p[i].path)
+            r = put_file(p, &d->files.p[i], err);
+    for (size_t i = 0; r >= 0 && i < d->threads.n; i++) {
+        wb_buf_clear(&x->document);
+        r = cli_dump_write(d, i, &x->document, err);
+        if (r >= 0)
+            r = import_document(p, "assistants", wb_buf_str(&x->document), err);
+        if (r < 0)
+            r = upp_wrap(err, r, "thread %.*s", UPP_FMT(d->threads.p[i]));
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
+{
+    struct importing *x = p->arg;
+    p->door.as          = x->of;
+    return x->is_dump ? import_dump(p, err) : import_document(p, x->as, wb_buf_str(&x->document), err);
+}
+
+/* Reads the document, or the dump. */
+static int read_all(struct importing *x, struct upp_err *err)
+{
+    bool folder = strcmp(x->file, "-") != 0 && cli_dump_is_folder(x->file), given = strcmp(x->as, "assistants") == 0;
+    int  r = folder                      ? 0
+             : strcmp(x->file, "-") == 0 ? read_input(&x->document, err)
+                                         : wb_file_read(x->file, &x->document, err);
+    if (r < 0)
+        return r;
+    if (folder && !given)
+        return upp_fail(err, UPP_EINVALID, "a folder is imported with --from assistants");
+    if (!folder && !x->document.n)
+        return upp_fail(err, UPP_EINVALID, "the document is empty");
+    x->is_dump          = folder || (given && cli_dump_is_dump(wb_buf_str(&x->document)));
+    struct upp_str text = folder ? (struct upp_str){NULL, 0} : wb_buf_str(&x->document);
+    return x->is_dump ? cli_dump_read(&x->dump, x->file, text, err) : 0;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
@@ -59,13 +178,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     const char             *file = NULL, *store = NULL;
     struct upp_err          err       = {0};
-    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
-                                         {"--store", "sqlite:PATH", &store, NULL},
-                                         {"--as", "a dialect", &x.as, NULL},
-                                         {"--agent", "an agent", &x.agent, NULL},
-                                         {"--on-conflict", "the word copy", &x.conflict, NULL},
-                                         {"--json", NULL, NULL, &x.json},
-                                         CLI_AS(&x.of)};
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL},     {"--store", "sqlite:PATH", &store, NULL},
+        {"--as", "a dialect", &x.as, NULL},      {"--from", "a dialect", &x.as, NULL},
+        {"--agent", "an agent", &x.agent, NULL}, {"--on-conflict", "the word copy", &x.conflict, NULL},
+        {"--json", NULL, NULL, &x.json},         CLI_AS(&x.of)};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
@@ -73,27 +190,31 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "--as names a dialect, or is auto: `weft convert --help` lists them");
     if (x.conflict && strcmp(x.conflict, "copy") != 0)
         return cli_misuse(self, "--on-conflict wants the word copy");
-    int r = strcmp(x.file, "-") == 0 ? read_input(&x.document, &err) : wb_file_read(x.file, &x.document, &err);
-    if (r >= 0 && !x.document.n)
-        r = upp_fail(&err, UPP_EINVALID, "the document is empty");
+    int r    = read_all(&x, &err);
     int code = r < 0 ? cli_fail(self, &err) : cli_change_store(self, file, store, false, import_it, &x);
+    cli_dump_done(&x.dump);
     wb_buf_done(&x.document);
     return code;
 }
 
 const struct cli_command cli_import = {
     .name    = "import",
-    .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
+    .usage   = "FILE|FOLDER|- [--from D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
                "                   [--config FILE] [--store URL]",
     .summary = "imports a document as a thread",
     .help =
-        "Reads a document of any dialect (at most 64 MiB; --as D, or detected), validates all of it, and creates a\n"
+        "Reads a document of any dialect (at most 64 MiB; --from D or --as D, or detected), validates all of it, and "
+        "creates a\n"
         "thread with new ids, marked as imported. The document's id becomes an alias of the thread. Prints the\n"
         "thread's id. Nothing is started, continued, called or approved; checkpoints of a session can be restored as\n"
         "conversation.\n"
         "--agent names the agent of the answers if the document does not. What only the document's dialect can\n"
         "represent is stored, and exported with `weft export --as D`.\n"
         "A mistake is reported with its JSON pointer. If the document's id is taken, the import fails; with\n"
-        "--on-conflict copy it is imported as another thread.\n" CLI_AS_HELP,
+        "--on-conflict copy it is imported as another thread.\n"
+        "With --from assistants it also takes a dump of the Assistants API: a folder, JSON lines, or JSON with "
+        "threads,\n"
+        "messages, runs, run steps and files in any order, and the files themselves by id or name. Each thread is\n"
+        "imported; what is not taken is named on standard error.\n" CLI_AS_HELP,
     .run = run,
 };

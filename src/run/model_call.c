@@ -15,6 +15,7 @@
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/event.h"
+#include "run/files.h"
 #include "run/middleware.h"
 #include "run/open_message.h"
 #include "run/settings/settings.h"
@@ -42,6 +43,7 @@ struct asking {
     struct upp_str              phase;
     struct wr_open             *open;
     struct upp_request          request;
+    struct wb_arena             files;      /* what the request has of uploaded files */
     struct upp_step_event       end;        /* usage, stop, metadata, data */
     bool                        streams;    /* readers receive it while it grows */
     bool                        has_output; /* this attempt had output */
@@ -584,7 +586,10 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
         r = view(a, err);
     run->asking++;
     if (r >= 0)
+        r = wr_files_fetch(run, &a->request, &a->files, err);
+    if (r >= 0)
         r = attempts(a, err);
+    wb_arena_done(&a->files);
     if (r >= 0 && screened(run))
         r = screen(a, err);
     run->asking--;
@@ -616,7 +621,7 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
                  const struct weft_reply **ret, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase)};
+    struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase), .files = WB_ARENA(4 * (size_t)WR_FILES)};
     for (size_t i = 0; i < run->journal.replies.n; i++)
         if (wb_str_eq(run->journal.replies.p[i]->phase, a.phase)) {
             *ret = &run->journal.replies.p[i]->reply;

@@ -92,6 +92,35 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
     a->def.n_tools = tools ? count : 0;
 }
 
+/* The tools that the Assistants API has of its own, by tools of the configuration: the agent gets these under those
+ * names. After `tools`. */
+static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
+{
+    static const char *const names[] = {"file_search", "code_interpreter"};
+    if (!wc_is(r, n, WC_MAP, "hosted"))
+        return;
+    struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, a->def.n_tools + n->n + 1);
+    size_t          count = a->def.n_tools;
+    if (tools && count)
+        memcpy(tools, a->def.tools, count * sizeof *tools);
+    for (const struct wc_item *i = n->first; tools && i; i = i->next) {
+        struct upp_str name  = i->key->text;
+        bool           known = false, taken = false;
+        for (size_t k = 0; k < WB_LEN(names); k++)
+            known |= wb_str_eq(name, wb_cstr(names[k]));
+        for (size_t k = 0; k < count; k++)
+            taken |= wb_str_eq(name, tools[k].spec.name);
+        if (!known || taken)
+            wc_mistake(r, i->key,
+                       known ? "the agent has a tool '%.*s' already" : "'%.*s' is not file_search or code_interpreter",
+                       UPP_FMT(name));
+        else if (find_either(r, i->value, &tools[count]))
+            tools[count++].spec.name = name;
+    }
+    a->def.tools   = tools;
+    a->def.n_tools = tools ? count : 0;
+}
+
 /* ---- The rest of an agent ------------------------------------------------------------------------------------ */
 
 static void read_id(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -190,6 +219,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "structure", .read = read_structure},
         {.name = "strategy", .read = wc_read_strategy},
         {.name = "tools", .read = read_tools},
+        {.name = "hosted", .read = by_hand},
         {.name = "handoff", .read = by_hand},
         {.name = "allow", .read = wc_read_allow},
         {.name = "deny", .read = wc_read_deny},
@@ -199,7 +229,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "on_disconnect"},
     };
     struct wc_agent      *a       = &r->config->agents[r->config->n_agents++];
-    const struct wc_node *handoff = wc_get(value, "handoff");
+    const struct wc_node *handoff = wc_get(value, "handoff"), *hosted = wc_get(value, "hosted");
     (void)into;
     *a          = (struct wc_agent){.loop  = {.size = sizeof a->loop},
                                     .react = {.size = sizeof a->react},
@@ -208,6 +238,8 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
     a->def.name = a->def.title = key->text;
     wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
     read_params(r, wc_get(value, "params"), a);
+    if (hosted)
+        read_hosted(r, hosted, a);
     if (handoff)
         wc_read_handoff(r, handoff, a);
     wc_make_strategy(r, value, a);

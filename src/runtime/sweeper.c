@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "log/change.h"
+#include "log/file.h"
 #include "runtime/runtime.h"
 #include "stores/check.h"
 
@@ -30,7 +31,8 @@ static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant,
 {
     const struct wl_owner o = {.tenant = tenant};
     struct wl_swept       n = {.more = true};
-    int                   r = 0;
+    size_t                expired;
+    int                   r = wl_file_expire(s, &o, wb_wall_ms(), PIECES, &expired, err);
     for (unsigned i = 0; r >= 0 && n.more && i < PIECES; i++) {
         r = wl_sweep(s, &o, wb_wall_ms(), keep, &n, err);
         if (r >= 0) {

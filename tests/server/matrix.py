@@ -34,7 +34,9 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "file": "none"}
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none"}
+FORM = (b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nhello\r\n'
+        b'--XX\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nvision\r\n--XX--\r\n')
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -56,7 +58,8 @@ class Host:
     def ask(self, method, path, body=None, headers=None):
         c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
-        c.request(method, path, data, OWN if headers is None else headers)
+        kind = {"Content-Type": "multipart/form-data; boundary=XX"} if isinstance(body, bytes) else {}
+        c.request(method, path, data, {**kind, **(OWN if headers is None else headers)})
         r = c.getresponse()
         text = r.read().decode()
         c.close()
@@ -109,7 +112,8 @@ def fixture(agent="echo"):
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
-    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
+    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js",
+            "f": good("POST", "/v1/files", FORM)["id"]}
 
 
 def body_for(method, path, op, ids):
@@ -124,6 +128,8 @@ def body_for(method, path, op, ids):
         return {**document, "id": str(uuid.uuid4())}  # another thread
     if "requestBody" not in op:
         return None
+    if "multipart/form-data" in op["requestBody"]["content"]:
+        return FORM
     media = op["requestBody"]["content"]["application/json"]
     return media["example"] if "example" in media else next(iter(media["examples"].values()))["value"]
 
@@ -246,7 +252,7 @@ def wrong_value(schema):
 def test_bad_bodies_are_pointed_at():
     """Each member of each body, with a value of another type: 400, and param is its pointer."""
     def one(method, path, op):
-        schema = HOST.resolve(op["requestBody"]["content"]["application/json"]["schema"]) if "requestBody" in op else {}
+        schema = HOST.resolve(op["requestBody"]["content"].get("application/json", {}).get("schema", {})) if "requestBody" in op else {}
         schema = HOST.resolve(schema["allOf"][0]) if "allOf" in schema else schema
         if not schema.get("properties"):
             return False
@@ -277,7 +283,7 @@ def test_bodies_that_are_no_json():
 def test_bodies_that_are_too_large():
     """Refused by their length alone: no byte of them is read."""
     def one(method, path, op):
-        limit = 64 << 20 if path.endswith("/import") else 16 << 20 if method != "GET" and path.startswith("/v1/") else 1
+        limit = 64 << 20 if path.endswith("/import") else (512 << 20) + (64 << 10) if (method, path) == ("POST", "/v1/files") else 16 << 20 if method != "GET" and path.startswith("/v1/") else 1
         if method == "GET" and path.startswith("/v1/"):
             return False  # the body of a GET is read and ignored
         c = http.client.HTTPConnection("127.0.0.1", HOST.server.port, timeout=60)
@@ -299,7 +305,7 @@ def test_keys():
         where, body = place(path, op, ids), body_for(method, path, op, ids)
         status, _, answer = HOST.ask(method, where, body, {})
         assert status == (401 if op["security"] else 200), (status, answer)
-        if op["security"] and re.search(r"\{[atmrsk]\}", path):
+        if op["security"] and re.search(r"\{[atmrskf]\}", path):
             status, _, answer = HOST.ask(method, where, body, FOREIGN)
             assert status == 404, (status, answer)
     each(one)

@@ -154,7 +154,7 @@ def test_values_out_of_range_are_refused_with_their_pointer():
             ("truncation_strategy", {"type": "last_messages", "last_messages": 0}, "truncation_strategy/last_messages"),
             ("tools", [FUNCTION, {"type": "function", "function": {"name": "a b"}}], "tools/1/function/name"),
             ("tools", [FUNCTION, FUNCTION], "tools/1/function/name"),
-            ("tools", [{"type": "file_search"}], "tools/0"), ("tools", [{"type": "code_interpreter"}], "tools/0"),
+            ("tools", [{"type": "file_search"}], "tools/0/type"), ("tools", [{"type": "code_interpreter"}], "tools/0/type"),
             ("tool_choice", {"type": "function", "function": {"name": "nobody"}}, "tool_choice/function/name"),
             ("tools", [{"type": "function", "function": {"name": "f", "parameters": {"type": "objekt"}}}],
              "tools/0/function/parameters/type")]

@@ -13,6 +13,8 @@
 #include "dialects/core/lift.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
+#include "model/file_url.h"
 
 enum { ITEMS = 1 << 24 };
 
@@ -181,24 +183,79 @@ static struct wm_doc_entry *add_entry(struct lifting *t, yyjson_val *v, uint8_t 
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
+/* A part with the address of an uploaded file. */
+static int file_of(struct lifting *t, uint8_t kind, struct upp_str id, struct upp_part *to)
+{
+    struct upp_media *m = wb_new(t->l->a, struct upp_media);
+    if (!wb_str_starts(id, UPP_STR("file-")))
+        return 0;
+    if (!m)
+        return wb_arena_check(t->l->a, t->err);
+    *m    = (struct upp_media){.source = UPP_SOURCE_URL,
+                               .data   = wb_arena_join(t->l->a, (struct upp_str[]){UPP_STR(WM_FILE_SCHEME), id}, 2)};
+    *to   = (struct upp_part){.kind = kind, .media = m};
+    int r = wb_arena_check(t->l->a, t->err);
+    return r < 0 ? r : 1;
+}
+
 static int image_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
-    struct upp_str url = wj_text_at(yyjson_obj_get(v, "image_url"), "url"), mime = {0};
+    yyjson_val    *file = yyjson_obj_get(v, "image_file"), *image = file ? file : yyjson_obj_get(v, "image_url");
+    struct upp_str url = wj_text_at(image, "url"), mime = {0}, detail = wj_text_at(image, "detail");
     size_t         end = wb_str_find(url, UPP_STR(";base64,"), 0);
-    if (!url.p)
+    int            r;
+    if (!file && !url.p)
         return 0;
     if (wb_str_starts(url, UPP_STR("data:image/")) && end != SIZE_MAX)
         mime = wb_str_sub(url, 5, end - 5);
-    int r    = wd_url_media(t->l->a, url, mime, (struct upp_str){0}, to, t->err);
+    if (file)
+        r = file_of(t, UPP_PART_IMAGE, wj_text_at(file, "file_id"), to);
+    else {
+        r = wd_url_media(t->l->a, url, mime, (struct upp_str){0}, to, t->err);
+        r = r < 0 ? r : 1;
+    }
     to->kind = UPP_PART_IMAGE;
-    return r < 0 ? r : 1;
+    if (r > 0 && (wb_str_eq(detail, UPP_STR("auto")) || wb_str_eq(detail, UPP_STR("low")) ||
+                  wb_str_eq(detail, UPP_STR("high")))) {
+        to->metadata = wb_arena_printf(t->l->a, "{\"openai\":{\"detail\":\"%.*s\"}}", UPP_FMT(detail));
+        int bad      = wb_arena_check(t->l->a, t->err);
+        r            = bad < 0 ? bad : r;
+    }
+    return r;
+}
+
+/* Attachments are documents behind the content. */
+static int attachments_of(struct lifting *t, yyjson_val *message)
+{
+    yyjson_val *list = yyjson_obj_get(message, "attachments"), *v;
+    size_t      i, n;
+    if (!yyjson_is_arr(list))
+        return 0;
+    yyjson_arr_foreach(list, i, n, v)
+    {
+        yyjson_val     *tools = yyjson_obj_get(v, "tools");
+        struct upp_part part  = {0};
+        struct upp_str  text;
+        int             r = file_of(t, UPP_PART_DOCUMENT, wj_text_at(v, "file_id"), &part);
+        if (r > 0 && yyjson_is_arr(tools)) {
+            int bad       = wj_value_text(t->l->a, tools, &text, t->err);
+            part.metadata = bad < 0 ? (struct upp_str){0}
+                                    : wb_arena_printf(t->l->a, "{\"assistants\":{\"tools\":%.*s}}", UPP_FMT(text));
+            r             = bad < 0 ? bad : r;
+        }
+        if (r > 0)
+            r = wd_parts_add(&t->parts, &part, t->err);
+        if (r < 0)
+            return r;
+    }
+    return wb_arena_check(t->l->a, t->err);
 }
 
 /* 1: it is a part of the model. Text is an object in the API's responses and a string in its requests. */
 static int part_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
     struct upp_str type = wj_text_at(v, "type"), plain = wj_text_at(v, "text");
-    if (wb_str_eq(type, UPP_STR("image_url")))
+    if (wb_str_eq(type, UPP_STR("image_url")) || wb_str_eq(type, UPP_STR("image_file")))
         return image_of(t, v, to);
     if (!wb_str_eq(type, UPP_STR("text")))
         return 0;
@@ -236,6 +293,8 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     if (!user && !wb_str_eq(role, UPP_STR("assistant")))
         return 0;
     int r = content_of(t, v);
+    if (r >= 0 && user && t->parts.list.n)
+        r = attachments_of(t, v);
     if (r < 0 || !t->parts.list.n)
         return r;
     if (user && of.p) /* text that a program sent to the model in an agent's turn */
@@ -311,6 +370,43 @@ static int result_of(struct lifting *t, struct naming *errors, struct naming *js
     return r < 0 ? r : wd_parts_add(&t->results, &p, t->err);
 }
 
+/* A call of one of the API's own tools: code_interpreter, file_search. The whole of it is in the part's metadata, and
+ * is written from there; input and outputs are what a model of today can read. */
+static int hosted_call_of(struct lifting *t, yyjson_val *v)
+{
+    static const char *const names[] = {"code_interpreter", "file_search"};
+    struct upp_str           type    = wj_text_at(v, "type"), whole, text;
+    struct wb_arena         *a       = t->l->a;
+    size_t                   i       = 0;
+    while (i < 2 && !wb_str_eq(type, wb_cstr(names[i])))
+        i++;
+    yyjson_val *of = i < 2 ? yyjson_obj_get(v, names[i]) : NULL, *input = yyjson_obj_get(of, "input");
+    yyjson_val *out = yyjson_obj_get(of, i == 0 ? "outputs" : "results");
+    if (!yyjson_is_obj(of))
+        return 0;
+    int r = wj_value_text(a, v, &whole, t->err);
+    if (r >= 0 && input)
+        r = wj_value_text(a, input, &text, t->err);
+    if (r < 0)
+        return r;
+    struct upp_part call = {.kind     = UPP_PART_CALL,
+                            .id       = wj_text_at(v, "id"),
+                            .name     = type,
+                            .text     = input ? wb_arena_printf(a, "{\"input\":%.*s}", UPP_FMT(text)) : UPP_STR("{}"),
+                            .metadata = wb_arena_printf(a, "{\"assistants\":{\"call\":%.*s}}", UPP_FMT(whole))};
+    if (!call.id.p)
+        call.id = t->l->id(t->l->arg, a, "call_");
+    struct upp_part result = {.kind = UPP_PART_RESULT, .id = call.id, .name = type};
+    r                      = yyjson_is_arr(out) ? wj_value_text(a, out, &result.text, t->err) : 0;
+    if (r >= 0 && !result.text.n)
+        result.text = UPP_STR("[]");
+    if (r >= 0)
+        r = wb_arena_check(a, t->err);
+    if (r >= 0)
+        r = wd_parts_add(&t->parts, &call, t->err);
+    return r < 0 ? r : wd_parts_add(&t->results, &result, t->err);
+}
+
 static int call_of(struct lifting *t, struct naming *errors, struct naming *jsons, yyjson_val *v)
 {
     yyjson_val     *function = yyjson_obj_get(v, "function");
@@ -320,7 +416,7 @@ static int call_of(struct lifting *t, struct naming *errors, struct naming *json
                                 .name = wj_text_at(function, "name"),
                                 .text = wj_text_at(function, "arguments")};
     if (!p.name.p)
-        return 0; /* one of the API's built-in tools */
+        return hosted_call_of(t, v);
     if (!p.id.p)
         p.id = t->l->id(t->l->arg, t->l->a, "call_");
     if (!p.text.p)

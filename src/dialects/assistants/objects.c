@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "model/file_url.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -130,9 +131,62 @@ void asst_function_members(struct wj_writer *w, struct upp_str name, struct upp_
     wj_put_str(w, "arguments", arguments.p ? arguments : UPP_STR("{}"));
 }
 
+/* The code that a call of code_interpreter has: its member `input` or `code`, or all of its arguments. */
+static void put_input(struct wj_writer *w, struct upp_str arguments)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    yyjson_val                               *v = NULL;
+    struct upp_str                            text;
+    if (!arguments.n || wj_read(&a, arguments, NULL, &v, NULL) < 0)
+        v = NULL;
+    text = wj_text_at(v, "input");
+    if (!text.p)
+        text = wj_text_at(v, "code");
+    wj_put_str_or_empty(w, "input", text.p ? text : arguments);
+}
+
+/* A call of a tool that stands for one of the API's own (`hosted` of an agent): by its name. */
+static bool hosted_members(struct wj_writer *w, const struct asst_call *c)
+{
+    bool search = wb_str_eq(c->name, UPP_STR("file_search"));
+    if (!search && !wb_str_eq(c->name, UPP_STR("code_interpreter")))
+        return false;
+    wj_put_str(w, "type", c->name);
+    wj_put_open(w, search ? "file_search" : "code_interpreter", '{');
+    if (!search)
+        put_input(w, c->arguments);
+    if (search && c->json && c->output.n && c->output.p[0] == '[')
+        wj_put_raw(w, "results", c->output.p, c->output.n);
+    else {
+        wj_put_open(w, search ? "results" : "outputs", '[');
+        if (c->output.p) {
+            wj_write_open(w, '{');
+            if (search) {
+                wj_put_str(w, "file_id", UPP_STR(""));
+                wj_put_str(w, "file_name", UPP_STR(""));
+                wj_put_u64(w, "score", 1);
+                wj_put_open(w, "content", '[');
+                wj_write_open(w, '{');
+            }
+            wj_put_str(w, "type", search ? UPP_STR("text") : UPP_STR("logs"));
+            wj_put_str(w, search ? "text" : "logs", c->output);
+            wj_write_close(w, '}');
+            if (search) {
+                wj_write_close(w, ']');
+                wj_write_close(w, '}');
+            }
+        }
+        wj_write_close(w, ']');
+    }
+    wj_write_close(w, '}');
+    return true;
+}
+
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output)
 {
     wj_put_str_or_empty(w, "id", c->id);
+    if (output && hosted_members(w, c))
+        return;
     wj_put_str(w, "type", UPP_STR("function"));
     wj_put_open(w, "function", '{');
     asst_function_members(w, c->name, c->arguments);
@@ -265,18 +319,38 @@ bool asst_part_is_shown(uint8_t kind, const struct upp_media *media)
     return kind == UPP_PART_TEXT || (kind == UPP_PART_IMAGE && media && media->source == UPP_SOURCE_URL);
 }
 
+/* The metadata of a part or NULL; in the arena. */
+static yyjson_val *metadata_of(struct wb_arena *a, const struct upp_part *p, const char *whose)
+{
+    yyjson_val *v = NULL;
+    if (!p->metadata.n || wj_read(a, p->metadata, NULL, &v, NULL) < 0)
+        return NULL;
+    return yyjson_obj_get(v, whose);
+}
+
+static void image_members(struct wj_writer *w, const struct upp_part *p)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            id;
+    bool                                      file = wm_part_file(p, &id);
+    wj_put_str(w, "type", wb_cstr(file ? "image_file" : "image_url"));
+    wj_put_open(w, file ? "image_file" : "image_url", '{');
+    wj_put_str(w, file ? "file_id" : "url", file ? id : p->media->data);
+    wj_put_text(w, "detail", wj_text_at(metadata_of(&a, p, "openai"), "detail"));
+    wj_write_close(w, '}');
+}
+
 void asst_part_members(struct wj_writer *w, const struct upp_part *p)
 {
-    bool url = p->kind == UPP_PART_IMAGE;
-    wj_put_str(w, "type", wb_cstr(url ? "image_url" : "text"));
-    wj_put_open(w, url ? "image_url" : "text", '{');
-    if (url)
-        wj_put_str(w, "url", p->media->data);
-    else {
-        wj_put_str_or_empty(w, "value", p->text);
-        wj_put_open(w, "annotations", '[');
-        wj_write_close(w, ']');
+    if (p->kind == UPP_PART_IMAGE) {
+        image_members(w, p);
+        return;
     }
+    wj_put_str(w, "type", UPP_STR("text"));
+    wj_put_open(w, "text", '{');
+    wj_put_str_or_empty(w, "value", p->text);
+    wj_put_open(w, "annotations", '[');
+    wj_write_close(w, ']');
     wj_write_close(w, '}');
 }
 
@@ -291,6 +365,23 @@ const char *asst_why_incomplete(uint8_t status)
     default:
         return "run_failed";
     }
+}
+
+/* Documents that are files of the store, as they were attached. */
+static void attachments(struct wj_writer *w, const struct upp_message *m)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            id;
+    wj_put_open(w, "attachments", '[');
+    for (const struct upp_part *p = NULL; m && (p = upp_part_next(m, p, 1 << UPP_PART_DOCUMENT));) {
+        if (!wm_part_file(p, &id))
+            continue;
+        wj_write_open(w, '{');
+        wj_put_str(w, "file_id", id);
+        wj_put_value(w, "tools", yyjson_obj_get(metadata_of(&a, p, "assistants"), "tools"));
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
 }
 
 static void content(struct wj_writer *w, const struct upp_message *m)
@@ -326,8 +417,7 @@ void asst_message_write(struct wj_writer *w, const struct asst_message *m)
     content(w, m->content);
     wj_put_str(w, "assistant_id", m->from_assistant && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
     id_member(w, "run_id", "run_", m->run);
-    wj_put_open(w, "attachments", '[');
-    wj_write_close(w, ']');
+    attachments(w, m->content);
     wj_write_name(w, UPP_STR("metadata"));
     if (m->metadata)
         wj_write_value(w, m->metadata);

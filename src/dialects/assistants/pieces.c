@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/uuid.h"
 #include "dialects/assistants/lower.h"
+#include "model/file_url.h"
 
 enum { PIECES = 1 << 26 }; /* per document */
 
@@ -81,7 +82,7 @@ static void lose_part(struct wd_asst_out *t, uint32_t i, const struct upp_part *
 {
     if (p->kind == UPP_PART_REASONING)
         wd_lose(t->l, i, "what was thought", "messages say only what was said");
-    else if (p->media)
+    else if (p->media && !wm_is_attachment(p))
         wd_lose(t->l, i, "a file", "only images are shown");
 }
 
@@ -115,7 +116,8 @@ static void lose_of_entry(struct wd_asst_out *t, uint32_t i)
 {
     const struct wm_doc_entry *e = wd_entry_at(t->l, i);
     for (size_t k = 0; k < e->e.message.n_parts; k++)
-        if (e->e.message.parts[k].metadata.n ||
+        if ((e->e.message.parts[k].metadata.n && !e->e.message.parts[k].media &&
+             !wb_str_starts(e->e.message.parts[k].metadata, UPP_STR("{\"assistants\":"))) ||
             (e->e.message.parts[k].cut && e->e.message.parts[k].kind == UPP_PART_CALL)) {
             wd_lose(t->l, i, "that calls were cut, and what providers said of parts", "there is no member for it");
             break;

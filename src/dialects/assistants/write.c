@@ -3,6 +3,7 @@
 #include "dialects/assistants/lower.h"
 #include "dialects/core/data_url.h"
 #include "json/value.h"
+#include "model/file_url.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
@@ -41,11 +42,24 @@ struct upp_str wd_asst_thread_id(const struct wd_asst_out *t)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_media *m)
+/* A member of the metadata of a part; NULL: none. Valid until the next scratch read. */
+static yyjson_val *metadata_of(struct wd_asst_out *t, const struct upp_part *p, const char *whose, const char *name)
+{
+    if (!p->metadata.n)
+        return NULL;
+    wb_arena_reset(&t->l->scratch);
+    return yyjson_obj_get(yyjson_obj_get(wd_scratch_read(t->l, p->metadata), whose), name);
+}
+
+static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
     struct wd_lowering                   *l   = t->l;
-    wj_put_open(&l->w, "image_url", '{');
+    const struct upp_media               *m   = p->media;
+    struct upp_str                        id;
+    bool                                  file = wm_part_file(p, &id);
+    wd_member(l, "type", file ? UPP_STR("image_file") : UPP_STR("image_url"));
+    wj_put_open(&l->w, file ? "image_file" : "image_url", '{');
     if (m->source != UPP_SOURCE_URL) {
         struct upp_str mime = wb_str_starts(m->mime, UPP_STR("image/")) ? m->mime : UPP_STR("image/png");
         int            r    = wd_data_url(m, mime, &url, l->w.err);
@@ -53,8 +67,29 @@ static void put_image(struct wd_asst_out *t, uint32_t entry, const struct upp_me
             wj_writer_fail(&l->w, r);
     } else if (m->mime.p || m->title.p)
         wd_lose(l, entry, "title and media type of an image", "an image has an address alone");
-    wd_member(l, "url", m->source == UPP_SOURCE_URL ? m->data : wb_buf_str(&url));
+    wd_member(l, file ? "file_id" : "url", file ? id : m->source == UPP_SOURCE_URL ? m->data : wb_buf_str(&url));
+    struct upp_str detail = wj_text_of(metadata_of(t, p, "openai", "detail"));
+    if (detail.p)
+        wd_member(l, "detail", detail);
     wj_write_close(&l->w, '}');
+}
+
+/* Documents that are files of the store. */
+static void put_attachments(struct wd_asst_out *t, const struct wd_asst_piece *p)
+{
+    struct wd_lowering       *l = t->l;
+    const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
+    struct upp_str            id;
+    wj_put_open(&l->w, "attachments", '[');
+    for (size_t k = 0; k < m->n_parts && !p->more; k++) {
+        if (!wm_is_attachment(&m->parts[k]) || !wm_part_file(&m->parts[k], &id))
+            continue;
+        wj_write_open(&l->w, '{');
+        wd_member(l, "file_id", id);
+        wj_put_value(&l->w, "tools", metadata_of(t, &m->parts[k], "assistants", "tools"));
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, ']');
 }
 
 static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
@@ -67,10 +102,10 @@ static void put_content(struct wd_asst_out *t, const struct wd_asst_piece *p)
         if (!wd_asst_is_content(part))
             continue;
         wj_write_open(&l->w, '{');
-        wd_member(l, "type", part->media ? UPP_STR("image_url") : UPP_STR("text"));
         if (part->media)
-            put_image(t, p->entry, part->media);
+            put_image(t, p->entry, part);
         else {
+            wd_member(l, "type", UPP_STR("text"));
             wj_put_open(&l->w, "text", '{');
             wd_member(l, "value", part->text.p ? part->text : UPP_STR(""));
             wj_put_raw(&l->w, "annotations", "[]", 2);
@@ -140,7 +175,7 @@ void wd_asst_put_message(struct wd_asst_out *t, const struct wd_asst_piece *p)
     put_content(t, p);
     wd_member_or_null(l, "assistant_id", agent ? agent->id : (struct upp_str){0});
     wd_member_or_null(l, "run_id", p->run);
-    wj_put_raw(&l->w, "attachments", "[]", 2);
+    put_attachments(t, p);
     put_who(t, p, user);
     wj_write_close(&l->w, '}');
     wd_close(l);
@@ -173,9 +208,14 @@ static struct upp_str output_of(struct wd_lowering *l, const struct upp_part *re
 
 static void put_call(struct wd_asst_out *t, const struct wd_asst_piece *p, uint32_t k)
 {
-    struct wd_lowering    *l    = t->l;
-    const struct upp_part *call = &wd_entry_at(l, p->entry)->e.message.parts[k];
+    struct wd_lowering    *l     = t->l;
+    const struct upp_part *call  = &wd_entry_at(l, p->entry)->e.message.parts[k];
+    yyjson_val            *whole = metadata_of(t, call, "assistants", "call"); /* of one of the API's own tools */
     bool                   json;
+    if (yyjson_is_obj(whole)) {
+        wj_write_value(&l->w, whole);
+        return;
+    }
     wj_write_open(&l->w, '{');
     wd_member(l, "id", call_id(t, p, k));
     wd_member(l, "type", UPP_STR("function"));
@@ -199,7 +239,7 @@ static void put_named(struct wd_asst_out *t, const struct wd_asst_piece *p, cons
             listed = result && result->is_error;
         else
             (void)output_of(l, result, &listed);
-        if (!listed)
+        if (!listed || yyjson_is_obj(metadata_of(t, call, "assistants", "call")))
             continue;
         if (!any)
             wj_put_open(&l->w, name, '[');

@@ -12,6 +12,7 @@
 #include "json/write.h"
 #include "run/engine.h"
 #include "run/settings/settings.h"
+#include "server/doors/v1/objects.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -181,16 +182,6 @@ static int name_at(const struct reading *in, yyjson_val *object)
                          "expected a name of 1 to 64 letters, digits, underscores and hyphens");
 }
 
-int sv_builtin_tool(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, yyjson_val *tool,
-                    struct upp_err *err)
-{
-    struct upp_str type = wj_text_at(tool, "type");
-    (void)x;
-    (void)agent;
-    return sv_body_wrong(b, tool, err, "there is no tool of type '%.*s' here: the agent has tools of its own",
-                         UPP_FMT(type));
-}
-
 static int is_tool(const struct reading *in, yyjson_val *v)
 {
     yyjson_val *function, *parameters;
@@ -198,7 +189,7 @@ static int is_tool(const struct reading *in, yyjson_val *v)
     if (r < 0)
         return r;
     if (!wb_str_eq(wj_text_at(v, "type"), UPP_STR("function")))
-        return sv_builtin_tool(in->x, in->body, in->agent, v, in->err);
+        return sv_check_hosted(in->x, in->body, v, wr_agent(in->x->core->engine, in->agent), in->err);
     r = object_at(in, v, "function", &function);
     if (r >= 0 && !function)
         r = sv_body_wrong(in->body, v, in->err, "a tool of type function needs the member 'function'");
@@ -230,7 +221,7 @@ static int is_choice(const struct reading *in, const struct option *o, yyjson_va
     if (!yyjson_is_obj(v))
         return is_word(in, o, v);
     if (!wb_str_eq(wj_text_at(v, "type"), UPP_STR("function")))
-        return sv_builtin_tool(in->x, in->body, in->agent, v, in->err);
+        return sv_check_hosted(in->x, in->body, v, wr_agent(in->x->core->engine, in->agent), in->err);
     int r = object_at(in, v, "function", &function);
     return r < 0 ? r : name_at(in, function ? function : v);
 }

@@ -36,8 +36,4 @@ int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str ov
  * JSON. v NULL: there is none. */
 int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A tool of a type other than function, like file_search: 0 if the agent's configuration has one for it. */
-int sv_builtin_tool(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, yyjson_val *tool,
-                    struct upp_err *err) UPP_MUST_CHECK;
-
 #endif

@@ -20,7 +20,8 @@ enum {
     ARENA_MAX = 256 << 20, /* per request: 13 times the longest body (json/read.h), and as much again */
     SLOW      = 1 << 20,   /* a response up to this may be read at 4 KB/s, a longer one at 64 KB/s */
     LINGER    = 64 << 20,
-    REFUSE_MS = 1000, /* for a connection over the limit */
+    REFUSE_MS = 1000,      /* for a connection over the limit */
+    PIECES    = 512 << 10, /* held by a request that reads its body in pieces: what its handler has of it */
 };
 
 static int on_head(struct sv_http *h);
@@ -219,15 +220,15 @@ static int on_head(struct sv_http *h)
 enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
 
 /* How long to wait for the next byte. 0: the time is up. */
-static uint64_t patience(const struct sv_conn *c, uint64_t since)
+static uint64_t patience(const struct sv_conn *c)
 {
     const struct sv_server_opts *o     = &c->server->opts;
-    uint64_t                     spent = wb_mono_ms() - since;
+    uint64_t                     spent = wb_mono_ms() - c->since_ms;
     if (!c->http.fed)
         return o->idle_ms;
     if (!c->http.head_done)
         return spent < o->header_ms ? o->header_ms - spent : 0;
-    uint64_t all = 10 * o->body_ms;
+    uint64_t all = 10 * o->body_ms + c->http.taken / 64; /* a body read in pieces: for each 64 KB a second more */
     return spent < all ? WB_MIN(o->body_ms, all - spent) : 0;
 }
 
@@ -256,6 +257,48 @@ static enum sv_http_state feed(struct sv_conn *c, size_t n)
     return state;
 }
 
+/* Does the handler read the body itself? */
+static bool in_pieces(const struct sv_conn *c)
+{
+    return c->http.head_done && c->match.route && c->match.route->flags & SV_ROUTE_PIECES && !c->auth.denied;
+}
+
+/* Gets more bytes of the request and parses them. *wait: the socket is known to be empty. */
+WEFT_SUSPENDS static enum got receive_some(struct sv_conn *c, uint64_t ms, bool *wait, enum sv_http_state *state)
+{
+    size_t came = 0;
+    if (!c->rest.n) {
+        bool new  = !c->http.fed;
+        int64_t n = ms ? get(c, ms, *wait) : -UPP_ETIMEOUT;
+        if (n <= 0 && !c->http.fed)
+            return GOT_NOTHING;
+        if (n == -UPP_ETIMEOUT)
+            return refuse(c, 408, "the request took too long");
+        if (n == 0)
+            return refuse(c, 400, "the request ends in the middle");
+        if (n < 0)
+            return GOT_NOTHING;
+        came = (size_t)n;
+        if (new) {
+            c->began_ns = wb_mono_ns();
+            c->since_ms = c->began_ns / 1000000;
+        }
+        *wait = came < SV_READ; /* a short read has emptied the socket */
+    }
+    sv_server_busy(c->server, &c->busy, true);
+    *state = feed(c, came);
+    if (*state == SV_HTTP_REFUSED)
+        return GOT_REFUSED;
+    bool pieces = in_pieces(c);
+    if ((pieces || *state == SV_HTTP_MORE) &&
+        !sv_server_hold(c->server, &c->held, c->http.body.cap + (pieces ? PIECES : 0)))
+        return refuse(c, 503, "the server holds as much of requests and answers as it may");
+    if (*state == SV_HTTP_MORE && came == SV_READ &&
+        weft_yield(NULL) < 0) /* a fast sender must not starve the others */
+        return GOT_NOTHING;
+    return GOT_REQUEST;
+}
+
 /* Reads one request. The first wait of a connection is as short as that for the rest of a head. */
 WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 {
@@ -264,51 +307,55 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     c->sent     = 0;
     c->owner    = (struct wl_owner){.tenant = UPP_STR("-")};
     sv_http_reset(&c->http);
-    c->match       = (struct sv_match){.status = 404};
-    c->allow       = (struct upp_str){NULL, 0}; /* it was in that request */
-    c->asks        = false;
-    uint64_t since = c->began_ns / 1000000;
+    c->match    = (struct sv_match){.status = 404};
+    c->allow    = (struct upp_str){NULL, 0}; /* it was in that request */
+    c->asks     = false;
+    c->lent     = false;
+    c->since_ms = c->began_ns / 1000000;
     for (;;) {
-        size_t came = 0;
-        if (!c->rest.n) {
-            uint64_t ms = first && !c->http.fed ? c->server->opts.header_ms : patience(c, since);
-            bool new    = !c->http.fed;
-            int64_t n   = ms ? get(c, ms, wait) : -UPP_ETIMEOUT;
-            if (n <= 0 && !c->http.fed)
-                return GOT_NOTHING;
-            if (n == -UPP_ETIMEOUT)
-                return refuse(c, 408, "the request took too long");
-            if (n == 0)
-                return refuse(c, 400, "the request ends in the middle");
-            if (n < 0)
-                return GOT_NOTHING;
-            came = (size_t)n;
-            if (new) {
-                c->began_ns = wb_mono_ns();
-                since       = c->began_ns / 1000000;
-            }
-            wait = came < SV_READ; /* a short read has emptied the socket */
-        }
-        sv_server_busy(c->server, &c->busy, true);
-        bool had_head = c->http.head_done;
-        switch (feed(c, came)) {
-        case SV_HTTP_DONE:
+        enum sv_http_state state;
+        bool               had_head = c->http.head_done;
+        uint64_t           ms       = first && !c->http.fed ? c->server->opts.header_ms : patience(c);
+        enum got           got      = receive_some(c, ms, &wait, &state);
+        if (got != GOT_REQUEST || state == SV_HTTP_DONE)
+            return got;
+        if (!c->http.head_done || had_head)
+            continue;
+        c->since_ms = wb_mono_ms();
+        if (in_pieces(c))
             return GOT_REQUEST;
-        case SV_HTTP_REFUSED:
-            return GOT_REFUSED;
-        case SV_HTTP_MORE:
-            break;
-        }
-        if (!sv_server_hold(c->server, &c->held, c->http.body.cap))
-            return refuse(c, 503, "the server holds as much of requests and answers as it may");
-        if (came == SV_READ && weft_yield(NULL) < 0) /* a fast sender must not starve the others */
+        if (c->http.expects && sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), NULL) < 0)
             return GOT_NOTHING;
-        if (c->http.head_done && !had_head) {
-            since = wb_mono_ms();
-            if (c->http.expects && sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), NULL) < 0)
-                return GOT_NOTHING;
-        }
     }
+}
+
+WEFT_SUSPENDS int sv_conn_body(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err)
+{
+    struct sv_conn *c    = x->conn;
+    struct sv_http *h    = &c->http;
+    bool            wait = false;
+    if (c->lent)
+        sv_http_take(h);
+    c->lent = false;
+    if (h->expects) {
+        h->expects = false;
+        int r      = sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), err);
+        if (r < 0)
+            return r;
+    }
+    while (!h->body.n && !h->done) {
+        enum sv_http_state state;
+        enum got           got = receive_some(c, patience(c), &wait, &state);
+        if (got == GOT_NOTHING) {
+            c->broken = true;
+            return upp_fail(err, UPP_ENET, "the connection ended in the middle of a request");
+        }
+        if (got == GOT_REFUSED)
+            return upp_fail(err, UPP_EINVALID, "%s", h->why);
+    }
+    c->lent = h->body.n > 0;
+    *ret    = wb_buf_str(&h->body);
+    return c->lent;
 }
 
 /* ---- Its response ------------------------------------------------------------------------------------------------ */
@@ -345,25 +392,34 @@ int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
     return wb_buf_check(&x->reply.headers, err);
 }
 
-WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
+/* The head of a response. */
+static int write_head(struct sv_exchange *x, struct wb_buf *out, int64_t length, bool keep_alive, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
-    struct upp_str                        body = wb_buf_str(&x->reply.body);
-    bool                                  none = x->reply.status == 204; /* it has neither type nor length */
-    int                                   r    = sv_conn_headers(x, err);
+    bool none = x->reply.status == 204; /* it has neither type nor length */
+    int  r    = sv_conn_headers(x, err);
     if (r < 0)
         return r;
-    sv_head_write(&out,
+    sv_head_write(out,
                   &(struct sv_head){.status     = x->reply.status,
                                     .type       = none            ? NULL
                                                   : x->reply.type ? x->reply.type
                                                                   : "application/json",
-                                    .length     = none ? SV_LENGTH_CLOSE : (int64_t)body.n,
+                                    .length     = none ? SV_LENGTH_CLOSE : length,
                                     .keep_alive = keep_alive,
                                     .minor      = x->request->minor,
                                     .request_id = wb_cstr(x->request_id),
                                     .headers    = wb_buf_str(&x->reply.headers)},
                   &x->core->date);
+    return wb_buf_check(out, err);
+}
+
+WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
+    struct upp_str                        body = wb_buf_str(&x->reply.body);
+    int                                   r    = write_head(x, &out, (int64_t)body.n, keep_alive, err);
+    if (r < 0)
+        return r;
     if (x->request->method == SV_HEAD)
         body.n = 0;
     bool one = body.n <= ONE_SEND;
@@ -373,6 +429,22 @@ WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, stru
     if (r >= 0)
         r = sv_conn_send(x->conn, wb_buf_str(&out), err);
     return r >= 0 && !one ? send_body(x, err) : r;
+}
+
+WEFT_SUSPENDS int sv_conn_begin(struct sv_exchange *x, uint64_t length, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096);
+    bool                                  keep = x->request->keep_alive && !x->server->stopping;
+    sv_auth_headers(x);
+    int r = wb_buf_check(&x->reply.headers, err);
+    if (r >= 0)
+        r = write_head(x, &out, (int64_t)length, keep, err);
+    if (r < 0)
+        return r;
+    x->reply.sent = true;
+    if (!keep)
+        x->conn->http.keep_alive = false;
+    return sv_conn_send(x->conn, wb_buf_str(&out), err);
 }
 
 static int decode_params(struct sv_exchange *x, struct upp_err *err)
@@ -519,7 +591,9 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
         sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
     else
         r = answer(&x, &err);
-    if (r < 0 && !x.reply.sent)
+    if (r < 0 && !x.reply.sent && c->http.status) /* in the middle of a body that the handler read */
+        sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
+    else if (r < 0 && !x.reply.sent)
         sv_error_reply(&x.reply, c->match.door, &err);
     if (!x.reply.sent) {
         sv_auth_headers(&x);

@@ -33,6 +33,8 @@ struct sv_conn {
     struct wb_buf   rest;     /* bytes received after the request */
     size_t          held;     /* of the server's budget: the body of the request or response */
     uint64_t        began_ns; /* when the first byte of the request came */
+    uint64_t        since_ms; /* when its head began, then when its body did */
+    bool            lent;     /* the body's bytes were returned by sv_conn_body */
     uint64_t        sent;     /* bytes of the response */
 };
 
@@ -48,6 +50,15 @@ WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err);
 
 /* Adds the headers that depend on who asks to those of the reply, before its head is written. */
 int sv_conn_headers(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* For handlers of SV_ROUTE_PIECES: the next bytes of the body, valid until the next call. 1; 0: it has ended. Reads
+ * from the connection only when it is called: a handler that waits makes the client wait. A failure of the client
+ * (-UPP_ENET, -UPP_ETIMEOUT, -UPP_EINVALID: not HTTP any more) is answered by the connection, if it still can be. */
+WEFT_SUSPENDS int sv_conn_body(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Begins a response with a body of this length: sends its head. The handler sends the body with sv_conn_send, unless
+ * the method is HEAD; if it cannot send all of it, the connection ends. */
+WEFT_SUSPENDS int sv_conn_begin(struct sv_exchange *x, uint64_t length, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Sends all bytes. -UPP_ETIMEOUT: the client read nothing for the server's send_ms, or too little in total. */
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;

@@ -231,7 +231,7 @@ static int on_body(llhttp_t *p, const char *at, size_t n)
 {
     struct sv_http *h = of(p);
     h->expects        = false;
-    if (n > h->max_body - h->body.n)
+    if (n > h->max_body - h->taken - h->body.n)
         return refuse(h, 413, "the body is longer than this route takes");
     wb_buf_add(&h->body, wb_str(at, n));
     return added(h, &h->body);
@@ -242,7 +242,9 @@ static int on_chunk_header(llhttp_t *p)
 {
     struct sv_http *h = of(p);
     h->extension      = 0;
-    return p->content_length > h->max_body - h->body.n ? refuse(h, 413, "the body is longer than this route takes") : 0;
+    return p->content_length > h->max_body - h->taken - h->body.n
+               ? refuse(h, 413, "the body is longer than this route takes")
+               : 0;
 }
 
 static int on_chunk_extension(llhttp_t *p, const char *at, size_t n)
@@ -293,6 +295,12 @@ void sv_http_drop(struct sv_http *h)
     wb_buf_clear(&h->body);
 }
 
+void sv_http_take(struct sv_http *h)
+{
+    h->taken += h->body.n;
+    wb_buf_clear(&h->body);
+}
+
 void sv_http_reset(struct sv_http *h)
 {
     sv_http_drop(h);
@@ -302,12 +310,12 @@ void sv_http_reset(struct sv_http *h)
     h->method    = 0;
     h->minor     = 1;
     h->head_done = h->done = h->keep_alive = h->has_body = h->expects = false;
-    h->n_target = h->counted = h->fed = h->fed_body = h->extension = 0;
-    h->blanks                                                      = 0;
-    h->line_last                                                   = 0;
-    h->max_body                                                    = SV_MAX_BODY;
-    h->status                                                      = 0;
-    h->why                                                         = NULL;
+    h->n_target = h->counted = h->fed = h->fed_body = h->extension = h->taken = 0;
+    h->blanks                                                                 = 0;
+    h->line_last                                                              = 0;
+    h->max_body                                                               = SV_MAX_BODY;
+    h->status                                                                 = 0;
+    h->why                                                                    = NULL;
     h->path = h->query = h->host = (struct upp_str){NULL, 0};
     llhttp_init(&h->parser, HTTP_REQUEST, &settings); /* again for each message: nothing of the last one remains */
 }
@@ -327,7 +335,9 @@ static int check_noise(struct sv_http *h, size_t used, bool in_body)
         return h->fed > SV_MAX_URL + SV_MAX_HEAD + 4096 ? refuse(h, 431, "the head is longer than 40 KiB") : 0;
     if (in_body)
         h->fed_body += used;
-    return h->fed_body > SV_MAX_NOISE + 8 * h->body.n ? refuse(h, 400, "a chunked body that is mostly not body") : 0;
+    return h->fed_body > SV_MAX_NOISE + 8 * (h->taken + h->body.n)
+               ? refuse(h, 400, "a chunked body that is mostly not body")
+               : 0;
 }
 
 /* A request line has two spaces, one on each side of the target (RFC 9112 3). llhttp accepts any number. Checked on

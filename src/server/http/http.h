@@ -58,6 +58,7 @@ struct sv_http {
     bool        head_done, done, keep_alive, has_body;
     bool        expects; /* Expect: 100-continue, and no byte of the body has arrived */
     size_t      n_target, counted, fed, fed_body, extension;
+    size_t      taken;     /* bytes of the body before those in `body`: sv_http_take */
     uint8_t     blanks;    /* spaces in the request line so far */
     char        line_last; /* last byte of the request line; NUL: it has not begun; LF: it is complete */
     size_t      max_body;  /* may be set by on_head */
@@ -76,6 +77,9 @@ void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h));
 void sv_http_reset(struct sv_http *h); /* for the next request; retains a little memory */
 void sv_http_done(struct sv_http *h);
 void sv_http_drop(struct sv_http *h); /* the body was read: frees a large one */
+
+/* The same in the middle of a body that is read in pieces: empties `body`, and counts what was in it. */
+void sv_http_take(struct sv_http *h);
 
 /* Consumes *used bytes: all of them unless it returns something other than SV_HTTP_MORE. */
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used);

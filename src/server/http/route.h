@@ -53,6 +53,8 @@ enum {
     SV_ROUTE_ADMIN    = 1 << 4,
     SV_ROUTE_OPERATOR = 1 << 6, /* admin, if there are keys: it tells about all tenants */
     SV_ROUTE_SMALL    = 1 << 5, /* stores next to nothing: also of a tenant that has used up its bytes */
+    SV_ROUTE_PIECES   = 1 << 7, /* the handler is called after the head, and reads the body itself (sv_conn_body). It is
+                                 * handled on the server's own loop */
 };
 
 struct sv_route {

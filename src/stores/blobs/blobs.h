@@ -26,9 +26,13 @@ struct ws_file_writer;
 int               ws_file_open(struct wl_store *s, const struct wl_owner *o, uint64_t max, struct ws_file_writer **ret,
                                struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int ws_file_write(struct ws_file_writer *f, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;
-/* From now on the file exists as the blob *key, as long as the object with this id refers to it. */
-WEFT_SUSPENDS int ws_file_end(struct ws_file_writer *f, struct wb_uuid id, struct wl_blob_key *key, uint64_t *size,
-                              struct upp_err *err) UPP_MUST_CHECK;
+/* All was written: the key and the size that the file will have, for a record of it. */
+int ws_file_key(struct ws_file_writer *f, struct wl_blob_key *key, uint64_t *size, struct upp_err *err) UPP_MUST_CHECK;
+/* From now on the file exists as the blob *key, as long as the object with this id refers to it. `more`: changes of the
+ * same commit (at most WS_FILE_CHANGES), so that a file and its record come into existence together. */
+enum { WS_FILE_CHANGES = 4 };
+WEFT_SUSPENDS int ws_file_end(struct ws_file_writer *f, struct wb_uuid id, const struct wl_change *more, size_t n,
+                              struct wl_blob_key *key, uint64_t *size, struct upp_err *err) UPP_MUST_CHECK;
 /* Accepts NULL. Before ws_file_end it removes everything written (if that fails, the sweep does it). */
 WEFT_SUSPENDS void ws_file_close(struct ws_file_writer *f);
 

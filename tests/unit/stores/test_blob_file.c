@@ -33,10 +33,10 @@ static WEFT_SUSPENDS int write_kind(struct wl_store *s, unsigned kind, size_t n,
         some = WB_MIN(step, n - done);
         TRY(ws_file_write(f, wb_str(bytes + kind, some), err));
     }
-    TRY(ws_file_end(f, test_uuid(id), key, &size, err));
+    TRY(ws_file_end(f, test_uuid(id), NULL, 0, key, &size, err));
     FAIL_UNLESS(size == n);
     FAIL_UNLESS(ws_file_write(f, UPP_STR("x"), NULL) == -UPP_EINVALID);
-    FAIL_UNLESS(ws_file_end(f, test_uuid(id), key, &size, NULL) == -UPP_EINVALID);
+    FAIL_UNLESS(ws_file_end(f, test_uuid(id), NULL, 0, key, &size, NULL) == -UPP_EINVALID);
     return 0;
 }
 
@@ -97,7 +97,7 @@ static WEFT_SUSPENDS int limits(struct test_store *t, struct upp_err *err)
         TRY(ws_file_open(S, &ALICE, 2, &f, err));
         FAIL_UNLESS(ws_file_write(f, UPP_STR("abc"), err) == -UPP_ELIMIT);
         FAIL_UNLESS(ws_file_write(f, UPP_STR("a"), err) == -UPP_EINVALID); /* failed once is failed */
-        FAIL_UNLESS(ws_file_end(f, test_uuid(1), &key, &(uint64_t){0}, err) == -UPP_EINVALID);
+        FAIL_UNLESS(ws_file_end(f, test_uuid(1), NULL, 0, &key, &(uint64_t){0}, err) == -UPP_EINVALID);
     }
     TRY(count_loose(t, &n, err));
     FAIL_UNLESS(n == 0); /* of what did not end nothing stays */

@@ -22,8 +22,9 @@ WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, s
     return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
 
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str name,
-                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_entries *ret,
+                                   struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
     size_t      i, max;
@@ -40,6 +41,8 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val 
     yyjson_arr_foreach(list, i, max, v)
     {
         r = sv_read_message(b, v, agent, &x->arena, &ret->p[i], err);
+        if (r >= 0)
+            r = sv_read_files(x, b, v, agent, &ret->p[i].message, err);
         if (r < 0)
             return r;
     }
@@ -105,8 +108,9 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
-int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
-                   struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err)
+WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                 const struct wr_agent_def *agent, struct wl_thread_opts *opts,
+                                 struct sv_entries *entries, struct upp_err *err)
 {
     *opts = (struct wl_thread_opts){.size = sizeof *opts};
     int r = sv_read_thread_metadata(x, b, object, (struct upp_str){NULL, 0}, &opts->metadata, err);
@@ -136,7 +140,7 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"role", "content", "metadata", NULL};
+    static const char *const known[] = {"role", "content", "attachments", "metadata", NULL};
     struct sv_body           b;
     struct wl_thread         t;
     struct wl_line           line = {0};
@@ -146,6 +150,8 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
+    if (r >= 0)
+        r = sv_read_files(x, &b, b.root, default_agent(x), &line.entry.message, err);
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)

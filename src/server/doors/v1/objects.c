@@ -154,26 +154,6 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
 
 /* ---- Messages of requests ---------------------------------------------------------------------------------------- */
 
-static int read_image(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_part *ret,
-                      struct upp_err *err)
-{
-    yyjson_val    *image = NULL;
-    struct upp_str url   = {NULL, 0};
-    int            r     = sv_body_object(b, v, UPP_STR("image_url"), &image, err);
-    if (r > 0)
-        r = sv_body_str(b, image, UPP_STR("url"), &url, err);
-    if (r < 0)
-        return r;
-    struct upp_media *m = wb_new(a, struct upp_media);
-    if (!url.n)
-        return sv_body_wrong(b, v, err, "an image needs image_url.url");
-    if (!m)
-        return wb_arena_check(a, err);
-    *m   = (struct upp_media){.source = UPP_SOURCE_URL, .data = url};
-    *ret = (struct upp_part){.kind = UPP_PART_IMAGE, .media = m};
-    return 0;
-}
-
 static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struct wb_arena *a, struct upp_part *ret,
                      struct upp_err *err)
 {
@@ -187,8 +167,9 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
     int r = sv_body_str(b, v, UPP_STR("type"), &type, err);
     if (r < 0)
         return r;
-    if (role == UPP_ROLE_USER && wb_str_eq(type, UPP_STR("image_url")))
-        return read_image(b, v, a, ret, err);
+    bool file = wb_str_eq(type, UPP_STR("image_file"));
+    if (role == UPP_ROLE_USER && (file || wb_str_eq(type, UPP_STR("image_url"))))
+        return sv_read_image(b, v, file, a, ret, err);
     if (!wb_str_eq(type, UPP_STR("text"))) {
         char shown[WJ_QUOTED];
         return sv_body_wrong(b, sv_member(v, UPP_STR("type")) ? sv_member(v, UPP_STR("type")) : v, err,

@@ -45,11 +45,26 @@ int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str
                         struct upp_err *err) UPP_MUST_CHECK;
 
 /* A message of a request (a bare string is a user's): role user or assistant, content text (a string or parts) and, of
- * a user, image_url. Anything else is refused with its pointer: a client's account of the past has no authority. The
- * entry points into the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM unless `agent`, for
- * which the request is (NULL: none), allows it: then it becomes a user message, and its first part is the mark above.
+ * a user, image_url and image_file. Anything else is refused with its pointer: a client's account of the past has no
+ * authority. The entry points into the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM
+ * unless `agent`, for which the request is (NULL: none), allows it: then it becomes a user message, and its first part
+ * is the mark above.
  */
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
                     struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Of server/doors/v1/message_files.c: an image part of a request, by address or, if `file`, by the id of a file. */
+int sv_read_image(const struct sv_body *b, yyjson_val *v, bool file, struct wb_arena *a, struct upp_part *ret,
+                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* Reads `attachments` of a message that sv_read_message has read, and checks that its files are there. */
+WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v,
+                                const struct wr_agent_def *agent, struct upp_message *m,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* A tool {"type"} of a request that is one of the API's own (file_search, code_interpreter): -UPP_EINVALID unless the
+ * agent (NULL: the default one) has a tool for it. */
+int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tool, const struct wr_agent_def *agent,
+                    struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

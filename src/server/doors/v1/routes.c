@@ -7,6 +7,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/change.h"
+#include "server/doors/files.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
@@ -246,6 +247,11 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/checkout", sv_checkout_thread, 0, 0},
     {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/files", sv_create_file, SV_FILE_BODY, SV_ROUTE_PIECES},
+    {SV_GET, "/v1/files", sv_list_files, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/files/{f}", sv_get_file, 0, 0},
+    {SV_GET, "/v1/files/{f}/content", sv_get_file_content, 0, 0},
+    {SV_DELETE, "/v1/files/{f}", sv_delete_file, 0, 0},
     {SV_POST, "/v1/threads/{t}", sv_modify_thread, 0, 0}, /* after the paths that would pass for a thread's */
 };
 const struct sv_door sv_door_v1 = {.name     = "v1",

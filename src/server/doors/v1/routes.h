@@ -121,6 +121,13 @@ enum { SV_IMPORT_BODY = 64 << 20 };
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 
+/* Handlers of server/doors/v1/files.c. */
+WEFT_SUSPENDS int sv_create_file(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_files(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_file(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_file_content(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err);
+
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -134,12 +141,14 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
 
 /* Entries of an array of messages of an object, for an agent (NULL: none); no entries without an array. */
 enum { SV_MAX_MESSAGES = 256 /* in one request */ };
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str name,
-                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_entries *ret,
+                                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* A thread that a request describes, with its messages. */
-int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, const struct wr_agent_def *agent,
-                   struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                 const struct wr_agent_def *agent, struct wl_thread_opts *opts,
+                                 struct sv_entries *entries, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Why a message is incomplete: its run tells. One whose run the sweep has removed can only have failed. */
 WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,

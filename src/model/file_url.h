@@ -1,0 +1,35 @@
+/* model/file_url.h — the address by which a message refers to an uploaded file: "weft:" and the file's id.
+ *
+ * Media with such an address (UPP_SOURCE_URL) have no bytes of their own. The engine puts the file's content in their
+ * place when it calls a model (run/files.h). An attachment is a document with such an address; `tools` of its metadata
+ * is what it was attached for: {"assistants":{"tools":[{"type":"file_search"}]}}.
+ */
+#ifndef WM_FILE_URL_H
+#define WM_FILE_URL_H
+
+#include <upp/message.h>
+
+#include "base/str.h"
+
+#define WM_FILE_SCHEME "weft:"
+
+/* The id in such an address: "file-...". */
+static inline bool wm_file_url(struct upp_str url, struct upp_str *id)
+{
+    *id = wb_str_sub(url, sizeof WM_FILE_SCHEME - 1, SIZE_MAX);
+    return wb_str_starts(url, UPP_STR(WM_FILE_SCHEME "file-"));
+}
+
+/* The same of a part. */
+static inline bool wm_part_file(const struct upp_part *p, struct upp_str *id)
+{
+    return p->media && p->media->source == UPP_SOURCE_URL && wm_file_url(p->media->data, id);
+}
+
+static inline bool wm_is_attachment(const struct upp_part *p)
+{
+    struct upp_str id;
+    return p->kind == UPP_PART_DOCUMENT && wm_part_file(p, &id);
+}
+
+#endif
