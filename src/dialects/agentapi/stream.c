@@ -10,6 +10,8 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "json/read.h"
+#include "json/value.h"
 
 enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: up to 13 bytes of memory per byte of JSON */
 
@@ -239,14 +241,35 @@ static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, str
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
+/* What the request said about its response is stored with the run: {"agentapi": {"session_id", "id"}, "tools"}. */
+static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    s->created_ms = opts->created_ms;
+    if (!s->session.p && !wb_uuid_eq(opts->thread, (struct wb_uuid){{0}})) { /* any spelling of a thread is a session */
+        char hex[WB_UUID_HEX + 1];
+        s->session = wb_arena_printf(&s->memory, "thread_%.*s", UPP_FMT(wb_uuid_hex(opts->thread, hex)));
+    }
+    int r = opts->options.n ? wj_read(&s->memory, opts->options, NULL, &v, err) : 0;
+    if (r < 0)
+        return r;
+    yyjson_val    *ours    = yyjson_obj_get(v, "agentapi");
+    struct upp_str session = wj_text_at(ours, "session_id");
+    s->tools               = yyjson_obj_get(v, "tools");
+    s->id                  = wj_text_at(ours, "id");
+    if (session.n && !opts->agentapi.session.p)
+        s->session = session;
+    return wb_arena_check(&s->memory, err);
+}
+
 static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
-    (void)err;
-    *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
-                                .output  = WB_BUF(WD_FRAMES_TEXT),
-                                .text    = WB_BUF(WD_FRAMES_TEXT),
-                                .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
+    *s                      = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
+                                                     .memory  = WB_ARENA(SCRATCH_MAX),
+                                                     .output  = WB_BUF(WD_FRAMES_TEXT),
+                                                     .text    = WB_BUF(WD_FRAMES_TEXT),
+                                                     .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
         s->bare     = opts->agentapi.uncreated;
         s->session  = opts->agentapi.session;
@@ -254,7 +277,10 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
         s->n_client = opts->agentapi.n_client_tools;
     }
     wd_open_init(&s->open);
-    return 0;
+    int r = opts ? read_options(s, opts, err) : 0;
+    if (r < 0)
+        wb_arena_done(&s->memory);
+    return r;
 }
 
 static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
@@ -323,12 +349,14 @@ static void aap_done(void *state)
     wb_buf_done(&s->live.content);
     wb_arena_done(&s->live.texts);
     wb_arena_done(&s->scratch);
+    wb_arena_done(&s->memory);
 }
 
 const struct wd_stream_ops wd_stream_agentapi = {
     .name       = "agentapi",
     .state_size = sizeof(struct wd_aap_stream),
     .headers    = "",
+    .of_the_run = true,
     .begin      = aap_begin,
     .event      = aap_event,
     .done       = aap_done,

@@ -29,7 +29,9 @@ struct wd_aap_stream {
     bool                  bare; /* no message gets the status "created" */
     const struct upp_str *client;
     size_t                n_client;
-    struct upp_str        session;
+    struct upp_str        session, id; /* id: of the first response, if the request chose one */
+    yyjson_val           *tools;       /* of the run's options: executed by the client */
+    struct wb_arena       memory;      /* of the run's options */
     uint8_t               stage, aside;
     uint64_t              sequence, responses, messages; /* counts; ids are derived from them */
     int64_t               created_ms;
@@ -43,6 +45,9 @@ struct wd_aap_stream {
     struct wb_arena       scratch;
     struct wb_buf         text;
 };
+
+/* The UUID in the id of the nth response of a run, from 1. Applied to it again, it gives the run. */
+struct wb_uuid wd_aap_response_uuid(struct wb_uuid run, uint64_t number);
 
 /* Begins a response unless one is open: created, in progress. Writes a response frame; a final one contains all
  * output. */

@@ -166,6 +166,13 @@ static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
     for (size_t i = 0; i < s->n_client; i++)
         if (wb_str_eq(s->client[i], name))
             return true;
+    size_t      i, n;
+    yyjson_val *tool;
+    yyjson_arr_foreach(s->tools, i, n, tool)
+    {
+        if (wb_str_eq(wj_text_at(yyjson_obj_get(tool, "function"), "name"), name))
+            return true;
+    }
     return false;
 }
 
@@ -307,6 +314,14 @@ static uint64_t seconds(int64_t ms)
     return ms > 0 ? (uint64_t)ms / 1000 : 0;
 }
 
+struct wb_uuid wd_aap_response_uuid(struct wb_uuid run, uint64_t number)
+{
+    uint64_t after = number ? number - 1 : 0;
+    run.b[15] ^= (unsigned char)after;
+    run.b[14] ^= (unsigned char)(after >> 8);
+    return run;
+}
+
 void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                            const struct wm_event *ev)
 {
@@ -315,9 +330,9 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
     base(s, o, "response", status, failed);
     if (failed)
         put_error(s, o, ev);
-    (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v4(~hash_of(s->run), s->responses) : s->run, text);
+    (void)wb_uuid_text(wd_aap_response_uuid(s->run, s->responses), text);
     (void)snprintf(id, sizeof id, "response_%s", text);
-    wd_str(o, "id", wb_cstr(id));
+    wd_str(o, "id", s->id.n && s->responses == 1 ? s->id : wb_cstr(id));
     wj_put_u64(&o->w, "created_at", seconds(s->created_ms));
     if (final && ev->time_ms)
         wj_put_u64(&o->w, "completed_at", seconds(ev->time_ms));

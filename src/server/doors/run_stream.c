@@ -89,8 +89,12 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
         return r;
     for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++) {
         const struct wd_frame *frame = &f->frames.list.p[i];
-        sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
-                     &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
+        struct upp_str         data  = wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n);
+        if (st->lines) {
+            wb_buf_add(&st->out, data);
+            wb_buf_addc(&st->out, '\n');
+        } else
+            sv_sse_frame(&st->out, frame->name, data, &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
     }
     return SV_PULL_MORE;
 }
@@ -104,37 +108,76 @@ static void feed_done(struct feed *f)
     wb_free(f->state);
 }
 
-/* What the dialect needs to know about the run and no event contains. */
-WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, struct wd_stream_opts *opts,
-                                 struct upp_err *err)
+WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
+                                    struct upp_err *err)
+{
+    *f     = (struct feed){.ops = s->ops, .to_wait = s->to_wait};
+    x->run = run;
+    wd_frames_init(&f->frames);
+    int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
+    if (r < 0)
+        return r;
+    f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
+    r        = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
+                        : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    if (r >= 0)
+        r = f->ops->begin(f->state, &s->opts, err);
+    f->begun = r >= 0;
+    return r;
+}
+
+/* Tools of the agent that the client executes. */
+static int client_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
+{
+    const struct wr_agent_def *def   = wr_agent(x->core->engine, agent);
+    struct upp_str            *names = def && def->n_tools ? wb_new_n(&x->arena, struct upp_str, def->n_tools) : NULL;
+    ret->n_client_tools              = 0;
+    for (size_t i = 0; names && i < def->n_tools; i++)
+        if (def->tools[i].kind == WR_TOOL_CLIENT)
+            names[ret->n_client_tools++] = wb_arena_dup(&x->arena, def->tools[i].spec.name);
+    ret->client_tools = names;
+    return wb_arena_check(&x->arena, err);
+}
+
+int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct wr_run_info look;
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
-    opts->thread     = look.run.thread;
-    opts->created_ms = look.run.created_ms;
-    opts->options    = look.run.options;
-    return 0;
+    s->opts.thread     = look.run.thread;
+    s->opts.created_ms = look.run.created_ms;
+    s->opts.options    = look.run.options;
+    return client_tools(x, look.run.agent, &s->opts.agentapi, err);
+}
+
+int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole, sv_frame_fn *frame,
+                  void *arg, struct upp_err *err)
+{
+    struct feed     f;
+    struct wm_event ev;
+    int             r = feed_begin(x, run, s, &f, err);
+    while (r >= 0) {
+        r = whole ? wr_reader_next(f.reader, s->to_wait, &ev, err)
+                  : wr_reader_try(f.reader, s->to_wait, &ev, NULL, NULL, err);
+        if (r <= 0)
+            break;
+        wd_frames_clear(&f.frames);
+        r = f.ops->event(f.state, &ev, &f.frames, err);
+        for (size_t i = r < 0 ? 0 : wr_reader_received(f.reader, &ev); r >= 0 && i < f.frames.list.n; i++)
+            r = frame(arg, &ev, wb_str_sub(wb_buf_str(&f.frames.text), f.frames.list.p[i].from, f.frames.list.p[i].n),
+                      err);
+    }
+    feed_done(&f);
+    return r == -UPP_EBUSY && !whole ? 0 : r;
 }
 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed f = {.ops = s->ops, .to_wait = s->to_wait};
-    x->run        = run;
-    int r         = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
-    if (r < 0)
-        return r;
-    wd_frames_init(&f.frames);
-    f.state = wb_calloc(1, WB_MAX(f.ops->state_size, 1));
-    r       = f.state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f.reader, err)
-                      : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    struct feed f;
+    int         r = feed_begin(x, run, s, &f, err);
     if (r >= 0)
-        r = f.ops->begin(f.state, &s->opts, err);
-    if (r >= 0) {
-        f.begun = true;
-        r       = sv_stream_run(x, f.ops->headers, pull, &f, err);
-    }
+        r = sv_stream_run(x, &(struct sv_stream_opts){.headers = f.ops->headers, .lines = s->lines}, pull, &f, err);
     feed_done(&f);
     return r;
 }

@@ -14,6 +14,7 @@ struct sv_run_stream {
     struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
+    bool                        lines;   /* JSON lines instead of server-sent events */
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the
@@ -23,6 +24,16 @@ int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stre
 
 /* Where it continues: Last-Event-ID is the last event received; ?from=N the first one wanted. */
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Looks up what the dialect needs to know about the run and no event contains. The texts are in the exchange's arena.
+ */
+WEFT_SUSPENDS int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Encodes a run up to now or, with `whole`, to its end or wait, and calls `frame` for each frame after s->from. */
+typedef int       sv_frame_fn(void *arg, const struct wm_event *ev, struct upp_str frame, struct upp_err *err);
+WEFT_SUSPENDS int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole,
+                                sv_frame_fn *frame, void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Responds with the stream. */
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
