@@ -8,10 +8,10 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "dialects/core/convert.h"
-#include "json/compact.h"
-#include "json/pointer.h"
+#include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "server/doors/options.h"
 #include "server/doors/process/process.h"
 #include "server/http/server.h"
 
@@ -156,39 +156,58 @@ static int check_tools(struct sv_exchange *x, struct sv_process *p, yyjson_val *
     return 0;
 }
 
-/* What the request sets for this run, in the words of a run's options. */
-static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_str model, struct upp_err *err)
+/* The members of a request that are options of a run: with the names of this protocol, and tools in one form. */
+static int gather(struct sv_exchange *x, const struct sv_process *p, struct upp_str model, struct sv_body *ret,
+                  struct upp_err *err)
 {
-    static const struct {
-        const char *from, *to;
-    } rows[]                                    = {{"temperature", "temperature"},
-                                                   {"top_p", "top_p"},
-                                                   {"frequency_penalty", "frequency_penalty"},
-                                                   {"presence_penalty", "presence_penalty"},
-                                                   {"max_tokens", "max_completion_tokens"},
-                                                   {"stop", "stop"},
-                                                   {"seed", "seed"}};
+    static const char *const names[] = {"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens",
+                                        "stop",        "seed"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(SV_MAX_BODY + 4096);
     yyjson_val                           *tools = sv_member(p->body.root, UPP_STR("tools"));
+    struct upp_str                        text;
     struct wj_writer                      w;
-    int                                   r = check_tools(x, p, tools, err);
-    if (r < 0)
-        return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     if (model.n)
         wj_put_str(&w, "model", model);
-    for (size_t i = 0; i < WB_LEN(rows); i++)
-        wj_put_value(&w, rows[i].to, sv_member(p->body.root, wb_cstr(rows[i].from)));
+    for (size_t i = 0; i < WB_LEN(names); i++)
+        wj_put_value(&w, names[i], sv_member(p->body.root, wb_cstr(names[i])));
     if (tools && yyjson_arr_size(tools))
         put_tools(&w, tools);
+    wj_write_close(&w, '}');
+    int r = wj_writer_text(&w, &x->arena, &text);
+    return r < 0 ? r : wj_read(&x->arena, text, NULL, &ret->root, err);
+}
+
+/* What every reader of the run is to see of the request (dialects/agentapi/stream.c). */
+static int put_ours(struct sv_exchange *x, const struct sv_process *p, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
     wj_put_open(&w, "agentapi", '{');
     wj_put_str(&w, "session_id", p->session);
     if (p->id.n)
         wj_put_str(&w, "id", p->id);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
-    return wj_writer_text(&w, &x->arena, &p->start.run.options);
+    return wj_writer_text(&w, &x->arena, ret);
+}
+
+static int read_options(struct sv_exchange *x, struct sv_process *p, struct upp_str model, struct upp_err *err)
+{
+    static const struct sv_alias aliases[] = {{"max_completion_tokens", "max_tokens"}, {NULL, NULL}};
+    struct sv_body               given;
+    struct upp_str               options = {NULL, 0}, ours = {NULL, 0};
+    int                          r = check_tools(x, p, sv_member(p->body.root, UPP_STR("tools")), err);
+    if (r >= 0)
+        r = gather(x, p, model, &given, err);
+    if (r >= 0)
+        r = sv_options_read(x, &given, given.root, p->start.run.agent, aliases, &options, err);
+    if (r >= 0)
+        r = put_ours(x, p, &ours, err);
+    return r < 0 ? r : sv_options_merge(&x->arena, options, ours, &p->start.run.options, err);
 }
 
 /* ---- The rest ---------------------------------------------------------------------------------------------------- */

@@ -62,8 +62,11 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
         if (r == -UPP_ENOTFOUND)
             r = 0;
     }
-    if (r >= 0 && !p->start.answers.n)
+    if (r >= 0 && !p->start.answers.n) { /* before a thread is stored for a run that is refused */
         r = sv_auth_may_start(x, err);
+        if (r >= 0)
+            r = wr_check_options(x->core->engine, p->start.run.agent, p->start.run.options, err);
+    }
     if (r >= 0)
         r = sv_process_open(x, p, err);
     if (r >= 0)
