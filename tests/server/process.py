@@ -474,6 +474,31 @@ def test_a_history_is_checked():
     assert len(messages(S, session)) == 6
 
 
+def test_silent_streams_are_kept_open():
+    with open(f"{HERE}/other.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"text": "ab"}], "delta_bytes": 1, "delay_ms": 1300}], "at_end": "restart"}, f)
+    config = CONFIG.replace("script: ", f"script: {HERE}/")
+    body = {"input": [user("x")], "model": "other", "session_id": "quiet"}
+    with served.Server(WEFT, tempfile.mkdtemp(dir=HERE), config % ", ping: 1s") as s:
+        c, r = open_stream(s, body)
+        text = r.read().decode()
+        assert ": ping\n\n" in text and "heartbeat" not in text, text
+        check_order([v for _, v in frames_of(text)])
+    with served.Server(WEFT, tempfile.mkdtemp(dir=HERE), config % ", ping: 1s, heartbeat: message") as s:
+        for headers in ({}, {"Accept": "application/x-ndjson"}):
+            c, r = open_stream(s, body, headers=headers)
+            frames = [json.loads(line.removeprefix("data: ")) for line in r.read().decode().split("\n") if line.startswith(("data: ", "{"))]
+            check_order(frames)  # they carry the next number
+            beats = [f for f in frames if f.get("type") == "heartbeat"]
+            assert beats and all(f["object"] == "message" for f in beats), frames
+            assert text_of(frames[-1]) == "ab" and "heartbeat" not in json.dumps(frames[-1]), frames[-1]
+        assert "heartbeat" not in json.dumps(s.good("GET", "/v1/threads/quiet/export?as=agentapi"))
+
+
+def test_probes_have_the_names_that_clients_know():
+    assert S.good("GET", "/liveness") == S.good("GET", "/livez") == S.good("GET", "/readiness") == {"status": "ok"}
+
+
 def test_empty_input():
     assert refused(S, {"input": []})[0]["loc"] == ["body", "input"]
     assert refused(S, {"input": [user("x")] * 257})[0]["loc"] == ["body", "input"]

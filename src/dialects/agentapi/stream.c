@@ -339,6 +339,17 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
     return r < 0 ? r : wd_out_check(&o);
 }
 
+static int aap_beat(void *state, struct wd_frames *out, struct upp_err *err)
+{
+    struct wd_aap_stream *s = state;
+    struct wd_out         o;
+    if (s->stage != WD_AAP_STARTED)
+        return 0;
+    wd_out_init(&o, out, err);
+    wd_aap_heartbeat(s, &o);
+    return wd_out_check(&o);
+}
+
 static void aap_done(void *state)
 {
     struct wd_aap_stream *s = state;
@@ -359,5 +370,6 @@ const struct wd_stream_ops wd_stream_agentapi = {
     .of_the_run = true,
     .begin      = aap_begin,
     .event      = aap_event,
+    .beat       = aap_beat,
     .done       = aap_done,
 };

@@ -55,6 +55,9 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
 void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                            const struct wm_event *ev);
 
+/* A message of type heartbeat. It takes a number of the sequence, and is in no output. */
+void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o);
+
 /* Begins a message; none is open. It is part k of the model's message. */
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
                       size_t k, struct upp_str call, struct upp_str name, bool client);

@@ -143,6 +143,24 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
     wd_frame_close(o, UPP_STR("}"));
 }
 
+void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
+{
+    char           text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 8];
+    struct wb_uuid u = wb_uuid_v4(~hash_of(s->run), s->sequence);
+    (void)snprintf(id, sizeof id, "msg_%.*s", UPP_FMT(wb_uuid_text(u, text)));
+    base(s, o, "message", WD_AAP_COMPLETED, false);
+    wd_str(o, "id", wb_cstr(id));
+    wd_str(o, "type", UPP_STR("heartbeat"));
+    wd_str(o, "role", UPP_STR("assistant"));
+    wj_put_open(&o->w, "content", '[');
+    wd_end(o, ']');
+    wj_put_null(&o->w, "code");
+    wj_put_null(&o->w, "message");
+    wj_put_null(&o->w, "usage");
+    wj_put_null(&o->w, "metadata");
+    wd_frame_close(o, UPP_STR("}"));
+}
+
 static const char *type_of(enum wd_aap_kind kind, bool client)
 {
     switch (kind) {

@@ -72,6 +72,29 @@ int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct 
     return 0;
 }
 
+static void put_frame(struct sv_stream *st, const struct wd_frames *frames, size_t i, const struct sv_sse_id *id)
+{
+    const struct wd_frame *frame = &frames->list.p[i];
+    struct upp_str         data  = wb_str_sub(wb_buf_str(&frames->text), frame->from, frame->n);
+    if (!st->lines) {
+        sv_sse_frame(&st->out, frame->name, data, id);
+        return;
+    }
+    wb_buf_add(&st->out, data);
+    wb_buf_addc(&st->out, '\n');
+}
+
+/* Heartbeats have no id: Last-Event-ID stays that of the run's last event. */
+static int beat(void *arg, struct sv_stream *st, struct upp_err *err)
+{
+    struct feed *f = arg;
+    wd_frames_clear(&f->frames);
+    int r = f->ops->beat(f->state, &f->frames, err);
+    for (size_t i = 0; r >= 0 && i < f->frames.list.n; i++)
+        put_frame(st, &f->frames, i, NULL);
+    return r < 0 ? r : f->frames.list.n > 0;
+}
+
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
@@ -87,15 +110,8 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
     r = f->ops->event(f->state, &ev, &f->frames, err);
     if (r < 0)
         return r;
-    for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++) {
-        const struct wd_frame *frame = &f->frames.list.p[i];
-        struct upp_str         data  = wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n);
-        if (st->lines) {
-            wb_buf_add(&st->out, data);
-            wb_buf_addc(&st->out, '\n');
-        } else
-            sv_sse_frame(&st->out, frame->name, data, &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
-    }
+    for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++)
+        put_frame(st, &f->frames, i, &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
     return SV_PULL_MORE;
 }
 
@@ -174,10 +190,13 @@ int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed f;
-    int         r = feed_begin(x, run, s, &f, err);
+    struct feed           f;
+    int                   r    = feed_begin(x, run, s, &f, err);
+    struct sv_stream_opts opts = {.headers = s->ops->headers,
+                                  .lines   = s->lines,
+                                  .beat    = s->ops->beat && x->server->opts.heartbeats ? beat : NULL};
     if (r >= 0)
-        r = sv_stream_run(x, &(struct sv_stream_opts){.headers = f.ops->headers, .lines = s->lines}, pull, &f, err);
+        r = sv_stream_run(x, &opts, pull, &f, err);
     feed_done(&f);
     return r;
 }
