@@ -79,20 +79,34 @@ static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_o
     return r;
 }
 
-static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
     int             r = wd_open_find(&s->open, ev, &p, err);
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
-    if (!s->live.open || s->live.part != ev->part)
-        return 0;
-    if (s->live.tool)
-        remember(s, o, s->live.call, s->live.name, s->live.client);
-    wd_aap_live_close(s, o, WD_AAP_COMPLETED, NULL);
-    s->next++;
+    if (s->live.open && s->live.part == ev->part)
+        s->live.closes = true; /* a run that is cancelled closes its part first, and then says so */
     return 0;
+}
+
+/* Sends the closing frames that waited for this event. */
+static void settle(struct wd_aap_stream *s, struct wd_out *o)
+{
+    if (!s->live.open || !s->live.closes)
+        return;
+    if (s->live.tool && !s->live.cut)
+        remember(s, o, s->live.call, s->live.name, s->live.client);
+    wd_aap_live_close(s, o, s->live.cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
+    s->next++;
+}
+
+/* Events that close an open message in their own way. */
+static bool settles(const struct wm_event *ev)
+{
+    return ev->from->depth == 0 &&
+           (ev->kind == WM_MESSAGE || ev->kind == WM_VOID || (ev->kind == WM_RUN && wm_status_ended(ev->status)));
 }
 
 /* Sends a part that was not streamed. */
@@ -122,13 +136,12 @@ static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct w
         s->next  = 0;
     }
     if (s->live.open) {
-        bool cut = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
-        if (s->live.tool && !cut)
-            remember(s, o, s->live.call, s->live.name, s->live.client);
-        wd_aap_live_close(s, o, cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
-        s->next++;
+        s->live.cut    = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
+        s->live.closes = true;
+        if (!s->live.cut || s->live.part + 1 < m->n_parts)
+            settle(s, o);
     }
-    for (size_t i = s->next; i < m->n_parts && !o->w.failed; i++)
+    for (size_t i = s->next; !s->live.open && i < m->n_parts && !o->w.failed; i++)
         send_part(s, ev, o, i, &m->parts[i]);
     wd_open_end(&s->open);
 }
@@ -309,7 +322,7 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
     case WM_PART_OPEN:
         return part_open(s, ev, o, err);
     case WM_PART_CLOSE:
-        return part_close(s, ev, o, err);
+        return part_close(s, ev, err);
     case WM_STEP_START:
     case WM_STEP_END:
     case WM_CHECKPOINT:
@@ -332,6 +345,8 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
         return 0;
     if (!s->created_ms)
         s->created_ms = ev->time_ms;
+    if (WB_UNLIKELY(s->live.closes) && !settles(ev))
+        settle(s, &o);
     if (ev->from->depth == 0)
         r = WB_LIKELY(ev->kind == WM_DELTA) ? delta(s, ev, &o, err) : rare_event(s, ev, &o, err);
     else if (ev->kind == WM_TOOL_ENDED && s->stage != WD_AAP_ENDED)

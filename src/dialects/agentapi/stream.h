@@ -16,6 +16,7 @@ struct wd_aap_live {
     bool               tool; /* its content is a call, sent as snapshots, not as deltas */
     uint8_t            kind; /* enum wd_aap_kind */
     bool               client;
+    bool               closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
     enum wd_aap_status status;
     size_t             part, sent; /* sent: bytes of the arguments in the last snapshot */
     struct upp_str     id, call, name, agent;

@@ -215,6 +215,8 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->content);
     m->open       = true;
+    m->closes     = false;
+    m->cut        = false;
     m->kind       = (uint8_t)kind;
     m->tool       = kind == WD_AAP_CALL;
     m->client     = client || is_clients(s, name);
