@@ -2,7 +2,6 @@
 """The Agent API over HTTP: POST /process, sessions, tasks, cancelling, joining, and what is refused.
 
 usage: process.py WEFT   (TAP)
-covers: AAP-7, AAP-8, AAP-11, AAP-12, AAP-13, AAP-14, AAP-18, AAP-19, AAP-20
 """
 import atexit
 import http.client
@@ -131,6 +130,7 @@ atexit.register(lambda: S.__exit__())
 
 
 def test_a_request_streams_and_without_stream_gives_the_last_object():
+    # covers: AAP-7/2, AAP-8/1/2, AAP-9/4, AAP-11
     frames = process(S, {"input": [user("hello")]})
     last = frames[-1]
     assert text_of(last) == deltas(frames) == "hello", last
@@ -144,6 +144,7 @@ def test_a_request_streams_and_without_stream_gives_the_last_object():
 
 
 def test_the_alias_and_the_lines():
+    # covers: AAP-18/3
     assert text_of(process(S, {"input": [user("x")]}, "/process/stream")[-1]) == "x"
     c, r = open_stream(S, {"input": [user("x")]}, headers={"Accept": "application/x-ndjson"})
     assert r.getheader("content-type") == "application/x-ndjson", r.getheaders()
@@ -180,6 +181,7 @@ def test_model_names_an_agent_or_a_model():
 
 
 def test_every_member_is_honoured_or_refused():
+    # covers: AAP-7/1/3, AAP-20/3
     good = {"input": [user("x")], "stream": False}
     for more in ({"temperature": 0.5}, {"top_p": 0.5}, {"max_tokens": 100}, {"stop": "a"}, {"stop": ["a", "b"]}, {"seed": 7}, {"n": 1},
                  {"frequency_penalty": 0.5}, {"presence_penalty": -0.5}):
@@ -204,6 +206,7 @@ def test_every_member_is_honoured_or_refused():
 
 
 def test_a_session_goes_on_over_requests_and_a_kill():
+    # covers: AAP-14/1
     global S
     process(S, {"input": [user("one")], "session_id": "mine"})
     S.process.kill()
@@ -218,6 +221,7 @@ def test_a_session_goes_on_over_requests_and_a_kill():
 
 
 def test_response_id_continues_and_branches():
+    # covers: AAP-14/2
     ids = [process(S, {"input": [user(t)], "session_id": "tree"})[-1]["id"] for t in ("a", "b")]
     last = process(S, {"input": [user("c")], "response_id": ids[1]})[-1]  # the newest: it goes on
     assert [t for _, t in messages(S, "tree")] == ["a", "a", "b", "b", "c", "c"]
@@ -282,6 +286,7 @@ def test_tenants_and_users_of_keys():
 
 
 def test_one_run_at_a_time():
+    # covers: AAP-12/3
     c, r = open_stream(S, {"input": [user("x")], "session_id": "busy", "model": "slow"})
     begun = r.readline().decode()
     assert "active run" in refused(S, {"input": [user("y")], "session_id": "busy"}, 409)
@@ -396,6 +401,7 @@ def test_a_queued_task_is_pending():
 
 
 def test_errors_are_in_the_response():
+    # covers: AAP-12/1
     last = process(S, {"input": [user("x")], "model": "fails"})[-1]
     assert last["status"] == "failed" and last["error"]["message"] and last["error"]["code"] and last["output"] == [], last
 
@@ -417,6 +423,7 @@ def test_tools_of_the_agent_wait_for_the_client():
 
 
 def test_tools_of_the_request():
+    # covers: AAP-19/1/2/3/4
     with open(f"{HERE}/other.json", "w") as f:
         json.dump({"replies": [{"parts": [{"tool_call": {"id": "r1", "name": "mine", "arguments": {}}}]}, {"parts": [{"text": "got it"}]}], "at_end": "restart"}, f)
     mine = {"name": "mine", "description": "d", "parameters": {"type": "object", "properties": {}}}
@@ -475,6 +482,7 @@ def test_a_history_is_checked():
 
 
 def test_silent_streams_are_kept_open():
+    # covers: AAP-13/1/2
     with open(f"{HERE}/other.json", "w") as f:
         json.dump({"replies": [{"parts": [{"text": "ab"}], "delta_bytes": 1, "delay_ms": 1300}], "at_end": "restart"}, f)
     config = CONFIG.replace("script: ", f"script: {HERE}/")
@@ -499,12 +507,22 @@ def test_probes_have_the_names_that_clients_know():
     assert S.good("GET", "/liveness") == S.good("GET", "/livez") == S.good("GET", "/readiness") == {"status": "ok"}
 
 
+def test_the_lines_of_the_guide_work():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/agentapi.md")) as f:
+        blocks = re.findall(r"```sh\n(.*?)```", f.read(), re.S)
+    lines = "\n".join(blocks).replace("weft serve &\n", "").replace("http://127.0.0.1:8787", S.url)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", lines], capture_output=True, text=True)
+    assert done.returncode == 0 and len(blocks) == 4 and lines.count("curl") == 7, (done, len(blocks), lines.count("curl"))
+    assert "detail" not in done.stdout and "not found" not in done.stdout and '"status":"ok"' in done.stdout, done.stdout
+
+
 def test_empty_input():
     assert refused(S, {"input": []})[0]["loc"] == ["body", "input"]
     assert refused(S, {"input": [user("x")] * 257})[0]["loc"] == ["body", "input"]
 
 
 def test_unknown_members_survive():
+    # covers: AAP-20/2/3
     message = user("x", id="msg_" + str(uuid.uuid4()), colour="blue")
     message["content"][0]["smell"] = "none"
     process(S, {"input": [message], "session_id": "residue"})
