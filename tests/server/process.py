@@ -42,6 +42,7 @@ agents:
   asks: {model: ask, tools: [ask]}
   own: {model: own, tools: [danger]}
   fails: {model: fails}
+  strict: {model: echo, middleware: [{guardrails: {input: [{name: no-keys, action: reject, pattern: "sk-"}]}}]}
 """
 SCRIPTS = {
     "other": {"replies": [{"parts": [{"text": "the other model"}]}], "at_end": "restart"},
@@ -286,7 +287,7 @@ def test_tenants_and_users_of_keys():
 
 
 def test_one_run_at_a_time():
-    # covers: AAP-12/3
+    # covers: AAP-12/2/3
     c, r = open_stream(S, {"input": [user("x")], "session_id": "busy", "model": "slow"})
     begun = r.readline().decode()
     assert "active run" in refused(S, {"input": [user("y")], "session_id": "busy"}, 409)
@@ -321,7 +322,7 @@ def test_a_disconnect_cancels_nothing_and_the_session_is_joined():
     r.readline()
     c.close()
     r.close()
-    assert S.good("GET", "/process/sessions/gone/response")["status"] == "in_progress"
+    assert S.good("GET", "/process/sessions/gone/response")["status"] in ("created", "in_progress")
     c = S.connection()
     c.request("GET", "/process/sessions/gone/stream")
     frames = [v for _, v in frames_of(c.getresponse().read().decode())]
@@ -404,6 +405,15 @@ def test_errors_are_in_the_response():
     # covers: AAP-12/1
     last = process(S, {"input": [user("x")], "model": "fails"})[-1]
     assert last["status"] == "failed" and last["error"]["message"] and last["error"]["code"] and last["output"] == [], last
+
+
+def test_what_a_policy_refuses_is_rejected():
+    # covers: AAP-12/2
+    c, r = open_stream(S, {"input": [user("my key is sk-1")], "model": "strict", "session_id": "strict agent"})
+    frames = [v for _, v in frames_of(r.read().decode())]
+    assert [f["status"] for f in frames] == ["created", "rejected"] and frames[-1]["error"]["code"] == "CONTENT_FILTERED", frames
+    assert S.good("GET", "/process/sessions/strict%20agent/response")["status"] == "rejected"
+    assert text_of(process(S, {"input": [user("hello")], "model": "strict"})[-1]) == "hello"
 
 
 def test_tools_of_the_agent_wait_for_the_client():

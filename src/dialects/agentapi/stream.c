@@ -217,17 +217,28 @@ static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct
     s->stage = WD_AAP_PAUSED;
 }
 
+/* A policy (a guardrail) has refused the run's input, before anything came of it. */
+static bool is_rejected(const struct wm_event *ev)
+{
+    return ev->kind == WM_RUN && ev->status == WM_FAILED && ev->from->depth == 0 &&
+           wb_str_find(ev->text, UPP_STR("\"CONTENT_FILTERED\""), 0) != SIZE_MAX;
+}
+
 static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (ev->status == WM_CANCELING || ev->status == WM_QUEUED)
         return;
     wd_aap_to_started(s, ev, o);
+    bool rejected = s->fresh && is_rejected(ev);
+    if (!rejected && ev->status != WM_RUNNING)
+        wd_aap_progress(s, ev, o);
     if (ev->status == WM_WAITING)
         run_waits(s, ev, o);
     if (!wm_status_ended(ev->status))
         return;
     enum wd_aap_status status = ev->status == WM_COMPLETED  ? WD_AAP_COMPLETED
                                 : ev->status == WM_CANCELED ? WD_AAP_CANCELED
+                                : rejected                  ? WD_AAP_REJECTED
                                                             : WD_AAP_FAILED;
     wd_aap_live_close(s, o, status == WD_AAP_COMPLETED ? WD_AAP_INCOMPLETE : status, NULL);
     wd_open_end(&s->open);
@@ -345,6 +356,8 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
         return 0;
     if (!s->created_ms)
         s->created_ms = ev->time_ms;
+    if (WB_UNLIKELY(s->fresh) && ev->from->depth == 0 && !is_rejected(ev))
+        wd_aap_progress(s, ev, &o);
     if (WB_UNLIKELY(s->live.closes) && !settles(ev))
         settle(s, &o);
     if (ev->from->depth == 0)

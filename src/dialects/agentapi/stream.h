@@ -34,6 +34,7 @@ struct wd_aap_stream {
     yyjson_val           *tools;       /* of the run's options: executed by the client */
     struct wb_arena       memory;      /* of the run's options */
     uint8_t               stage, aside;
+    bool                  fresh; /* the response is created, and "in progress" waits for the next event */
     uint64_t              sequence, responses, messages; /* counts; ids are derived from them */
     int64_t               created_ms;
     struct wb_uuid        run;
@@ -50,8 +51,9 @@ struct wd_aap_stream {
 /* The UUID in the id of the nth response of a run, from 1. Applied to it again, it gives the run. */
 struct wb_uuid wd_aap_response_uuid(struct wb_uuid run, uint64_t number);
 
-/* Begins a response unless one is open: created, in progress. Writes a response frame; a final one contains all
- * output. */
+/* Begins a response unless one is open: created; and in progress, unless that was said. Writes a response frame; a
+ * final one contains all output. */
+void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o);
 void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o);
 void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                            const struct wm_event *ev);

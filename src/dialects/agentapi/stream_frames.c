@@ -209,6 +209,7 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
+    wd_aap_progress(s, ev, o);
     /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
     uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
     struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
@@ -346,7 +347,7 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
                            const struct wm_event *ev)
 {
     char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 16];
-    bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED;
+    bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED || status == WD_AAP_REJECTED;
     base(s, o, "response", status, failed);
     if (failed)
         put_error(s, o, ev);
@@ -387,5 +388,13 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
         s->created_ms = ev->time_ms ? ev->time_ms : s->created_ms;
     wb_buf_clear(&s->output);
     wd_aap_response_frame(s, o, WD_AAP_CREATED, ev);
+    s->fresh = true;
+}
+
+void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (!s->fresh)
+        return;
+    s->fresh = false;
     wd_aap_response_frame(s, o, WD_AAP_IN_PROGRESS, ev);
 }
