@@ -91,7 +91,8 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
                                                               .origins = c->server.origins,
                                                               .proxies = {c->server.proxies, c->server.n_proxies},
                                                               .on_busy = c->on_busy,
-                                                              .no_instructions = c->no_instructions});
+                                                              .no_instructions = c->no_instructions,
+                                                              .heartbeats      = c->heartbeats});
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
     (void)cli_log_setup(c, s->level, WB_INFO); /* the level was good before */
     wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
@@ -124,7 +125,8 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
                  .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
-                 .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
+                 .no_instructions = c->no_instructions, .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s,
+                 .reload = reload, .signals = true),
         &s->server, err);
     struct upp_err why = *err;
     if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */

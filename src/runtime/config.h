@@ -135,6 +135,8 @@ struct wc_config {
     uint8_t          durability;      /* enum wm_durability */
     uint8_t          on_busy;         /* enum wr_busy */
     bool             no_instructions; /* requests may not set a run's system prompt */
+    bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
+    uint64_t         ping_ms;    /* how long a stream may be silent; 0: the server's default */
     struct wc_server server;
     struct wc_retention {
         uint32_t tapes_days;    /* how long tapes and journals outlive their run; 0: 30 */

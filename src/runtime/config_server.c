@@ -174,6 +174,15 @@ static void read_metrics(struct wc_reader *r, const struct wc_node *n, void *int
         c->open_metrics = which;
 }
 
+static void read_heartbeat(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"comment", "message", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "a heartbeat", words, &which))
+        c->heartbeats = which;
+}
+
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
@@ -184,6 +193,8 @@ void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
         {.name = "hosts", .read = read_hosts},
         {.name = "origins", .read = read_origins},
         {.name = "trusted_proxies", .read = read_proxies},
+        {.name = "heartbeat", .read = read_heartbeat},
+        WC_MEMBER(WC_DURATION, "ping", struct wc_config, ping_ms, 1000, 600000),
         WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
     };
     wc_map(r, n, "server", keys, WB_LEN(keys), into);

@@ -36,6 +36,11 @@ WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o
 WEFT_SUSPENDS int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                      struct upp_str node, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Moves the thread to a position of its tree: the next message branches off there. Changes *t and fails like
+ * wa_thread_restore. */
+WEFT_SUSPENDS int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                 const struct wa_position *to, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Puts messages in place of the repair that closes calls left open by an imported document; `at` comes from
  * wa_open_imported. They go on a branch from that point, which becomes the thread's head. -UPP_EBUSY: the thread was
  * changed meanwhile. */

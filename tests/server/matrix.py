@@ -24,6 +24,7 @@ CONFIG = """
 server: {listen: "127.0.0.1:0"}
 store: sqlite:matrix.db
 log: {level: warn}
+default_agent: echo
 models:
   echo: {provider: scripted, echo: true}
   ask: {provider: scripted, script: ask.json}
@@ -34,7 +35,7 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none"}
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "session": "none"}
 FORM = (b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nhello\r\n'
         b'--XX\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nvision\r\n--XX--\r\n')
 # The headers of a client that owns what is made below, and those of another tenant.
@@ -112,7 +113,7 @@ def fixture(agent="echo"):
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
-    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js",
+    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "session": thread,
             "f": good("POST", "/v1/files", FORM)["id"]}
 
 
@@ -126,6 +127,8 @@ def body_for(method, path, op, ids):
     if key == "POST /v1/threads/import":
         document = HOST.ask("GET", f"/v1/threads/{ids['t']}/export?as=upp")[2]
         return {**document, "id": str(uuid.uuid4())}  # another thread
+    if path in ("/process/cancel", "/stop"):
+        return {"session_id": ids["session"]}
     if "requestBody" not in op:
         return None
     if "multipart/form-data" in op["requestBody"]["content"]:
@@ -168,7 +171,15 @@ def check_schema(schema, value, where):
             check_schema(schema["items"], item, f"{where}/{i}")
 
 
+def is_agentapi(path):
+    """Its errors are {"detail": ...}, and 422 where others have 400."""
+    return path == "/stop" or path.startswith("/process")
+
+
 def check_error(answer, status, code=None):
+    if isinstance(answer, dict) and "detail" in answer:
+        check_schema({"$ref": "#/components/schemas/Detail"}, answer, "error")
+        return
     check_schema({"$ref": "#/components/schemas/Error"}, answer, "error")
     assert code is None or answer["error"]["code"] == code, answer
 
@@ -202,7 +213,11 @@ def test_streams_are_what_is_described():
     for method, path, op in HOST.operations():
         if "text/event-stream" in op["responses"]["200"]["content"]:
             body = None
-            if method == "POST":
+            if is_agentapi(path) and method == "POST":
+                body = op["requestBody"]["content"]["application/json"]["example"]
+                if path != "/process":
+                    continue
+            elif method == "POST":
                 body = next(x["value"] for x in op["requestBody"]["content"]["application/json"]["examples"].values() if x["value"].get("stream"))
             status, headers, text = HOST.ask(method, place(path, op, fixture(agent_for(path))), body)
             assert status == 200 and headers["content-type"] == "text/event-stream", (path, status, text)
@@ -225,13 +240,14 @@ def test_wrong_methods():
             check_error(answer, 405, "method_not_allowed")
             allowed = set(headers["allow"].split(", "))
             assert {m.upper() for m in item} <= allowed and other not in allowed, (other, allowed)
-            assert answer["error"]["message"] == f"this route has {headers['allow']}", answer
+            message = answer["detail"] if is_agentapi(path) else answer["error"]["message"]
+            assert message == f"this route has {headers['allow']}", answer
     each(one)
 
 
 def test_unknown_ids():
     def one(method, path, op):
-        if "{" not in path:
+        if "{" not in path or path == "/process/task/{r}":  # an unknown task is 200
             return False
         known = fixture()
         for name in re.findall(r"\{(\w+)\}", path):
@@ -263,9 +279,12 @@ def test_bad_bodies_are_pointed_at():
             if wrong is None:
                 continue
             status, _, answer = HOST.ask(method, place(path, op, ids), {**right, name: wrong})
-            assert status == 400, (name, status, answer)
-            check_error(answer, 400)
-            assert answer["error"]["param"] == f"/{name}", (name, answer)
+            assert status == (422 if is_agentapi(path) else 400), (name, status, answer)
+            check_error(answer, status)
+            if is_agentapi(path):
+                assert answer["detail"][0]["loc"][:2] == ["body", name], (name, answer)
+            else:
+                assert answer["error"]["param"] == f"/{name}", (name, answer)
     each(one)
 
 
@@ -275,16 +294,17 @@ def test_bodies_that_are_no_json():
             return False
         for body in ('{"a":', '"text"', '{"a":1,"a":2}') + (() if path.endswith("/import") else ("[]",)):  # [] is a document
             status, _, answer = HOST.ask(method, place(path, op, fixture()), body)
-            assert status == 400, (body, status, answer)
-            check_error(answer, 400)
+            assert status == (422 if is_agentapi(path) else 400), (body, status, answer)
+            check_error(answer, status)
     each(one)
 
 
 def test_bodies_that_are_too_large():
     """Refused by their length alone: no byte of them is read."""
     def one(method, path, op):
-        limit = 64 << 20 if path.endswith("/import") else (512 << 20) + (64 << 10) if (method, path) == ("POST", "/v1/files") else 16 << 20 if method != "GET" and path.startswith("/v1/") else 1
-        if method == "GET" and path.startswith("/v1/"):
+        v1 = path.startswith("/v1/") or is_agentapi(path)
+        limit = 64 << 20 if path.endswith("/import") else (512 << 20) + (64 << 10) if (method, path) == ("POST", "/v1/files") else 16 << 20 if method != "GET" and v1 else 1
+        if method == "GET" and v1:
             return False  # the body of a GET is read and ignored
         c = http.client.HTTPConnection("127.0.0.1", HOST.server.port, timeout=60)
         c.putrequest(method, place(path, op, UNKNOWN))
@@ -305,7 +325,7 @@ def test_keys():
         where, body = place(path, op, ids), body_for(method, path, op, ids)
         status, _, answer = HOST.ask(method, where, body, {})
         assert status == (401 if op["security"] else 200), (status, answer)
-        if op["security"] and re.search(r"\{[atmrskf]\}", path):
+        if op["security"] and re.search(r"(\{[atmrskf]\}|\{session\})", path) and path != "/process/task/{r}":
             status, _, answer = HOST.ask(method, where, body, FOREIGN)
             assert status == 404, (status, answer)
     each(one)

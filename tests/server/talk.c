@@ -83,7 +83,7 @@ static int stream(struct sv_exchange *x, struct upp_err *err)
 {
     struct ticker k = {x->server->opts.app, 0};
     k.t->streams++;
-    int r = sv_stream_run(x, "x-test: yes\r\n", ticks, &k, err);
+    int r = sv_stream_run(x, &(struct sv_stream_opts){.headers = "x-test: yes\r\n"}, ticks, &k, err);
     k.t->streams--;
     return r;
 }
@@ -102,7 +102,7 @@ static int quiet(struct sv_exchange *x, struct upp_err *err)
 {
     struct ticker k = {x->server->opts.app, 0};
     k.t->streams++;
-    int r = sv_stream_run(x, "", once, &k, err);
+    int r = sv_stream_run(x, &(struct sv_stream_opts){0}, once, &k, err);
     k.t->streams--;
     return r;
 }

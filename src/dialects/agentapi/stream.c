@@ -10,6 +10,8 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "json/read.h"
+#include "json/value.h"
 
 enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: up to 13 bytes of memory per byte of JSON */
 
@@ -77,20 +79,34 @@ static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_o
     return r;
 }
 
-static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct upp_err *err)
 {
     struct wd_part *p;
     int             r = wd_open_find(&s->open, ev, &p, err);
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
-    if (!s->live.open || s->live.part != ev->part)
-        return 0;
-    if (s->live.tool)
-        remember(s, o, s->live.call, s->live.name, s->live.client);
-    wd_aap_live_close(s, o, WD_AAP_COMPLETED, NULL);
-    s->next++;
+    if (s->live.open && s->live.part == ev->part)
+        s->live.closes = true; /* a run that is cancelled closes its part first, and then says so */
     return 0;
+}
+
+/* Sends the closing frames that waited for this event. */
+static void settle(struct wd_aap_stream *s, struct wd_out *o)
+{
+    if (!s->live.open || !s->live.closes)
+        return;
+    if (s->live.tool && !s->live.cut)
+        remember(s, o, s->live.call, s->live.name, s->live.client);
+    wd_aap_live_close(s, o, s->live.cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
+    s->next++;
+}
+
+/* Events that close an open message in their own way. */
+static bool settles(const struct wm_event *ev)
+{
+    return ev->from->depth == 0 &&
+           (ev->kind == WM_MESSAGE || ev->kind == WM_VOID || (ev->kind == WM_RUN && wm_status_ended(ev->status)));
 }
 
 /* Sends a part that was not streamed. */
@@ -120,13 +136,12 @@ static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct w
         s->next  = 0;
     }
     if (s->live.open) {
-        bool cut = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
-        if (s->live.tool && !cut)
-            remember(s, o, s->live.call, s->live.name, s->live.client);
-        wd_aap_live_close(s, o, cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
-        s->next++;
+        s->live.cut    = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
+        s->live.closes = true;
+        if (!s->live.cut || s->live.part + 1 < m->n_parts)
+            settle(s, o);
     }
-    for (size_t i = s->next; i < m->n_parts && !o->w.failed; i++)
+    for (size_t i = s->next; !s->live.open && i < m->n_parts && !o->w.failed; i++)
         send_part(s, ev, o, i, &m->parts[i]);
     wd_open_end(&s->open);
 }
@@ -202,17 +217,28 @@ static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct
     s->stage = WD_AAP_PAUSED;
 }
 
+/* A policy (a guardrail) has refused the run's input, before anything came of it. */
+static bool is_rejected(const struct wm_event *ev)
+{
+    return ev->kind == WM_RUN && ev->status == WM_FAILED && ev->from->depth == 0 &&
+           wb_str_find(ev->text, UPP_STR("\"CONTENT_FILTERED\""), 0) != SIZE_MAX;
+}
+
 static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (ev->status == WM_CANCELING || ev->status == WM_QUEUED)
         return;
     wd_aap_to_started(s, ev, o);
+    bool rejected = s->fresh && is_rejected(ev);
+    if (!rejected && ev->status != WM_RUNNING)
+        wd_aap_progress(s, ev, o);
     if (ev->status == WM_WAITING)
         run_waits(s, ev, o);
     if (!wm_status_ended(ev->status))
         return;
     enum wd_aap_status status = ev->status == WM_COMPLETED  ? WD_AAP_COMPLETED
                                 : ev->status == WM_CANCELED ? WD_AAP_CANCELED
+                                : rejected                  ? WD_AAP_REJECTED
                                                             : WD_AAP_FAILED;
     wd_aap_live_close(s, o, status == WD_AAP_COMPLETED ? WD_AAP_INCOMPLETE : status, NULL);
     wd_open_end(&s->open);
@@ -239,14 +265,35 @@ static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, str
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
+/* What the request said about its response is stored with the run: {"agentapi": {"session_id", "id"}, "tools"}. */
+static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    s->created_ms = opts->created_ms;
+    if (!s->session.p && !wb_uuid_eq(opts->thread, (struct wb_uuid){{0}})) { /* any spelling of a thread is a session */
+        char hex[WB_UUID_HEX + 1];
+        s->session = wb_arena_printf(&s->memory, "thread_%.*s", UPP_FMT(wb_uuid_hex(opts->thread, hex)));
+    }
+    int r = opts->options.n ? wj_read(&s->memory, opts->options, NULL, &v, err) : 0;
+    if (r < 0)
+        return r;
+    yyjson_val    *ours    = yyjson_obj_get(v, "agentapi");
+    struct upp_str session = wj_text_at(ours, "session_id");
+    s->tools               = yyjson_obj_get(v, "tools");
+    s->id                  = wj_text_at(ours, "id");
+    if (session.n && !opts->agentapi.session.p)
+        s->session = session;
+    return wb_arena_check(&s->memory, err);
+}
+
 static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct wd_aap_stream *s = state;
-    (void)err;
-    *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
-                                .output  = WB_BUF(WD_FRAMES_TEXT),
-                                .text    = WB_BUF(WD_FRAMES_TEXT),
-                                .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
+    *s                      = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
+                                                     .memory  = WB_ARENA(SCRATCH_MAX),
+                                                     .output  = WB_BUF(WD_FRAMES_TEXT),
+                                                     .text    = WB_BUF(WD_FRAMES_TEXT),
+                                                     .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
         s->bare     = opts->agentapi.uncreated;
         s->session  = opts->agentapi.session;
@@ -254,7 +301,10 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
         s->n_client = opts->agentapi.n_client_tools;
     }
     wd_open_init(&s->open);
-    return 0;
+    int r = opts ? read_options(s, opts, err) : 0;
+    if (r < 0)
+        wb_arena_done(&s->memory);
+    return r;
 }
 
 static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
@@ -283,7 +333,7 @@ static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct
     case WM_PART_OPEN:
         return part_open(s, ev, o, err);
     case WM_PART_CLOSE:
-        return part_close(s, ev, o, err);
+        return part_close(s, ev, err);
     case WM_STEP_START:
     case WM_STEP_END:
     case WM_CHECKPOINT:
@@ -306,11 +356,26 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
         return 0;
     if (!s->created_ms)
         s->created_ms = ev->time_ms;
+    if (WB_UNLIKELY(s->fresh) && ev->from->depth == 0 && !is_rejected(ev))
+        wd_aap_progress(s, ev, &o);
+    if (WB_UNLIKELY(s->live.closes) && !settles(ev))
+        settle(s, &o);
     if (ev->from->depth == 0)
         r = WB_LIKELY(ev->kind == WM_DELTA) ? delta(s, ev, &o, err) : rare_event(s, ev, &o, err);
     else if (ev->kind == WM_TOOL_ENDED && s->stage != WD_AAP_ENDED)
         tool_ended(s, ev, &o);
     return r < 0 ? r : wd_out_check(&o);
+}
+
+static int aap_beat(void *state, struct wd_frames *out, struct upp_err *err)
+{
+    struct wd_aap_stream *s = state;
+    struct wd_out         o;
+    if (s->stage != WD_AAP_STARTED)
+        return 0;
+    wd_out_init(&o, out, err);
+    wd_aap_heartbeat(s, &o);
+    return wd_out_check(&o);
 }
 
 static void aap_done(void *state)
@@ -323,13 +388,16 @@ static void aap_done(void *state)
     wb_buf_done(&s->live.content);
     wb_arena_done(&s->live.texts);
     wb_arena_done(&s->scratch);
+    wb_arena_done(&s->memory);
 }
 
 const struct wd_stream_ops wd_stream_agentapi = {
     .name       = "agentapi",
     .state_size = sizeof(struct wd_aap_stream),
     .headers    = "",
+    .of_the_run = true,
     .begin      = aap_begin,
     .event      = aap_event,
+    .beat       = aap_beat,
     .done       = aap_done,
 };

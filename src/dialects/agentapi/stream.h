@@ -16,6 +16,7 @@ struct wd_aap_live {
     bool               tool; /* its content is a call, sent as snapshots, not as deltas */
     uint8_t            kind; /* enum wd_aap_kind */
     bool               client;
+    bool               closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
     enum wd_aap_status status;
     size_t             part, sent; /* sent: bytes of the arguments in the last snapshot */
     struct upp_str     id, call, name, agent;
@@ -29,8 +30,11 @@ struct wd_aap_stream {
     bool                  bare; /* no message gets the status "created" */
     const struct upp_str *client;
     size_t                n_client;
-    struct upp_str        session;
+    struct upp_str        session, id; /* id: of the first response, if the request chose one */
+    yyjson_val           *tools;       /* of the run's options: executed by the client */
+    struct wb_arena       memory;      /* of the run's options */
     uint8_t               stage, aside;
+    bool                  fresh; /* the response is created, and "in progress" waits for the next event */
     uint64_t              sequence, responses, messages; /* counts; ids are derived from them */
     int64_t               created_ms;
     struct wb_uuid        run;
@@ -44,11 +48,18 @@ struct wd_aap_stream {
     struct wb_buf         text;
 };
 
-/* Begins a response unless one is open: created, in progress. Writes a response frame; a final one contains all
- * output. */
+/* The UUID in the id of the nth response of a run, from 1. Applied to it again, it gives the run. */
+struct wb_uuid wd_aap_response_uuid(struct wb_uuid run, uint64_t number);
+
+/* Begins a response unless one is open: created; and in progress, unless that was said. Writes a response frame; a
+ * final one contains all output. */
+void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o);
 void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o);
 void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                            const struct wm_event *ev);
+
+/* A message of type heartbeat. It takes a number of the sequence, and is in no output. */
+void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o);
 
 /* Begins a message; none is open. It is part k of the model's message. */
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,

@@ -143,6 +143,24 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
     wd_frame_close(o, UPP_STR("}"));
 }
 
+void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
+{
+    char           text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 8];
+    struct wb_uuid u = wb_uuid_v4(~hash_of(s->run), s->sequence);
+    (void)snprintf(id, sizeof id, "msg_%.*s", UPP_FMT(wb_uuid_text(u, text)));
+    base(s, o, "message", WD_AAP_COMPLETED, false);
+    wd_str(o, "id", wb_cstr(id));
+    wd_str(o, "type", UPP_STR("heartbeat"));
+    wd_str(o, "role", UPP_STR("assistant"));
+    wj_put_open(&o->w, "content", '[');
+    wd_end(o, ']');
+    wj_put_null(&o->w, "code");
+    wj_put_null(&o->w, "message");
+    wj_put_null(&o->w, "usage");
+    wj_put_null(&o->w, "metadata");
+    wd_frame_close(o, UPP_STR("}"));
+}
+
 static const char *type_of(enum wd_aap_kind kind, bool client)
 {
     switch (kind) {
@@ -166,6 +184,13 @@ static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
     for (size_t i = 0; i < s->n_client; i++)
         if (wb_str_eq(s->client[i], name))
             return true;
+    size_t      i, n;
+    yyjson_val *tool;
+    yyjson_arr_foreach(s->tools, i, n, tool)
+    {
+        if (wb_str_eq(wj_text_at(yyjson_obj_get(tool, "function"), "name"), name))
+            return true;
+    }
     return false;
 }
 
@@ -184,12 +209,15 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
+    wd_aap_progress(s, ev, o);
     /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
     uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
     struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->content);
     m->open       = true;
+    m->closes     = false;
+    m->cut        = false;
     m->kind       = (uint8_t)kind;
     m->tool       = kind == WD_AAP_CALL;
     m->client     = client || is_clients(s, name);
@@ -307,17 +335,25 @@ static uint64_t seconds(int64_t ms)
     return ms > 0 ? (uint64_t)ms / 1000 : 0;
 }
 
+struct wb_uuid wd_aap_response_uuid(struct wb_uuid run, uint64_t number)
+{
+    uint64_t after = number ? number - 1 : 0;
+    run.b[15] ^= (unsigned char)after;
+    run.b[14] ^= (unsigned char)(after >> 8);
+    return run;
+}
+
 void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
                            const struct wm_event *ev)
 {
     char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 16];
-    bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED;
+    bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED || status == WD_AAP_REJECTED;
     base(s, o, "response", status, failed);
     if (failed)
         put_error(s, o, ev);
-    (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v4(~hash_of(s->run), s->responses) : s->run, text);
+    (void)wb_uuid_text(wd_aap_response_uuid(s->run, s->responses), text);
     (void)snprintf(id, sizeof id, "response_%s", text);
-    wd_str(o, "id", wb_cstr(id));
+    wd_str(o, "id", s->id.n && s->responses == 1 ? s->id : wb_cstr(id));
     wj_put_u64(&o->w, "created_at", seconds(s->created_ms));
     if (final && ev->time_ms)
         wj_put_u64(&o->w, "completed_at", seconds(ev->time_ms));
@@ -352,5 +388,13 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
         s->created_ms = ev->time_ms ? ev->time_ms : s->created_ms;
     wb_buf_clear(&s->output);
     wd_aap_response_frame(s, o, WD_AAP_CREATED, ev);
+    s->fresh = true;
+}
+
+void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (!s->fresh)
+        return;
+    s->fresh = false;
     wd_aap_response_frame(s, o, WD_AAP_IN_PROGRESS, ev);
 }

@@ -68,6 +68,9 @@ struct wd_stream_ops {
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);
     /* Adds the frames of one event. */
     int (*event)(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err);
+    /* Adds a frame that readers ignore, for a stream that is silent; or none. It is not part of the run: a client that
+     * comes back does not get it again. NULL: the dialect has none. */
+    int (*beat)(void *state, struct wd_frames *out, struct upp_err *err);
     /* The run waits: does the stream end here? NULL: always. */
     bool (*paused)(const void *state);
     void (*done)(void *state); /* frees; NULL: nothing to free */

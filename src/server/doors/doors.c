@@ -2,6 +2,7 @@
 #include "server/doors/doors.h"
 
 #include "server/doors/keys/routes.h"
+#include "server/doors/process/process.h"
 #include "server/doors/v1/routes.h"
 
-const struct sv_door *const sv_doors[] = {&sv_door_v1, &sv_door_keys, NULL};
+const struct sv_door *const sv_doors[] = {&sv_door_v1, &sv_door_keys, &sv_door_process, NULL};

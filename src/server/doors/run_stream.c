@@ -76,6 +76,29 @@ int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct 
     return 0;
 }
 
+static void put_frame(struct sv_stream *st, const struct wd_frames *frames, size_t i, const struct sv_sse_id *id)
+{
+    const struct wd_frame *frame = &frames->list.p[i];
+    struct upp_str         data  = wb_str_sub(wb_buf_str(&frames->text), frame->from, frame->n);
+    if (!st->lines) {
+        sv_sse_frame(&st->out, frame->name, data, id);
+        return;
+    }
+    wb_buf_add(&st->out, data);
+    wb_buf_addc(&st->out, '\n');
+}
+
+/* Heartbeats have no id: Last-Event-ID stays that of the run's last event. */
+static int beat(void *arg, struct sv_stream *st, struct upp_err *err)
+{
+    struct feed *f = arg;
+    wd_frames_clear(&f->frames);
+    int r = f->ops->beat(f->state, &f->frames, err);
+    for (size_t i = 0; r >= 0 && i < f->frames.list.n; i++)
+        put_frame(st, &f->frames, i, NULL);
+    return r < 0 ? r : f->frames.list.n > 0;
+}
+
 static int encode(struct feed *f, struct sv_stream *st, const struct wm_event *ev, size_t received, struct upp_err *err)
 {
     f->empty = false;
@@ -83,11 +106,8 @@ static int encode(struct feed *f, struct sv_stream *st, const struct wm_event *e
     int r = f->ops->event(f->state, ev, &f->frames, err);
     if (r < 0)
         return r;
-    for (size_t i = received; i < f->frames.list.n; i++) {
-        const struct wd_frame *frame = &f->frames.list.p[i];
-        sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
-                     &(struct sv_sse_id){ev->from->epoch, ev->number, (uint32_t)i + 1});
-    }
+    for (size_t i = received; i < f->frames.list.n; i++)
+        put_frame(st, &f->frames, i, &(struct sv_sse_id){ev->from->epoch, ev->number, (uint32_t)i + 1});
     return 0;
 }
 
@@ -107,17 +127,22 @@ WEFT_SUSPENDS static int end(struct feed *f, struct sv_stream *st, struct upp_er
     return r < 0 ? r : SV_PULL_END;
 }
 
+/* Does a stream end when the run waits? */
+static bool ends_at_wait(const struct feed *f)
+{
+    return f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
+}
+
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
     struct feed    *f = arg;
     struct wm_event ev;
-    bool            to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
     if (f->preamble.name) {
         sv_sse_frame(&st->out, f->preamble.name, f->preamble.data, NULL);
         f->preamble.name = NULL;
     }
-    int r = wr_reader_try(f->reader, to_wait, &ev, sv_stream_wake, st, err);
+    int r = wr_reader_try(f->reader, ends_at_wait(f), &ev, sv_stream_wake, st, err);
     if (r == -UPP_EBUSY)
         return SV_PULL_LATER;
     if (r <= 0)
@@ -135,38 +160,120 @@ static void feed_done(struct feed *f)
     wb_free(f->state);
 }
 
-/* What the dialect needs to know about the run and no event contains. */
-WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, struct wd_stream_opts *opts,
-                                 struct upp_err *err)
+WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
+                                    struct upp_err *err)
+{
+    *f = (struct feed){
+        .ops = s->ops, .to_wait = s->to_wait, .preamble = s->preamble, .empty = !s->from.number, .x = x, .run = run};
+    x->run = run;
+    wd_frames_init(&f->frames);
+    int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
+    if (r < 0)
+        return r;
+    f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
+    r        = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
+                        : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    if (r >= 0)
+        r = f->ops->begin(f->state, &s->opts, err);
+    f->begun = r >= 0;
+    return r;
+}
+
+/* Tools of the agent that the client executes. */
+static int client_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
+{
+    const struct wr_agent_def *def   = wr_agent(x->core->engine, agent);
+    struct upp_str            *names = def && def->n_tools ? wb_new_n(&x->arena, struct upp_str, def->n_tools) : NULL;
+    ret->n_client_tools              = 0;
+    for (size_t i = 0; names && i < def->n_tools; i++)
+        if (def->tools[i].kind == WR_TOOL_CLIENT)
+            names[ret->n_client_tools++] = wb_arena_dup(&x->arena, def->tools[i].spec.name);
+    ret->client_tools = names;
+    return wb_arena_check(&x->arena, err);
+}
+
+int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct wr_run_info look;
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0)
         return r;
-    opts->thread     = look.run.thread;
-    opts->created_ms = look.run.created_ms;
-    opts->options    = look.run.options;
-    return 0;
+    s->opts.thread     = look.run.thread;
+    s->opts.created_ms = look.run.created_ms;
+    s->opts.options    = look.run.options;
+    return client_tools(x, look.run.agent, &s->opts.agentapi, err);
+}
+
+/* Calls `frame` for the frames of one event that the client does not have. 1: it wants no more. */
+static int give_frames(struct feed *f, const struct wm_event *ev, sv_frame_fn *frame, void *arg, struct upp_err *err)
+{
+    wd_frames_clear(&f->frames);
+    int r = f->ops->event(f->state, ev, &f->frames, err);
+    for (size_t i = r < 0 ? 0 : wr_reader_received(f->reader, ev); r == 0 && i < f->frames.list.n; i++) {
+        const struct wd_frame *at = &f->frames.list.p[i];
+        r = frame(arg, ev, at->name, wb_str_sub(wb_buf_str(&f->frames.text), at->from, at->n), err);
+    }
+    return r;
+}
+
+int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole, sv_frame_fn *frame,
+                  void *arg, struct upp_err *err)
+{
+    struct feed     f;
+    struct wm_event ev;
+    int             r = feed_begin(x, run, s, &f, err);
+    while (r == 0) {
+        r = whole ? wr_reader_next(f.reader, ends_at_wait(&f), &ev, err)
+                  : wr_reader_try(f.reader, ends_at_wait(&f), &ev, NULL, NULL, err);
+        if (r <= 0)
+            break;
+        r = give_frames(&f, &ev, frame, arg, err);
+    }
+    feed_done(&f);
+    return r == -UPP_EBUSY && !whole ? 0 : r < 0 ? r : 0;
+}
+
+/* ---- One frame --------------------------------------------------------------------------------------------------- */
+
+struct one {
+    struct sv_exchange *x;
+    uint32_t            skip;
+    bool                found;
+};
+
+static int take_one(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame, struct upp_err *err)
+{
+    struct one *o = arg;
+    (void)ev;
+    if (o->skip--)
+        return 0;
+    o->found           = true;
+    o->x->reply.status = name ? 500 : 200;
+    if (name) /* the run has tried what it may, and another request would be another run */
+        sv_reply_header(&o->x->reply, "x-should-retry", UPP_STR("false"));
+    wb_buf_add(&o->x->reply.body, frame);
+    int r = wb_buf_check(&o->x->reply.body, err);
+    return r < 0 ? r : 1;
+}
+
+int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
+{
+    struct one one = {.x = x, .skip = s->skip};
+    int        r   = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
+    if (r < 0 || one.found || s->now)
+        return r < 0 ? r : one.found;
+    return upp_fail(err, UPP_ENOTFOUND, "the run has no such answer");
 }
 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct feed f = {
-        .ops = s->ops, .to_wait = s->to_wait, .preamble = s->preamble, .empty = !s->from.number, .x = x, .run = run};
-    x->run = run;
-    int r  = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
-    if (r < 0)
-        return r;
-    wd_frames_init(&f.frames);
-    f.state = wb_calloc(1, WB_MAX(f.ops->state_size, 1));
-    r       = f.state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f.reader, err)
-                      : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    struct feed           f;
+    int                   r    = feed_begin(x, run, s, &f, err);
+    struct sv_stream_opts opts = {.headers = s->ops->headers,
+                                  .lines   = s->lines,
+                                  .beat    = s->ops->beat && x->server->opts.heartbeats ? beat : NULL};
     if (r >= 0)
-        r = f.ops->begin(f.state, &s->opts, err);
-    if (r >= 0) {
-        f.begun = true;
-        r       = sv_stream_run(x, f.ops->headers, pull, &f, err);
-    }
+        r = sv_stream_run(x, &opts, pull, &f, err);
     feed_done(&f);
     return r;
 }

@@ -21,6 +21,9 @@ struct sv_run_stream {
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
     struct sv_preamble          preamble;
+    bool                        lines; /* JSON lines instead of server-sent events */
+    uint32_t                    skip;  /* of sv_run_answer: frames before the one */
+    bool                        now;   /* of sv_run_answer: does not wait for it */
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the
@@ -31,8 +34,25 @@ int sv_run_stream_read(struct sv_exchange *x, const char *as, struct sv_run_stre
 /* Where it continues: Last-Event-ID is the last event received; ?from=N the first one wanted. */
 int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Looks up what the dialect needs to know about the run and no event contains. The texts are in the exchange's arena.
+ */
+WEFT_SUSPENDS int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Encodes a run up to now or, with `whole`, to its end or wait, and calls `frame` for each frame after s->from, until
+ * it returns 1. name NULL: it has none. */
+typedef int       sv_frame_fn(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame,
+                              struct upp_err *err);
+WEFT_SUSPENDS int sv_run_encode(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, bool whole,
+                                sv_frame_fn *frame, void *arg, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Responds with the stream. */
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* Responds with the one frame that a dialect gives for a whole segment: the body of the answer. A frame with a name is
+ * an error: 500. 1; 0, only with `now`: it is not there yet, and nothing was done. */
+WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -29,6 +29,7 @@ struct sv_exchange {
     struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
     struct wl_owner       owner;
     struct wl_thread     *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
+    void                 *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
     uint8_t               scopes; /* enum sv_scope: what the client may do */
     struct wb_arena       arena;  /* for this request */
     struct sv_reply       reply;

@@ -67,6 +67,8 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
 static const struct sv_route own_routes[] = {
     {SV_GET, "/livez", respond_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
     {SV_GET, "/readyz", respond_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+    {SV_GET, "/liveness", respond_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN}, /* names that AgentScope's clients know */
+    {SV_GET, "/readiness", respond_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
 };
 static const struct sv_door own_door = {
     .name = "server", .prefix = "", .routes = own_routes, .n_routes = WB_LEN(own_routes)};
@@ -291,6 +293,7 @@ void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *fro
     s->opts.proxies                      = from->proxies;
     s->opts.on_busy                      = from->on_busy;
     s->opts.no_instructions              = from->no_instructions;
+    s->opts.heartbeats                   = from->heartbeats;
     if (from->proxies.n && !sv_keys_usable(s->opts.keys))
         wb_log(WB_WARN,
                "every request over TCP is refused: server.trusted_proxies needs an API key. Add one with `weft "

@@ -62,7 +62,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
 }
 
 /* Waits until it is woken; sends a ping after a long silence. */
-WEFT_SUSPENDS static int wait(struct sv_stream *st, struct upp_err *err)
+WEFT_SUSPENDS static int wait(struct sv_stream *st, const struct sv_stream_opts *opts, void *arg, struct upp_err *err)
 {
     int r = 0;
     if (st->woken)
@@ -73,11 +73,14 @@ WEFT_SUSPENDS static int wait(struct sv_stream *st, struct upp_err *err)
     }
     if (r != -UPP_ETIMEOUT)
         return r;
-    sv_sse_ping(&st->out);
-    return flush(st, false, err);
+    r = opts->beat ? opts->beat(arg, st, err) : 0;
+    if (r == 0 && !st->lines)
+        sv_sse_ping(&st->out);
+    return r < 0 ? r : flush(st, false, err);
 }
 
-WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg, struct upp_err *err)
+WEFT_SUSPENDS static int pump(struct sv_stream *st, const struct sv_stream_opts *opts, sv_source *source, void *arg,
+                              struct upp_err *err)
 {
     for (;;) {
         st->woken = false;
@@ -91,11 +94,12 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
             return r;
         bool revoked = sv_auth_revoked(&st->x->conn->auth);
         if (st->x->server->stopping || revoked) {
-            (revoked ? sv_sse_revoked : sv_sse_goodbye)(&st->out);
+            if (!st->lines)
+                (revoked ? sv_sse_revoked : sv_sse_goodbye)(&st->out);
             return flush(st, true, err);
         }
         if (got == SV_PULL_LATER)
-            r = wait(st, err);
+            r = wait(st, opts, arg, err);
         else if (flushed)
             r = weft_yield(err); /* a long history and a fast reader must not starve the others */
         if (r < 0)
@@ -122,13 +126,13 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
     struct sv_exchange *x = st->x;
     sv_auth_headers(x);
     wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n"));
-    wb_buf_add(&x->reply.headers, wb_cstr(headers));
+    wb_buf_add(&x->reply.headers, wb_cstr(headers ? headers : ""));
     int r = sv_conn_headers(x, err);
     if (r < 0)
         return r;
     sv_head_write(&st->out,
                   &(struct sv_head){.status     = 200,
-                                    .type       = "text/event-stream",
+                                    .type       = st->lines ? "application/x-ndjson" : "text/event-stream",
                                     .length     = st->chunked ? SV_LENGTH_CHUNKED : SV_LENGTH_CLOSE,
                                     .keep_alive = keep_alive,
                                     .minor      = x->request->minor,
@@ -141,14 +145,15 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
     return wb_buf_check(&st->out, err);
 }
 
-WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_source *source, void *arg,
+WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_opts *opts, sv_source *source, void *arg,
                                 struct upp_err *err)
 {
     struct sv_stream *st = make(x, err);
     if (!st)
         return -UPP_ENOMEM;
+    st->lines       = opts->lines;
     bool keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
-    int  r          = write_head(st, headers, keep_alive, err);
+    int  r          = write_head(st, opts->headers, keep_alive, err);
     if (r >= 0) {
         x->reply.sent   = true;
         x->reply.status = 200;
@@ -158,7 +163,7 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_s
         else {
             wb_list_push(&x->core->streams, &st->link);
             atomic_fetch_add_explicit(&x->core->n_streams, 1, memory_order_relaxed);
-            r = pump(st, source, arg, err);
+            r = pump(st, opts, source, arg, err);
             wb_unlink(&st->link);
             atomic_fetch_sub_explicit(&x->core->n_streams, 1, memory_order_relaxed);
         }

@@ -22,6 +22,7 @@ struct sv_stream {
     struct wb_buf       out;  /* frames: sv_sse_frame(&stream->out, ...) */
     struct weft_cond    cond;
     bool                woken, chunked;
+    bool                lines;  /* JSON lines instead of server-sent events */
     size_t              before; /* bytes of the response's head, before the first chunk */
 };
 
@@ -30,9 +31,17 @@ enum { SV_STREAM_FLUSH = 32 << 10, SV_STREAM_MAX = 48 << 20 };
 /* Adds frames to st->out; may suspend. A failure ends the stream in the middle, so that the client reconnects. */
 typedef int sv_source(void *arg, struct sv_stream *st, struct upp_err *err);
 
-/* Responds with a stream: `headers` are additional headers, each with CRLF. 0: it ended properly, or the server
- * stops; -UPP_ENET, -UPP_ETIMEOUT: its client is gone, or does not read. */
-WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_source *source, void *arg,
+struct sv_stream_opts {
+    const char *headers; /* additional headers, each with CRLF; NULL: none */
+    bool        lines;   /* application/x-ndjson, without comments */
+
+    /* Adds a frame after a long silence; 0: it has none to add, and a comment is sent. NULL: likewise. */
+    int (*beat)(void *arg, struct sv_stream *st, struct upp_err *err);
+};
+
+/* Responds with a stream. 0: it ended properly, or the server stops; -UPP_ENET, -UPP_ETIMEOUT: its client is gone, or
+ * does not read. */
+WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_opts *opts, sv_source *source, void *arg,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* There is something to pull: call it on the loop, at any time while the stream runs. */

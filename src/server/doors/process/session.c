@@ -1,0 +1,225 @@
+/* server/doors/process/session.c — sessions, users, and the responses that a request continues. See process.h. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/err.h"
+#include "dialects/agentapi/stream.h"
+#include "json/pointer.h"
+#include "log/log.h"
+#include "server/doors/process/process.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/auth.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+#include "server/keys/key.h"
+#include "thread/position.h"
+
+static const struct wb_uuid none;
+
+static bool is_none(struct wb_uuid u)
+{
+    return wb_uuid_eq(u, none);
+}
+
+/* ---- Users ------------------------------------------------------------------------------------------------------- */
+
+int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_str user, struct upp_err *err)
+{
+    yyjson_val *at = b ? sv_member(b->root, UPP_STR("user_id")) : NULL;
+    int         r  = sv_user_check(user, err);
+    if (r >= 0 && !wb_str_eq(user, x->owner.user)) {
+        if (x->owner.user.n) {
+            r = upp_fail(err, UPP_EREFUSED, "user_id is another user than the one of the API key, or of weft-user");
+            if (err)
+                (void)snprintf(err->cause, sizeof err->cause, "%s", SV_SCOPE);
+        } else
+            r = sv_auth_need(x, SV_SCOPE_ACT_AS, err);
+    }
+    if (r < 0 && at)
+        wj_pointer_err(err, b->root, at);
+    if (r >= 0)
+        x->owner.user = user;
+    return r;
+}
+
+/* ---- Responses --------------------------------------------------------------------------------------------------- */
+
+enum { RESPONSES = 64 /* of one run that are found by their ids */ };
+
+/* The run of a response: the UUID in its id is derived from the run and the number of the response. */
+WEFT_SUSPENDS static int find_by_uuid(struct sv_exchange *x, struct upp_str id, struct wm_run *ret, struct upp_err *err)
+{
+    struct wb_uuid u;
+    int            r = -UPP_ENOTFOUND;
+    if (!wl_id_parse(id, UPP_STR("response_"), &u))
+        return r;
+    for (unsigned i = 1; r == -UPP_ENOTFOUND && i <= RESPONSES; i++)
+        r = wl_get_run(x->server->opts.store, &x->owner, wd_aap_response_uuid(u, i), &x->arena, ret, err);
+    return r;
+}
+
+/* The run of response_id, and the thread of the client that it worked on. */
+WEFT_SUSPENDS static int find_response(struct sv_exchange *x, struct sv_process *p, struct upp_str id,
+                                       struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wm_run    run;
+    struct wl_key    key;
+    int r = id.n <= SV_RESPONSE_ID ? wl_get_key(s, &x->owner, UPP_STR(SV_PROCESS_KEYS), id, &key, err) : -UPP_ENOTFOUND;
+    r     = r >= 0                ? wl_get_run(s, &x->owner, key.object, &x->arena, &run, err)
+            : r == -UPP_ENOTFOUND ? find_by_uuid(x, id, &run, err)
+                                  : r;
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &p->start.thread, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && (run.depth || !wb_str_eq(p->start.thread.owner.user, x->owner.user))))
+        return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("response_id")), err,
+                             "there is no response '%.*s'", UPP_FMT(id));
+    p->after = run.id;
+    return r;
+}
+
+/* The end of what a run has written in its node. */
+WEFT_SUSPENDS static int end_of_run(struct sv_exchange *x, const struct wm_run *run, struct wa_position *ret,
+                                    struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
+    struct wl_store                          *s    = x->server->opts.store;
+    struct wl_rows                            rows = {.more = true};
+    *ret = (struct wa_position){.node = run->node, .length = wl_pos_index(run->first)};
+    for (uint64_t from = run->first; rows.more;) {
+        struct wl_range range = {.node = run->node, .from = from, .to = wl_pos(UINT32_MAX, 0)};
+        wb_arena_reset(&page);
+        int r = s->ops->rows(s, &x->owner, &range, &page, &rows, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < rows.n; i++) {
+            from = rows.p[i].pos + 1;
+            if (wb_uuid_eq(rows.p[i].run, run->id) && rows.p[i].n_entries)
+                ret->length = wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries;
+        }
+        if (!rows.n)
+            break;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
+{
+    struct wl_store   *s = x->server->opts.store;
+    struct wl_thread  *t = &p->start.thread;
+    struct wa_position at;
+    struct wm_run      run;
+    struct wl_end      end;
+    if (is_none(p->after))
+        return 0;
+    int r = wl_get_run(s, &x->owner, p->after, &x->arena, &run, err);
+    if (r < 0 || !wm_status_ended(run.status)) /* it is the session's run: it waits, or is busy */
+        return r < 0 ? r : 0;
+    r = end_of_run(x, &run, &at, err);
+    if (r >= 0)
+        r = wl_node_end(s, &x->owner, t->head, &end, err);
+    if (r < 0 || (t->head == at.node && wl_thread_length(t, end.length) == at.length))
+        return r < 0 ? r : 0;
+    p->to    = at;
+    p->moves = true;
+    t->head  = at.node;
+    t->at    = at.length + 1;
+    return 0;
+}
+
+/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
+
+static int check_session(const struct sv_process *p, struct upp_err *err)
+{
+    if (p->session.n && p->session.n <= SV_SESSION_ID)
+        return 0;
+    return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("session_id")), err, "session_id has 1 to %d bytes",
+                         SV_SESSION_ID);
+}
+
+static int new_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
+{
+    char text[WB_UUID_TEXT + 1];
+    int  r    = wb_uuid_new(&p->fresh, err);
+    p->is_new = true;
+    if (r >= 0 && !p->session.p)
+        p->session = wb_arena_dup(&x->arena, wb_uuid_text(p->fresh, text));
+    return r < 0 ? r : wb_arena_check(&x->arena, err);
+}
+
+WEFT_SUSPENDS static int find_session(struct sv_exchange *x, struct sv_process *p, bool given, struct upp_err *err)
+{
+    struct wl_thread of_response = p->start.thread;
+    char             text[WB_UUID_TEXT + 1];
+    int              r = given ? check_session(p, err) : 0;
+    if (r >= 0 && !given && !is_none(p->after)) {
+        p->session = wb_arena_dup(&x->arena, wb_uuid_text(of_response.id, text));
+        return wb_arena_check(&x->arena, err);
+    }
+    if (r >= 0)
+        r = given ? wl_thread_find(x->server->opts.store, &x->owner, p->session, &x->arena, &p->start.thread, err)
+                  : -UPP_ENOTFOUND;
+    if (!is_none(p->after) && (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(of_response.id, p->start.thread.id))))
+        return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("response_id")), err,
+                             "the response is of another session");
+    return r == -UPP_ENOTFOUND ? new_session(x, p, err) : r;
+}
+
+WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret, struct upp_err *err)
+{
+    struct sv_process *p    = x->found ? x->found : wb_new(&x->arena, struct sv_process);
+    struct upp_str     text = {NULL, 0};
+    *ret                    = p;
+    if (!p || x->found)
+        return p ? 0 : wb_arena_check(&x->arena, err);
+    int r = sv_body_read(x, sv_process_members, &p->body, err);
+    if (r >= 0 && !p->body.root)
+        r = upp_fail(err, UPP_EINVALID, "the body is a JSON object, and there is none");
+    if (r >= 0)
+        r = sv_body_str(&p->body, p->body.root, UPP_STR("user_id"), &text, err);
+    if (r > 0)
+        r = sv_process_user(x, &p->body, text, err);
+    if (r >= 0)
+        r = sv_body_str(&p->body, p->body.root, UPP_STR("response_id"), &text, err);
+    if (r > 0)
+        r = find_response(x, p, text, err);
+    int given = r < 0 ? r : sv_body_str(&p->body, p->body.root, UPP_STR("session_id"), &p->session, err);
+    if (given >= 0)
+        r = find_session(x, p, given > 0, err);
+    if (given < 0 || r < 0)
+        return given < 0 ? given : r;
+    p->start.run.owner = x->owner;
+    x->found           = p;
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_process_open(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
+{
+    struct wl_store      *s = x->server->opts.store;
+    char                  text[WB_UUID_TEXT + 1];
+    bool                  named = !wb_str_eq(p->session, wb_uuid_text(p->fresh, text));
+    struct wl_thread_opts opts  = {
+         .size = sizeof opts, .id = p->fresh, .alias = named ? p->session : (struct upp_str){NULL, 0}};
+    if (!p->is_new)
+        return p->moves ? wa_thread_move(s, &x->owner, &p->start.thread, &p->to, &x->arena, err) : 0;
+    int r = wl_thread_new(s, &x->owner, &opts, &x->arena, &p->start.thread, err);
+    if (r != -UPP_EBUSY)
+        return r;
+    /* Another request has just opened the session. */
+    r = wl_thread_find(s, &x->owner, p->session, &x->arena, &p->start.thread, err);
+    if (r < 0 || wr_home(p->start.thread.tree, x->server->n_cores) == wr_home(p->fresh, x->server->n_cores))
+        return r;
+    return upp_fail(err, UPP_EBUSY, "another request has just opened the session '%.*s'", UPP_FMT(p->session));
+}
+
+WEFT_SUSPENDS int sv_process_last(struct sv_exchange *x, const struct wl_thread *t, struct wm_run *ret,
+                                  struct upp_err *err)
+{
+    struct wm_run *runs;
+    size_t         n;
+    int            r = wl_list_runs(x->server->opts.store, &x->owner, t->id, false, 1, &x->arena, &runs, &n, err);
+    if (r < 0 || !n)
+        return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the session has no response yet");
+    *ret = runs[0];
+    return 0;
+}
