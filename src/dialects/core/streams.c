@@ -8,6 +8,7 @@ static const struct wd_stream_ops *const streams[] = {
     &wd_stream_agentapi,
     &wd_stream_assistants,
     &wd_stream_upp,
+    &wd_stream_chat,
 };
 /* clang-format on */
 

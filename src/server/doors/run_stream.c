@@ -118,23 +118,65 @@ WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, stru
     return 0;
 }
 
-WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
+WEFT_SUSPENDS static int feed_open(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
+                                   struct upp_err *err)
 {
-    struct feed f = {.ops = s->ops, .to_wait = s->to_wait};
-    x->run        = run;
-    int r         = f.ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
+    *f     = (struct feed){.ops = s->ops, .to_wait = s->to_wait};
+    x->run = run;
+    wd_frames_init(&f->frames);
+    int r = f->ops->of_the_run ? look_up(x, run, &s->opts, err) : 0;
     if (r < 0)
         return r;
-    wd_frames_init(&f.frames);
-    f.state = wb_calloc(1, WB_MAX(f.ops->state_size, 1));
-    r       = f.state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f.reader, err)
-                      : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
+    r        = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
+                        : upp_fail(err, UPP_ENOMEM, "no memory for a stream");
     if (r >= 0)
-        r = f.ops->begin(f.state, &s->opts, err);
-    if (r >= 0) {
-        f.begun = true;
-        r       = sv_stream_run(x, f.ops->headers, pull, &f, err);
+        r = f->ops->begin(f->state, &s->opts, err);
+    f->begun = r >= 0;
+    return r;
+}
+
+WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
+{
+    struct feed f;
+    int         r = feed_open(x, run, s, &f, err);
+    if (r >= 0)
+        r = sv_stream_run(x, f.ops->headers, pull, &f, err);
+    feed_done(&f);
+    return r;
+}
+
+/* The first frame that the client does not have. */
+WEFT_SUSPENDS static int read_frame(struct sv_exchange *x, struct feed *f, struct upp_err *err)
+{
+    struct wm_event ev;
+    for (;;) {
+        bool to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
+        int  r       = wr_reader_next(f->reader, to_wait, &ev, err);
+        if (r <= 0)
+            return r < 0 ? r : upp_fail(err, UPP_EBUG, "the run has ended without an answer");
+        wd_frames_clear(&f->frames);
+        r        = f->ops->event(f->state, &ev, &f->frames, err);
+        size_t i = r < 0 ? 0 : wr_reader_received(f->reader, &ev);
+        if (r < 0)
+            return r;
+        if (i >= f->frames.list.n)
+            continue;
+        const struct wd_frame *frame = &f->frames.list.p[i];
+        x->reply.status              = frame->name ? 500 : 200;
+        if (frame->name) /* the run has tried what it may, and another request would be another run */
+            sv_reply_header(&x->reply, "x-should-retry", UPP_STR("false"));
+        wb_buf_add(&x->reply.body, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n));
+        return wb_buf_check(&x->reply.body, err);
     }
+}
+
+WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
+{
+    struct feed f;
+    int         r = feed_open(x, run, s, &f, err);
+    if (r >= 0)
+        r = read_frame(x, &f, err);
     feed_done(&f);
     return r;
 }

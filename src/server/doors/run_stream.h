@@ -28,4 +28,9 @@ int sv_run_stream_from(struct sv_exchange *x, struct sv_run_stream *ret, struct 
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
+/* Responds with the one frame that a dialect gives for a whole segment: the body of the answer. A frame with a name is
+ * an error: 500. */
+WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

@@ -1,0 +1,148 @@
+/* server/doors/chat/routes.c — see routes.h: the request, and its answer as a stream or as one object. */
+#include "server/doors/chat/routes.h"
+
+#include "base/defs.h"
+#include "json/pointer.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "server/doors/chat/conversation.h"
+#include "server/doors/run_stream.h"
+#include "server/http/auth.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+
+struct request {
+    struct sv_body          body;
+    struct sv_chat_messages messages;
+    struct sv_chat_place    place;
+    struct sv_start         start;
+    struct sv_run_stream    stream;
+    bool                    streams;
+};
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+/* Members that change what the client would get, and that runs do not have. */
+static int refuse(const struct sv_body *b, struct upp_err *err)
+{
+    static const char *const names[] = {"functions",  "function_call", "logprobs",           "top_logprobs",
+                                        "logit_bias", "audio",         "web_search_options", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        yyjson_val *v = sv_member(b->root, wb_cstr(names[i]));
+        if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
+            return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
+    }
+    yyjson_val *n = sv_member(b->root, UPP_STR("n"));
+    return n && (!yyjson_is_int(n) || yyjson_get_int(n) != 1) ? sv_body_wrong(b, n, err, "an answer has one choice")
+                                                              : 0;
+}
+
+static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    struct upp_str name = {NULL, 0};
+    int            r    = sv_body_str(&q->body, q->body.root, UPP_STR("model"), &name, err);
+    if (r < 0)
+        return r;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, name);
+    if (!def) {
+        r = upp_fail(err, UPP_ENOMODEL, "no agent is called '%.*s'", UPP_FMT(name));
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
+        return r;
+    }
+    q->start.run.agent = def->name;
+    return sv_chat_read_messages(x, &q->body, def, &q->messages, err);
+}
+
+static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    yyjson_val *options = NULL;
+    int         r       = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
+    if (r >= 0)
+        r = sv_run_stream_read(x, NULL, &q->stream, err);
+    if (r >= 0)
+        r = sv_body_object(&q->body, q->body.root, UPP_STR("stream_options"), &options, err);
+    if (r > 0)
+        r = sv_body_bool(&q->body, options, UPP_STR("include_usage"), &q->stream.opts.chat.usage, err);
+    q->stream.opts.chat.whole = !q->streams;
+    q->stream.to_wait         = true;
+    return r < 0 ? r : 0;
+}
+
+static int read_options(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    (void)x, (void)q, (void)err;
+    return 0;
+}
+
+static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", NULL};
+    *q                               = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
+    int r                            = sv_body_read(x, known, &q->body, err);
+    if (r >= 0)
+        r = refuse(&q->body, err);
+    if (r >= 0)
+        r = read_agent(x, q, err);
+    if (r >= 0)
+        r = read_stream(x, q, err);
+    return r < 0 ? r : read_options(x, q, err);
+}
+
+/* ---- Answering --------------------------------------------------------------------------------------------------- */
+
+/* The client has what came before the wait. */
+WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct request *q, struct wb_uuid *run, struct upp_err *err)
+{
+    struct wr_run_info look;
+    int                r = wr_get(x->core->engine, &x->owner, q->place.waits, &x->arena, &look, err);
+    if (r >= 0)
+        r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "after calls of tools come their results, and nothing else");
+    if (r > 0)
+        r = wr_answer(x->core->engine, &x->owner, q->place.waits, q->start.answers.p, q->start.answers.n, err);
+    q->stream.from = (struct wr_from){look.epoch, look.last, 0};
+    *run           = q->place.waits;
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    struct wb_uuid  run;
+    bool            waits = !wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}});
+    int             r     = waits ? resume(x, q, &run, err) : sv_start_run(x, &q->start, &run, err);
+    if (r >= 0)
+        r = sv_chat_remember(x, q->start.run.agent, &q->messages, run, err);
+    if (r < 0)
+        return r;
+    return q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
+}
+
+WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request       *q    = wb_new(&x->arena, struct request);
+    struct wl_thread_opts opts = {.size = sizeof opts};
+    size_t                from = 0;
+    int                   r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = sv_chat_find(x, q->start.run.agent, &q->messages, &q->place, err);
+    if (r < 0)
+        return r;
+    q->start.thread = q->place.thread;
+    if (wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->start.thread, err);
+    else
+        from = q->messages.next;
+    if (r < 0)
+        return r;
+    q->start.messages = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
+    x->work           = q;
+    return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
+}
+
+static const struct sv_route rows[] = {
+    {SV_POST, "/v1/chat/completions", complete, 0, 0},
+};
+const struct sv_door sv_door_chat = {
+    .name = "chat", .prefix = "/v1/chat/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "chat"};
