@@ -135,6 +135,11 @@ struct wl_store *wr_engine_store(const struct wr_engine *e);
 /* May a run have the option `model` with this name? */
 bool wr_has_model(const struct wr_engine *e, struct upp_str name);
 
+/* Would a run of this agent be started with these options? -UPP_EINVALID: one of them cannot be honoured; err.where
+ * points to it. An agent that is not defined is left to wr_start. */
+int wr_check_options(const struct wr_engine *e, struct upp_str agent, struct upp_str options,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
 /* The current definition of the agent of this name, or NULL. Empty: the default agent. */
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 
