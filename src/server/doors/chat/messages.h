@@ -10,7 +10,10 @@
 #include "server/doors/start.h"
 #include "server/http/body.h"
 
-enum { SV_CHAT_DIGEST = 64 /* hex digits of a SHA-256 */ };
+enum {
+    SV_CHAT_DIGEST = 64, /* hex digits of a SHA-256 */
+    SV_CHAT_MAX    = 4096,
+};
 
 struct sv_chat_messages {
     struct sv_entries list;         /* without system messages */
@@ -21,6 +24,38 @@ struct sv_chat_messages {
     /* Names of the conversation before the last assistant message, and of all of it. */
     char before[SV_CHAT_DIGEST + 1], all[SV_CHAT_DIGEST + 1];
 };
+
+/* Building one: a message at a time, in order. */
+struct sv_chat_building {
+    struct sv_exchange        *x;
+    const struct sv_body      *body;
+    const struct wr_agent_def *agent; /* whose tools a client cannot have called; NULL: none */
+    struct sv_chat_messages   *to;
+    size_t                     max;
+    struct wb_buf              instructions;
+    struct wb_buf              digested; /* the conversation so far, in one spelling */
+};
+
+int  sv_chat_begin(struct sv_chat_building *b, struct sv_exchange *x, const struct sv_body *body,
+                   const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to,
+                   struct upp_err *err) UPP_MUST_CHECK;
+void sv_chat_done(struct sv_chat_building *b);
+
+/* Adds a message that `at` describes. Results of one round become one message, and so do calls right after the message
+ * that made them. -UPP_EINVALID: a result of no call, a call without a result. */
+int sv_chat_push(struct sv_chat_building *b, yyjson_val *at, uint8_t role, struct upp_part *parts, size_t n,
+                 struct upp_err *err) UPP_MUST_CHECK;
+int sv_chat_push_system(struct sv_chat_building *b, yyjson_val *at, const struct upp_message *m,
+                        struct upp_err *err) UPP_MUST_CHECK;
+/* The last one is added. `at`: the list. */
+int sv_chat_end(struct sv_chat_building *b, yyjson_val *at, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A call that a client tells about: refused if it is of a tool of the server. */
+int sv_chat_call(struct sv_chat_building *b, yyjson_val *at, struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A text as the result of a call: a JSON string. */
+int sv_chat_result(struct wb_arena *a, struct upp_str call, struct upp_str text, struct upp_part *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads `messages`. Calls of tools that `agent` has itself are refused. -UPP_EINVALID with a pointer. */
 int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const struct wr_agent_def *agent,

@@ -6,6 +6,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
@@ -32,9 +33,9 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
         if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
             return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
     }
-    yyjson_val *n = sv_member(b->root, UPP_STR("n"));
-    return n && (!yyjson_is_int(n) || yyjson_get_int(n) != 1) ? sv_body_wrong(b, n, err, "an answer has one choice")
-                                                              : 0;
+    yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
+    bool        one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
+    return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
 }
 
 static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
@@ -68,15 +69,38 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
     return r < 0 ? r : 0;
 }
 
+/* System messages are added to the agent's own prompt. */
 static int read_options(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    (void)x, (void)q, (void)err;
-    return 0;
+    static const struct sv_alias aliases[] = {{"max_completion_tokens", "max_tokens"},
+                                              {"model", NULL}, /* names the agent */
+                                              {"instructions", NULL},
+                                              {"additional_instructions", NULL},
+                                              {"truncation_strategy", NULL},
+                                              {NULL, NULL}};
+    struct upp_str               options = {NULL, 0}, system = {NULL, 0};
+    struct wj_writer             w;
+    int r = sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases, &options, err);
+    if (r < 0 || !q->messages.system) {
+        q->start.run.options = options;
+        return r;
+    }
+    r = sv_options_may_prompt(x, &q->body, "a system message", q->messages.system, err);
+    if (r < 0)
+        return r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 6);
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "additional_instructions", q->messages.instructions);
+    wj_write_close(&w, '}');
+    r = wj_writer_text(&w, &x->arena, &system);
+    return r < 0 ? r : sv_options_merge(&x->arena, options, system, &q->start.run.options, err);
 }
 
 static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", NULL};
+    static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", "max_tokens",
+                                        "store", SV_OPTIONS, NULL};
     *q                               = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
     int r                            = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
