@@ -217,16 +217,26 @@ static void put_format(struct wj_writer *w, yyjson_val *options)
     wj_write_close(w, '}');
 }
 
+static void put_segment_before(const struct resp_stream *s, struct wj_writer *w)
+{
+    char               id[64];
+    struct resp_stream before = {.run = s->run, .segment = s->segment - 1};
+    wj_put_str(w, "previous_response_id", resp_id(&before, id));
+}
+
 static void put_options(struct resp_stream *s, struct wj_writer *w)
 {
     yyjson_val *v = NULL;
     if (s->options.n && wj_read(&s->scratch, s->options, NULL, &v, NULL) < 0)
         v = NULL;
-    put_option(w, "instructions", v, "instructions", "null");
+    put_option(w, "instructions", v, "additional_instructions", "null");
     put_option(w, "max_output_tokens", v, "max_completion_tokens", "null");
     put_option(w, "metadata", v, "metadata", "{}");
     put_option(w, "parallel_tool_calls", v, "parallel_tool_calls", "true");
-    put_option(w, "previous_response_id", v, "weft_previous", "null");
+    if (s->segment)
+        put_segment_before(s, w);
+    else
+        put_option(w, "previous_response_id", v, "weft_previous", "null");
     wj_put_open(w, "reasoning", '{');
     put_option(w, "effort", v, "reasoning_effort", "null");
     wj_put_null(w, "summary");
@@ -269,4 +279,23 @@ void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
     if (wb_arena_check(&s->scratch, w->err) < 0)
         wj_writer_fail(w, -UPP_ENOMEM);
     wb_arena_reset(&s->scratch);
+}
+
+int resp_write_unfinished(struct wj_writer *w, const struct wm_run *run, uint32_t segment, struct upp_err *err)
+{
+    struct resp_stream s = {.run        = run->id,
+                            .thread     = run->thread,
+                            .segment    = segment,
+                            .status     = run->status,
+                            .created_ms = run->created_ms,
+                            .options    = run->options,
+                            .agent      = WB_BUF(1 << 16),
+                            .scratch    = WB_ARENA(512u << 20)};
+    wb_buf_add(&s.agent, run->agent);
+    int r = wb_buf_check(&s.agent, err);
+    if (r >= 0)
+        resp_write(&s, w, run->status == WM_QUEUED ? "queued" : "in_progress");
+    wb_buf_done(&s.agent);
+    wb_arena_done(&s.scratch);
+    return r;
 }

@@ -12,6 +12,7 @@
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
 #include "model/event.h"
+#include "model/run.h"
 
 /* A call that the server runs. */
 struct resp_call {
@@ -57,6 +58,10 @@ struct upp_str resp_id(const struct resp_stream *s, char out[64]);
 
 /* The response object as it is now; `status`: "completed" ... */
 void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status);
+
+/* The object of a response that has not ended, from the run's row. */
+int resp_write_unfinished(struct wj_writer *w, const struct wm_run *run, uint32_t segment,
+                          struct upp_err *err) UPP_MUST_CHECK;
 
 /* Adds an item to those of the response. */
 void resp_keep(struct resp_stream *s, struct wd_out *o, struct upp_str json);

@@ -146,28 +146,46 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
     return r;
 }
 
-/* The first frame that the client does not have. */
-WEFT_SUSPENDS static int read_frame(struct sv_exchange *x, struct feed *f, struct upp_err *err)
+static void no_wake(void *arg)
+{
+    (void)arg;
+}
+
+WEFT_SUSPENDS static int next_event(struct feed *f, bool now, struct wm_event *ev, struct upp_err *err)
+{
+    bool to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
+    return now ? wr_reader_try(f->reader, to_wait, ev, no_wake, NULL, err)
+               : wr_reader_next(f->reader, to_wait, ev, err);
+}
+
+static int put_frame(struct sv_exchange *x, const struct feed *f, const struct wd_frame *frame, struct upp_err *err)
+{
+    x->reply.status = frame->name ? 500 : 200;
+    if (frame->name) /* the run has tried what it may, and another request would be another run */
+        sv_reply_header(&x->reply, "x-should-retry", UPP_STR("false"));
+    wb_buf_add(&x->reply.body, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n));
+    int r = wb_buf_check(&x->reply.body, err);
+    return r < 0 ? r : 1;
+}
+
+/* The frame that the client does not have. */
+WEFT_SUSPENDS static int read_frame(struct sv_exchange *x, struct feed *f, const struct sv_run_stream *s,
+                                    struct upp_err *err)
 {
     struct wm_event ev;
-    for (;;) {
-        bool to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
-        int  r       = wr_reader_next(f->reader, to_wait, &ev, err);
+    for (uint32_t skip = s->skip;;) {
+        int r = next_event(f, s->now, &ev, err);
+        if (r == -UPP_EBUSY && s->now)
+            return 0;
         if (r <= 0)
-            return r < 0 ? r : upp_fail(err, UPP_EBUG, "the run has ended without an answer");
+            return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the run has no such answer");
         wd_frames_clear(&f->frames);
-        r        = f->ops->event(f->state, &ev, &f->frames, err);
-        size_t i = r < 0 ? 0 : wr_reader_received(f->reader, &ev);
+        r = f->ops->event(f->state, &ev, &f->frames, err);
         if (r < 0)
             return r;
-        if (i >= f->frames.list.n)
-            continue;
-        const struct wd_frame *frame = &f->frames.list.p[i];
-        x->reply.status              = frame->name ? 500 : 200;
-        if (frame->name) /* the run has tried what it may, and another request would be another run */
-            sv_reply_header(&x->reply, "x-should-retry", UPP_STR("false"));
-        wb_buf_add(&x->reply.body, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n));
-        return wb_buf_check(&x->reply.body, err);
+        for (size_t i = wr_reader_received(f->reader, &ev); i < f->frames.list.n; i++)
+            if (!skip--)
+                return put_frame(x, f, &f->frames.list.p[i], err);
     }
 }
 
@@ -176,7 +194,7 @@ WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struc
     struct feed f;
     int         r = feed_open(x, run, s, &f, err);
     if (r >= 0)
-        r = read_frame(x, &f, err);
+        r = read_frame(x, &f, s, err);
     feed_done(&f);
     return r;
 }

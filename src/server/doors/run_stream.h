@@ -14,6 +14,8 @@ struct sv_run_stream {
     struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
+    uint32_t                    skip;    /* of sv_run_answer: frames before the one */
+    bool                        now;     /* of sv_run_answer: does not wait for it */
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the
@@ -29,7 +31,7 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Responds with the one frame that a dialect gives for a whole segment: the body of the answer. A frame with a name is
- * an error: 500. */
+ * an error: 500. 1; 0, only with `now`: it is not there yet, and nothing was done. */
 WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
                                 struct upp_err *err) UPP_MUST_CHECK;
 

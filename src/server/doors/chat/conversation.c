@@ -79,25 +79,33 @@ static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, st
     return after ? wb_str_ends(said, given) : wb_str_eq(said, given);
 }
 
-static int continue_after(struct sv_exchange *x, const struct sv_chat_messages *m, const struct wm_run *run,
-                          struct sv_chat_place *ret, struct upp_err *err)
+/* Where the thread goes on after a run that has ended. 0: the last answer in `m` is not what it said. m NULL: any is.
+ */
+WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_chat_messages *m,
+                                        const struct wm_run *run, struct wl_thread *thread, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(SV_MAX_BODY);
-    struct answer                         a    = {.text = WB_BUF(ANSWER_MAX)};
-    const struct upp_message             *of   = &m->list.p[m->next - 1].message;
-    struct wl_thread                      from = ret->thread;
-    int                                   r    = sv_chat_text(&said, of, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf given = WB_BUF(SV_MAX_BODY);
+    struct answer                         a     = {.text = WB_BUF(ANSWER_MAX)};
+    struct wl_thread                      from  = *thread;
+    int                                   r     = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
     if (r >= 0)
         r = read_answer(x, &from, run, &a, err);
-    bool same = r >= 0 && a.any && is_answer(m, wb_buf_str(&said), wb_buf_str(&a.text));
+    bool same = r >= 0 && (!m || (a.any && is_answer(m, wb_buf_str(&given), wb_buf_str(&a.text))));
     wb_buf_done(&a.text);
-    if (r < 0)
-        return r;
-    if (!same)
-        ret->thread = (struct wl_thread){0};
-    else if (!a.last)
-        return wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, &ret->thread, err);
-    return 0;
+    if (r >= 0 && same && a.any && !a.last)
+        r = wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, thread, err);
+    return r < 0 ? r : same;
+}
+
+int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
+{
+    *ret  = (struct sv_chat_place){0};
+    int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, &x->arena, &ret->thread, err);
+    if (r >= 0 && run->status == WM_WAITING)
+        ret->waits = run->id;
+    else if (r >= 0 && wm_status_ended(run->status))
+        r = continue_after(x, NULL, run, &ret->thread, err);
+    return r < 0 ? r : 0;
 }
 
 int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
@@ -125,7 +133,27 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
         ret->waits = run.id;
         return 0;
     }
-    return continue_after(x, m, &run, ret, err);
+    r = continue_after(x, m, &run, &ret->thread, err);
+    if (r == 0)
+        ret->thread = (struct wl_thread){0};
+    return r < 0 ? r : 0;
+}
+
+int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s, struct wr_from *from,
+                  struct wb_uuid *run, struct upp_err *err)
+{
+    struct wr_run_info look;
+    if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
+        return sv_start_run(x, s, run, err);
+    if (!s->answers.n)
+        return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
+    int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
+    if (r >= 0)
+        r = wr_answer(x->core->engine, &x->owner, place->waits, s->answers.p, s->answers.n, err);
+    *run = x->run = place->waits;
+    if (r >= 0)
+        *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */
+    return r;
 }
 
 int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wb_uuid run,

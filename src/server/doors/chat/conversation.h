@@ -19,6 +19,15 @@ struct sv_chat_place {
 WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                struct sv_chat_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Where what follows a run belongs: its thread, on a new branch if that went on without it. Waits if the run does. */
+WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* Starts a run at a place, or lets the one that waits there continue with the answers in *s. To be called where the
+ * thread is at home. `from`: what the client has of the run already. */
+WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s,
+                                struct wr_from *from, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Leaves the alias. */
 WEFT_SUSPENDS int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                    struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;

@@ -114,33 +114,20 @@ static int read_request(struct sv_exchange *x, struct request *q, struct upp_err
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */
 
-/* The client has what came before the wait. */
-WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct request *q, struct wb_uuid *run, struct upp_err *err)
-{
-    struct wr_run_info look;
-    int                r = wr_get(x->core->engine, &x->owner, q->place.waits, &x->arena, &look, err);
-    if (r >= 0)
-        r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
-    if (r == 0)
-        return upp_fail(err, UPP_EINVALID, "after calls of tools come their results, and nothing else");
-    if (r > 0)
-        r = wr_answer(x->core->engine, &x->owner, q->place.waits, q->start.answers.p, q->start.answers.n, err);
-    q->stream.from = (struct wr_from){look.epoch, look.last, 0};
-    *run           = q->place.waits;
-    return r < 0 ? r : 0;
-}
-
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid  run;
-    bool            waits = !wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}});
-    int             r     = waits ? resume(x, q, &run, err) : sv_start_run(x, &q->start, &run, err);
+    int             r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
+    if (r >= 0 && wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}}))
+        q->start.answers = (struct sv_answers){0}; /* part of the history */
+    if (r >= 0)
+        r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
     if (r >= 0)
         r = sv_chat_remember(x, q->start.run.agent, &q->messages, run, err);
-    if (r < 0)
-        return r;
-    return q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
+    if (r >= 0)
+        r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
