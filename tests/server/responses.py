@@ -247,6 +247,9 @@ def test_bad_requests_name_the_place():
         ({"input": "x", "truncation": "auto"}, "/truncation"),
         ({"input": "x", "temperature": 3}, "/temperature"),
         ({"input": "x", "prompt": {"id": "p"}}, "/prompt"),
+        ({"input": "x", "tools": [{"type": "function", "name": "a b"}]}, "/tools/0/name"),
+        ({"input": "x", "text": {"format": {"type": "json_schema", "name": 5}}}, "/text/format/name"),
+        ({"input": "x", "reasoning": {"effort": "much"}}, "/reasoning/effort"),
     ]
     with Server(WEFT, folder("bad")) as s:
         for body, place in cases:

@@ -5,6 +5,8 @@
  */
 #include "server/doors/responses/options.h"
 
+#include <string.h>
+
 #include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -125,6 +127,36 @@ static int add_more(struct sv_exchange *x, const struct sv_body *b, struct upp_s
     return r < 0 ? r : sv_options_merge(&x->arena, *options, more, options, err);
 }
 
+/* A pointer into the rewritten request becomes one into the client's. */
+static void rename_place(struct upp_err *err)
+{
+    static const struct {
+        const char *from, *to;
+    } names[] = {{"/additional_instructions", "/instructions"}, {"/max_completion_tokens", "/max_output_tokens"},
+                 {"/reasoning_effort", "/reasoning/effort"},    {"/response_format/json_schema", "/text/format"},
+                 {"/response_format", "/text/format"},          {"/function", ""}};
+    if (!err)
+        return;
+    for (size_t i = 0; i < WB_LEN(names); i++) {
+        char *at = strstr(err->where, names[i].from);
+        if (!at || (names[i].to[0] && at != err->where))
+            continue;
+        size_t n = strlen(names[i].from), m = strlen(names[i].to);
+        memmove(at + m, at + n, strlen(at + n) + 1); /* no name becomes longer */
+        memcpy(at, names[i].to, m);
+        return;
+    }
+}
+
+static int check_objects(const struct sv_body *b, struct upp_err *err)
+{
+    yyjson_val *text = NULL, *other = NULL;
+    int         r = sv_body_object(b, b->root, UPP_STR("text"), &text, err);
+    if (r > 0)
+        r = sv_body_object(b, text, UPP_STR("format"), &other, err);
+    return r < 0 ? r : sv_body_object(b, b->root, UPP_STR("reasoning"), &other, err);
+}
+
 int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, struct upp_str previous,
                          const struct sv_chat_messages *m, struct upp_str *ret, struct upp_err *err)
 {
@@ -132,14 +164,19 @@ int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct 
     struct sv_body                        rewritten = {NULL};
     struct upp_str                        text;
     struct wj_writer                      w;
+    int                                   r = check_objects(b, err);
+    if (r < 0)
+        return r;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     put_options(&w, b->root);
     wj_write_close(&w, '}');
-    int r = wj_writer_text(&w, &x->arena, &text);
+    r = wj_writer_text(&w, &x->arena, &text);
     if (r >= 0)
         r = wj_read(&x->arena, text, NULL, &rewritten.root, err);
     if (r >= 0)
         r = sv_options_read(x, &rewritten, rewritten.root, agent, NULL, ret, err);
+    if (r < 0)
+        rename_place(err);
     return r < 0 || (!m->system && !previous.p) ? r : add_more(x, b, previous, m, ret, err);
 }
