@@ -227,6 +227,37 @@ def test_in_the_background_and_cancelled():
         assert b["status"] == "cancelled" and b["id"] == a["id"], b
 
 
+def test_a_conversation_and_its_items_page_by_page():
+    with Server(WEFT, folder("conversation")) as s:
+        c = s.good("POST", "/v1/conversations", {"items": [{"role": "user", "content": "before"}], "metadata": {"k": "v"}})
+        assert c["object"] == "conversation" and c["metadata"] == {"k": "v"} and s.good("GET", f"/v1/conversations/{c['id']}") == c
+        a = ask(s, model="removes", input="do it", conversation=c["id"])
+        ask(s, model="echo", input=[{"role": "user", "content": [{"type": "input_text", "text": "look"},
+                                     {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]}],
+            conversation={"id": c["id"]})
+        made = s.good("POST", f"/v1/conversations/{c['id']}/items", {"items": [{"role": "user", "content": "after"}]})["data"]
+        base = f"/v1/conversations/{c['id']}/items"
+        all = s.good("GET", f"{base}?order=asc&limit=100")["data"]
+        assert [i["type"] for i in all] == ["message", "message", "reasoning", "function_call", "function_call_output",
+                                            "message", "message", "message", "message"], all
+        assert all[-1] == made[0] and all[5]["id"] == a["output"][-1]["id"]
+        assert all[6]["content"][1]["image_url"].startswith("data:image/png;base64,"), all[6]
+        for order in ("asc", "desc"):
+            for limit in (1, 2, 3):
+                got, after = [], ""
+                while True:
+                    page = s.good("GET", f"{base}?order={order}&limit={limit}{after}")
+                    got += page["data"]
+                    if not page["has_more"]:
+                        break
+                    after = f"&after={page['last_id']}"
+                assert got == (all if order == "asc" else all[::-1]), (order, limit, got)
+        for i in all:
+            assert s.good("GET", f"{base}/{i['id']}") == i
+        assert s.good("DELETE", f"/v1/conversations/{c['id']}") == {"id": c["id"], "object": "conversation.deleted", "deleted": True}
+        assert s.ask("GET", f"/v1/conversations/{c['id']}")[0] == 404
+
+
 def test_failures():
     with Server(WEFT, folder("fails")) as s:
         a = ask(s, model="fails", input="x")
