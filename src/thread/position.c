@@ -324,6 +324,19 @@ int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_th
     return r < 0 ? r : move_thread(s, o, t, &pos, true, &put, a, err);
 }
 
+int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, const struct wa_position *to,
+                   struct wb_arena *a, struct upp_err *err)
+{
+    WB_CLEANUP(wa_put_done) struct wa_put put;
+    struct wa_position                    pos = *to;
+    wa_put_init(&put, s, o);
+    put.thread = t;
+    int r      = check_idle(s, o, t, a, err);
+    if (r >= 0)
+        r = close_calls(s, o, &pos, &put, err);
+    return r < 0 ? r : move_thread(s, o, t, &pos, true, &put, a, err);
+}
+
 static bool has_id(const struct wl_node *n, struct upp_str id, struct wb_arena *scratch)
 {
     struct wb_uuid u;

@@ -89,4 +89,8 @@ enum { SV_MAX_MESSAGES = 256 /* in one request */ };
 int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
                      const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Responds with the thread as a document of a dialect (server/doors/v1/documents.c). */
+WEFT_SUSPENDS int sv_write_document(struct sv_exchange *x, const struct wl_thread *t, struct upp_str dialect,
+                                    struct upp_err *err) UPP_MUST_CHECK;
+
 #endif
