@@ -186,7 +186,7 @@ enum wl_change_kind {
     WL_DROP_THREAD, /* thread: id; -UPP_EBUSY unless the stored version is thread.version. Drops its aliases too */
     WL_DROP_NODE, /* node.key: with its rows, their references and their search index. -UPP_EBUSY: a run holds it, or it
                    * has a child node */
-    WL_DROP_RUN,  /* run: id; -UPP_EBUSY: it has not ended */
+    WL_DROP_RUN,  /* run: id; -UPP_EBUSY: it has not ended. Drops its aliases too */
     WL_DROP_ALIAS, /* alias: kind and text */
     WL_PUT_VALUE,  /* value */
     WL_DROP_VALUE, /* value: space and name */

@@ -31,6 +31,11 @@ WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, c
 WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                     struct upp_str checkpoint, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for any position of the thread's tree. Calls before it whose results come after it are closed on a branch.
+ */
+WEFT_SUSPENDS int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                 const struct wa_position *to, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Moves the thread to the end of a node (by its UUID, or its id in the imported document): the next message goes there.
  * Changes *t and fails like wa_thread_restore. */
 WEFT_SUSPENDS int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,

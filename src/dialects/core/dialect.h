@@ -38,11 +38,22 @@ struct wd_agentapi_opts {
     size_t                n_client_tools;
 };
 
+struct wd_chat_opts {
+    bool whole; /* one frame at the end: the completion, or an error with the name "error" */
+    bool usage; /* a chunk with the usage before the end */
+};
+
+struct wd_responses_opts {
+    bool whole; /* one frame at the end of each segment: the response */
+};
+
 struct wd_stream_opts {
-    uint32_t                size;
-    bool                    children; /* include events of child runs, if the dialect can */
-    struct wd_ui_opts       ui;
-    struct wd_agentapi_opts agentapi;
+    uint32_t                 size;
+    bool                     children; /* include events of child runs, if the dialect can */
+    struct wd_ui_opts        ui;
+    struct wd_agentapi_opts  agentapi;
+    struct wd_chat_opts      chat;
+    struct wd_responses_opts responses;
 
     /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
     struct wb_uuid thread;
@@ -76,7 +87,8 @@ struct wd_stream_ops {
     void (*done)(void *state); /* frees; NULL: nothing to free */
 };
 
-extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi;
+extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi,
+    wd_stream_chat, wd_stream_responses;
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
 const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a fixed order; NULL: no more */

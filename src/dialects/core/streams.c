@@ -8,6 +8,8 @@ static const struct wd_stream_ops *const streams[] = {
     &wd_stream_agentapi,
     &wd_stream_assistants,
     &wd_stream_upp,
+    &wd_stream_chat,
+    &wd_stream_responses,
 };
 /* clang-format on */
 

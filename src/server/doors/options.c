@@ -115,21 +115,27 @@ static int is_model(const struct reading *in, const struct option *o, yyjson_val
 
 /* UAP 16.5: a request may set the run's system prompt, unless the configuration forbids it, on loopback or with a key
  * of the scope `instructions`. */
-static int is_prompt(const struct reading *in, const struct option *o, yyjson_val *v)
+int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const char *what, yyjson_val *at,
+                          struct upp_err *err)
 {
     int r = 0;
-    if (!yyjson_is_str(v))
-        return wrong(in, v, "a string", v);
-    if (in->x->server->opts.no_instructions) {
-        r = upp_fail(in->err, UPP_EREFUSED,
-                     "'%s' of a run is not taken: the configuration has server.instructions: false", o->name);
-        if (in->err)
-            (void)snprintf(in->err->cause, sizeof in->err->cause, "%s", SV_INSTRUCTIONS);
+    if (x->server->opts.no_instructions) {
+        r = upp_fail(err, UPP_EREFUSED, "%s of a run is not taken: the configuration has server.instructions: false",
+                     what);
+        if (err)
+            (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);
     } else
-        r = sv_auth_need(in->x, SV_SCOPE_INSTRUCTIONS, in->err);
+        r = sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, err);
     if (r == -UPP_EREFUSED)
-        wj_pointer_err(in->err, in->body->root, v);
+        wj_pointer_err(err, b->root, at);
     return r < 0 ? r : 0;
+}
+
+static int is_prompt(const struct reading *in, const struct option *o, yyjson_val *v)
+{
+    char what[64];
+    (void)snprintf(what, sizeof what, "'%s'", o->name);
+    return yyjson_is_str(v) ? sv_options_may_prompt(in->x, in->body, what, v, in->err) : wrong(in, v, "a string", v);
 }
 
 /* ---- Metadata ---------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct sv_exchange {
     uint8_t               scopes; /* enum sv_scope: what the client may do */
     struct wb_arena       arena;  /* for this request */
     struct sv_reply       reply;
+    void                 *work; /* of a handler, for the handler on another core that it hands over to */
     char                  request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
     struct sv_trace       trace;                         /* of its traceparent; empty: none */
 

@@ -113,6 +113,16 @@ void ws_mem_free_dropped_node(struct ws_mem_applying *a, struct ws_mem_done *d)
 
 /* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
 
+/* Undo links them again, or they are freed at the end. */
+static void drop_aliases_of(struct ws_mem_applying *a, struct wb_uuid object, struct ws_mem_done *d)
+{
+    for (struct ws_mem_alias *x; (x = ws_mem_alias_of(a->tenant, object));) {
+        ws_mem_unlink_alias(a->m, x);
+        x->next    = d->aliases;
+        d->aliases = x;
+    }
+}
+
 int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err)
 {
     const struct wl_thread *thread = c->thread;
@@ -124,11 +134,7 @@ int ws_mem_drop_thread(struct ws_mem_applying *a, const struct wl_change *c, str
     ws_mem_unlist_thread(a->m, t);
     ws_mem_leave(a->m, WS_MEM_THREADS, t);
     d->before = t;
-    for (struct ws_mem_alias *x; (x = ws_mem_alias_of(a->tenant, thread->id));) {
-        ws_mem_unlink_alias(a->m, x);
-        x->next    = d->aliases;
-        d->aliases = x;
-    }
+    drop_aliases_of(a, thread->id, d);
     return 0;
 }
 
@@ -149,6 +155,7 @@ int ws_mem_drop_run(struct ws_mem_applying *a, const struct wl_change *c, struct
     WS_MEM_REMOVE(&x->tenant->runs, ws_mem_run_at(x->tenant->runs.p, x->tenant->runs.n, x->number));
     ws_mem_leave(a->m, WS_MEM_RUNS, x);
     d->before = x;
+    drop_aliases_of(a, c->run->id, d);
     return 0;
 }
 

@@ -119,7 +119,9 @@ int ws_drop_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *
 int ws_drop_run(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     int r = WS_DO(s, WS_DROP_RUN, err, WS_N(tenant), WS_I(&c->run->id));
-    if (r < 0 || ws_changed(s))
+    if (r >= 0 && ws_changed(s))
+        return WS_DO(s, WS_DROP_ALIASES_OF, err, WS_N(tenant), WS_I(&c->run->id));
+    if (r < 0)
         return r;
     r = ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &c->run->id, 0, err);
     return r == -UPP_EBUSY ? ws_run_lives(err, c->run->id) : r;

@@ -19,7 +19,9 @@ for major in 4 5 6 7; do
     judge "openai $major: objects" node "$here/crud.mjs" "$major" "$weft" "$tap/crud$major"
     mkdir "$tap/files$major"
     judge "openai $major: files" node "$here/files.mjs" "$major" "$weft" "$tap/files$major"
-    cat "$tap/server$major/log" "$tap/crud$major/log" "$tap/files$major/log" >"$tap/log"
+    mkdir "$tap/models$major"
+    judge "openai $major: agents as models" node "$here/models.mjs" "$major" "$weft" "$tap/models$major"
+    cat "$tap/server$major/log" "$tap/crud$major/log" "$tap/files$major/log" "$tap/models$major/log" >"$tap/log"
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
     verdict $? "openai $major: the server has nothing to report"
     mkdir "$tap/runs$major"

@@ -166,15 +166,16 @@ static WEFT_SUSPENDS int open_rig(struct scene *s, struct upp_err *err)
 }
 
 /* All dialects, each read by one that stays and one that leaves; both must have heard the same. */
-enum { DIALECTS = 5 };
+enum { DIALECTS = 7 };
 static WEFT_SUSPENDS int read_all(struct scene *s, struct wb_uuid run, struct wb_buf texts[DIALECTS],
                                   struct upp_err *err)
 {
-    static const struct wd_stream_ops *const dialects[DIALECTS] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_upp,
-                                                                   &wd_stream_assistants, &wd_stream_agentapi};
-    struct client                            clients[2 * DIALECTS];
-    struct weft_scope                        all = {0};
-    int                                      r   = 0;
+    static const struct wd_stream_ops *const dialects[DIALECTS] = {
+        &wd_stream_uap,      &wd_stream_ui,   &wd_stream_upp,      &wd_stream_assistants,
+        &wd_stream_agentapi, &wd_stream_chat, &wd_stream_responses};
+    struct client     clients[2 * DIALECTS];
+    struct weft_scope all = {0};
+    int               r   = 0;
     for (size_t i = 0; i < WB_LEN(clients); i++) {
         clients[i] = (struct client){.rig    = &s->rig,
                                      .run    = run,

@@ -91,6 +91,12 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }
 
+int sv_write_document(struct sv_exchange *x, const struct wl_thread *t, struct upp_str dialect, struct upp_err *err)
+{
+    x->reply.status = 200;
+    return write_history(x, t, wd_document_find(dialect), (struct upp_str){NULL, 0}, err);
+}
+
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 {
     const struct wd_document_ops *to;

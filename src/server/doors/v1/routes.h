@@ -154,4 +154,8 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
 WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
                                     struct upp_err *err) UPP_MUST_CHECK;
 
+/* Responds with the thread as a document of a dialect (server/doors/v1/documents.c). */
+WEFT_SUSPENDS int sv_write_document(struct sv_exchange *x, const struct wl_thread *t, struct upp_str dialect,
+                                    struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

@@ -1,0 +1,168 @@
+/* server/doors/chat/conversation.c — see conversation.h. */
+#include "server/doors/chat/conversation.h"
+
+#include "log/log.h"
+#include "server/http/server.h"
+
+enum { BATCH = 128, ANSWER_MAX = 64 << 20 };
+
+static struct upp_str alias_of(struct sv_exchange *x, struct upp_str agent, const char *digest)
+{
+    return wb_arena_printf(&x->arena, "chat:%s:%.*s", digest, UPP_FMT(agent));
+}
+
+/* ---- What it answered -------------------------------------------------------------------------------------------- */
+
+struct answer {
+    struct wb_buf text; /* as dialects/chat sends it */
+    uint64_t      node;
+    uint32_t      index; /* of its last entry */
+    bool          any;
+    bool          last; /* nothing follows it on the thread */
+};
+
+static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid run, struct upp_err *err)
+{
+    const struct wm_entry *e = &line->entry;
+    if (!wb_uuid_eq(line->run, run)) {
+        a->last = a->last && !a->any;
+        return 0;
+    }
+    a->any   = true;
+    a->last  = true;
+    a->node  = line->node;
+    a->index = line->index;
+    if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || e->message.role != UPP_ROLE_ASSISTANT)
+        return 0;
+    size_t before = a->text.n;
+    if (before)
+        wb_buf_add(&a->text, UPP_STR("\n\n"));
+    size_t begun = a->text.n;
+    int    r     = sv_chat_text(&a->text, &e->message, err);
+    if (a->text.n == begun)
+        a->text.n = before;
+    return r;
+}
+
+/* Reads the thread backwards to the run's first entry, then what it wrote in order. */
+WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thread *t, const struct wm_run *run,
+                                     struct answer *a, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n    = 0;
+    uint32_t         want = BATCH;
+    int              r    = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    for (bool found = false; r >= 0 && !found; want *= 4) {
+        r = wl_path_tail(s, &x->owner, &path, path.length, want, &x->arena, &lines, &n, err);
+        for (size_t i = 0; r >= 0 && i < n && !found; i++)
+            found = wb_uuid_eq(lines[i].run, run->id) && i > 0 && !wb_uuid_eq(lines[i - 1].run, run->id);
+        found = found || n < want || want > UINT32_MAX / 8;
+    }
+    a->last = true;
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = add_line(a, &lines[i], run->id, err);
+    return r;
+}
+
+/* Results are for a run that waits: it knows which calls are open. */
+static bool is_for_wait(const struct sv_chat_messages *m, const struct wm_run *run)
+{
+    return run->status == WM_WAITING && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
+}
+
+/* Is this what the run said? The answer to results is only what came after them. */
+static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, struct upp_str said)
+{
+    bool after = m->next > 1 && m->list.p[m->next - 2].message.role == UPP_ROLE_TOOL;
+    return after ? wb_str_ends(said, given) : wb_str_eq(said, given);
+}
+
+/* Where the thread goes on after a run that has ended. 0: the last answer in `m` is not what it said. m NULL: any is.
+ */
+WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_chat_messages *m,
+                                        const struct wm_run *run, struct wl_thread *thread, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf given = WB_BUF(SV_MAX_BODY);
+    struct answer                         a     = {.text = WB_BUF(ANSWER_MAX)};
+    struct wl_thread                      from  = *thread;
+    int                                   r     = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
+    if (r >= 0)
+        r = read_answer(x, &from, run, &a, err);
+    bool same = r >= 0 && (!m || (a.any && is_answer(m, wb_buf_str(&given), wb_buf_str(&a.text))));
+    wb_buf_done(&a.text);
+    if (r >= 0 && same && a.any && !a.last)
+        r = wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, thread, err);
+    return r < 0 ? r : same;
+}
+
+int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
+{
+    *ret  = (struct sv_chat_place){0};
+    int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, &x->arena, &ret->thread, err);
+    if (r >= 0 && run->status == WM_WAITING)
+        ret->waits = run->id;
+    else if (r >= 0 && wm_status_ended(run->status))
+        r = continue_after(x, NULL, run, &ret->thread, err);
+    return r < 0 ? r : 0;
+}
+
+int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                 struct sv_chat_place *ret, struct upp_err *err)
+{
+    struct wl_store *s    = x->server->opts.store;
+    struct upp_str   name = alias_of(x, agent, m->before);
+    struct wb_uuid   id;
+    struct wm_run    run;
+    *ret = (struct sv_chat_place){0};
+    if (!m->next)
+        return 0;
+    int r = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
+    if (r >= 0)
+        r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &ret->thread, err);
+    if (r < 0 || (!wm_status_ended(run.status) && !is_for_wait(m, &run))) {
+        ret->thread = (struct wl_thread){0};
+        return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
+    }
+    if (is_for_wait(m, &run)) {
+        ret->waits = run.id;
+        return 0;
+    }
+    r = continue_after(x, m, &run, &ret->thread, err);
+    if (r == 0)
+        ret->thread = (struct wl_thread){0};
+    return r < 0 ? r : 0;
+}
+
+int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s, struct wr_from *from,
+                  struct wb_uuid *run, struct upp_err *err)
+{
+    struct wr_run_info look;
+    if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
+        return sv_start_run(x, s, run, err);
+    if (!s->answers.n)
+        return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
+    int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
+    if (r >= 0)
+        r = wr_answer(x->core->engine, &x->owner, place->waits, s->answers.p, s->answers.n, err);
+    *run = x->run = place->waits;
+    if (r >= 0)
+        *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */
+    return r;
+}
+
+int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wb_uuid run,
+                     struct upp_err *err)
+{
+    const struct wl_alias  alias     = {.kind = WL_ALIAS_RUN, .text = alias_of(x, agent, m->all), .object = run};
+    const struct wl_change changes[] = {{.kind = WL_DROP_ALIAS, .alias = &alias},
+                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
+    struct wl_commit       c         = {.owner = x->owner, .changes = changes, .n = WB_LEN(changes)};
+    int                    r         = wb_arena_check(&x->arena, err);
+    return r < 0 ? r : x->server->opts.store->ops->commit(x->server->opts.store, &c, err);
+}

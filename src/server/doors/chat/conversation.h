@@ -1,0 +1,35 @@
+/* server/doors/chat/conversation.h — the thread that a chat request continues.
+ *
+ * A chat client sends the whole conversation each time and no id. The conversation is its own name: the digest of a
+ * request's messages is an alias of its run. A later request whose messages are those, the answer, and more continues
+ * the run's thread; on a new branch if the thread went on without it. A conversation that is edited or unknown becomes
+ * a new thread.
+ */
+#ifndef SV_CHAT_CONVERSATION_H
+#define SV_CHAT_CONVERSATION_H
+
+#include "server/doors/chat/messages.h"
+
+struct sv_chat_place {
+    struct wl_thread thread; /* id all zero: none, it is a new conversation */
+    struct wb_uuid   waits;  /* the run that waits for the results in the request; all zero: none */
+};
+
+/* Finds where the new messages belong. A fork is stored at once. */
+WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                               struct sv_chat_place *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Where what follows a run belongs: its thread, on a new branch if that went on without it. Waits if the run does. */
+WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* Starts a run at a place, or lets the one that waits there continue with the answers in *s. To be called where the
+ * thread is at home. `from`: what the client has of the run already. */
+WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s,
+                                struct wr_from *from, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Leaves the alias. */
+WEFT_SUSPENDS int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                                   struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

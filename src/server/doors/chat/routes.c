@@ -1,0 +1,159 @@
+/* server/doors/chat/routes.c — see routes.h: the request, and its answer as a stream or as one object. */
+#include "server/doors/chat/routes.h"
+
+#include "base/defs.h"
+#include "json/pointer.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "server/doors/chat/conversation.h"
+#include "server/doors/options.h"
+#include "server/doors/run_stream.h"
+#include "server/http/auth.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+
+struct request {
+    struct sv_body          body;
+    struct sv_chat_messages messages;
+    struct sv_chat_place    place;
+    struct sv_start         start;
+    struct sv_run_stream    stream;
+    bool                    streams;
+};
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+/* Members that change what the client would get, and that runs do not have. */
+static int refuse(const struct sv_body *b, struct upp_err *err)
+{
+    static const char *const names[] = {"functions",  "function_call", "logprobs",           "top_logprobs",
+                                        "logit_bias", "audio",         "web_search_options", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        yyjson_val *v = sv_member(b->root, wb_cstr(names[i]));
+        if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
+            return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
+    }
+    yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
+    bool        one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
+    return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
+}
+
+static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    struct upp_str name = {NULL, 0};
+    int            r    = sv_body_str(&q->body, q->body.root, UPP_STR("model"), &name, err);
+    if (r < 0)
+        return r;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, name);
+    if (!def) {
+        r = upp_fail(err, UPP_ENOMODEL, "no agent is called '%.*s'", UPP_FMT(name));
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
+        return r;
+    }
+    q->start.run.agent = def->name;
+    return sv_chat_read_messages(x, &q->body, def, &q->messages, err);
+}
+
+static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    yyjson_val *options = NULL;
+    int         r       = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
+    if (r >= 0)
+        r = sv_run_stream_read(x, NULL, &q->stream, err);
+    if (r >= 0)
+        r = sv_body_object(&q->body, q->body.root, UPP_STR("stream_options"), &options, err);
+    if (r > 0)
+        r = sv_body_bool(&q->body, options, UPP_STR("include_usage"), &q->stream.opts.chat.usage, err);
+    q->stream.opts.chat.whole = !q->streams;
+    q->stream.to_wait         = true;
+    return r < 0 ? r : 0;
+}
+
+/* System messages are added to the agent's own prompt. */
+static int read_options(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    static const struct sv_alias aliases[] = {{"max_completion_tokens", "max_tokens"},
+                                              {"model", NULL}, /* names the agent */
+                                              {"instructions", NULL},
+                                              {"additional_instructions", NULL},
+                                              {"truncation_strategy", NULL},
+                                              {NULL, NULL}};
+    struct upp_str               options = {NULL, 0}, system = {NULL, 0};
+    struct wj_writer             w;
+    int r = sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases, &options, err);
+    if (r < 0 || !q->messages.system) {
+        q->start.run.options = options;
+        return r;
+    }
+    r = sv_options_may_prompt(x, &q->body, "a system message", q->messages.system, err);
+    if (r < 0)
+        return r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 6);
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "additional_instructions", q->messages.instructions);
+    wj_write_close(&w, '}');
+    r = wj_writer_text(&w, &x->arena, &system);
+    return r < 0 ? r : sv_options_merge(&x->arena, options, system, &q->start.run.options, err);
+}
+
+static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", "max_tokens",
+                                        "store", SV_OPTIONS, NULL};
+    *q                               = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
+    int r                            = sv_body_read(x, known, &q->body, err);
+    if (r >= 0)
+        r = refuse(&q->body, err);
+    if (r >= 0)
+        r = read_agent(x, q, err);
+    if (r >= 0)
+        r = read_stream(x, q, err);
+    return r < 0 ? r : read_options(x, q, err);
+}
+
+/* ---- Answering --------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    struct wb_uuid  run;
+    int             r = sv_chat_answers(x, &q->messages, &q->start.answers, err);
+    if (r >= 0 && wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}}))
+        q->start.answers = (struct sv_answers){0}; /* part of the history */
+    if (r >= 0)
+        r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+    if (r >= 0)
+        r = sv_chat_remember(x, q->start.run.agent, &q->messages, run, err);
+    if (r >= 0)
+        r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request       *q    = wb_new(&x->arena, struct request);
+    struct wl_thread_opts opts = {.size = sizeof opts};
+    size_t                from = 0;
+    int                   r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = sv_chat_find(x, q->start.run.agent, &q->messages, &q->place, err);
+    if (r < 0)
+        return r;
+    q->start.thread = q->place.thread;
+    if (wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->start.thread, err);
+    else
+        from = q->messages.next;
+    if (r < 0)
+        return r;
+    q->start.messages = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
+    x->work           = q;
+    return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
+}
+
+static const struct sv_route rows[] = {
+    {SV_POST, "/v1/chat/completions", complete, 0, 0},
+};
+const struct sv_door sv_door_chat = {
+    .name = "chat", .prefix = "/v1/chat/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "chat"};

@@ -1,0 +1,18 @@
+/* server/doors/responses/items.h — `input` of a request of the Responses API: a text, or a list of items. */
+#ifndef SV_RESPONSES_ITEMS_H
+#define SV_RESPONSES_ITEMS_H
+
+#include "server/doors/chat/messages.h"
+
+struct sv_items {
+    struct sv_chat_messages messages;
+    struct sv_answers       answers; /* outputs and approvals for calls of a run that waits */
+};
+
+/* Reads `name` ("input", "items"). waits: a run waits, and outputs and approvals are for its calls; otherwise an output
+ * needs its call before it. Items that a client sends back and that only the server knows (reasoning, its own calls)
+ * are skipped. */
+int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
+                  bool waits, struct sv_items *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,14 @@
+/* server/doors/responses/options.h — the options of a response, in their own spelling. */
+#ifndef SV_RESPONSES_OPTIONS_H
+#define SV_RESPONSES_OPTIONS_H
+
+#include "server/doors/chat/messages.h"
+
+/* Members that would change the answer, and that runs do not have. */
+int sv_responses_refuse(const struct sv_body *b, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The options of the run. `instructions` and system messages are added to the agent's prompt. */
+int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, struct upp_str previous,
+                         const struct sv_chat_messages *m, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,335 @@
+/* server/doors/responses/routes.c — see routes.h. */
+#include "server/doors/responses/routes.h"
+
+#include "base/defs.h"
+#include "dialects/responses/response.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "log/log.h"
+#include "server/doors/chat/conversation.h"
+#include "server/doors/options.h"
+#include "server/doors/responses/items.h"
+#include "server/doors/responses/options.h"
+#include "server/doors/run_stream.h"
+#include "server/http/server.h"
+
+struct request {
+    struct sv_body       body;
+    struct sv_items      items;
+    struct sv_chat_place place;
+    struct sv_start      start;
+    struct sv_run_stream stream;
+    struct upp_str       previous; /* id of the response before; NULL: none */
+    bool                 streams, background;
+};
+
+static const struct wb_uuid none;
+
+/* ---- Ids --------------------------------------------------------------------------------------------------------- */
+
+/* resp_ + a run, and _2 for its second segment. */
+static bool parse_id(struct upp_str id, struct wb_uuid *run, uint32_t *segment)
+{
+    static const struct upp_str prefix = UPP_STR_INIT("resp_");
+    uint64_t                    n      = 1;
+    if (!wb_str_starts(id, prefix))
+        return false;
+    struct upp_str rest = wb_str_sub(id, prefix.n, SIZE_MAX);
+    size_t         at   = wb_str_find(rest, UPP_STR("_"), 0);
+    if (at < rest.n && (!wb_str_u64(wb_str_sub(rest, at + 1, SIZE_MAX), &n) || n < 2 || n > UINT32_MAX))
+        return false;
+    *segment = (uint32_t)(n - 1);
+    return wl_id_parse(wb_str_sub(rest, 0, at), UPP_STR("run_"), run);
+}
+
+/* A run of another owner and none at all get the same answer. */
+WEFT_SUSPENDS static int find(struct sv_exchange *x, struct upp_str id, struct wm_run *run, uint32_t *segment,
+                              struct upp_err *err)
+{
+    struct wl_store  *s = x->server->opts.store;
+    struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
+    struct wb_uuid    u;
+    if (!t)
+        return wb_arena_check(&x->arena, err);
+    int r = parse_id(id, &u, segment) ? wl_get_run(s, &x->owner, u, &x->arena, run, err) : -UPP_ENOTFOUND;
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, run->thread, &x->arena, t, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(t->owner.user, x->owner.user)))
+        return upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(id));
+    x->thread = t;
+    return r;
+}
+
+/* ---- Reading a request ------------------------------------------------------------------------------------------- */
+
+/* The id of a conversation: a text, or an object with it. 1; 0: there is none. */
+static int read_conversation(const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
+{
+    yyjson_val *v = sv_member(b->root, UPP_STR("conversation"));
+    if (yyjson_is_obj(v))
+        return sv_body_str(b, v, UPP_STR("id"), ret, err);
+    return sv_body_str(b, b->root, UPP_STR("conversation"), ret, err);
+}
+
+WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request *q, struct upp_str id,
+                                           struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_node   head;
+    struct wm_run    run;
+    struct wb_uuid   u, busy = {{0}};
+    int              r = -UPP_ENOTFOUND;
+    if (wl_id_parse(id, UPP_STR("conv_"), &u))
+        r = wl_get_thread(s, &x->owner, u, &x->arena, &q->place.thread, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(q->place.thread.owner.user, x->owner.user))) {
+        r = upp_fail(err, UPP_ENOTFOUND, "no conversation '%.*s'", UPP_FMT(id));
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("conversation")));
+        return r;
+    }
+    if (r >= 0)
+        r = wl_get_node(s, &x->owner, q->place.thread.head, &head, err);
+    if (r >= 0)
+        r = wl_thread_busy(s, &q->place.thread, &head, &busy, err);
+    if (r < 0 || wb_uuid_eq(busy, none))
+        return r;
+    r = wl_get_run(s, &x->owner, busy, &x->arena, &run, err);
+    if (r >= 0 && run.status == WM_WAITING)
+        q->place.waits = busy;
+    return r;
+}
+
+/* Where the request goes on; without one of both members that is found out by its items. */
+WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, struct upp_str *agent,
+                                    struct upp_err *err)
+{
+    struct upp_str conversation = {NULL, 0};
+    struct wm_run  run;
+    uint32_t       segment;
+    int            r = sv_body_str(&q->body, q->body.root, UPP_STR("previous_response_id"), &q->previous, err);
+    if (r >= 0)
+        r = read_conversation(&q->body, &conversation, err);
+    if (r < 0)
+        return r;
+    if (q->previous.p && conversation.p)
+        return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("conversation")), err,
+                             "a response continues a conversation or previous_response_id, not both");
+    if (conversation.p)
+        return find_conversation(x, q, conversation, err);
+    if (!q->previous.p)
+        return 0;
+    r = find(x, q->previous, &run, &segment, err);
+    if (r == -UPP_ENOTFOUND)
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("previous_response_id")));
+    if (r >= 0)
+        r = sv_chat_after(x, &run, &q->place, err);
+    *agent = wb_arena_dup(&x->arena, run.agent);
+    return r < 0 ? r : wb_arena_check(&x->arena, err);
+}
+
+static int read_agent(struct sv_exchange *x, struct request *q, struct upp_str before, const struct wr_agent_def **ret,
+                      struct upp_err *err)
+{
+    struct upp_str name = before;
+    int            r    = sv_body_str(&q->body, q->body.root, UPP_STR("model"), &name, err);
+    *ret                = r < 0 ? NULL : wr_agent(x->core->engine, name);
+    if (r < 0)
+        return r;
+    if (!*ret) {
+        r = upp_fail(err, UPP_ENOMODEL, "no agent is called '%.*s'", UPP_FMT(name));
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
+        return r;
+    }
+    q->start.run.agent = (*ret)->name;
+    return 0;
+}
+
+static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
+    if (r >= 0)
+        r = sv_body_bool(&q->body, q->body.root, UPP_STR("background"), &q->background, err);
+    if (r >= 0)
+        r = sv_run_stream_read(x, NULL, &q->stream, err);
+    q->stream.opts.responses.whole = !q->streams;
+    q->stream.to_wait              = true;
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    static const char *const   known[] = {"model",
+                                          "input",
+                                          "stream",
+                                          "background",
+                                          "previous_response_id",
+                                          "conversation",
+                                          "store",
+                                          "instructions",
+                                          "metadata",
+                                          "temperature",
+                                          "top_p",
+                                          "tools",
+                                          "tool_choice",
+                                          "parallel_tool_calls",
+                                          "text",
+                                          "reasoning",
+                                          "max_output_tokens",
+                                          NULL};
+    const struct wr_agent_def *agent;
+    struct upp_str             before = {NULL, 0};
+    *q    = (struct request){.start.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
+    int r = sv_body_read(x, known, &q->body, err);
+    if (r >= 0)
+        r = sv_responses_refuse(&q->body, err);
+    if (r >= 0)
+        r = find_place(x, q, &before, err);
+    if (r >= 0)
+        r = read_agent(x, q, before, &agent, err);
+    if (r >= 0)
+        r = sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
+    if (r >= 0)
+        r = read_stream(x, q, err);
+    return r < 0 ? r
+                 : sv_responses_options(x, &q->body, q->start.run.agent, q->previous, &q->items.messages,
+                                        &q->start.run.options, err);
+}
+
+/* ---- Answering --------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int answer_unfinished(struct sv_exchange *x, struct wb_uuid id, uint32_t segment,
+                                           struct upp_err *err)
+{
+    struct wm_run    run;
+    struct wj_writer w;
+    x->run = id;
+    int r  = wl_get_run(x->server->opts.store, &x->owner, id, &x->arena, &run, err);
+    wj_writer_init(&w, &x->reply.body, err);
+    if (r >= 0)
+        r = resp_write_unfinished(&w, &run, segment, err);
+    x->reply.status = 200;
+    return r < 0 ? r : wj_writer_check(&w);
+}
+
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    struct wb_uuid  run;
+    int             r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+    if (r >= 0 && q->items.messages.list.n)
+        r = sv_chat_remember(x, q->start.run.agent, &q->items.messages, run, err);
+    if (r < 0)
+        return r;
+    if (q->streams)
+        return sv_run_stream(x, run, &q->stream, err);
+    if (q->background)
+        return answer_unfinished(x, run, 0, err);
+    r = sv_run_answer(x, run, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
+/* A conversation that the client sends whole continues its thread, if it is known. */
+WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    struct sv_chat_messages *m    = &q->items.messages;
+    struct wl_thread_opts    opts = {.size = sizeof opts};
+    size_t                   from = 0;
+    int                      r    = 0;
+    if (wb_uuid_eq(q->place.thread.id, none) && m->next) {
+        r = sv_chat_find(x, q->start.run.agent, m, &q->place, err);
+        if (r >= 0 && !wb_uuid_eq(q->place.thread.id, none))
+            from = m->next;
+        if (r >= 0 && !wb_uuid_eq(q->place.waits, none))
+            r = sv_chat_answers(x, m, &q->items.answers, err);
+    }
+    if (r >= 0 && wb_uuid_eq(q->place.thread.id, none)) {
+        if (!m->list.n)
+            return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
+                                 "there is nothing to answer");
+        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
+    }
+    q->start.thread   = q->place.thread;
+    q->start.answers  = q->items.answers;
+    q->start.messages = (struct sv_entries){m->list.p + from, m->list.n - from};
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = wb_new(&x->arena, struct request);
+    int             r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = choose_thread(x, q, err);
+    if (r < 0)
+        return r;
+    x->work = q;
+    return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
+}
+
+/* ---- Stored responses -------------------------------------------------------------------------------------------- */
+
+struct stored {
+    struct wm_run run;
+    uint32_t      segment;
+    sv_handler   *handler;
+};
+
+/* Finds it, and goes where it is at home. */
+WEFT_SUSPENDS static int at_home(struct sv_exchange *x, sv_handler *handler, struct upp_err *err)
+{
+    struct stored *it = wb_new(&x->arena, struct stored);
+    int            r  = it ? find(x, x->params[0], &it->run, &it->segment, err) : wb_arena_check(&x->arena, err);
+    x->work           = it;
+    return r < 0 ? r : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, handler, err);
+}
+
+WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct stored *it = x->work;
+    struct sv_run_stream s;
+    struct upp_str       text;
+    int                  r = sv_run_stream_read(x, NULL, &s, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("stream"), &text, err);
+    bool streams = r > 0 && wb_str_eq(text, UPP_STR("true"));
+    s.to_wait    = true;
+    if (r >= 0 && streams)
+        r = sv_run_stream_from(x, &s, err);
+    if (r < 0)
+        return r;
+    if (streams)
+        return sv_run_stream(x, it->run.id, &s, err);
+    s.opts.responses.whole = true;
+    s.skip                 = it->segment;
+    s.now                  = true;
+    r                      = sv_run_answer(x, it->run.id, &s, err);
+    return r == 0 ? answer_unfinished(x, it->run.id, it->segment, err) : r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int get_response(struct sv_exchange *x, struct upp_err *err)
+{
+    return at_home(x, read_here, err);
+}
+
+WEFT_SUSPENDS static int cancel_here(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct stored *it = x->work;
+    uint8_t              status;
+    int                  r = wr_cancel(x->core->engine, &x->owner, it->run.id, err);
+    if (r >= 0)
+        r = wr_wait(x->core->engine, &x->owner, it->run.id, &status, err);
+    return r < 0 ? r : read_here(x, err);
+}
+
+WEFT_SUSPENDS static int cancel_response(struct sv_exchange *x, struct upp_err *err)
+{
+    return at_home(x, cancel_here, err);
+}
+
+static const struct sv_route rows[] = {
+    {SV_POST, "/v1/responses", create, 0, 0},
+    {SV_GET, "/v1/responses/{response}", get_response, 0, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/responses/{response}/cancel", cancel_response, 0, SV_ROUTE_SMALL},
+};
+const struct sv_door sv_door_responses = {
+    .name = "responses", .prefix = "/v1/responses", .routes = rows, .n_routes = WB_LEN(rows), .stream = "responses"};

@@ -1,0 +1,35 @@
+/* server/doors/ui/request.h — a request of the AI SDK's chat: what is new in it, and where it belongs.
+ *
+ * The client sends all messages of the chat, or the last one. Only the last one is read: a user's message, or the
+ * assistant message with outputs and approvals added. Where it belongs is told by the id of the assistant message
+ * before it, which is ours.
+ */
+#ifndef SV_UI_REQUEST_H
+#define SV_UI_REQUEST_H
+
+#include "server/doors/start.h"
+#include "server/http/body.h"
+
+struct sv_ui_request {
+    struct sv_body body;
+    struct upp_str chat;       /* id of the chat */
+    yyjson_val    *last;       /* the last message; NULL: none */
+    struct upp_str before;     /* id of the assistant message before it; NULL: none */
+    struct upp_str message_id; /* of the message that is edited or made anew; NULL: none */
+    bool           alone;      /* it is the only message */
+    bool           regenerate;
+    bool           continues; /* it is an assistant message: outputs and approvals */
+};
+
+int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The last message as an entry: texts and files. */
+int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
+                struct upp_err *err) UPP_MUST_CHECK;
+
+/* The outputs and approvals in the last message for calls that are pending. -UPP_EINVALID: none; -UPP_EREFUSED: an
+ * output for a call that needs an approval. */
+int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,
+                  struct sv_answers *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

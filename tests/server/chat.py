@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""POST /v1/chat/completions from outside: answers, chunks, tools of the client, and which thread a conversation continues.
+
+usage: chat.py WEFT   (TAP)
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-chat-")
+URL = "/v1/chat/completions"
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:chat.db
+log: {level: warn}
+models:
+  echo: {provider: scripted, echo: true}
+  pick: {provider: scripted, script: pick.json}
+  ask: {provider: scripted, script: ask.json}
+  erase: {provider: scripted, script: erase.json}
+  slow: {provider: scripted, script: slow.json}
+  fails: {provider: scripted, script: fails.json}
+tools:
+  pick: {description: Picks, parameters: {type: object}}
+  remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
+  erase: {description: Erases, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
+agents:
+  echo: {model: echo}
+  picks: {model: pick, tools: [pick]}
+  removes: {model: ask, tools: [remove]}
+  erases: {model: erase, tools: [erase]}
+  slow: {model: slow}
+  fails: {model: fails}
+default_agent: echo
+"""
+
+
+def call(id, name):
+    return {"tool_call": {"id": id, "name": name, "arguments": {}}}
+
+
+SCRIPTS = {
+    "pick": [{"parts": [{"text": "Wait."}, call("c1", "pick"), call("c2", "pick")]}, {"parts": [{"text": "Picked."}]},
+             {"parts": [{"text": "Third."}]}, {"parts": [{"text": "Fourth."}]}],
+    "ask": [{"parts": [{"text": "One moment."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
+    "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
+    "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "fails": [{"error": {"code": "RATE_LIMITED", "message": "too much"}}],
+}
+
+
+def folder(name):
+    path = f"{HERE}/{name}"
+    os.makedirs(path, exist_ok=True)
+    for script, replies in SCRIPTS.items():
+        with open(f"{path}/{script}.json", "w") as f:
+            json.dump({"replies": replies, "at_end": "restart"}, f)
+    with open(f"{path}/weft.yaml", "w") as f:
+        f.write(CONFIG)
+    return path
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def said(text):
+    return {"role": "assistant", "content": text}
+
+
+def chat(s, model, messages, **more):
+    return s.good("POST", URL, {"model": model, "messages": messages, **more})
+
+
+def content(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def frames(s, body, limit=None):
+    """The frames of a stream: (id, data)."""
+    c = s.connection()
+    c.request("POST", URL, json.dumps({"stream": True, **body}), {})
+    r = c.getresponse()
+    assert r.status == 200 and r.headers["content-type"].startswith("text/event-stream"), r.status
+    found, id = [], None
+    for line in r:
+        line = line.decode().rstrip("\n")
+        if line.startswith("id: "):
+            id = line[4:]
+        elif line.startswith("data: "):
+            found.append((id, line[6:]))
+            if len(found) == limit:
+                break
+    c.close()
+    return found
+
+
+def text_of(found):
+    chunks = [json.loads(d) for _, d in found if d != "[DONE]"]
+    return "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c.get("choices"))
+
+
+def threads(s):
+    return [t["id"] for t in s.good("GET", "/v1/threads?limit=100")["data"]]
+
+
+def test_an_agent_is_a_model():
+    with Server(WEFT, folder("model")) as s:
+        a = chat(s, "echo", [user("hello")])
+        assert a["object"] == "chat.completion" and a["model"] == "echo" and a["id"].startswith("chatcmpl-"), a
+        choice = a["choices"][0]
+        assert choice["message"] == {"role": "assistant", "content": "hello", "refusal": None}, choice
+        assert choice["finish_reason"] == "stop" and a["usage"]["total_tokens"] >= 0
+        status, a = s.ask("POST", URL, {"model": "nobody", "messages": [user("x")]})
+        assert status == 404 and a["error"]["code"] == "model_not_found" and a["error"]["param"] == "/model", (status, a)
+
+
+def test_a_stream_says_the_same():
+    with Server(WEFT, folder("stream")) as s:
+        found = frames(s, {"model": "slow", "messages": [user("go")], "stream_options": {"include_usage": True}})
+        assert found[-1][1] == "[DONE]"
+        first, usage, finish = (json.loads(found[i][1]) for i in (0, -2, -3))
+        assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+        assert usage["choices"] == [] and "total_tokens" in usage["usage"]
+        assert finish["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "stop"}
+        assert text_of(found) == "0123456789" * 4
+        assert len(found) > 10, "it was not streamed"
+        assert all(json.loads(d)["id"] == first["id"] for _, d in found[:-1])
+        assert len({id for id, _ in found}) == len(found), "every frame has an id of its own"
+
+
+def test_a_cut_stream_is_joined_at_every_frame():
+    with Server(WEFT, folder("cut")) as s:
+        body = {"model": "slow", "messages": [user("go")]}
+        whole = frames(s, body)
+        run = "run_" + json.loads(whole[0][1])["id"][9:]
+        for cut in range(1, len(whole)):
+            c = s.connection()
+            c.request("GET", f"/v1/runs/{run}/events?as=chat", headers={"Last-Event-ID": whole[cut - 1][0]})
+            rest = [line[6:] for line in c.getresponse().read().decode().split("\n") if line.startswith("data: ")]
+            assert rest == [d for _, d in whole[cut:]], cut
+        first = frames(s, {"model": "slow", "messages": [user("other")]}, limit=3)
+        run = "run_" + json.loads(first[0][1])["id"][9:]
+        c = s.connection()
+        c.request("GET", f"/v1/runs/{run}/events?as=chat", headers={"Last-Event-ID": first[-1][0]})
+        rest = [(None, line[6:]) for line in c.getresponse().read().decode().split("\n") if line.startswith("data: ")]
+        assert text_of(first + rest) == "0123456789" * 4
+
+
+def test_a_conversation_is_a_thread():
+    with Server(WEFT, folder("thread")) as s:
+        talk = []
+        for i in range(4):
+            talk.append(user(f"message {i}"))
+            talk.append(said(content(chat(s, "echo", talk))))
+            assert talk[-1]["content"] == f"message {i}"
+        assert len(threads(s)) == 1
+        listed = s.good("GET", f"/v1/threads/{threads(s)[0]}/messages?order=asc")["data"]
+        assert [m["content"][0]["text"]["value"] for m in listed] == [m["content"] for m in talk]
+
+
+def test_an_edited_question_is_a_branch_and_an_edited_answer_a_new_thread():
+    with Server(WEFT, folder("branch")) as s:
+        talk = [user("one"), said("one"), user("two"), said("two")]
+        chat(s, "echo", talk[:1])
+        chat(s, "echo", talk[:3])
+        assert len(threads(s)) == 1
+        chat(s, "echo", talk[:2] + [user("TWO")])
+        both = threads(s)
+        assert len(both) == 2
+        assert both[0][7:15] == both[1][7:15], "they are of one tree"
+        chat(s, "echo", talk[:2] + [user("TWO"), said("TWO"), user("three")])
+        assert len(threads(s)) == 2, "the branch goes on"
+        chat(s, "echo", [user("one"), said("ONE"), user("two")])
+        assert len(threads(s)) == 3
+        listed = s.good("GET", f"/v1/threads/{threads(s)[0]}/messages?order=asc")["data"]
+        assert [m["content"][0]["text"]["value"] for m in listed] == ["one", "ONE", "two", "two"]
+
+
+def test_tools_of_the_client():
+    with Server(WEFT, folder("tools")) as s:
+        talk = [user("pick two")]
+        a = chat(s, "picks", talk)
+        m = a["choices"][0]["message"]
+        assert a["choices"][0]["finish_reason"] == "tool_calls" and m["content"] == "Wait."
+        assert [c["function"] for c in m["tool_calls"]] == [{"name": "pick", "arguments": "{}"}] * 2
+        ids = [c["id"] for c in m["tool_calls"]]
+        talk.append({"role": "assistant", "content": m["content"], "tool_calls": m["tool_calls"]})
+        results = [{"role": "tool", "tool_call_id": i, "content": f"result {i}"} for i in ids]
+        status, wrong = s.ask("POST", URL, {"model": "picks", "messages": talk + results[:1]})
+        assert status == 400 and ids[1] in wrong["error"]["message"], (status, wrong)
+        status, wrong = s.ask("POST", URL, {"model": "picks", "messages": talk + [user("never mind")]})
+        assert status == 400, (status, wrong)
+        talk += results
+        found = frames(s, {"model": "picks", "messages": talk})
+        assert text_of(found) == "Picked.", found
+        assert json.loads(found[0][1])["id"] == a["id"] + "-2"
+        talk += [said("Picked."), user("and now")]
+        assert content(chat(s, "picks", talk)) == "Third."
+        assert len(threads(s)) == 1
+        # Known to no server: what the client says about its own tools is taken.
+        talk[0] = user("somewhere else")
+        chat(s, "picks", talk)
+        assert len(threads(s)) == 2
+
+
+def test_tools_of_the_server_stay_there():
+    with Server(WEFT, folder("own")) as s:
+        a = chat(s, "removes", [user("remove it")])
+        assert content(a) == "One moment.\n\nGone." and "tool_calls" not in a["choices"][0]["message"]
+        talk = [user("x"), {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "f1", "type": "function", "function": {"name": "remove", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "f1", "content": "forged"}]
+        status, a = s.ask("POST", URL, {"model": "removes", "messages": talk})
+        assert status == 400 and a["error"]["param"] == "/messages/1/tool_calls/0", (status, a)
+        assert len(threads(s)) == 1
+
+
+def test_an_approval_is_named_and_the_stream_goes_on_after_it():
+    with Server(WEFT, folder("approval")) as s:
+        a = chat(s, "erases", [user("remove it")])
+        asked = a["weft"]
+        assert asked["approvals"] == [{"id": "r1", "name": "erase", "arguments": "{}"}], a
+        s.good("POST", f"/v1/runs/{asked['run']}/answers", {"answers": [{"call_id": "r1", "approved": True}]})
+        got = []
+        reader = threading.Thread(target=lambda: got.extend(frames(s, {"model": "erases", "messages": [user("another")]})))
+        reader.start()
+        end = time.monotonic() + 60
+        while not (waiting := s.good("GET", "/v1/approvals")["data"]):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        s.good("POST", f"/v1/runs/{waiting[0]['run_id']}/answers",
+               {"answers": [{"call_id": waiting[0]["call_id"], "approved": True}]})
+        reader.join(60)
+        assert not reader.is_alive() and text_of(got) == "One moment.\n\nGone.", got
+
+
+def test_failures():
+    with Server(WEFT, folder("fails")) as s:
+        c = s.connection()
+        c.request("POST", URL, json.dumps({"model": "fails", "messages": [user("x")]}))
+        r = c.getresponse()
+        a = json.loads(r.read())["error"]
+        assert r.status == 500 and r.headers["x-should-retry"] == "false", (r.status, a)
+        found = frames(s, {"model": "fails", "messages": [user("x")]})
+        assert json.loads(found[-1][1])["error"] == a and a["type"] == "server_error", found
+
+
+def test_bad_requests_name_the_place():
+    good = {"model": "echo", "messages": [user("x")]}
+    cases = [
+        ({**good, "messages": []}, 400, "/messages"),
+        ({**good, "messages": "x"}, 400, "/messages"),
+        ({**good, "messages": [{"role": "who", "content": "x"}]}, 400, "/messages/0/role"),
+        ({**good, "messages": [user([{"type": "input_audio", "input_audio": {}}])]}, 400, "/messages/0/content/0/type"),
+        ({**good, "messages": [user("x"), said("y")]}, 400, "/messages"),
+        ({**good, "messages": [{"role": "tool", "tool_call_id": "c9", "content": "x"}]}, 400, "/messages/0/tool_call_id"),
+        ({**good, "n": 2}, 400, "/n"),
+        ({**good, "logprobs": True}, 400, "/logprobs"),
+        ({**good, "functions": [{"name": "f"}]}, 400, "/functions"),
+        ({**good, "stream": "yes"}, 400, "/stream"),
+    ]
+    with Server(WEFT, folder("bad")) as s:
+        for body, status, place in cases:
+            is_, a = s.ask("POST", URL, body)
+            assert (is_, a["error"]["param"]) == (status, place), (body, is_, a)
+        assert threads(s) == []
+
+
+def test_it_survives_a_kill():
+    path = folder("kill")
+    with Server(WEFT, path) as s:
+        first = frames(s, {"model": "slow", "messages": [user("go")]}, limit=3)
+        run = "run_" + json.loads(first[0][1])["id"][9:]
+        s.process.kill()
+        s.process.wait()
+    with Server(WEFT, path) as s:
+        c = s.connection()
+        c.request("GET", f"/v1/runs/{run}/events?as=chat")
+        rest = [(None, line[6:]) for line in c.getresponse().read().decode().split("\n") if line.startswith("data: ")]
+        assert text_of(rest).endswith("0123456789" * 4), rest
+        chat(s, "slow", [user("go"), said("0123456789" * 4), user("more")])
+        assert len(threads(s)) == 1, "the conversation goes on after a restart"
+
+
+try:
+    main(globals())
+finally:
+    shutil.rmtree(HERE, ignore_errors=True)

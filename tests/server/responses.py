@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""/v1/responses from outside: answers, events, tools and approvals, which thread a response continues.
+
+usage: responses.py WEFT   (TAP)
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-responses-")
+URL = "/v1/responses"
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:responses.db
+log: {level: warn}
+models:
+  echo: {provider: scripted, echo: true}
+  pick: {provider: scripted, script: pick.json}
+  remove: {provider: scripted, script: remove.json}
+  erase: {provider: scripted, script: erase.json}
+  slow: {provider: scripted, script: slow.json}
+  fails: {provider: scripted, script: fails.json}
+tools:
+  pick: {description: Picks, parameters: {type: object}}
+  remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
+  erase: {description: Erases, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
+agents:
+  echo: {model: echo}
+  picks: {model: pick, tools: [pick]}
+  removes: {model: remove, tools: [remove]}
+  erases: {model: erase, tools: [erase]}
+  slow: {model: slow}
+  fails: {model: fails}
+"""
+
+
+def call(id, name):
+    return {"tool_call": {"id": id, "name": name, "arguments": {}}}
+
+
+SCRIPTS = {
+    "pick": [{"parts": [{"text": "Wait."}, call("c1", "pick"), call("c2", "pick")]}, {"parts": [{"text": "Picked."}]}],
+    "remove": [{"parts": [{"reasoning": "Let us see."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
+    "erase": [{"parts": [call("e1", "erase")]}, {"parts": [{"text": "Over."}]}],
+    "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "fails": [{"error": {"code": "RATE_LIMITED", "message": "too much"}}],
+}
+
+
+def folder(name):
+    path = f"{HERE}/{name}"
+    os.makedirs(path, exist_ok=True)
+    for script, replies in SCRIPTS.items():
+        with open(f"{path}/{script}.json", "w") as f:
+            json.dump({"replies": replies, "at_end": "restart"}, f)
+    with open(f"{path}/weft.yaml", "w") as f:
+        f.write(CONFIG)
+    return path
+
+
+def ask(s, **body):
+    return s.good("POST", URL, body)
+
+
+def text(response):
+    return "|".join(p["text"] for i in response["output"] if i["type"] == "message" for p in i["content"])
+
+
+def frames(s, method, path, body=None, headers=None, limit=None):
+    """The events of a stream: (id, name, data)."""
+    c = s.connection()
+    c.request(method, path, json.dumps(body) if body else None, headers or {})
+    r = c.getresponse()
+    assert r.status == 200, (r.status, r.read())
+    found, id, name = [], None, None
+    for line in r:
+        line = line.decode().rstrip("\n")
+        if line.startswith("id: "):
+            id = line[4:]
+        elif line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("data: "):
+            found.append((id, name, json.loads(line[6:])))
+            if len(found) == limit:
+                break
+    c.close()
+    return found
+
+
+def threads(s):
+    return [t["id"] for t in s.good("GET", "/v1/threads?limit=100")["data"]]
+
+
+def test_an_agent_is_a_model():
+    with Server(WEFT, folder("model")) as s:
+        a = ask(s, model="echo", input="hello", instructions="Be kind.", metadata={"k": "v"}, temperature=0.5)
+        assert a["object"] == "response" and a["status"] == "completed" and a["model"] == "echo" and text(a) == "hello", a
+        assert a["instructions"] == "Be kind." and a["metadata"] == {"k": "v"} and a["temperature"] == 0.5, a
+        assert a["output"][0]["id"].startswith("msg_") and a["output"][0]["role"] == "assistant"
+        assert s.good("GET", f"{URL}/{a['id']}") == a
+        status, e = s.ask("POST", URL, {"model": "nobody", "input": "x"})
+        assert status == 404 and e["error"]["code"] == "model_not_found", (status, e)
+        status, e = s.ask("GET", f"{URL}/resp_00000000000000000000000000000000")
+        assert status == 404 and e["error"]["code"] == "not_found", (status, e)
+
+
+def test_events_add_up_to_the_response():
+    with Server(WEFT, folder("events")) as s:
+        found = frames(s, "POST", URL, {"model": "removes", "input": "do it", "stream": True})
+        assert [d["sequence_number"] for _, _, d in found] == list(range(len(found)))
+        assert all(d["type"] == name for _, name, d in found)
+        output = {}
+        for _, _, d in found:
+            if d["type"] == "response.output_item.done":
+                output[d["output_index"]] = d["item"]
+        last = found[-1][2]
+        assert last["type"] == "response.completed"
+        assert [output[i] for i in sorted(output)] == last["response"]["output"]
+        assert [i["type"] for i in last["response"]["output"]] == ["reasoning", "mcp_call", "message"]
+        assert last["response"]["output"][1]["status"] == "completed" and "gone" in last["response"]["output"][1]["output"]
+        assert s.good("GET", f"{URL}/{last['response']['id']}") == last["response"]
+        said = "".join(d["delta"] for _, _, d in found if d["type"] == "response.output_text.delta")
+        assert said == "Gone."
+
+
+def test_a_cut_stream_is_joined_at_every_frame():
+    with Server(WEFT, folder("cut")) as s:
+        whole = frames(s, "POST", URL, {"model": "slow", "input": "go", "stream": True})
+        id = whole[0][2]["response"]["id"]
+        assert len(whole) > 12, "it was not streamed"
+        for cut in range(1, len(whole)):
+            rest = frames(s, "GET", f"{URL}/{id}?stream=true", headers={"Last-Event-ID": whole[cut - 1][0]})
+            assert rest == whole[cut:], cut
+
+
+def test_a_response_continues_another():
+    with Server(WEFT, folder("previous")) as s:
+        one = ask(s, model="echo", input="one")
+        two = ask(s, input="two", previous_response_id=one["id"])
+        assert text(two) == "two" and two["model"] == "echo" and two["previous_response_id"] == one["id"]
+        assert two["conversation"] == one["conversation"] and len(threads(s)) == 1
+        other = ask(s, input="TWO", previous_response_id=one["id"])
+        assert other["conversation"] != one["conversation"] and len(threads(s)) == 2, "it is a branch"
+        branch = "thread_" + other["conversation"]["id"][5:]
+        listed = s.good("GET", f"/v1/threads/{branch}/messages?order=asc")["data"]
+        assert [m["content"][0]["text"]["value"] for m in listed] == ["one", "one", "TWO", "TWO"]
+        three = ask(s, model="echo", input="three", conversation=one["conversation"]["id"])
+        assert three["conversation"] == one["conversation"]
+        status, e = s.ask("POST", URL, {"input": "x", "previous_response_id": "resp_1", "model": "echo"})
+        assert status == 404 and e["error"]["param"] == "/previous_response_id", (status, e)
+        status, e = s.ask("POST", URL, {"input": "x", "previous_response_id": one["id"], "conversation": "conv_1"})
+        assert status == 400, (status, e)
+
+
+def test_a_client_may_send_the_whole_conversation():
+    with Server(WEFT, folder("whole")) as s:
+        talk = [{"role": "user", "content": "one"}]
+        for more in ("two", "three"):
+            a = ask(s, model="echo", input=talk)
+            talk += a["output"] + [{"role": "user", "content": [{"type": "input_text", "text": more}]}]
+        assert text(ask(s, model="echo", input=talk)) == "three" and len(threads(s)) == 1
+
+
+def test_tools_of_the_client():
+    with Server(WEFT, folder("tools")) as s:
+        a = ask(s, model="picks", input="pick two")
+        calls = [i for i in a["output"] if i["type"] == "function_call"]
+        assert [c["call_id"] for c in calls] == ["c1", "c2"] and text(a) == "Wait.", a
+        output = [{"type": "function_call_output", "call_id": c["call_id"], "output": "this"} for c in calls]
+        status, e = s.ask("POST", URL, {"previous_response_id": a["id"], "input": output[:1] + [{**output[0], "call_id": "c9"}]})
+        assert status == 400 and "c9" in e["error"]["message"], (status, e)
+        status, e = s.ask("POST", URL, {"previous_response_id": a["id"], "input": "never mind"})
+        assert status == 400, (status, e)
+        b = ask(s, previous_response_id=a["id"], input=output)
+        assert text(b) == "Picked." and b["id"] == a["id"] + "_2" and b["previous_response_id"] == a["id"], b
+        assert s.good("GET", f"{URL}/{a['id']}") == a and s.good("GET", f"{URL}/{b['id']}") == b
+        # A client that keeps the conversation itself.
+        a = ask(s, model="picks", input=[{"role": "user", "content": "once more"}])
+        talk = [{"role": "user", "content": "once more"}] + a["output"]
+        talk += [{"type": "function_call_output", "call_id": i["call_id"], "output": "this"}
+                 for i in a["output"] if i["type"] == "function_call"]
+        assert text(ask(s, model="picks", input=talk)) == "Picked." and len(threads(s)) == 2
+
+
+def test_a_tool_of_the_request():
+    with Server(WEFT, folder("own")) as s:
+        tool = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+        a = ask(s, model="echo", input="x", tools=[tool], tool_choice={"type": "function", "name": "look"})
+        assert a["tools"][0]["name"] == "look", a
+        status, e = s.ask("POST", URL, {"model": "removes", "input": "x", "tools": [{**tool, "name": "remove"}]})
+        assert status == 400, (status, e)
+        status, e = s.ask("POST", URL, {"model": "echo", "input": "x", "tools": [{"type": "web_search"}]})
+        assert status == 400 and "web_search" in e["error"]["message"], (status, e)
+
+
+def test_an_approval_is_an_item_and_answered_by_one():
+    with Server(WEFT, folder("approval")) as s:
+        a = ask(s, model="erases", input="erase it")
+        asked = a["output"][-1]
+        assert asked["type"] == "mcp_approval_request" and asked["name"] == "erase", a
+        b = ask(s, previous_response_id=a["id"],
+                input=[{"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": True}])
+        assert text(b) == "Over." and b["output"][0]["type"] == "mcp_call" and b["output"][0]["status"] == "completed", b
+        a = ask(s, model="erases", input="erase it")
+        b = ask(s, previous_response_id=a["id"],
+                input=[{"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": False, "reason": "no"}])
+        assert text(b) == "Over." and not any(i["type"] == "mcp_call" and i["status"] == "completed" for i in b["output"]), b
+
+
+def test_in_the_background_and_cancelled():
+    with Server(WEFT, folder("background")) as s:
+        a = ask(s, model="slow", input="go", background=True)
+        assert a["status"] in ("queued", "in_progress") and a["output"] == [] and a["usage"] is None, a
+        end = time.monotonic() + 60
+        while (b := s.good("GET", f"{URL}/{a['id']}"))["status"] in ("queued", "in_progress"):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert text(b) == "0123456789" * 4
+        a = ask(s, model="slow", input="go", background=True)
+        b = s.good("POST", f"{URL}/{a['id']}/cancel")
+        assert b["status"] == "cancelled" and b["id"] == a["id"], b
+
+
+def test_a_conversation_and_its_items_page_by_page():
+    with Server(WEFT, folder("conversation")) as s:
+        c = s.good("POST", "/v1/conversations", {"items": [{"role": "user", "content": "before"}], "metadata": {"k": "v"}})
+        assert c["object"] == "conversation" and c["metadata"] == {"k": "v"} and s.good("GET", f"/v1/conversations/{c['id']}") == c
+        a = ask(s, model="removes", input="do it", conversation=c["id"])
+        ask(s, model="echo", input=[{"role": "user", "content": [{"type": "input_text", "text": "look"},
+                                     {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]}],
+            conversation={"id": c["id"]})
+        made = s.good("POST", f"/v1/conversations/{c['id']}/items", {"items": [{"role": "user", "content": "after"}]})["data"]
+        base = f"/v1/conversations/{c['id']}/items"
+        all = s.good("GET", f"{base}?order=asc&limit=100")["data"]
+        assert [i["type"] for i in all] == ["message", "message", "reasoning", "function_call", "function_call_output",
+                                            "message", "message", "message", "message"], all
+        assert all[-1] == made[0] and all[5]["id"] == a["output"][-1]["id"]
+        assert all[6]["content"][1]["image_url"].startswith("data:image/png;base64,"), all[6]
+        for order in ("asc", "desc"):
+            for limit in (1, 2, 3):
+                got, after = [], ""
+                while True:
+                    page = s.good("GET", f"{base}?order={order}&limit={limit}{after}")
+                    got += page["data"]
+                    if not page["has_more"]:
+                        break
+                    after = f"&after={page['last_id']}"
+                assert got == (all if order == "asc" else all[::-1]), (order, limit, got)
+        for i in all:
+            assert s.good("GET", f"{base}/{i['id']}") == i
+        assert s.good("DELETE", f"/v1/conversations/{c['id']}") == {"id": c["id"], "object": "conversation.deleted", "deleted": True}
+        assert s.ask("GET", f"/v1/conversations/{c['id']}")[0] == 404
+
+
+def test_failures():
+    with Server(WEFT, folder("fails")) as s:
+        a = ask(s, model="fails", input="x")
+        assert a["status"] == "failed" and a["error"]["code"] == "server_error", a
+        found = frames(s, "POST", URL, {"model": "fails", "input": "x", "stream": True})
+        assert found[-1][1] == "response.failed", found[-1]
+
+
+def test_bad_requests_name_the_place():
+    cases = [
+        ({"input": []}, "/input"),
+        ({"input": 5}, "/input"),
+        ({"input": [{"role": "who", "content": "x"}]}, "/input/0/role"),
+        ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "/input/0/content/0/type"),
+        ({"input": [{"type": "computer_call"}]}, "/input/0/type"),
+        ({"input": [{"type": "function_call_output", "call_id": "c9", "output": "x"}]}, "/input/0"),
+        ({"input": "x", "store": False}, "/store"),
+        ({"input": "x", "truncation": "auto"}, "/truncation"),
+        ({"input": "x", "temperature": 3}, "/temperature"),
+        ({"input": "x", "prompt": {"id": "p"}}, "/prompt"),
+        ({"input": "x", "tools": [{"type": "function", "name": "a b"}]}, "/tools/0/name"),
+        ({"input": "x", "text": {"format": {"type": "json_schema", "name": 5}}}, "/text/format/name"),
+        ({"input": "x", "reasoning": {"effort": "much"}}, "/reasoning/effort"),
+    ]
+    with Server(WEFT, folder("bad")) as s:
+        for body, place in cases:
+            status, a = s.ask("POST", URL, {"model": "echo", **body})
+            assert (status, a["error"]["param"]) == (400, place), (body, status, a)
+        assert threads(s) == []
+
+
+def test_it_survives_a_kill():
+    path = folder("kill")
+    with Server(WEFT, path) as s:
+        first = frames(s, "POST", URL, {"model": "slow", "input": "go", "stream": True}, limit=6)
+        id = first[0][2]["response"]["id"]
+        s.process.kill()
+        s.process.wait()
+    with Server(WEFT, path) as s:
+        rest = frames(s, "GET", f"{URL}/{id}?stream=true")
+        assert rest[-1][1] == "response.completed" and text(rest[-1][2]["response"]) == "0123456789" * 4
+        assert text(ask(s, previous_response_id=id, input="more")) == "0123456789" * 4 and len(threads(s)) == 1
+
+
+try:
+    main(globals())
+finally:
+    shutil.rmtree(HERE, ignore_errors=True)
