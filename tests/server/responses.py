@@ -110,6 +110,17 @@ def test_an_agent_is_a_model():
         assert status == 404 and e["error"]["code"] == "not_found", (status, e)
 
 
+def test_a_stored_assistant_is_a_model():
+    with Server(WEFT, folder("assistant")) as s:
+        id = s.good("POST", "/v1/assistants", {"model": "echo", "name": "Guide", "temperature": 0.25})["id"]
+        a = ask(s, model=id, input="hello")
+        assert text(a) == "hello" and a["model"] == id and a["temperature"] == 0.25, a
+        b = s.good("POST", "/v1/chat/completions", {"model": id, "messages": [{"role": "user", "content": "hi"}]})
+        assert b["choices"][0]["message"]["content"] == "hi" and b["model"] == id, b
+        status, e = s.ask("POST", URL, {"model": "asst_" + "0" * 32, "input": "x"})
+        assert status == 404, (status, e)
+
+
 def test_events_add_up_to_the_response():
     with Server(WEFT, folder("events")) as s:
         found = frames(s, "POST", URL, {"model": "removes", "input": "do it", "stream": True})

@@ -6,6 +6,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/http/auth.h"
@@ -50,7 +51,7 @@ static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
         return r;
     }
-    q->start.run.agent = def->name;
+    q->start.run.agent = def->base ? name : def->name; /* a stored assistant */
     return sv_chat_read_messages(x, &q->body, def, &q->messages, err);
 }
 
@@ -97,7 +98,7 @@ static int read_options(struct sv_exchange *x, struct request *q, struct upp_err
     return r < 0 ? r : sv_options_merge(&x->arena, options, system, &q->start.run.options, err);
 }
 
-static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     static const char *const known[] = {"model", "messages", "stream", "stream_options", "n", "max_tokens",
                                         "store", SV_OPTIONS, NULL};
@@ -109,7 +110,9 @@ static int read_request(struct sv_exchange *x, struct request *q, struct upp_err
         r = read_agent(x, q, err);
     if (r >= 0)
         r = read_stream(x, q, err);
-    return r < 0 ? r : read_options(x, q, err);
+    if (r >= 0)
+        r = read_options(x, q, err);
+    return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "json/value.h"
 #include "log/log.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/responses/options.h"
@@ -140,7 +141,7 @@ static int read_agent(struct sv_exchange *x, struct request *q, struct upp_str b
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
         return r;
     }
-    q->start.run.agent = (*ret)->name;
+    q->start.run.agent = (*ret)->base ? name : (*ret)->name; /* a stored assistant */
     return 0;
 }
 
@@ -190,9 +191,10 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
         r = sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
     if (r >= 0)
         r = read_stream(x, q, err);
-    return r < 0 ? r
-                 : sv_responses_options(x, &q->body, q->start.run.agent, q->previous, &q->items.messages,
-                                        &q->start.run.options, err);
+    if (r >= 0)
+        r = sv_responses_options(x, &q->body, q->start.run.agent, q->previous, &q->items.messages,
+                                 &q->start.run.options, err);
+    return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */
