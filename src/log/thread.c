@@ -1,5 +1,6 @@
 /* log/thread.c — threads: pointers into trees, with names. */
 #include "base/clock.h"
+#include "base/defs.h"
 #include "json/read.h"
 #include "log/lines.h"
 
@@ -41,7 +42,7 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
                           .parent     = opts->parent,
                           .owner      = *o,
                           .head       = wm_key(ids[2]),
-                          .kind       = below ? WL_SUB : WL_MAIN,
+                          .kind       = below && !opts->child ? WL_SUB : WL_MAIN,
                           .version    = 1,
                           .title      = opts->title,
                           .metadata   = opts->metadata,
@@ -90,6 +91,25 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
             return r;
     }
     return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
+}
+
+WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                struct upp_str metadata, struct upp_err *err)
+{
+    struct wl_thread       now    = *t;
+    const struct wl_change change = {.kind = WL_SET_THREAD, .thread = &now};
+    struct wl_commit       c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    int                    r      = check_metadata(metadata, err);
+    if (r < 0)
+        return r;
+    now.metadata   = metadata;
+    now.updated_ms = WB_MAX(wb_wall_ms(), t->updated_ms);
+    r              = s->ops->commit(s, &c, err);
+    if (r < 0)
+        return r == -UPP_EBUSY ? 1 : r;
+    *t = now;
+    t->version++;
+    return 0;
 }
 
 /* Checks the tenant and the user. */

@@ -34,7 +34,7 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "k": "0" * 16, "file": "none"}
+UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "k": "0" * 16, "file": "none", "a": "nobody", "agent": "nobody"}
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -97,12 +97,12 @@ def wait(thread, run, *states):
 
 def fixture(agent="echo"):
     """A thread with a message, and a run on it that has ended, or waits."""
-    thread = good("POST", "/v1/threads", {})["id"]
+    thread = good("POST", "/v1/threads", {"actors": [{"id": "me"}, {"id": "guest"}]})["id"]
     run = good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent, "additional_messages": [{"role": "user", "content": "I like parks."}]})
     run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
     messages = good("GET", f"/v1/threads/{thread}/messages")
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
-    return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js"}
+    return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js", "a": "guest", "agent": "echo"}
 
 
 def body_for(method, path, op, ids):

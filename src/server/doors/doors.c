@@ -1,7 +1,8 @@
 /* server/doors/doors.c — see doors.h. */
 #include "server/doors/doors.h"
 
+#include "server/doors/aitp/routes.h"
 #include "server/doors/keys/routes.h"
 #include "server/doors/v1/routes.h"
 
-const struct sv_door *const sv_doors[] = {&sv_door_v1, &sv_door_keys, NULL};
+const struct sv_door *const sv_doors[] = {&sv_door_v1, &sv_door_aitp, &sv_door_agents, &sv_door_keys, NULL};

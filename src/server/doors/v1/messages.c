@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -95,33 +96,33 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
     wj_write_close(w, '}');
 }
 
-/* The agent of requests that name none. */
+/* The agent that messages are for: that of the URL, or the default. */
 static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 {
-    return wr_agent(x->core->engine, (struct upp_str){NULL, 0});
+    return wr_agent(x->core->engine, x->agent);
 }
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[]  = {"messages", "metadata", "title", NULL};
-    struct wl_store         *s        = x->server->opts.store;
-    struct wl_thread_opts    opts     = {.size = sizeof opts};
-    yyjson_val              *metadata = NULL;
+    static const char *const known[] = {"messages", "metadata", "title", "actors", "parent_id", NULL};
+    struct wl_store         *s       = x->server->opts.store;
+    struct wl_thread_opts    opts    = {.size = sizeof opts, .child = true};
     struct sv_entries        entries;
     struct sv_body           b;
     struct wl_thread         t;
     uint32_t                 index;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
-    if (r >= 0)
-        r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
+        r = sv_aitp_metadata(x, &b, NULL, &opts.metadata, &opts.parent, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, UPP_STR("title"), &opts.title, err);
     if (r >= 0)
         r = sv_read_messages(x, &b, UPP_STR("messages"), default_agent(x), &entries, err);
+    if (r >= 0)
+        r = sv_aitp_receive(x, &b, sv_member(b.root, UPP_STR("messages")),
+                            &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true, &entries, err);
     if (r >= 0)
         r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
     if (r >= 0 && entries.n)
@@ -131,16 +132,19 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"role", "content", "metadata", NULL};
+    static const char *const known[] = {"role", "content", "metadata", "actor", NULL};
     struct sv_body           b;
     struct wl_thread         t;
     struct wl_line           line = {0};
+    struct sv_entries        one  = {&line.entry, 1};
     struct wj_writer         w;
     int                      r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
+    if (r >= 0)
+        r = sv_aitp_receive(x, &b, b.root, &t, false, &one, err);
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)
@@ -245,7 +249,10 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
-        int r = sv_write_message(&w, &x->arena, t->id, &p->found[reverse ? n - 1 - i : i], err);
+        struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
+        int             r    = sv_aitp_name_author(&x->arena, t, line, err);
+        if (r >= 0)
+            r = sv_write_message(&w, &x->arena, t->id, line, err);
         if (r < 0)
             return r;
     }
@@ -280,7 +287,14 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct listing   l = {.x = x};
-    int              r = wl_at_once(s, begin_list, &l, err);
+    struct upp_str   below;
+    int              r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
+    if (r > 0 && wb_str_eq(below, UPP_STR("true")))
+        return sv_aitp_list_family(x, err);
+    if (r > 0 && !wb_str_eq(below, UPP_STR("false")))
+        return upp_fail(err, UPP_EINVALID, "include_subthreads is true or false");
+    if (r >= 0)
+        r = wl_at_once(s, begin_list, &l, err);
     if (r >= 0)
         r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
     return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);

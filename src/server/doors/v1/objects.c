@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "dialects/aitp/aitp.h"
 #include "dialects/assistants/objects.h"
 #include "json/pointer.h"
 #include "json/value.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/error.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
@@ -46,9 +48,7 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     sv_put_id(w, "id", "thread_", t->id);
     wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
-    wj_write_name(w, UPP_STR("metadata"));
-    struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
-    wj_write_raw(w, metadata.p, metadata.n);
+    sv_aitp_put_metadata(w, t);
     if (metadata_bytes > SV_LISTED_METADATA) {
         wj_put_u64(w, "metadata_bytes", metadata_bytes);
     }
@@ -120,8 +120,12 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
                      struct upp_err *err)
 {
     struct upp_str type = {NULL, 0}, text = {NULL, 0};
+    if (yyjson_is_str(v)) { /* AITP */
+        *ret = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(v)};
+        return 0;
+    }
     if (!yyjson_is_obj(v))
-        return sv_body_wrong(b, v, err, "a part of a content is an object");
+        return sv_body_wrong(b, v, err, "a part of a content is an object or a string");
     int r = sv_body_str(b, v, UPP_STR("type"), &type, err);
     if (r < 0)
         return r;
@@ -208,6 +212,11 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
     if (r < 0)
         return r;
+    if (r == 0 && wd_aitp_actor(v).p) { /* it follows from the actor: server/doors/aitp/members.h */
+        *ret    = UPP_ROLE_USER;
+        *system = false;
+        return 0;
+    }
     bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
     *system    = exact && agent && agent->allow_client_system;
     if (is_system(role) && !*system)
@@ -218,12 +227,27 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
 }
 
+static int read_bare(yyjson_val *v, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err)
+{
+    struct upp_part *part = wb_new(a, struct upp_part);
+    if (!part)
+        return wb_arena_check(a, err);
+    *part = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(v)};
+    *ret  = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                              .origin   = WM_ORIGIN_CLIENT,
+                              .audience = WM_AUDIENCE_ALL,
+                              .message  = {.role = UPP_ROLE_USER, .parts = part, .n_parts = 1, .time_ms = wb_wall_ms()}};
+    return 0;
+}
+
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
                     struct wm_entry *ret, struct upp_err *err)
 {
     struct upp_str metadata = {NULL, 0};
     yyjson_val    *given    = NULL;
     bool           system;
+    if (v && yyjson_is_str(v)) /* AITP-T01: a text of whoever made the thread */
+        return read_bare(v, a, ret, err);
     if (!v || !yyjson_is_obj(v))
         return v ? sv_body_wrong(b, v, err, "a message is an object") : upp_fail(err, UPP_EINVALID, "no message");
     *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};

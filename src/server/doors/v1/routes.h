@@ -18,6 +18,9 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP
 WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
+/* The home of a request about a thread or a run (struct sv_door). */
+WEFT_SUSPENDS int sv_home_v1(struct sv_exchange *x, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The response body is complete: 200. */
 int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 

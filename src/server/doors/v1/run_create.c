@@ -5,6 +5,8 @@
 #include "base/defs.h"
 #include "json/pointer.h"
 #include "json/value.h"
+#include "server/doors/agent.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/auth.h"
@@ -137,9 +139,7 @@ WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_body_str(&b, b.root, UPP_STR("assistant_id"), &s.run.agent, err);
-    if (r == 0)
-        return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing");
+        r = sv_agent_read(x, &b, "assistant_id", &s.run.agent, err);
     if (r >= 0)
         r = sv_body_bool(&b, b.root, UPP_STR("stream"), &streams, err);
     if (r >= 0 && streams)
@@ -156,9 +156,16 @@ WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
         r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->core->engine, s.run.agent), &s.messages,
                              err);
     if (r >= 0)
+        r = sv_aitp_receive(x, &b, sv_member(b.root, UPP_STR("additional_messages")), &s.thread, false, &s.messages,
+                            err);
+    if (r >= 0 && !s.run.agent.n)
+        r = sv_aitp_answerer(x, &s.thread, &s.messages, &s.run.agent, err);
+    if (r >= 0)
         r = read_key(x, &s.thread, &s.run, hash, err);
     if (r >= 0)
         r = sv_read_answers(x, &b, &s.answers, err);
+    if (r >= 0 && !s.answers.n)
+        r = sv_aitp_may_answer(x, &s.thread, &s.messages, s.run.agent, err);
     if (r >= 0)
         r = sv_start_run(x, &s, &run, err);
     if (r < 0)
