@@ -34,7 +34,7 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "k": "0" * 16, "file": "none", "a": "nobody", "agent": "nobody"}
+UNKNOWN = {"t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "k": "0" * 16, "file": "none", "actor": "nobody", "agent": "nobody"}
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -102,7 +102,7 @@ def fixture(agent="echo"):
     run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
     messages = good("GET", f"/v1/threads/{thread}/messages")
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
-    return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js", "a": "guest", "agent": "echo"}
+    return {"t": thread, "r": run["id"], "m": messages["last_id"], "k": key["id"], "file": "docs.js", "actor": "guest", "agent": "echo"}
 
 
 def body_for(method, path, op, ids):

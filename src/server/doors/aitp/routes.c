@@ -8,7 +8,7 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/thread", sv_create_thread, 0, 0}, /* as the transport page spells it */
     {SV_GET, "/v1/threads/{t}/actors", sv_aitp_list_actors, 0, 0},
     {SV_POST, "/v1/threads/{t}/actors", sv_aitp_add_actor, 0, 0},
-    {SV_DELETE, "/v1/threads/{t}/actors/{a}", sv_aitp_remove_actor, 0, 0},
+    {SV_DELETE, "/v1/threads/{t}/actors/{actor}", sv_aitp_remove_actor, 0, 0},
     {SV_GET, "/v1/threads/{t}/capabilities", sv_aitp_list_capabilities, 0, 0},
     {SV_GET, "/v1/threads/{t}/requests", sv_aitp_list_requests, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/{t}/subthread", sv_aitp_make_subthread, 0, 0},
