@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "log/derived.h"
 #include "log/lines.h"
+#include "log/note.h"
 
 enum { TRIES = 16, PAGE = 256, ROWS = 64 };
 
@@ -115,6 +116,8 @@ static WEFT_SUSPENDS int erase_node(struct erasing *x, const struct wl_node *nod
     int r = 1;
     for (unsigned i = 0; r > 0 && i < TRIES; i++)
         r = try_node(x, node);
+    if (r == 0)
+        r = wl_notes_drop(x->s, x->o, node->key, x->err);
     if (r == 0)
         wb_crashpoint("erase.node");
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;

@@ -16,6 +16,7 @@
 #include "json/write.h"
 #include "log/derived.h"
 #include "log/lines.h"
+#include "log/note.h"
 #include "log/search.h"
 
 enum {
@@ -375,6 +376,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_change *list = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
     struct wl_row     event;
+    struct wl_value   note;
     struct wm_run     runs[2];
     size_t            n_runs = 0;
     size_t            n      = 0;
@@ -393,10 +395,13 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
         r = write_event(x, &event);
     if (r >= 0)
         r = mark_root(x, runs, &n_runs);
+    if (r >= 0)
+        r = wl_note_of(&x->a, x->at, &note, x->err);
     if (r < 0)
         return r;
     list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = x->at.node}};
     list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
+    list[n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &note};
     for (size_t i = 0; i < n_runs; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
     r = x->imported ? drop_imported(x, t, list, &n) : 0;

@@ -9,6 +9,7 @@
 
 #include "base/crash.h"
 #include "log/lines.h"
+#include "log/note.h"
 #include "log/sweep.h"
 
 enum { PAGE = 256, NODES = 1 << 20 /* of one tree, at most */ };
@@ -210,6 +211,8 @@ static WEFT_SUSPENDS int drop_up(struct tree *t, struct spot *s)
         const struct wl_node   node = {.key = s->key};
         const struct wl_change drop = {.kind = WL_DROP_NODE, .node = &node};
         int                    r    = wl__sweep_commit(t->x, &drop, 1);
+        if (r == 0)
+            r = wl_notes_drop(t->x->s, t->x->o, s->key, t->x->err);
         if (r < 0)
             return r;
         s->reached = false; /* done, or somebody uses it again */

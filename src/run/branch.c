@@ -43,6 +43,7 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
     child->branch    = true;
     child->handoff.n = parent->handoff.n;
     child->def       = def;
+    child->settings  = parent->settings;
     child->model     = parent->model;
     child->params    = parent->params;
     child->system    = parent->system;

@@ -7,6 +7,7 @@
  */
 #include "fiber/loop.h"
 #include "run/engine_state.h"
+#include "run/settings/settings.h"
 #include "run/step.h"
 #include "run/strategy.h"
 #include "run/turn.h"
@@ -88,20 +89,13 @@ static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
 /* Does this run or one of its ancestors have a budget? */
 static bool limited(const struct wr_run *run)
 {
-    while (run && !budget_of(run, 0))
+    while (run && !budget_of(run, 0) && !(run->settings && run->settings->max_completion))
         run = run->parent;
     return run != NULL;
 }
 
-static __attribute__((noinline)) int check_limits(struct wr_run *run, bool goes_on, struct upp_err *err)
+int wr_limit_reached(struct wr_run *run, const char *which, struct upp_err *err)
 {
-    const struct weft_budget *b;
-    const char               *which = run->budget.over;
-    for (const struct wr_run *up = run; up && !which; up = up->parent)
-        for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
-            which = exceeded(up, b, goes_on);
-    if (!which || run->budget.over)
-        return which != NULL;
     struct upp_str json = wr_json_text(run, wb_cstr(which));
     int            r    = json.p ? weft_run_set_metadata(&run->pub, UPP_STR("budgetExceeded"), json, err) : -UPP_ENOMEM;
     if (r < 0)
@@ -109,6 +103,18 @@ static __attribute__((noinline)) int check_limits(struct wr_run *run, bool goes_
     run->budget.over = which;
     run->draft.state = true;
     return 1;
+}
+
+static __attribute__((noinline)) int check_limits(struct wr_run *run, bool goes_on, struct upp_err *err)
+{
+    const struct weft_budget *b;
+    const char               *which = run->budget.over;
+    for (const struct wr_run *up = run; up && !which; up = up->parent) {
+        which = wr_settings_limit(up);
+        for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
+            which = exceeded(up, b, goes_on);
+    }
+    return !which || run->budget.over ? which != NULL : wr_limit_reached(run, which, err);
 }
 
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)

@@ -89,6 +89,7 @@ struct wr_agent_def {
     const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
     struct upp_str                  system, params, structure;
     bool                            allow_client_system; /* accept clients' system messages as marked user messages */
+    bool                            base; /* runs on it have a name of their own, and their model from their options */
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;
     size_t                          n_tools;

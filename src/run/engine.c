@@ -121,3 +121,22 @@ const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str na
 {
     return e->opts.agent(e->opts.arg, name);
 }
+
+const struct wr_agent_def *wr_agent_at(const struct wr_engine *e, size_t i)
+{
+    return e->opts.agent_at ? e->opts.agent_at(e->opts.arg, i) : NULL;
+}
+
+bool wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name)
+{
+    return e->opts.model_at && e->opts.model_at(e->opts.arg, i, name);
+}
+
+struct upp_str wr_model_of(const struct wr_engine *e, const struct wr_agent_def *def)
+{
+    struct upp_str name, params;
+    for (size_t i = 0; def->model && e->opts.model && wr_model_at(e, i, &name); i++)
+        if (e->opts.model(e->opts.arg, name, &params) == def->model)
+            return name;
+    return (struct upp_str){NULL, 0};
+}

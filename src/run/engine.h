@@ -29,6 +29,10 @@ struct wr_engine_opts {
     /* A model that a run may ask for by name, and its params; NULL: none of that name. NULL: runs cannot choose. */
     const struct upp_model *(*model)(void *arg, struct upp_str name, struct upp_str *params);
 
+    /* The agents and models by number, for lists; false or NULL: no more. NULL: none are listed. */
+    const struct wr_agent_def *(*agent_at)(void *arg, size_t i);
+    bool (*model_at)(void *arg, size_t i, struct upp_str *name);
+
     void *arg;
 
     uint8_t  durability;  /* enum wm_durability; 0: WM_SYNC */
@@ -135,8 +139,21 @@ struct wl_store *wr_engine_store(const struct wr_engine *e);
 /* May a run have the option `model` with this name? */
 bool wr_has_model(const struct wr_engine *e, struct upp_str name);
 
+/* Would a run of this agent be started with these options? -UPP_EINVALID: one of them cannot be honoured; err.where
+ * points to it. An agent that is not defined is left to wr_start. */
+int wr_check_options(const struct wr_engine *e, struct upp_str agent, struct upp_str options,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
 /* The current definition of the agent of this name, or NULL. Empty: the default agent. */
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
+
+/* The agents and the models that may be asked for, one by one, in the order of the configuration; NULL and false: no
+ * more. They may be others after a wait. */
+const struct wr_agent_def *wr_agent_at(const struct wr_engine *e, size_t i);
+bool                       wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name);
+
+/* The name in the configuration of an agent's model; empty: it has none of its own, or one without a name. */
+struct upp_str wr_model_of(const struct wr_engine *e, const struct wr_agent_def *def);
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 

@@ -12,12 +12,18 @@
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/middleware.h"
+#include "run/settings/settings.h"
 #include "run/start.h"
 #include "run/step.h"
 #include "run/turn.h"
 
 static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 {
+    if (run->unfit) {
+        if (err)
+            *err = *run->unfit;
+        return -run->unfit->code;
+    }
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
     if (run->row.cancel)
@@ -202,9 +208,10 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 /* The limit that cut the run short; NULL: none, it had nothing more to do. ReAct notes its limit in the metadata. */
 static const char *limit_of(struct wr_run *run)
 {
-    yyjson_val *v = NULL, *reached;
-    if (run->budget.over && !run->budget.done)
-        return run->budget.over;
+    yyjson_val *v     = NULL, *reached;
+    const char *limit = run->budget.over && !run->budget.done ? run->budget.over : wr_settings_limit(run);
+    if (limit)
+        return limit;
     struct upp_str metadata = run->pub.state.metadata;
     if (wb_str_find(metadata, UPP_STR("maxStepsReached"), 0) == SIZE_MAX ||
         wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)

@@ -17,6 +17,7 @@
 #include "run/event.h"
 #include "run/middleware.h"
 #include "run/open_message.h"
+#include "run/settings/settings.h"
 #include "run/step.h"
 #include "run/tools.h"
 #include "run/turn.h"
@@ -44,6 +45,7 @@ struct asking {
     struct upp_step_event       end;        /* usage, stop, metadata, data */
     bool                        streams;    /* readers receive it while it grows */
     bool                        has_output; /* this attempt had output */
+    bool                        capped;     /* it may have what is left of the run's max_completion_tokens */
     unsigned                    since;      /* deltas since the last yield */
     size_t                      bytes;
 };
@@ -370,7 +372,8 @@ static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct up
         run->draft.records.n -= ev != NULL;
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
     }
-    if (a->opts && a->opts->no_tools) /* it had no tools: nobody runs the calls it made anyway */
+    if ((a->opts && a->opts->no_tools) || (a->request.attempt && wr_settings_no_calls(run)))
+        /* it had no tools: nobody runs the calls it made anyway */
         for (size_t i = 0; i < entry->message.n_parts; i++)
             entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m = entry->message;
@@ -531,11 +534,18 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
     return wr_path_add(run, m, err);
 }
 
-/* Middleware may send the model other messages than the path. */
+/* Middleware may send the model other messages than the path, and the settings of the run leave some out. */
 static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 {
     const struct wr_middleware *m = a->run->def->middleware;
-    return m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+    int                         r = m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+    if (r < 0 || !a->run->settings)
+        return r;
+    bool plain = !a->opts || !(a->opts->no_structure || a->opts->scaffolding || a->opts->structure.n);
+    r          = wr_settings_request(a->run, plain, &a->request, &a->capped, err);
+    if (r > 0)
+        r = wr_limit_reached(a->run, "max_prompt_tokens", err);
+    return r > 0 ? upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", a->run->budget.over) : r;
 }
 
 static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
@@ -593,6 +603,8 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r < 0 || due < 0)
         return r < 0 ? r : due;
     r = wr_cycle_add(run, &journaled->reply.usage, err);
+    if (r >= 0 && a->capped && journaled->reply.stop == UPP_STOP_LENGTH)
+        r = wr_limit_reached(run, "max_completion_tokens", err);
     if (r < 0)
         return r;
     if (!wb_vec_push(&run->journal.replies, journaled, WR_CALLS))

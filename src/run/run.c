@@ -1,57 +1,49 @@
 /* run/run.c — runs in memory: create, free, pool; their agent and system prompt; what strategies see of them. */
 #include "base/hooks.h"
-#include "json/read.h"
 #include "json/value.h"
 #include "run/engine_state.h"
 #include "run/open_message.h"
 #include "run/run.h"
+#include "run/settings/settings.h"
 #include "run/strategy.h"
 
-/* ---- Options of the request
- * ------------------------------------------------------------------------------------------
- *
- * The system prompt and the model are the agent's, with what the request that began the run was allowed to change.
- *
- * As in OpenAI's API, `instructions` replace the agent's prompt, and `additional_instructions` are appended; `model`
- * names a model of the configuration. They apply only to the agent that the request named, not to one to which the
- * thread is handed over; sub-agents without a model of their own have that of the run. The server decides who may set
- * them; here they are options stored with the run.
- */
+/* ---- Settings --------------------------------------------------------------------------------------------------- */
 
-static int choose_model(struct wr_run *run, struct upp_str name, struct upp_err *err)
+/* The agent's definition, with what the request that began the run has set (run/settings/settings.h). */
+static void use_settings(struct wr_run *run, struct wr_settings *s)
 {
-    const struct wr_engine_opts *o      = &run->engine->opts;
-    struct upp_str               params = {NULL, 0};
-    const struct upp_model      *model  = o->model ? o->model(o->arg, name, &params) : NULL;
-    if (!model)
-        return upp_fail(err, UPP_ENOMODEL, "model '%.*s' is not defined any more", UPP_FMT(name));
-    run->model = run->pub.model = model;
-    run->params                 = params;
-    return 0;
+    run->settings      = s;
+    run->def           = &s->def;
+    run->model         = s->model;
+    run->params        = s->params;
+    run->system        = s->system;
+    run->pub.model     = s->model;
+    run->pub.has_tools = s->def.n_tools > 0;
 }
 
-static int apply_options(struct wr_run *run, struct upp_err *err)
+/* Is the agent the one that the request named? Its name may be an id. */
+static bool is_named(const struct wr_run *run, struct upp_str agent)
 {
-    yyjson_val *v = NULL;
-    run->system   = run->def ? run->def->system : (struct upp_str){0};
-    if (!run->def || !run->row.options.n || run->row.depth)
+    return wb_str_eq(agent, run->row.agent) || (!run->held->base && wr_agent(run->engine, run->row.agent) == run->held);
+}
+
+static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_err *err)
+{
+    struct wr_settings *s = NULL;
+    yyjson_val         *v;
+    run->system = run->def ? run->def->system : (struct upp_str){0};
+    if (!run->def || run->row.depth || (!run->row.options.n && !run->def->base))
         return 0;
-    int r = wj_read(&run->memory, run->row.options, NULL, &v, err);
+    int r = wr_options_read(&run->memory, run->row.options, &v, err);
     if (r < 0)
-        return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the options of the run are no JSON");
-    run->traceparent = wj_text_at(v, "traceparent");
-    if (!wb_str_eq(run->def->name, run->row.agent))
-        return 0;
-    struct upp_str own = wj_text_at(v, "instructions"), more = wj_text_at(v, "additional_instructions"),
-                   model = wj_text_at(v, "model");
-    if (model.n && (r = choose_model(run, model, err)) < 0)
         return r;
-    if (own.n)
-        run->system = own;
-    if (more.n)
-        run->system =
-            run->system.n ? wb_arena_printf(&run->memory, "%.*s\n\n%.*s", UPP_FMT(run->system), UPP_FMT(more)) : more;
-    return wb_arena_check(&run->memory, err);
+    run->traceparent = wj_text_at(v, "traceparent");
+    if (!is_named(run, agent))
+        return 0;
+    r = wr_settings_make(run->engine, run->def, run->row.agent, v, &run->memory, &s, err);
+    if (r >= 0)
+        use_settings(run, s);
+    return r;
 }
 
 struct upp_str wr_traceparent(const struct wr_run *run)
@@ -83,9 +75,13 @@ static struct wr_run *take_run(struct wr_engine *e)
 static void undefine(struct wr_run *run)
 {
     const struct wr_engine_opts *o = &run->engine->opts;
-    if (run->def && o->hold)
-        o->hold(o->arg, run->def, false);
-    run->def = NULL;
+    if (run->held && o->hold)
+        o->hold(o->arg, run->held, false);
+    if (!run->branch) /* else they are its parent's */
+        wr_settings_done(run->settings);
+    run->def      = NULL;
+    run->held     = NULL;
+    run->settings = NULL;
 }
 
 /* Sets the agent's current definition. An agent without a model has that of its caller. Params are an agent's own; in a
@@ -93,7 +89,8 @@ static void undefine(struct wr_run *run)
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
     undefine(run);
-    run->def = def;
+    run->def  = def;
+    run->held = def;
     if (!def)
         return;
     if (run->engine->opts.hold)
@@ -116,8 +113,34 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
     define(run, wr_agent(run->engine, agent));
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
+    int r = apply_options(run, agent, err);
+    if (r < 0)
+        return r;
     run->source = wr_tree_source(run->tree, &row, run->def->id);
-    return run->source ? apply_options(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+    return run->source ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+}
+
+/* A run whose settings cannot be honoured any more, after a change of the configuration, can still be cancelled, and
+ * fails when it works. One that is new is refused (run/start.c). */
+static int note_unfit(struct wr_run *run, int r, const struct upp_err *why, struct upp_err *err)
+{
+    struct upp_err *own = r == -UPP_ENOMEM ? NULL : wb_new(&run->memory, struct upp_err);
+    if (!own)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    *own = *why;
+    undefine(run);
+    run->unfit = own;
+    return 0;
+}
+
+static int apply_settings(struct wr_run *run, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    int            r   = wb_arena_check(&run->memory, err);
+    if (r < 0)
+        return r;
+    r = apply_options(run, run->row.agent, &why);
+    return r < 0 ? note_unfit(run, r, &why, err) : 0;
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -138,14 +161,15 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     run->pub.depth   = row->depth;
     run->pub.parent  = parent ? &parent->pub : NULL;
     define(run, wr_agent(e, row->agent));
-    run->source = wr_tree_source(t, row, run->def ? run->def->id : UPP_STR(""));
-    int r       = wb_arena_check(&run->memory, err);
+    int r = apply_settings(run, err);
+    if (r >= 0)
+        run->source = wr_tree_source(t, row, run->def ? run->def->id : UPP_STR(""));
     if (r >= 0 && !run->source)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r >= 0)
         run->row.agent = run->source->from.agent; /* the tree's copy outlives the run */
-    if (r >= 0)
-        r = apply_options(run, err);
+    if (r >= 0 && run->settings && run->settings->def.base)
+        run->settings->def.name = run->row.agent;
     if (r < 0) {
         wr_run_free(run);
         return r;

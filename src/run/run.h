@@ -14,6 +14,7 @@ enum {
 
 struct wr_call;
 struct wr_journal_reply;
+struct wr_settings;
 
 /* Usage of the runs below one. */
 struct wr_below {
@@ -58,7 +59,10 @@ struct wr_run {
     struct wr_run    *parent;
 
     const struct wr_agent_def *def;         /* NULL: the agent is not defined any more */
+    const struct wr_agent_def *held;        /* the same, as wr_engine_opts.agent gave it */
+    struct wr_settings        *settings;    /* of the request that began it; NULL: none */
     const struct upp_model    *model;       /* its own, or that of its parent; NULL: neither has one */
+    const struct upp_err      *unfit;       /* why its settings cannot be honoured (then def is NULL); NULL: they can */
     struct upp_str             params;      /* that belong to the model */
     struct upp_str             system;      /* system prompt; empty: none */
     struct upp_str             traceparent; /* of a root, from its options; empty: none */

@@ -112,6 +112,18 @@ static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **r
     return 0;
 }
 
+/* A new run whose settings cannot be honoured does not begin. */
+static int refuse_unfit(struct wr_run *run, struct upp_err *err)
+{
+    int code = run->unfit ? run->unfit->code : 0;
+    if (!code)
+        return 0;
+    if (err)
+        *err = *run->unfit;
+    wr_run_free(run);
+    return -code;
+}
+
 int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
@@ -124,6 +136,8 @@ int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret, struct
         return upp_fail(err, UPP_EBUSY, "somebody else starts the run");
     }
     r = run_in(t, &s->row, ret, err);
+    if (r >= 0 && !queued)
+        r = refuse_unfit(*ret, err);
     if (r >= 0)
         (*ret)->end = s->end;
     return r;
@@ -389,6 +403,8 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     r          = wr_tree_new(e, &w->owner, row.id, &t, err);
     if (r >= 0)
         r = run_in(t, &row, &run, err);
+    if (r >= 0)
+        r = refuse_unfit(run, err);
     if (r < 0)
         return r;
     run->loaded = true;

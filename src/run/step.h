@@ -36,6 +36,9 @@ void wr_usage_sub_below(struct wr_run *run, const struct upp_usage *u);
 /* 1: it exceeds a limit of its own or of an ancestor; its metadata says so. `goes_on`: it wants one more step. */
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The run ends because of this limit, with what it has. 1, or an error. */
+int wr_limit_reached(struct wr_run *run, const char *which, struct upp_err *err) UPP_MUST_CHECK;
+
 /* How long it may still work; UINT64_MAX: no limit. How long it has worked. */
 uint64_t wr_budget_ms(const struct wr_run *run);
 uint64_t wr_worked_ms(const struct wr_run *run);

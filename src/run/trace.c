@@ -138,7 +138,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     if (parent && of->run.depth != parent->run.depth + 1)
         return upp_fail(err, UPP_ESTORE, "a run is not below the one that asked it");
     const struct wr_agent_def *def = wr_agent(t->engine, of->run.agent);
-    of->agent_id                   = def ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
+    of->agent_id                   = def && !def->base ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
     of->parent                     = parent;
     if (of->run.status != WM_QUEUED)
         r = trace_rows(t, of, err);

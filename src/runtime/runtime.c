@@ -151,10 +151,18 @@ static WEFT_SUSPENDS int agent_id_of(struct wl_store *s, struct upp_str name, st
     return s->ops->commit(s, &commit, err);
 }
 
+/* Of a stored assistant whose own id is no UUID. */
+#define BASE_ID "00000000-0000-4000-8000-000000000000"
+
+/* OpenAI's API has no limit: max_completion_tokens of a run is one. */
+static const struct weft_strategy_loop_opts base_rounds = {.max_iterations = 1000};
+
 static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *g, struct upp_err *err)
 {
     const struct wc_config *c = g->config;
-    g->agents                 = wb_new_n(&g->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
+    g->base_strategy          = weft_loop_with(&base_rounds);
+    g->base   = (struct wr_agent_def){.id = UPP_STR(BASE_ID), .strategy = &g->base_strategy, .owner = g, .base = true};
+    g->agents = wb_new_n(&g->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
     for (size_t i = 0; g->agents && i < c->n_agents; i++) {
         struct wr_agent_def *def = &g->agents[i];
         *def                     = c->agents[i].def;
@@ -214,7 +222,7 @@ const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_st
         for (size_t i = 0; i < c->n_agents; i++)
             if (wb_uuid_parse(agents[i].id, &id) && wb_uuid_eq(id, wanted))
                 return &agents[i];
-    return NULL;
+    return wb_str_starts(name, UPP_STR("asst_")) ? &g->base : NULL;
 }
 
 static void hold_agent(void *arg, const struct wr_agent_def *def, bool begins)
@@ -241,6 +249,20 @@ static const struct upp_model *find_model(void *arg, struct upp_str name, struct
     return NULL;
 }
 
+static const struct wr_agent_def *agent_at(void *arg, size_t i)
+{
+    const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
+    return i < g->config->n_agents ? &g->agents[i] : NULL;
+}
+
+static bool model_at(void *arg, size_t i, struct upp_str *name)
+{
+    const struct wrt_generation *g = ((const struct wrt_runtime *)arg)->agents;
+    if (i < g->config->n_models)
+        *name = g->config->models[i].name;
+    return i < g->config->n_models;
+}
+
 /* ---- Opening and closing ---------------------------------------------------------------------------------- */
 
 /* Every owner of the store records what webhooks have to report; only a server delivers it. */
@@ -262,9 +284,9 @@ static int open_engine(struct wrt_runtime *rt, struct weft_loop *loop, uint32_t 
     const struct wc_config *c = rt->config;
     return wr_engine_open(loop,
                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
-                                   .model = find_model, .arg = rt, .durability = c->durability,
-                                   .tool_wait_ms = c->waits.tool_ms, .approval_wait_ms = c->waits.approval_ms,
-                                   .homes = homes, .home = home),
+                                   .model = find_model, .agent_at = agent_at, .model_at = model_at, .arg = rt,
+                                   .durability = c->durability, .tool_wait_ms = c->waits.tool_ms,
+                                   .approval_wait_ms = c->waits.approval_ms, .homes = homes, .home = home),
                           ret, err);
 }
 

@@ -59,6 +59,8 @@ struct wrt_generation {
     const struct wc_config *config;
     struct wc_config       *owned; /* the same, if a reload has read it; NULL: it is the caller's */
     struct wr_agent_def    *agents;
+    struct weft_strategy    base_strategy;
+    struct wr_agent_def     base; /* of stored assistants, whose settings are in the options of their runs */
     struct wb_arena         arena;
     _Atomic size_t          runs;       /* that use a definition of it, on any loop */
     int64_t                 retired_ms; /* when it was replaced, by the monotonic clock */

@@ -6,6 +6,7 @@
 #include "thread/event.h"
 #include "thread/repair.h"
 #include "base/iso8601.h"
+#include "log/note.h"
 #include "model/doc_sidecar.h"
 #include "model/id.h"
 
@@ -476,6 +477,8 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
     int r                 = wl_thread_path(s, o, t, a, &path, &why);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, path.length, a, &lines, &n, &why);
+    if (r >= 0)
+        r = wl_notes_read(s, o, lines, n, a, &why);
     if (r >= 0)
         r = find_parent(&m, t, &path, &why);
     m.notes   = wb_new_n(a, struct note, n);

@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/vec.h"
+#include "log/note.h"
 #include "log/staged.h"
 
 enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
@@ -237,6 +238,8 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     struct wl_span span = {.node = node->node.key, .length = end.length};
     struct wl_path path = {.spans = &span, .n = 1, .length = end.length};
     r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
+    if (r >= 0)
+        r = wl_notes_read(s, o, lines, n, a, err);
     if (r < 0)
         return r;
     size_t visible = without_closing(lines, n);

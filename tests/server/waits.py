@@ -197,7 +197,7 @@ def test_runs_with_long_options_keep_nobody_from_working():
     with Server(WEFT, f) as s:
         for _ in range(20):
             t = s.good("POST", "/v1/threads", {})["id"]
-            run = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "pick", "metadata": {"k": "x" * 4000000},
+            run = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "pick", "instructions": "x" * 4000000,
                                                            "additional_messages": [{"role": "user", "content": "go"}]})
             until(s, t, run["id"], lambda r: r["status"] == "requires_action")
         assert metrics(s) == 20

@@ -53,6 +53,7 @@ static int open_rig(struct family *f, struct upp_err *err)
             def->tools   = m->tools;
             def->n_tools = m->n_tools;
         }
+        def->base = m->base;
         if (m->no_model)
             def->model = NULL;
         if (m->params)
@@ -129,6 +130,7 @@ int family_start(struct family *f, struct upp_err *err)
     struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     struct wr_start    what  = {
             .owner = rig_owner, .agent = wb_cstr(f->members[0].name), .input = &input, .wants_turn = true};
+    what.options = wb_cstr(f->options);
     if (f->on_suspend)
         weft__loop_on_suspend(weft_loop_current(), f->on_suspend, f->arg);
     return wr_start(f->rig.engine, &what, &f->started, err);

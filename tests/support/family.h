@@ -19,7 +19,7 @@ struct family_member {
     const struct weft_hooks  *hooks;
     const char               *params;  /* NULL: none */
     const struct wr_handoff  *handoff; /* one; NULL: none */
-    bool                      no_model;
+    bool                      no_model, base;
 
     const struct weft_strategy *strategy; /* NULL: the loop */
 };
@@ -28,11 +28,12 @@ struct family {
     const struct family_member *members; /* the first one is asked by the test */
     size_t                      n;
     WEFT_SUSPENDS int (*act)(struct family *f, struct upp_err *err); /* NULL: family_turn */
-    bool     no_store, real;                                         /* real: on a loop of libuv */
-    uint32_t max_depth;
-    unsigned commit_ms; /* before and after each commit */
-    uint64_t seed;
-    void    *arg;
+    bool        no_store, real;                                      /* real: on a loop of libuv */
+    uint32_t    max_depth;
+    unsigned    commit_ms; /* before and after each commit */
+    const char *options;   /* of the run; NULL: none */
+    uint64_t    seed;
+    void       *arg;
     /* Called at every suspension; NULL: nobody. */
     void (*on_suspend)(void *arg, struct weft_fiber *f);
 

@@ -177,11 +177,29 @@ static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
     return NULL;
 }
 
+/* Runs may choose the models of the other agents. */
+static const struct upp_model *find_model(void *arg, struct upp_str name, struct upp_str *params)
+{
+    const struct wr_agent_def *def = find_agent(arg, name);
+    if (!def)
+        return NULL;
+    *params = def->params;
+    return def->model;
+}
+
+static const struct wr_agent_def *agent_at(void *arg, size_t i)
+{
+    struct rig *rig = arg;
+    return i < rig->n ? &rig->agents[i] : NULL;
+}
+
 int rig_open(struct rig *rig, struct weft_loop *loop, const struct wr_engine_opts *opts, struct upp_err *err)
 {
     struct wr_engine_opts o = opts ? *opts : (struct wr_engine_opts){.size = sizeof o};
     o.store                 = rig->store;
     o.agent                 = find_agent;
+    o.model                 = find_model;
+    o.agent_at              = agent_at;
     o.arg                   = rig;
     rig_now                 = rig;
     return wr_engine_open(loop, &o, &rig->engine, err);

@@ -1,47 +1,25 @@
 /* agent/middleware/memory.c — UAP-10.4: shortens what the model receives of a long conversation.
  *
- * The log does not change. Tokens are estimated: a quarter of the bytes, 4 more per message, 1000 per media part
- * (docs/middleware.md). The remaining list begins with a user message; a call and its result are omitted together, and
- * the input of this run always stays.
+ * The log does not change. Tokens are estimated (run/settings/window.h). The remaining list begins with a user message;
+ * a call and its result are omitted together, and the input of this run always stays.
  */
 #include "agent/middleware/middleware.h"
 #include "base/hooks.h"
 #include "model/upp_json.h"
+#include "run/settings/window.h"
 #include "upp/client/call.h"
 
-enum { MAX_TOKENS = 8000, KEEP_LAST = 4, MESSAGE_TOKENS = 4, MEDIA_TOKENS = 1000, SUMMARY_BYTES = 1 << 20 };
+enum { MAX_TOKENS = 8000, KEEP_LAST = 4, SUMMARY_BYTES = 1 << 20 };
 
 struct memory {
     struct weft_memory_opts opts;
 };
 
-/* ---- Estimating tokens ------------------------------------------------------------------------------------------ */
-
-static uint64_t message_tokens(const struct upp_message *m)
-{
-    uint64_t bytes = 0, n = MESSAGE_TOKENS;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p = &m->parts[i];
-        bytes += p->text.n + p->name.n;
-        if (p->media)
-            n += p->media->source == UPP_SOURCE_TEXT ? p->media->data.n / 4 : MEDIA_TOKENS;
-    }
-    return n + (bytes + 3) / 4;
-}
-
-static uint64_t frame_tokens(const struct upp_request *q)
-{
-    uint64_t bytes = q->system.n + q->structure.n;
-    for (size_t i = 0; i < q->n_tools; i++)
-        bytes += q->tools[i].name.n + q->tools[i].description.n + q->tools[i].parameters.n;
-    return (bytes + 3) / 4;
-}
-
 static uint64_t tokens_from(const struct upp_request *q, size_t from)
 {
     uint64_t n = 0;
     for (size_t i = from; i < q->n_messages; i++)
-        n += message_tokens(q->messages[i]);
+        n += wr_message_tokens(q->messages[i]);
     return n;
 }
 
@@ -77,14 +55,14 @@ static size_t begin_at(const struct upp_request *q, struct input_span input_span
     size_t   last = q->n_messages > keep ? q->n_messages - keep : 0, best = 0;
     uint64_t left = tokens_from(q, 0), always = 0;
     for (size_t i = input_span.first; i <= input_span.last && i < q->n_messages; i++)
-        always += message_tokens(q->messages[i]);
+        always += wr_message_tokens(q->messages[i]);
     for (size_t at = 0; at <= last && at < q->n_messages; at++) {
         if (at == 0 || may_begin(q, at, input_span)) {
             best = at;
             if (left + (at > input_span.last ? always : 0) <= room)
                 break;
         }
-        left -= message_tokens(q->messages[at]);
+        left -= wr_message_tokens(q->messages[at]);
     }
     return best;
 }
@@ -92,7 +70,7 @@ static size_t begin_at(const struct upp_request *q, struct input_span input_span
 static int truncate_list(const struct memory *m, struct weft_context *c, struct upp_request *q, struct upp_err *err)
 {
     struct input_span input_span = input_span_of(c->run);
-    uint64_t          frame      = frame_tokens(q);
+    uint64_t          frame      = wr_frame_tokens(q);
     uint64_t          room       = frame < m->opts.max_tokens ? m->opts.max_tokens - frame : 0;
     size_t            from       = begin_at(q, input_span, room, m->opts.keep_last);
     if (!from)
@@ -191,7 +169,7 @@ static size_t messages_to_summarise(const struct memory *m, struct weft_context 
 static WEFT_SUSPENDS int view(void *own, struct weft_context *c, struct upp_request *q, struct upp_err *err)
 {
     const struct memory *m = own;
-    if (frame_tokens(q) + tokens_from(q, 0) <= m->opts.max_tokens)
+    if (wr_frame_tokens(q) + tokens_from(q, 0) <= m->opts.max_tokens)
         return 0;
     size_t covers = m->opts.mode == WEFT_SUMMARISE ? messages_to_summarise(m, c, q) : 0;
     if (covers) {

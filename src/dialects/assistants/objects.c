@@ -215,6 +215,8 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
         r = asst_stored(a, run->error, &error, err);
     if (r < 0)
         return r;
+    if (!run->started_ms) /* in the queue its input is stored with them (run/queue.c) */
+        options = member(options, "options");
     wj_write_open(w, '{');
     id_member(w, "id", "run_", run->id);
     wj_put_str(w, "object", UPP_STR("thread.run"));

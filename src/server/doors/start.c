@@ -71,8 +71,11 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
-    if (!s->answers.n && !key_is_used(x, &s->run)) /* before messages are stored for a run that is refused */
-        r = sv_auth_may_start(x, err);
+    if (!key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
+        r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
+        if (r >= 0 && !s->answers.n)
+            r = sv_auth_may_start(x, err);
+    }
     if (r >= 0)
         r = put_messages(x, &s->thread, &s->messages, &s->run, err);
     if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {

@@ -437,6 +437,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     int  r     = decode_params(x, err);
     if (r >= 0)
         r = find_agent(x, err);
+    if (r >= 0 && m->door->check)
+        r = m->door->check(x, err);
     if (r >= 0 && large)
         r = sv_server_turn(x->server, err);
     if (r < 0)

@@ -37,6 +37,9 @@ struct sv_door {
      * has several. NULL: its requests are handled on the server's own loop. */
     WEFT_SUSPENDS int (*home)(struct sv_exchange *x, uint32_t *ret, struct upp_err *err);
 
+    /* Refuses a request before its handler is called. NULL: none. */
+    int (*check)(const struct sv_exchange *x, struct upp_err *err);
+
     const char *stream; /* the dialect of its streams, unless ?as= names another; NULL: it has none */
     bool        agents; /* its routes also stand under /agents/{agent}: sv_exchange.agent */
 };

@@ -495,6 +495,11 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
     copy_headers(st, o);
 }
 
+const struct upp__adapter *upp__adapter_of(const struct upp_model *m)
+{
+    return m->ops->open == vendor_open ? ((const struct state *)m->state)->vendor.adapter : NULL;
+}
+
 int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
 {
     struct upp_provider_opts    o;

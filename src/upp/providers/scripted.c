@@ -280,7 +280,7 @@ static int scripted_open(struct upp_step *s, struct upp_err *err)
     if (script->echo)
         return make_echo(s, script, a, err);
     int r = choose(script, s->request, &a->reply, err);
-    if (r < 0 || !a->reply->n_fills)
+    if (r < 0 || !(a->reply->n_fills || a->reply->shows))
         return r;
     a->filled = (struct wb_arena)WB_ARENA(ARENA_MAX);
     return upp__script_fill(a->reply, s->request, &a->filled, &a->reply, err);

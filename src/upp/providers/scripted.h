@@ -23,6 +23,7 @@ struct upp__script_part {
     struct upp_str   text; /* text, reasoning; the arguments of a call */
     struct upp_str   id, name;
     struct upp_media media;
+    bool             shows; /* its text is the request, as JSON */
 };
 
 struct upp__script_error {
@@ -46,6 +47,7 @@ struct upp__reply {
     size_t                   n_parts;
     struct upp__script_fill *fills;
     size_t                   n_fills;
+    bool                     shows; /* one of its parts is the request */
     struct upp_usage         usage;
     uint64_t                 delta_bytes; /* 0: a text is one delta */
     uint64_t                 delay_ms;
@@ -71,7 +73,7 @@ struct upp__script {
 /* Reads a script into *s, whose arena is ready. -UPP_EINVALID names the place. */
 int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A reply that has fills, as it is said in answer to this request, in the arena. */
+/* A reply that has fills or shows the request, as it is said in answer to this request, in the arena. */
 int upp__script_fill(const struct upp__reply *reply, const struct upp_request *req, struct wb_arena *a,
                      const struct upp__reply **ret, struct upp_err *err) UPP_MUST_CHECK;
 

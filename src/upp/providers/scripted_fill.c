@@ -1,6 +1,7 @@
-/* upp/providers/scripted_fill.c — `fill` of a reply: words of the user's question, put into what is said
- * (docs/scripted.md). */
+/* upp/providers/scripted_fill.c — replies that depend on the request: `fill`, words of the user's question put into
+ * what is said, and `request`, which shows what was sent (docs/scripted.md). */
 #include "base/buf.h"
+#include "base/defs.h"
 #include "base/utf8.h"
 #include "json/write.h"
 #include "upp/providers/scripted.h"
@@ -76,6 +77,59 @@ static int fill_text(const struct upp__reply *reply, const struct upp_message *a
     return r < 0 ? r : wb_arena_check(a, err);
 }
 
+/* ---- The request as text ---------------------------------------------------------------------------------------- */
+
+/* "user: Hello", "assistant: calls get_weather {}" ... */
+static void put_message(struct wj_writer *w, const struct upp_message *m, struct upp_err *err)
+{
+    static const char *const              roles[] = {"", "user", "assistant", "tool"};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b       = WB_BUF(64u << 20);
+    wb_buf_addf(&b, "%s:", m->role < WB_LEN(roles) ? roles[m->role] : "");
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p = &m->parts[i];
+        if (p->kind == UPP_PART_CALL)
+            wb_buf_addf(&b, " calls %.*s %.*s", UPP_FMT(p->name), UPP_FMT(p->text));
+        else
+            wb_buf_addf(&b, " %.*s", UPP_FMT(p->text));
+    }
+    int r = wb_buf_check(&b, err);
+    if (r < 0)
+        wj_writer_fail(w, r);
+    else
+        wj_write_str(w, wb_buf_str(&b));
+}
+
+static void put_json(struct wj_writer *w, const char *name, struct upp_str json)
+{
+    wj_write_name(w, wb_cstr(name));
+    if (json.n)
+        wj_write_raw(w, json.p, json.n);
+    else
+        wj_write_null(w);
+}
+
+/* What a model receives besides the content of its messages' media: for tests of what is sent. */
+static int show_request(const struct upp_request *req, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "system", req->system);
+    put_json(&w, "params", req->params);
+    put_json(&w, "structure", req->structure);
+    wj_put_open(&w, "tools", '[');
+    for (size_t i = 0; i < req->n_tools; i++)
+        wj_write_str(&w, req->tools[i].name);
+    wj_write_close(&w, ']');
+    wj_put_open(&w, "messages", '[');
+    for (size_t i = 0; i < req->n_messages; i++)
+        put_message(&w, req->messages[i], err);
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, ret);
+}
+
 int upp__script_fill(const struct upp__reply *reply, const struct upp_request *req, struct wb_arena *a,
                      const struct upp__reply **ret, struct upp_err *err)
 {
@@ -87,7 +141,8 @@ int upp__script_fill(const struct upp__reply *reply, const struct upp_request *r
     copy->parts = parts;
     for (size_t i = 0; i < reply->n_parts; i++) {
         parts[i] = reply->parts[i];
-        int r    = fill_text(reply, question(req), &parts[i], a, err);
+        int r    = parts[i].shows ? show_request(req, a, &parts[i].text, err)
+                                  : fill_text(reply, question(req), &parts[i], a, err);
         if (r < 0)
             return r;
     }

@@ -50,12 +50,14 @@ struct j_part {
     struct upp_str  text, reasoning;
     struct j_call  *call;
     struct j_media *media;
+    bool            request;
 };
 static const struct wj_field part_rows[] = {
     F_STR(struct j_part, text, "text", 0),
     F_STR(struct j_part, reasoning, "reasoning", 0),
     F_OBJ(struct j_part, call, "tool_call", 0, scripted_call),
     F_OBJ(struct j_part, media, "media", 0, scripted_media),
+    F_BOOL(struct j_part, request, "request", 0),
 };
 WJ_SHAPE(scripted_part, struct j_part, part_rows);
 
@@ -216,8 +218,12 @@ static int read_media(const struct reading *in, const struct j_media *j, struct 
 
 static int read_part(const struct reading *in, const struct j_part *j, struct upp__script_part *ret)
 {
-    if (!!j->text.p + !!j->reasoning.p + !!j->call + !!j->media != 1)
-        return refuse(in, j->node.from, "expected one of text, reasoning, tool_call and media");
+    if (!!j->text.p + !!j->reasoning.p + !!j->call + !!j->media + j->request != 1)
+        return refuse(in, j->node.from, "expected one of text, reasoning, tool_call, media and request");
+    if (j->request) {
+        *ret = (struct upp__script_part){.kind = UPP_PART_TEXT, .shows = true};
+        return 0;
+    }
     if (j->call)
         return read_call(in, j->call, ret);
     if (j->media)
@@ -240,6 +246,7 @@ static int read_parts(const struct reading *in, const struct j_reply *j, struct 
             return r;
         if (ret->parts[i].kind == UPP_PART_CALL)
             ret->stop = UPP_STOP_TOOLS;
+        ret->shows |= ret->parts[i].shows;
     }
     ret->n_parts = j->parts.n;
     /* Structured answers come as text, as those of real models do: what was said is in the log. */

@@ -21,4 +21,7 @@ int upp__provider_find(const char *name, const char *api, const struct upp__prov
 
 WB_EXPORT_END
 
+/* The adapter of a vendor's model; NULL: a scripted one, or one of the program's own. */
+const struct upp__adapter *upp__adapter_of(const struct upp_model *m);
+
 #endif

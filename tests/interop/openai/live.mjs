@@ -113,5 +113,29 @@ await report(title('under the URL of an agent'), async () => {
   return h.run.status === 'completed' && actors === 'me,main' && refused === 400 ? '' : `${h.run.status} ${actors} ${refused}`;
 });
 
+await report(title('what a run sets'), async () => {
+  const mine = { type: 'function', function: { name: 'mine', description: 'Mine', parameters: { type: 'object', properties: {} } } };
+  const sets = {
+    temperature: 0.5, top_p: 0.25, tools: [mine], tool_choice: 'none', parallel_tool_calls: false, max_prompt_tokens: 1000, max_completion_tokens: 50,
+    response_format: { type: 'json_object' }, truncation_strategy: { type: 'last_messages', last_messages: 1 },
+  };
+  const thread = await client.beta.threads.create({ messages: [{ role: 'user', content: 'hello' }, { role: 'user', content: 'settings' }] });
+  const run = await client.beta.threads.runs.createAndPoll(thread.id, { assistant_id: 'once', ...sets }, { pollIntervalMs: 20 });
+  if (run.status !== 'completed') return JSON.stringify(run);
+  const got = JSON.parse((await client.beta.threads.messages.list(thread.id)).data[0].content[0].text.value);
+  const { temperature, top_p, tool_choice, parallel_tool_calls, response_format } = sets;
+  const want = { temperature, top_p, parallel_tool_calls, max_completion_tokens: 50, tool_choice, response_format };
+  if (JSON.stringify(got.params) !== JSON.stringify(want)) return `the model received ${JSON.stringify(got.params)}`;
+  if (got.tools.join() !== 'mine' || got.messages.join() !== 'user: settings') return JSON.stringify(got);
+  for (const [name, value] of Object.entries(sets))
+    if (JSON.stringify(run[name]) !== JSON.stringify(value)) return `${name} is shown as ${JSON.stringify(run[name])}`;
+  try {
+    await client.beta.threads.runs.create(thread.id, { assistant_id: 'once', temperature: 3 });
+    return 'a temperature of 3 was taken';
+  } catch (e) {
+    return e.status === 400 && e.param === '/temperature' ? '' : `${e}`;
+  }
+});
+
 const code = await server.end('SIGTERM');
 await report(title('the server ends'), async () => (code === 0 ? '' : `exit ${code}`));

@@ -15,7 +15,9 @@ for major in 4 5 6 7; do
     judge "openai $major: streams" node "$here/check.mjs" "$major" "$tap/streams"
     mkdir "$tap/server$major"
     judge "openai $major: runs" node "$here/live.mjs" "$major" "$weft" "$tap/server$major"
-    cp "$tap/server$major/log" "$tap/log"
+    mkdir "$tap/crud$major"
+    judge "openai $major: objects" node "$here/crud.mjs" "$major" "$weft" "$tap/crud$major"
+    cat "$tap/server$major/log" "$tap/crud$major/log" >"$tap/log"
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
     verdict $? "openai $major: the server has nothing to report"
 done

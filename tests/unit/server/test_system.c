@@ -325,20 +325,33 @@ TEST_WITH(server_system_attacks_ollama, .no_torture = "hundreds of requests; one
 /* ---- The run itself ------------------------------------------------------------------------------------------------
  */
 
-/* What a request says beside its messages and its instructions does not reach the model at all, let alone as the system
- * prompt. */
+#define ASKS(members)                                                                                                  \
+    "{\"assistant_id\":\"strict\"," members ",\"additional_messages\":[{\"role\":\"user\",\"content\":\"hm?\"}]}"
+
+/* What a request says beside its messages and its instructions is never the system prompt: a client's tool is described
+ * as a tool, other options have words of their own, and the rest does not reach the model at all. */
 static WEFT_SUSPENDS int asks_with_more(struct scene *s, struct upp_err *err)
 {
+    static const char *const              refused[] = {ASKS("\"tool_choice\":\"" EVIL "\""),
+                                                       ASKS("\"reasoning_effort\":\"" EVIL "\""),
+                                                       ASKS("\"response_format\":{\"type\":\"" EVIL "\"}")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf now       = WB_BUF(1u << 20);
     TRY(make_peace(s, err));
     TRY(new_thread(s, "{\"metadata\":{\"system\":\"" EVIL "\",\"instructions\":\"" EVIL "\"}}", err));
     TRY(run_in_peace(s,
-                     "{\"assistant_id\":\"strict\",\"instructions\":null,\"additional_instructions\":null,"
-                     "\"system\":\"" EVIL "\",\"metadata\":{\"system\":\"" EVIL
-                     "\"},\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"" EVIL
-                     "\"}}],\"tool_choice\":\"" EVIL "\",\"response_format\":{\"type\":\"" EVIL
-                     "\"},\"additional_messages\":[{\"role\":\"user\",\"content\":\"hm?\"}]}",
+                     ASKS("\"instructions\":null,\"additional_instructions\":null,\"system\":\"" EVIL
+                          "\",\"metadata\":{\"system\":\"" EVIL "\"}"),
                      err));
     FAIL_UNLESS(!vendor_has(wb_buf_str(&s->vendor.sent), EVIL));
+    TRY(run_in_peace(
+        s, ASKS("\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"" EVIL "\"}}]"),
+        err));
+    TRY(vendor_told_system(&s->vendor, &now, err));
+    FAIL_UNLESS(!vendor_has(wb_buf_str(&now), EVIL) && vendor_has(wb_buf_str(&s->vendor.sent), EVIL));
+    for (size_t i = 0; i < WB_LEN(refused); i++) {
+        TRY(on_thread(s, "runs", refused[i], err));
+        FAIL_UNLESS(s->reply.status == 400);
+    }
     TRY(on_thread(s, "runs", "{\"assistant_id\":\"strict\",\"model\":\"" EVIL "\"}", err));
     FAIL_UNLESS(s->reply.status == 404);
     return 0;

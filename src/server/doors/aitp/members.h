@@ -23,7 +23,8 @@ int sv_aitp_members(struct wb_arena *a, struct upp_str metadata, struct wd_aitp_
 WEFT_SUSPENDS int sv_aitp_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
                                    struct upp_str *ret, struct wb_uuid *parent, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Writes the metadata of a thread object: what is stored, and parent_id. */
+/* Writes the metadata of a thread object: what is stored, and parent_id; or parent_id alone, if it has one. */
+void sv_aitp_put_parent(struct wj_writer *w, const struct wl_thread *t);
 void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t);
 
 /* Messages that were read from a request (`given`: one, or a list of them), to be appended to this thread. Sets author,

@@ -28,17 +28,27 @@ int sv_aitp_members(struct wb_arena *a, struct upp_str metadata, struct wd_aitp_
     return r;
 }
 
-void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t)
+static bool shows_parent(const struct wl_thread *t)
 {
     static const struct wb_uuid none;
-    struct upp_str              stored = t->metadata.n > 2 ? t->metadata : UPP_STR("{}");
-    bool                        child  = !wb_uuid_eq(t->parent, none);
-    if (!child && !sv_aitp_has_members(t)) {
+    return !wb_uuid_eq(t->parent, none) || sv_aitp_has_members(t);
+}
+
+void sv_aitp_put_parent(struct wj_writer *w, const struct wl_thread *t)
+{
+    if (shows_parent(t))
+        sv_put_id(w, "parent_id", "thread_", t->parent);
+}
+
+void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t)
+{
+    struct upp_str stored = t->metadata.n > 2 ? t->metadata : UPP_STR("{}");
+    if (!shows_parent(t)) {
         wj_put_raw(w, "metadata", stored.p, stored.n);
         return;
     }
     wj_put_open(w, "metadata", '{');
-    sv_put_id(w, "parent_id", "thread_", t->parent);
+    sv_aitp_put_parent(w, t);
     if (stored.n > 2)
         wj_write_raw(w, stored.p + 1, stored.n - 2); /* its members */
     wj_write_close(w, '}');

@@ -50,7 +50,7 @@ static int read_dialect(struct sv_exchange *x, const char *name, const struct wd
 static struct upp_str agent_id(void *arg, struct upp_str agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent);
-    return def ? def->id : (struct upp_str){NULL, 0};
+    return def && !def->base ? def->id : (struct upp_str){NULL, 0};
 }
 
 WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
@@ -72,7 +72,7 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent->name);
-    if (!def)
+    if (!def || def->base)
         return;
     agent->id = def->id;
     if (def->title.n)

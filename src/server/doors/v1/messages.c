@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "log/note.h"
 #include "server/doors/aitp/members.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
@@ -106,7 +107,7 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"messages", "metadata", "title", "actors", "parent_id", NULL};
+    static const char *const known[] = {"messages", "metadata", "tool_resources", "title", "actors", "parent_id", NULL};
     struct wl_store         *s       = x->server->opts.store;
     struct wl_thread_opts    opts    = {.size = sizeof opts, .child = true};
     struct sv_entries        entries;
@@ -115,7 +116,7 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
     uint32_t                 index;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_aitp_metadata(x, &b, NULL, &opts.metadata, &opts.parent, err);
+        r = sv_read_thread_metadata(x, &b, NULL, &opts.metadata, &opts.parent, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, UPP_STR("title"), &opts.title, err);
     if (r >= 0)
@@ -166,6 +167,7 @@ struct page {
     uint32_t        lo, hi;
     bool            up;
     uint32_t        limit;
+    struct wb_uuid  run;   /* only its messages; all zero: any */
     struct wl_line *found; /* limit + 1 of them, in the order they were read */
     size_t          n;
 };
@@ -189,6 +191,17 @@ static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct
     return upp_fail(err, UPP_EINVALID, "'%.*s' names no message of this thread: '%.*s'", UPP_FMT(name), UPP_FMT(text));
 }
 
+/* The run whose messages are wanted. One that is unknown has none. */
+static int read_run(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    struct upp_str              text;
+    int                         r = sv_query(x, UPP_STR("run_id"), &text, err);
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("run_"), ret) || wb_uuid_eq(*ret, none)))
+        return upp_fail(err, UPP_EINVALID, "'run_id' names no run: '%.*s'", UPP_FMT(text));
+    return r;
+}
+
 static int read_page(struct sv_exchange *x, const struct wl_path *path, struct page *ret, bool *ascending,
                      struct upp_err *err)
 {
@@ -202,6 +215,9 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
     *ret = (struct page){.lo = 0, .hi = path->length, .up = *ascending, .limit = (uint32_t)limit};
+    r    = read_run(x, &ret->run, err);
+    if (r < 0)
+        return r;
     /* Items after `after` and before `before`, in the chosen order. */
     if (has_after > 0)
         *(*ascending ? &ret->lo : &ret->hi) = *ascending ? after + 1 : after;
@@ -216,6 +232,8 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
 WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
                                    struct page *p, size_t batches, struct upp_err *err)
 {
+    static const struct wb_uuid none;
+    bool                        any = wb_uuid_eq(p->run, none);
     if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
         return wb_arena_check(&x->arena, err);
     for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
@@ -228,7 +246,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
             const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
-            if (sv_is_visible(line))
+            if (sv_is_visible(line) && (any || wb_uuid_eq(line->run, p->run)))
                 p->found[p->n++] = *line;
         }
         if (p->up)
@@ -266,8 +284,18 @@ struct listing {
     struct wl_thread    thread;
     struct wl_path      path;
     struct page         page;
-    bool                ascending;
+    bool                ascending, noted;
 };
+
+/* What was noted about the messages later, once the page is full. */
+WEFT_SUSPENDS static int add_notes(struct wl_store *s, struct listing *l, struct upp_err *err)
+{
+    struct page *p = &l->page;
+    if (l->noted || (p->lo < p->hi && p->n <= p->limit))
+        return 0;
+    l->noted = true;
+    return wl_notes_read(s, &l->x->owner, p->found, p->n, &l->x->arena, err);
+}
 
 /* Reads what nearly every page needs in one worker job, and only one batch: a thread with few messages to show must
  * not block the worker. */
@@ -280,7 +308,9 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
         r = wl_thread_path(s, &x->owner, &l->thread, &x->arena, &l->path, err);
     if (r >= 0)
         r = read_page(x, &l->path, &l->page, &l->ascending, err);
-    return r < 0 ? r : fill_page(s, x, &l->path, &l->page, 1, err);
+    if (r >= 0)
+        r = fill_page(s, x, &l->path, &l->page, 1, err);
+    return r < 0 ? r : add_notes(s, l, err);
 }
 
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
@@ -297,5 +327,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
         r = wl_at_once(s, begin_list, &l, err);
     if (r >= 0)
         r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
+    if (r >= 0)
+        r = add_notes(s, &l, err);
     return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);
 }

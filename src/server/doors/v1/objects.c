@@ -8,8 +8,10 @@
 #include "dialects/aitp/aitp.h"
 #include "dialects/assistants/objects.h"
 #include "json/pointer.h"
+#include "json/read.h"
 #include "json/value.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/metadata.h"
 #include "server/http/error.h"
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
@@ -42,18 +44,76 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
     sv_write_listed(w, t, 0);
 }
 
+enum { METADATA_ARENA = 16 << 20 };
+
+/* All members but the one that is ours. */
+static void put_members(struct wj_writer *w, yyjson_val *metadata)
+{
+    yyjson_val *key, *v;
+    size_t      i, max;
+    yyjson_obj_foreach(metadata, i, max, key, v)
+    {
+        if (!wb_str_eq(wj_text(key), UPP_STR(SV_RESOURCES)))
+            wj_put_member(w, key);
+    }
+}
+
+/* Stored metadata as `metadata` and `tool_resources`. */
+static void put_apart(struct wj_writer *w, const struct wl_thread *t)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(METADATA_ARENA);
+    yyjson_val                               *root = NULL, *resources;
+    int                                       r    = wj_read(&a, t->metadata, NULL, &root, NULL);
+    if (r < 0)
+        wj_writer_fail(w, r);
+    wj_put_open(w, "metadata", '{');
+    sv_aitp_put_parent(w, t);
+    put_members(w, root);
+    wj_write_close(w, '}');
+    resources = root ? yyjson_obj_get(root, SV_RESOURCES) : NULL;
+    if (resources)
+        wj_put_value(w, "tool_resources", resources);
+    else
+        wj_put_null(w, "tool_resources");
+}
+
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes)
 {
     wj_write_open(w, '{');
     sv_put_id(w, "id", "thread_", t->id);
     wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
-    sv_aitp_put_metadata(w, t);
-    if (metadata_bytes > SV_LISTED_METADATA) {
+    if (wb_str_find(t->metadata, UPP_STR(SV_RESOURCES), 0) == SIZE_MAX) {
+        sv_aitp_put_metadata(w, t);
+        wj_put_null(w, "tool_resources");
+    } else
+        put_apart(w, t);
+    if (metadata_bytes > SV_LISTED_METADATA)
         wj_put_u64(w, "metadata_bytes", metadata_bytes);
-    }
-    wj_put_null(w, "tool_resources");
     wj_write_close(w, '}');
+}
+
+int sv_thread_metadata(struct wb_arena *a, struct upp_str old, struct upp_str given, struct upp_str resources,
+                       struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out    = WB_BUF(METADATA_ARENA);
+    yyjson_val                           *before = NULL, *now = NULL, *kept;
+    struct wj_writer                      w;
+    int                                   r = old.n ? wj_read(a, old, NULL, &before, err) : 0;
+    if (r >= 0 && given.p)
+        r = wj_read(a, given, NULL, &now, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    put_members(&w, given.p ? now : before);
+    kept = before ? yyjson_obj_get(before, SV_RESOURCES) : NULL;
+    if (resources.p)
+        wj_put_raw(&w, SV_RESOURCES, resources.p, resources.n);
+    else
+        wj_put_value(&w, SV_RESOURCES, kept);
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, ret);
 }
 
 bool sv_is_visible(const struct wl_line *line)
@@ -227,44 +287,43 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
 }
 
-static int read_bare(yyjson_val *v, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err)
+/* AITP: a message that is only a text is the user's. */
+static int read_bare(yyjson_val *v, struct wb_arena *a, struct upp_message *m, struct upp_err *err)
 {
-    struct upp_part *part = wb_new(a, struct upp_part);
-    if (!part)
-        return wb_arena_check(a, err);
-    *part = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(v)};
-    *ret  = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
-                              .origin   = WM_ORIGIN_CLIENT,
-                              .audience = WM_AUDIENCE_ALL,
-                              .message  = {.role = UPP_ROLE_USER, .parts = part, .n_parts = 1, .time_ms = wb_wall_ms()}};
-    return 0;
+    m->role    = UPP_ROLE_USER;
+    m->time_ms = wb_wall_ms();
+    m->parts   = wb_new(a, struct upp_part);
+    m->n_parts = 1;
+    if (m->parts)
+        *m->parts = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(v)};
+    return wb_arena_check(a, err);
+}
+
+int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str *ret, struct upp_err *err)
+{
+    *ret = wb_arena_printf(a, "{\"" OURS "\":%.*s}", UPP_FMT(given));
+    return wb_arena_check(a, err);
 }
 
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
                     struct wm_entry *ret, struct upp_err *err)
 {
     struct upp_str metadata = {NULL, 0};
-    yyjson_val    *given    = NULL;
     bool           system;
-    if (v && yyjson_is_str(v)) /* AITP-T01: a text of whoever made the thread */
-        return read_bare(v, a, ret, err);
+    *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    if (v && yyjson_is_str(v))
+        return read_bare(v, a, &ret->message, err);
     if (!v || !yyjson_is_obj(v))
-        return v ? sv_body_wrong(b, v, err, "a message is an object") : upp_fail(err, UPP_EINVALID, "no message");
-    *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+        return v ? sv_body_wrong(b, v, err, "a message is an object or a string")
+                 : upp_fail(err, UPP_EINVALID, "no message");
     int r = read_role(b, v, agent, &ret->message.role, &system, err);
     if (r < 0)
         return r;
     ret->message.time_ms = wb_wall_ms();
     r                    = read_content(b, v, system, a, &ret->message, err);
     if (r >= 0)
-        r = sv_body_object(b, v, UPP_STR("metadata"), &given, err);
-    if (r >= 0)
-        r = sv_body_text(a, given, &metadata, err);
-    if (r < 0)
-        return r;
-    if (metadata.n)
-        ret->message.metadata = wb_arena_printf(a, "{\"" OURS "\":%.*s}", UPP_FMT(metadata));
-    return wb_arena_check(a, err);
+        r = sv_metadata_read(b, v, a, &metadata, err);
+    return r <= 0 ? r : sv_message_metadata(a, metadata, &ret->message.metadata, err);
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */

@@ -14,6 +14,13 @@ void sv_put_id(struct wj_writer *w, const char *key, const char *prefix, struct 
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
 
+/* The member of a thread's stored metadata that is its tool_resources: so documents of it keep them. */
+#define SV_RESOURCES "weft.tool_resources"
+
+/* The metadata of a thread as it is stored: `given` (NULL: as in `old`) with `resources` (NULL: likewise). */
+int sv_thread_metadata(struct wb_arena *a, struct upp_str old, struct upp_str given, struct upp_str resources,
+                       struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* An item of a list: metadata above this size is omitted ({}), and metadata_bytes is its size. */
 enum { SV_LISTED_METADATA = 16 << 10 };
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
@@ -32,10 +39,15 @@ const char *sv_run_status(const struct wr_run_info *look);
 /* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
 #define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"
 
-/* A message of a request: role user or assistant, content text (a string or parts) and, of a user, image_url.
- * Anything else is refused with its pointer: a client's account of the past has no authority. The entry points into
- * the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM unless `agent`, for which the
- * request is (NULL: none), allows it: then it becomes a user message, and its first part is the mark above. */
+/* A client's metadata, as a message has it: under the name of its dialect. */
+int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str *ret,
+                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* A message of a request (a bare string is a user's): role user or assistant, content text (a string or parts) and, of
+ * a user, image_url. Anything else is refused with its pointer: a client's account of the past has no authority. The
+ * entry points into the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM unless `agent`, for
+ * which the request is (NULL: none), allows it: then it becomes a user message, and its first part is the mark above.
+ */
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
                     struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -45,9 +45,31 @@ int               sv_read_answers(struct sv_exchange *x, const struct sv_body *b
                                   struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
 
-/* Handler of server/doors/v1/threads.c. */
+/* Handlers of server/doors/v1/threads.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* The metadata of a thread as it is to be stored, from the members metadata and tool_resources of a request: 1; 0: it
+ * has neither, *ret is unchanged. What it does not give is as in `old`. */
+WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
+                                          struct upp_str *ret, struct wb_uuid *parent,
+                                          struct upp_err *err) UPP_MUST_CHECK;
+
+/* Handlers of server/doors/v1/message.c. */
+WEFT_SUSPENDS int sv_get_message(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/assistants.c. */
+WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/models.c. */
+int sv_list_models(struct sv_exchange *x, struct upp_err *err);
+int sv_get_model(struct sv_exchange *x, struct upp_err *err);
 
 /* Handlers of server/doors/v1/delete.c. */
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);

@@ -1,12 +1,11 @@
 /* server/doors/v1/run_create.c — POST /v1/threads/{t}/runs. */
 #include <openssl/evp.h>
-#include <stdio.h>
 
 #include "base/defs.h"
-#include "json/pointer.h"
-#include "json/value.h"
 #include "server/doors/agent.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/assistants.h"
+#include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/auth.h"
@@ -15,72 +14,6 @@
 #include "server/http/server.h"
 
 enum { KEY_MAX = 255 };
-
-/* UAP 16.5: a request may set the run's system prompt, unless the configuration forbids it, on loopback or with a key
- * of the scope `instructions`. */
-static int check_instructions(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
-{
-    static const char *const names[] = {"instructions", "additional_instructions"};
-    for (size_t i = 0; i < WB_LEN(names); i++) {
-        struct upp_str text;
-        int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &text, err);
-        if (r > 0 && x->server->opts.no_instructions) {
-            r = upp_fail(err, UPP_EREFUSED,
-                         "'%s' of a run is not taken: the configuration has server.instructions: false", names[i]);
-            if (err)
-                (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);
-        } else if (r > 0)
-            r = sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, err);
-        if (r == -UPP_EREFUSED)
-            wj_pointer_err(err, b->root, sv_member(b->root, wb_cstr(names[i])));
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-/* ---- Options ----------------------------------------------------------------------------------------------------- */
-
-/* The members of a request that configure the run and are stored with it: the engine reads them (run/run.c), and the
- * run object shows them. A member that is not honoured is not stored, so that no client takes it for effective. */
-#define STORED "metadata", "model", "instructions", "additional_instructions"
-
-/* `model` names a model of the configuration. */
-static int check_model(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
-{
-    struct upp_str name;
-    int            r = sv_body_str(b, b->root, UPP_STR("model"), &name, err);
-    if (r <= 0 || wr_has_model(x->core->engine, name))
-        return r < 0 ? r : 0;
-    r = upp_fail(err, UPP_ENOMODEL, "the configuration has no model '%.*s'", UPP_FMT(name));
-    wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("model")));
-    return r;
-}
-
-static int read_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
-{
-    static const char *const              stored[] = {STORED};
-    WB_CLEANUP(wb_buf_done) struct wb_buf out      = WB_BUF(SV_MAX_BODY + 4096);
-    yyjson_val                           *metadata = NULL;
-    struct wj_writer                      w;
-    int                                   r   = sv_body_object(b, b->root, UPP_STR("metadata"), &metadata, err);
-    bool                                  any = false;
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    for (size_t i = 0; i < WB_LEN(stored); i++) {
-        yyjson_val *v = sv_member(b->root, wb_cstr(stored[i]));
-        if (!v)
-            continue;
-        any = true;
-        wj_put_value(&w, stored[i], v);
-    }
-    wj_write_close(&w, '}');
-    r    = wj_writer_check(&w);
-    *ret = any ? wb_arena_dup(&x->arena, wb_buf_str(&out)) : (struct upp_str){NULL, 0};
-    return r < 0 ? r : wb_arena_check(&x->arena, err);
-}
 
 static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *err)
 {
@@ -127,8 +60,8 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
 
 WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"assistant_id", "stream", "on_busy", "additional_messages",
-                                        "answers",      STORED,   NULL};
+    static const char *const known[] = {"assistant_id", "stream",   "on_busy", "additional_messages",
+                                        "answers",      SV_OPTIONS, NULL};
     struct sv_start          s       = {.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
     struct sv_run_stream     stream;
     bool                     streams = false;
@@ -147,11 +80,9 @@ WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_on_busy(&b, &s.run.on_busy, err);
     if (r >= 0)
-        r = check_instructions(x, &b, err);
+        r = sv_options_read(x, &b, b.root, s.run.agent, NULL, &s.run.options, err);
     if (r >= 0)
-        r = check_model(x, &b, err);
-    if (r >= 0)
-        r = read_options(x, &b, &s.run.options, err);
+        r = sv_assistant_start(x, &s.run, err);
     if (r >= 0)
         r = sv_read_messages(x, &b, UPP_STR("additional_messages"), wr_agent(x->core->engine, s.run.agent), &s.messages,
                              err);

@@ -1,17 +1,21 @@
-/* server/doors/v1/threads.c — GET /v1/threads/{t}; and GET /v1/threads, an extension: the owner's threads, the last
- * changed ones first.
+/* server/doors/v1/threads.c — GET and POST /v1/threads/{t}; and GET /v1/threads, an extension: the owner's threads, the
+ * last changed ones first.
  *
  * The envelope, `limit` and `after` are those of every list; there is one order, because the store has one. A thread's
  * metadata may be a megabyte: a page contains only short ones, and the long ones are read a few at a time.
  */
 #include "base/defs.h"
 #include "log/log.h"
+#include "server/doors/aitp/members.h"
+#include "server/doors/metadata.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/body.h"
 #include "server/http/server.h"
 
 enum {
-    HANDFUL    = 4,        /* threads whose whole metadata is in memory at once ... */
+    HANDFUL    = 4, /* threads whose whole metadata is in memory at once ... */
+    TRIES      = 16,
     OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
 };
 
@@ -117,5 +121,47 @@ WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     int              r = sv_find_thread(x, &t, err);
+    return r < 0 ? r : sv_answer_thread(x, &t, err);
+}
+
+/* ---- Modifying --------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
+                                          struct upp_str *ret, struct wb_uuid *parent, struct upp_err *err)
+{
+    struct upp_str given = {NULL, 0}, resources = {NULL, 0};
+    int            r   = sv_metadata_read(b, b->root, &x->arena, &given, err);
+    bool           any = given.p || sv_member(b->root, UPP_STR("actors")) || sv_member(b->root, UPP_STR("parent_id"));
+    if (r >= 0)
+        r = sv_resources_read(b, b->root, &x->arena, &resources, err);
+    if (r >= 0 && any)
+        r = sv_aitp_metadata(x, b, t, &given, parent, err);
+    if (r < 0 || (!given.p && !resources.p))
+        return r < 0 ? r : 0;
+    r = sv_thread_metadata(&x->arena, t ? t->metadata : (struct upp_str){NULL, 0}, given, resources, ret, err);
+    return r < 0 ? r : 1;
+}
+
+/* With an empty body it retrieves, as AITP's transport T01 does. Others may write at the same time: read, set, and once
+ * more if somebody else was first. */
+WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[] = {"metadata", "tool_resources", NULL};
+    struct wl_store         *s       = x->server->opts.store;
+    struct upp_str           metadata;
+    struct wl_thread         t;
+    struct sv_body           b;
+    int                      r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = sv_body_read(x, known, &b, err);
+    for (unsigned i = 0; r >= 0; i++) {
+        r = sv_read_thread_metadata(x, &b, &t, &metadata, NULL, err);
+        if (r > 0)
+            r = wl_thread_set(s, &x->owner, &t, metadata, err);
+        if (r <= 0)
+            break;
+        r = i < TRIES ? wl_thread_find(s, &x->owner, x->params[0], &x->arena, &t, err)
+                      : upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES);
+    }
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

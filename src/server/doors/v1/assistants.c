@@ -1,0 +1,270 @@
+/* server/doors/v1/assistants.c — /v1/assistants: agents of the configuration, which cannot be changed here, and stored
+ * assistants, which can. */
+#include "server/doors/assistants.h"
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/utf8.h"
+#include "json/value.h"
+#include "server/doors/metadata.h"
+#include "server/doors/options.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+/* ---- Settings ---------------------------------------------------------------------------------------------------- */
+
+/* What an assistant has: of the options of a run these, and a few of its own. */
+static const char *const settings[] = {
+    "model",       "name",  "description",     "instructions",     "tools", "tool_resources", "metadata",
+    "temperature", "top_p", "response_format", "reasoning_effort", NULL};
+
+/* Those that only a run has. */
+static const struct sv_alias not_here[] = {
+    {"additional_instructions", NULL},
+    {"max_prompt_tokens", NULL},
+    {"max_completion_tokens", NULL},
+    {"truncation_strategy", NULL},
+    {"tool_choice", NULL},
+    {"parallel_tool_calls", NULL},
+    {"stop", NULL},
+    {"seed", NULL},
+    {"frequency_penalty", NULL},
+    {"presence_penalty", NULL},
+    {NULL, NULL},
+};
+
+/* Texts by their length in characters: OpenAI's reference, 2026-08. */
+static const struct {
+    const char *name;
+    size_t      max;
+} lengths[] = {{"name", 256}, {"description", 512}, {"instructions", 256000}};
+
+static int check_lengths(const struct sv_body *b, struct upp_err *err)
+{
+    for (size_t i = 0; i < WB_LEN(lengths); i++) {
+        struct upp_str text;
+        int            r = sv_body_str(b, b->root, wb_cstr(lengths[i].name), &text, err);
+        if (r < 0)
+            return r;
+        if (r > 0 && wb_utf8_count(text) > lengths[i].max)
+            return sv_body_wrong(b, sv_member(b->root, wb_cstr(lengths[i].name)), err,
+                                 "'%s' has at most %zu characters", lengths[i].name, lengths[i].max);
+    }
+    return 0;
+}
+
+static struct upp_str tool_name(yyjson_val *tool)
+{
+    return wj_text_at(yyjson_obj_get(tool, "function"), "name");
+}
+
+/* As a run would find, but only then. */
+static int check_names(const struct sv_body *b, struct upp_err *err)
+{
+    yyjson_val *tools = sv_member(b->root, UPP_STR("tools")), *one;
+    size_t      i, max;
+    yyjson_arr_foreach(tools, i, max, one)
+    {
+        for (size_t k = 0; k < i; k++)
+            if (wb_str_eq(tool_name(one), tool_name(yyjson_arr_get(tools, k))))
+                return sv_body_wrong(b, one, err, "two tools are called '%.*s'", UPP_FMT(tool_name(one)));
+    }
+    return 0;
+}
+
+static int read_settings(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err)
+{
+    struct upp_str none = {NULL, 0}, text;
+    int            r    = sv_body_read(x, settings, ret, err);
+    if (r >= 0)
+        r = check_lengths(ret, err);
+    if (r >= 0)
+        r = sv_options_read(x, ret, ret->root, none, not_here, &text, err);
+    if (r >= 0)
+        r = check_names(ret, err);
+    if (r >= 0)
+        r = sv_resources_read(ret, ret->root, &x->arena, &text, err);
+    return r;
+}
+
+/* The record: what is given, over what was there. null takes a setting away; a model always is. */
+static int make_record(struct sv_exchange *x, const struct sv_body *b, const struct sv_assistant *old,
+                       int64_t created_ms, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * SV_ASSISTANT_BYTES);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_i64(&w, "created_ms", created_ms);
+    for (size_t i = 0; settings[i]; i++) {
+        const char *name  = settings[i];
+        yyjson_val *given = b->root ? yyjson_obj_get(b->root, name) : NULL;
+        bool        keep  = !given || (i == 0 && yyjson_is_null(given));
+        yyjson_val *v     = keep ? (old ? yyjson_obj_get(old->record, name) : NULL) : given;
+        if (v && !yyjson_is_null(v))
+            wj_put_value(&w, name, v);
+    }
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, &x->arena, ret);
+}
+
+/* ---- One of them ------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_str id, struct upp_err *err)
+{
+    struct sv_assistant s;
+    struct wj_writer    w;
+    int                 r = sv_assistant_find(x, id, &x->arena, &s, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_assistant_write(&w, x, &s);
+    return sv_finish(x, &w);
+}
+
+WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_body b;
+    struct upp_str record, id = {NULL, 0};
+    int            r = read_settings(x, &b, err);
+    if (r >= 0 && !sv_member(b.root, UPP_STR("model")))
+        return upp_fail(err, UPP_EINVALID, "model names a model of the configuration, and is missing");
+    if (r >= 0)
+        r = make_record(x, &b, NULL, wb_wall_ms(), &record, err);
+    if (r >= 0)
+        r = sv_assistant_add(x, record, &id, err);
+    return r < 0 ? r : answer(x, id, err);
+}
+
+WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
+{
+    return answer(x, x->params[0], err);
+}
+
+/* The stored one that {a} names: an agent stays as the configuration says. */
+WEFT_SUSPENDS static int find_stored(struct sv_exchange *x, struct sv_assistant *ret, struct upp_err *err)
+{
+    int r = sv_assistant_find(x, x->params[0], &x->arena, ret, err);
+    if (r >= 0 && !ret->record)
+        r = upp_fail(err, UPP_EREFUSED,
+                     "'%.*s' is an agent of the server's configuration: it is neither modified nor deleted here",
+                     UPP_FMT(ret->id));
+    return r;
+}
+
+WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_assistant s;
+    struct sv_body      b;
+    struct upp_str      record;
+    int                 r = find_stored(x, &s, err);
+    if (r >= 0)
+        r = read_settings(x, &b, err);
+    if (r >= 0)
+        r = make_record(x, &b, &s, s.created_ms, &record, err);
+    if (r >= 0)
+        r = sv_assistant_set(x, &s, record, err);
+    return r < 0 ? r : answer(x, s.id, err);
+}
+
+WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_assistant s;
+    struct wj_writer    w;
+    int                 r = find_stored(x, &s, err);
+    if (r >= 0)
+        r = sv_assistant_drop(x, &s, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "id", s.id);
+    wj_put_str(&w, "object", UPP_STR("assistant.deleted"));
+    wj_put_bool(&w, "deleted", true);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
+}
+
+/* ---- The list ---------------------------------------------------------------------------------------------------- */
+
+/* The page: `n` of the ids from `first` on, in their order, or in the other one. */
+struct page {
+    struct upp_str *ids;
+    size_t          n_ids, first, n;
+    bool            ascending, more;
+};
+
+/* The place among the ids of the assistant that a parameter names. 1; 0: the parameter is absent. */
+WEFT_SUSPENDS static int read_cursor(struct sv_exchange *x, const struct page *p, struct upp_str name, size_t *ret,
+                                     struct upp_err *err)
+{
+    struct upp_str      text;
+    struct sv_assistant s;
+    int                 r = sv_query(x, name, &text, err);
+    if (r <= 0)
+        return r;
+    r = sv_assistant_find(x, text, &x->arena, &s, err);
+    for (*ret = 0; r >= 0 && *ret < p->n_ids; (*ret)++)
+        if (wb_str_eq(p->ids[*ret], s.id))
+            return 1;
+    return r < 0 && r != -UPP_ENOTFOUND
+               ? r
+               : upp_fail(err, UPP_EINVALID, "'%.*s' names no assistant: '%.*s'", UPP_FMT(name), UPP_FMT(text));
+}
+
+WEFT_SUSPENDS static int read_page(struct sv_exchange *x, struct page *p, struct upp_err *err)
+{
+    uint64_t limit;
+    size_t   after = 0, before = 0;
+    int      r = sv_read_limit(x, &limit, &p->ascending, err);
+    if (r >= 0)
+        r = sv_assistant_ids(x, &p->ids, &p->n_ids, err);
+    if (r < 0)
+        return r;
+    int has_after  = read_cursor(x, p, UPP_STR("after"), &after, err);
+    int has_before = has_after < 0 ? 0 : read_cursor(x, p, UPP_STR("before"), &before, err);
+    if (has_after < 0 || has_before < 0)
+        return has_after < 0 ? has_after : has_before;
+    size_t lo = 0, hi = p->n_ids;
+    if (has_after > 0)
+        *(p->ascending ? &lo : &hi) = p->ascending ? after + 1 : after;
+    if (has_before > 0)
+        *(p->ascending ? &hi : &lo) = p->ascending ? before : before + 1;
+    size_t between = lo < hi ? hi - lo : 0;
+    bool   low     = p->ascending != (has_before > 0 && has_after == 0); /* from the lower end on */
+    p->n           = WB_MIN(between, (size_t)limit);
+    p->more        = between > p->n;
+    p->first       = low ? lo : hi - p->n;
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_list_assistants(struct sv_exchange *x, struct upp_err *err)
+{
+    struct page      p     = {0};
+    struct upp_str   first = {NULL, 0}, last = {NULL, 0};
+    struct wj_writer w;
+    int              r = read_page(x, &p, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_list_begin(&w);
+    for (size_t i = 0; i < p.n; i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(16u << 20); /* records may be long */
+        struct upp_str                            id = p.ids[p.ascending ? p.first + i : p.first + p.n - 1 - i];
+        struct sv_assistant                       s;
+        r = sv_assistant_find(x, id, &a, &s, err);
+        if (r == -UPP_ENOTFOUND) /* deleted just now */
+            continue;
+        if (r < 0)
+            return r;
+        sv_assistant_write(&w, x, &s);
+        first = first.p ? first : id;
+        last  = id;
+    }
+    wj_write_close(&w, ']');
+    wj_put_str(&w, "first_id", first);
+    wj_put_str(&w, "last_id", last);
+    wj_put_bool(&w, "has_more", p.more);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
+}
