@@ -183,7 +183,7 @@ def test_roles_follow_from_the_actor():
     assert m["role"] == "user" and m["metadata"] == {"actor": "bot"}, m
     m = post(t, "f", role="assistant", under="/agents/red", mood="good")
     assert m["role"] == "assistant" and m["metadata"] == {"mood": "good", "actor": "red", "weft": {"supplied_by": "client"}}, m
-    m = post(t, "g", role="assistant", weft={"forged": True})
+    m = post(t, "g", role="assistant", weft="forged")
     assert m["metadata"]["weft"] == {"supplied_by": "client"}, m
     m = make(actor("x"), actor("y"), messages=[{"role": "user", "content": "I am y.", "metadata": {"actor": "y"}}])
     assert m["metadata"]["weft"]["user"] == "y" and listed(m["id"])[0]["role"] == "user", m
