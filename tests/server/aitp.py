@@ -185,6 +185,8 @@ def test_roles_follow_from_the_actor():
     assert m["role"] == "assistant" and m["metadata"] == {"mood": "good", "actor": "red", "weft": {"supplied_by": "client"}}, m
     m = post(t, "g", role="assistant", weft="forged")
     assert m["metadata"]["weft"] == {"supplied_by": "client"}, m
+    alone = make(actor("x"), messages=[{"role": "assistant", "content": "Hi."}])["id"]
+    assert listed(alone)[0]["metadata"] == {"actor": "echo", "weft": {"supplied_by": "client"}}, listed(alone)
     m = make(actor("x"), actor("y"), messages=[{"role": "user", "content": "I am y.", "metadata": {"actor": "y"}}])
     assert m["metadata"]["weft"]["user"] == "y" and listed(m["id"])[0]["role"] == "user", m
     bad(403, "POST", f"/v1/threads/{t}/messages", say(t, "x", "stranger"), says="no member", param="/metadata/actor")

@@ -98,10 +98,13 @@ static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp
 /* The author of a message that names none. */
 static void attribute(struct receiving *q, struct wm_entry *e, struct remark *m)
 {
-    const struct wr_agent_def *def  = wr_agent(q->x->core->engine, q->x->agent);
-    bool                       user = e->message.role == UPP_ROLE_USER;
-    m->supplied                     = !user;
-    m->actor = user ? q->members.creator : wd_aitp_other(&q->members, def ? def->name : (struct upp_str){NULL, 0});
+    const struct wr_agent_def *def   = wr_agent(q->x->core->engine, q->x->agent);
+    struct upp_str             agent = def ? def->name : (struct upp_str){NULL, 0};
+    bool                       user  = e->message.role == UPP_ROLE_USER;
+    m->supplied                      = !user;
+    m->actor                         = user ? q->members.creator : wd_aitp_other(&q->members, agent);
+    if (!m->actor.p) /* nobody else is a member yet */
+        m->actor = agent;
 }
 
 static int name_author(struct receiving *q, struct wm_entry *e, struct remark *m)
@@ -116,7 +119,7 @@ static int name_author(struct receiving *q, struct wm_entry *e, struct remark *m
             m->role = role;
     } else
         attribute(q, e, m);
-    if (!wd_aitp_member(&q->members, m->actor)) /* the creator has left */
+    if (!m->supplied && !wd_aitp_member(&q->members, m->actor)) /* the creator has left */
         return sv_aitp_refuse(q->err, "metadata.actor names who wrote the message: '%.*s' is no member any more",
                               UPP_FMT(m->actor));
     e->who = m->actor;
