@@ -167,7 +167,7 @@ def test_metadata_has_limits_everywhere():
         for wrong in ({**fits, "more": ""}, {"k" * 65: ""}, {"k": "é" * 513}, {"k": 1}, {"k": {}}, [], "x"):
             got, answer = S.ask("POST", path, {**body, "metadata": wrong})
             assert got == 400 and answer["error"]["param"].startswith("/metadata"), (path, answer)
-    nested = {"actors": [{"id": "a", "name": "A"}], "parent_id": None}  # AITP
+    nested = {"parent_id": None, "actors": [{"id": "a", "name": "A", "capabilities": []}], "weft": {"user": "a"}}  # AITP
     assert S.good("POST", "/v1/threads", {"metadata": nested})["metadata"] == nested
 
 
