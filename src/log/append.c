@@ -14,6 +14,8 @@ struct append {
     const struct wl_owner *owner;
     struct wm_entry       *entries;
     size_t                 n;
+    wl_thread_edit        *edit; /* NULL: none */
+    void                  *arg;
     struct wb_buf          body;
     struct wb_arena        scratch;
 };
@@ -84,6 +86,8 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     struct wl_node   branch = {0};
     wb_arena_reset(&p->scratch);
     int r = wl_get_thread(s, p->owner, thread->id, &p->scratch, &t, err);
+    if (r >= 0 && p->edit)
+        r = p->edit(p->arg, &t, err);
     if (r >= 0)
         r = wl_node_end(s, p->owner, t.head, &end, err);
     if (r >= 0 && t.at)
@@ -111,15 +115,24 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     *index       = end.length;
     thread->head = t.head;
     thread->at   = 0;
+    if (p->edit)
+        thread->metadata = t.metadata;
     return 0;
 }
 
-WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
-                            size_t n, uint32_t *index, struct upp_err *err)
+WEFT_SUSPENDS int wl_append_edit(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                 struct wm_entry *entries, size_t n, wl_thread_edit *edit, void *arg, uint32_t *index,
+                                 struct upp_err *err)
 {
     WB_CLEANUP(append_done)
-    struct append p = {
-        .store = s, .owner = o, .entries = entries, .n = n, .body = WB_BUF(WM_ROW_MAX), .scratch = WB_ARENA(32u << 20)};
+    struct append p = {.store   = s,
+                       .owner   = o,
+                       .entries = entries,
+                       .n       = n,
+                       .edit    = edit,
+                       .arg     = arg,
+                       .body    = WB_BUF(WM_ROW_MAX),
+                       .scratch = WB_ARENA(32u << 20)};
     if (n == 0)
         return upp_fail(err, UPP_EINVALID, "there is nothing to append");
     for (unsigned i = 0; i < TRIES; i++) {
@@ -128,4 +141,10 @@ WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct
             return r;
     }
     return upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES);
+}
+
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
+                            size_t n, uint32_t *index, struct upp_err *err)
+{
+    return wl_append_edit(s, o, t, entries, n, NULL, NULL, index, err);
 }

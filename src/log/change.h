@@ -31,6 +31,9 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
  * its head, the time and the user who deleted it. */
 #define WL_DELETED "deleted"
 
+/* The same notes, which stay: that a thread was deleted is part of its audit. */
+#define WL_AUDIT "audit"
+
 /* Makes such a note in the arena, as if the thread was deleted at that time. Also for a thread that is imported in
  * several commits, of which the last one removes the note: the sweep removes what an interrupted import leaves. */
 int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t time_ms, struct wb_arena *a,

@@ -16,7 +16,7 @@
 enum {
     TRIES = 16,
     PAGE  = 256,
-    EACH  = WL_CHANGES / 4, /* threads deleted per commit: each is three changes */
+    EACH  = WL_CHANGES / 4, /* threads deleted per commit: each is at most four changes */
     NOTES = 16 << 10,       /* bytes of a note, at most */
 };
 
@@ -145,7 +145,7 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
 
 static int add(struct deleting *x, const struct wl_thread *t)
 {
-    struct wl_value *gone = wb_new_n(&x->a, struct wl_value, 2);
+    struct wl_value *gone = wb_new_n(&x->a, struct wl_value, 3);
     int r = gone ? wl_deleted_note(x->o, t, wb_wall_ms(), &x->a, &gone[0], x->err) : wb_arena_check(&x->a, x->err);
     if (r < 0)
         return r;
@@ -153,6 +153,10 @@ static int add(struct deleting *x, const struct wl_thread *t)
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_THREAD, .thread = t};
     x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[0]};
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &gone[1]};
+    if (t->kind == WL_SUB)
+        return 0;
+    gone[2]         = (struct wl_value){UPP_STR(WL_AUDIT), gone[0].name, gone[0].bytes};
+    x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[2]};
     return 0;
 }
 

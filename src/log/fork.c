@@ -57,6 +57,7 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
           .at         = length + 1,
           .kind       = WL_MAIN,
           .version    = 1,
+          .metadata   = wb_arena_dup(a, from->metadata),
           .created_ms = now,
           .updated_ms = now,
     };

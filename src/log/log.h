@@ -33,6 +33,7 @@ struct wl_thread_opts {
     struct upp_str title, metadata;
     struct upp_str alias;  /* a foreign id for it; empty: none */
     struct wb_uuid parent; /* makes it a sub-thread */
+    bool           child;  /* with a parent: it is a thread of its own, which names it, like a fork */
     struct wb_uuid id;     /* all zero: a new one */
 };
 
@@ -78,6 +79,14 @@ int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node 
  * (at). -UPP_EBUSY: a run holds the node. */
 WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
                             size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same, and the thread's metadata changes in the same commit. `edit` gets the thread as it is stored and sets
+ * metadata, to a text that outlives the call; it may change the entries too. It must not suspend, and is called again
+ * if another writer was first. */
+typedef int       wl_thread_edit(void *arg, struct wl_thread *t, struct upp_err *err);
+WEFT_SUSPENDS int wl_append_edit(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                 struct wm_entry *entries, size_t n, wl_thread_edit *edit, void *arg, uint32_t *index,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Paths ------------------------------------------------------------------------------------------ */
 

@@ -75,6 +75,13 @@ struct wr_middleware {
     size_t                           n_budgets;
 };
 
+/* What people and other agents are told about an agent. */
+struct wr_card {
+    struct upp_str        description;  /* empty: none */
+    const struct upp_str *capabilities; /* URLs of AITP's schemas that it knows */
+    size_t                n_capabilities;
+};
+
 struct wr_agent_def {
     struct upp_str                  name;  /* runs refer to it by this name */
     struct upp_str                  title; /* for people, and for messages that other agents receive; empty: its name */
@@ -93,6 +100,7 @@ struct wr_agent_def {
     const struct wr_middleware     *middleware;    /* NULL: none */
     const struct weft_rights       *rights;        /* of its whole subtree; NULL: only the engine's limits */
     const struct weft_agent        *agent;         /* NULL: it comes from a configuration */
+    const struct wr_card           *card;          /* NULL: none */
     void                           *owner;         /* for wr_engine_opts.hold */
 };
 

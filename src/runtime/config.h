@@ -87,8 +87,8 @@ struct wc_middleware {
 };
 
 struct wc_agent {
-    struct wr_agent_def             def; /* .id is empty if the file has none */
-    struct upp_str                  description;
+    struct wr_agent_def             def;  /* .id is empty if the file has none */
+    struct wr_card                  card; /* def.card */
     uint8_t                         kind; /* enum wc_strategy: selects the options */
     struct weft_strategy_loop_opts  loop;
     struct weft_strategy_react_opts react;

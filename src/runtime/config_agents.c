@@ -147,6 +147,26 @@ static void read_structure(struct wc_reader *r, const struct wc_node *n, void *i
     (void)wc_schema(r, n, "structure", &a->def.structure, NULL);
 }
 
+enum { CAPABILITIES = 64 };
+
+static void read_capabilities(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_agent *a = into;
+    if (!wc_is(r, n, WC_LIST, "capabilities"))
+        return;
+    if (n->n > CAPABILITIES) {
+        wc_mistake(r, n, "an agent has at most %d capabilities", CAPABILITIES);
+        return;
+    }
+    struct upp_str *list  = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
+    size_t          count = 0;
+    for (const struct wc_item *i = n->first; list && i; i = i->next)
+        if (wc_text(r, i->value, "the URL of a capability", &list[count]))
+            count++;
+    a->card.capabilities   = list;
+    a->card.n_capabilities = list ? count : 0;
+}
+
 /* ---- Params ------------------------------------------------------------------------------------------------------ */
 
 static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *without)
@@ -215,12 +235,13 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         WC_MEMBER(WC_STR, "title", struct wc_agent, def.title, 0, 0),
         WC_MEMBER(WC_STR, "system", struct wc_agent, def.system, 0, 0),
         WC_MEMBER(WC_TRUTH, "allow_client_system", struct wc_agent, def.allow_client_system, 0, 0),
-        WC_MEMBER(WC_STR, "description", struct wc_agent, description, 0, 0),
+        WC_MEMBER(WC_STR, "description", struct wc_agent, card.description, 0, 0),
         {.name = "structure", .read = read_structure},
         {.name = "strategy", .read = wc_read_strategy},
         {.name = "tools", .read = read_tools},
         {.name = "hosted", .read = by_hand},
         {.name = "handoff", .read = by_hand},
+        {.name = "capabilities", .read = read_capabilities},
         {.name = "allow", .read = wc_read_allow},
         {.name = "deny", .read = wc_read_deny},
         {.name = "max_depth", .read = wc_read_depth},
@@ -236,6 +257,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
                                     .plan  = {.size = sizeof a->plan},
                                     .line  = key->line};
     a->def.name = a->def.title = key->text;
+    a->def.card                = &a->card;
     wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
     read_params(r, wc_get(value, "params"), a);
     if (hosted)

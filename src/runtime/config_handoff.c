@@ -109,9 +109,9 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
 /* The description of a handoff that the model receives, once all agents are read. */
 static struct upp_str describe(struct wc_reader *r, const struct wc_agent *to)
 {
-    return to->description.n
+    return to->card.description.n
                ? wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s: %.*s", UPP_FMT(to->def.title),
-                                 UPP_FMT(to->description))
+                                 UPP_FMT(to->card.description))
                : wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s.", UPP_FMT(to->def.title));
 }
 

@@ -167,8 +167,9 @@ def test_metadata_has_limits_everywhere():
         for wrong in ({**fits, "more": ""}, {"k" * 65: ""}, {"k": "é" * 513}, {"k": 1}, {"k": {}}, [], "x"):
             got, answer = S.ask("POST", path, {**body, "metadata": wrong})
             assert got == 400 and answer["error"]["param"].startswith("/metadata"), (path, answer)
-    nested = {"actors": [{"id": "a", "name": "A"}], "parent_id": None}  # AITP
-    assert S.good("POST", "/v1/threads", {"metadata": nested})["metadata"] == nested
+    nested = {"parent_id": None, "actors": [{"id": "a", "name": "A", "capabilities": []}], "weft": {"user": "a"}}  # AITP
+    made = S.good("POST", "/v1/threads", {"metadata": {"actors": nested["actors"]}})
+    assert made["metadata"] == nested
 
 
 def test_lists_of_assistants():
@@ -363,10 +364,10 @@ def test_first_messages_in_every_spelling():  # covers: AITP-20/2
     given = ["bare", {"role": "user", "content": "string"}, {"role": "assistant", "content": ["one", {"type": "text", "text": "two"}], "metadata": {"a": "b"}}]
     for path in ("/v1/threads", "/v1/thread"):
         t = S.good("POST", path, {"messages": given, "metadata": {"actors": [{"id": "x"}]}})
-        assert t["object"] == "thread" and t["metadata"] == {"actors": [{"id": "x"}]}
+        assert t["object"] == "thread" and t["metadata"]["actors"] == [{"id": "x", "capabilities": []}]
         found = S.good("GET", f"/v1/threads/{t['id']}/messages?order=asc")["data"]
         assert texts(found) == [["bare"], ["string"], ["one", "two"]] and [m["role"] for m in found] == ["user", "user", "assistant"], found
-        assert found[2]["metadata"] == {"a": "b"}
+        assert found[2]["metadata"]["a"] == "b"
     for wrong in (7, None, {"role": "user", "content": [7]}, {"role": "system", "content": "x"}):
         S.refused(400, "POST", "/v1/threads", {"messages": [wrong]})
 

@@ -35,7 +35,8 @@ agents:
   ask: {model: ask, tools: [pick]}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "session": "none", "response": "resp_" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32}
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "session": "none", "response": "resp_" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32,
+           "actor": "nobody", "agent": "nobody"}
 FORM = (b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nhello\r\n'
         b'--XX\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nvision\r\n--XX--\r\n')
 # The headers of a client that owns what is made below, and those of another tenant.
@@ -106,7 +107,7 @@ def agent_for(path):
 
 def fixture(agent="echo"):
     """A thread with a message, and a run on it that has ended, or waits."""
-    thread = good("POST", "/v1/threads", {})["id"]
+    thread = good("POST", "/v1/threads", {"actors": [{"id": "me"}, {"id": "guest"}]})["id"]
     run = good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent, "additional_messages": [{"role": "user", "content": "I like parks."}]})
     run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
     messages = good("GET", f"/v1/threads/{thread}/messages")
@@ -114,6 +115,7 @@ def fixture(agent="echo"):
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
     return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "session": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
+            "actor": "guest", "agent": "echo",
             "f": good("POST", "/v1/files", FORM)["id"]}
 
 

@@ -54,7 +54,10 @@ static int detect(yyjson_val *root)
     yyjson_val *metadata = yyjson_obj_get(root, "metadata");
     if (!yyjson_is_arr(messages) || yyjson_obj_get(root, "object"))
         return 0;
-    if (yyjson_is_arr(yyjson_obj_get(metadata, "actors")))
+    /* A thread of the server with members has them in its metadata in every dialect. */
+    bool own = !first || yyjson_obj_get(first, "created_at") || yyjson_obj_get(first, "thread_id") ||
+               wd_aitp_actor(first).p || wj_text_at(first, "role").p;
+    if (own && yyjson_is_arr(yyjson_obj_get(metadata, "actors")))
         return 3;
     if (!wj_text_at(first, "role").p || !yyjson_obj_get(first, "content") || yyjson_obj_get(first, "object"))
         return wd_aitp_actors(root) || yyjson_obj_get(metadata, "parent_id") ? 2 : 0;

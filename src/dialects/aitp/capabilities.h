@@ -86,9 +86,26 @@ enum wd_aitp_state {
     WD_AITP_SUCCESS,
     WD_AITP_FAILURE,
     WD_AITP_EXPIRED,
+    WD_AITP_STATES
 };
 
 const char *wd_aitp_state_name(uint8_t state);
+
+/* What moves a request or a quote from one state to another (states.c). */
+enum wd_aitp_move {
+    WD_AITP_ASKED_AGAIN, /* with the same id */
+    WD_AITP_DECIDES,
+    WD_AITP_ANSWERS,
+    WD_AITP_IS_PAID,
+    WD_AITP_PENDS, /* this and the next two: a confirmation, by its result */
+    WD_AITP_SUCCEEDS,
+    WD_AITP_FAILS,
+    WD_AITP_EXPIRES, /* its time has passed, unpaid */
+    WD_AITP_MOVES
+};
+
+/* The state after a move; 0: the move is not allowed in that state. */
+uint8_t wd_aitp_after(uint8_t state, enum wd_aitp_move move);
 
 #define WD_AITP_NO_REPLY UINT32_MAX
 enum { WD_AITP_EXCHANGES = 4096 }; /* followed per thread, at most */
@@ -105,7 +122,8 @@ struct wd_aitp_exchange {
 };
 
 struct wd_aitp_exchanges {
-    struct wb_arena a; /* WB_ARENA(...); holds the ids */
+    struct wb_arena a;    /* WB_ARENA(...); holds the ids */
+    uint32_t        from; /* problems of messages before this one are not reported */
     WB_VEC(struct wd_aitp_exchange) list;
     size_t more; /* requests that did not fit into the list */
 };

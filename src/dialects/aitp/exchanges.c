@@ -1,7 +1,6 @@
 /* dialects/aitp/exchanges.c — requests and replies of a whole thread, and the state of each.
  *
- *     request: open -> decided or answered; superseded if it is asked again with the same id
- *     quote:   quoted -> paid -> pending -> success or failure; expired if it is not paid in time
+ * The states and their moves are a table in states.c.
  *
  * A request is parsed a second time for its first reply, and never again: the time is linear in the thread, apart from
  * searching the list of requests.
@@ -46,12 +45,13 @@ static const char *rule_of(const struct following *t)
     return t->kind->capability == WD_AITP_DECISIONS ? "AITP-8" : "AITP-14";
 }
 
-const char *wd_aitp_state_name(uint8_t state)
+/* Applies a move. False: it is not allowed, and nothing has changed. */
+static bool move(struct wd_aitp_exchange *e, enum wd_aitp_move how)
 {
-    static const char *const names[] = {
-        "", "open", "decided", "answered", "superseded", "quoted", "paid", "pending", "success", "failure", "expired",
-    };
-    return state < WB_LEN(names) ? names[state] : "";
+    uint8_t to = wd_aitp_after(e->state, how);
+    if (to)
+        e->state = to;
+    return to != 0;
 }
 
 void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x)
@@ -124,10 +124,8 @@ static int ask(struct following *t, yyjson_val *body)
     if (!id.p)
         return 0; /* reported already: no reply can match it */
     struct wd_aitp_exchange *old = find(t, t->kind->name, id);
-    if (old && old->state == WD_AITP_OPEN) {
-        old->state = WD_AITP_SUPERSEDED;
+    if (old && move(old, WD_AITP_ASKED_AGAIN))
         REPORT(t, WD_WARNING, body, "this is asked a second time before there was an answer");
-    }
     int r = add(t, t->kind, id, WD_AITP_OPEN, NEVER);
     if (t->kind->capability != WD_AITP_DECISIONS)
         return r;
@@ -298,7 +296,8 @@ static int reply(struct following *t, yyjson_val *body)
         report_unmatched(t, body);
         return 0;
     }
-    if (e->state != WD_AITP_OPEN) {
+    enum wd_aitp_move how = t->kind->capability == WD_AITP_DECISIONS ? WD_AITP_DECIDES : WD_AITP_ANSWERS;
+    if (!wd_aitp_after(e->state, how)) {
         REPORT(t, WD_WARNING, body, "it was %s before: the first answer counts", wd_aitp_state_name(e->state));
         return 0;
     }
@@ -306,7 +305,7 @@ static int reply(struct following *t, yyjson_val *body)
         REPORT(t, WD_ERROR, body, "whoever asks does not answer: the request stays open");
         return 0;
     }
-    e->state = t->kind->capability == WD_AITP_DECISIONS ? WD_AITP_DECIDED : WD_AITP_ANSWERED;
+    (void)move(e, how); /* it is allowed */
     e->reply = t->at;
     return check_reply(t, e, body);
 }
@@ -320,13 +319,11 @@ static void pay(struct following *t, yyjson_val *body)
             report_unmatched(t, body);
     } else if (e->paid && wb_str_eq(wj_text(e->paid), wj_text(t->item)))
         REPORT(t, WD_WARNING, body, "the same payment was there before: it counts once");
-    else if (e->state == WD_AITP_QUOTED && t->time != NO_TIME && t->time > e->expires_ms) {
+    else if (t->time != NO_TIME && t->time > e->expires_ms && move(e, WD_AITP_EXPIRES))
         REPORT(t, WD_ERROR, body, "the quote had expired when it was paid");
-        e->state = WD_AITP_EXPIRED;
-    } else if (e->state != WD_AITP_QUOTED)
+    else if (!move(e, WD_AITP_IS_PAID))
         REPORT(t, WD_ERROR, body, "the quote cannot be paid: its state is '%s'", wd_aitp_state_name(e->state));
     else {
-        e->state = WD_AITP_PAID;
         e->reply = t->at;
         e->paid  = t->item;
     }
@@ -334,22 +331,23 @@ static void pay(struct following *t, yyjson_val *body)
 
 static void confirm(struct following *t, yyjson_val *body)
 {
+    static const struct {
+        const char       *result;
+        enum wd_aitp_move how;
+    } results[] = {{"pending", WD_AITP_PENDS}, {"success", WD_AITP_SUCCEEDS}, {"failure", WD_AITP_FAILS}};
     struct upp_str           id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
-    struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
-    uint8_t                  to = wb_str_eq(result, UPP_STR("success"))   ? WD_AITP_SUCCESS
-                                  : wb_str_eq(result, UPP_STR("failure")) ? WD_AITP_FAILURE
-                                  : wb_str_eq(result, UPP_STR("pending")) ? WD_AITP_PENDING
-                                                                          : 0;
+    struct wd_aitp_exchange *e = id.p ? find(t, "quote", id) : NULL;
+    size_t                   i = 0;
     if (!e && id.p)
         report_unmatched(t, body);
-    if (!e || !to)
+    while (i < WB_LEN(results) && !wb_str_eq(result, wb_cstr(results[i].result)))
+        i++;
+    if (!e || i == WB_LEN(results))
         return;
-    bool waits = e->state == WD_AITP_PAID || e->state == WD_AITP_PENDING;
-    if (waits || (e->state == WD_AITP_EXPIRED && to == WD_AITP_FAILURE)) {
-        e->state = to;
+    if (move(e, results[i].how))
         e->reply = t->at;
-    } else
-        REPORT(t, e->state == to ? WD_WARNING : WD_ERROR, body,
+    else
+        REPORT(t, wb_str_eq(result, wb_cstr(wd_aitp_state_name(e->state))) ? WD_WARNING : WD_ERROR, body,
                "there is no payment to confirm: the quote's state is '%s'", wd_aitp_state_name(e->state));
 }
 
@@ -421,12 +419,13 @@ int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_pr
     yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         t.at = (uint32_t)i;
+        t.p  = i < x->from ? NULL : p;
         if (r >= 0)
             r = follow_message(&t, m);
     }
     for (i = 0; i < x->list.n; i++)
-        if (x->list.p[i].state == WD_AITP_QUOTED && t.last > x->list.p[i].expires_ms)
-            x->list.p[i].state = WD_AITP_EXPIRED;
+        if (t.last > x->list.p[i].expires_ms)
+            (void)move(&x->list.p[i], WD_AITP_EXPIRES); /* of those that were paid, nothing expires */
     wb_arena_done(&t.now);
     wb_arena_done(&t.before);
     return r;

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/aitp/aitp.h"
+#include "dialects/aitp/members.h"
 #include "json/value.h"
 
 struct lowering {
@@ -83,17 +84,29 @@ static void put_actor(struct wd_lowering *l, struct upp_str id, const struct wm_
     wj_write_close(&l->w, '}');
 }
 
+/* Members of a thread of the server, which has them in its metadata (members.h), are written as they are there; of
+ * those who have left, only what they wrote is left. */
+static bool put_members(struct lowering *t)
+{
+    struct wd_aitp_members m = wd_aitp_members_of(metadata_of(t->l));
+    yyjson_val            *actor;
+    size_t                 i, n;
+    yyjson_arr_foreach(m.actors, i, n, actor) wd_aitp_put_member(&t->l->w, actor);
+    return m.actors != NULL;
+}
+
 static void put_actors(struct lowering *t)
 {
     const struct wm_doc *d    = t->l->doc;
     bool                 more = false;
     wj_put_open(&t->l->w, "actors", '[');
-    if (has_user(d))
+    bool members = put_members(t);
+    if (has_user(d) && !members)
         put_actor(t->l, t->user, NULL);
     for (size_t i = 0; i < d->agents.n && !t->l->w.failed; i++) {
         const struct wm_doc_agent *a = &d->agents.p[i];
         more |= a->config.p || a->prompt.p || a->created.p;
-        if (!is_agent(d, agent_id(a), i))
+        if (!members && !is_agent(d, agent_id(a), i))
             put_actor(t->l, agent_id(a), a);
     }
     wj_write_close(&t->l->w, ']');
@@ -220,8 +233,10 @@ static void put_others(struct wd_lowering *l)
         return;
     yyjson_obj_foreach(v, i, n, key, value)
     {
-        bool weft = wj_named(key, UPP_STR("weft"));
-        if (is_taken(key) || (weft && (yyjson_obj_size(value) != 1 || !wj_text_at(value, "user").p)))
+        bool weft = wj_named(key, UPP_STR("weft")), ours = wj_named(key, UPP_STR("actors")) && yyjson_is_arr(value);
+        bool user =
+            weft && wj_text_at(value, "user").p && yyjson_obj_size(value) == 1 + !!yyjson_obj_get(value, "left");
+        if ((is_taken(key) && !ours) || (weft && !user))
             wd_lose(l, WD_THREAD, "a member of the thread's metadata", "AITP has another one of that name");
         if (is_taken(key) || weft)
             continue;

@@ -1,6 +1,7 @@
 /* server/doors/doors.c — see doors.h. */
 #include "server/doors/doors.h"
 
+#include "server/doors/aitp/routes.h"
 #include "server/doors/chat/routes.h"
 #include "server/doors/keys/routes.h"
 #include "server/doors/process/process.h"
@@ -9,5 +10,6 @@
 #include "server/doors/ui/routes.h"
 #include "server/doors/v1/routes.h"
 
-const struct sv_door *const sv_doors[] = {&sv_door_chat, &sv_door_responses, &sv_door_conversations, &sv_door_ui,
-                                          &sv_door_v1,   &sv_door_keys,      &sv_door_process,       NULL};
+const struct sv_door *const sv_doors[] = {
+    &sv_door_chat, &sv_door_responses, &sv_door_conversations, &sv_door_ui,      &sv_door_v1,
+    &sv_door_aitp, &sv_door_agents,    &sv_door_keys,          &sv_door_process, NULL};

@@ -10,6 +10,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "run/engine.h"
 #include "server/http/cors.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -458,6 +459,18 @@ static int decode_params(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
+/* The agent of /agents/{agent}/...: requests of any door for an agent that is not there end here. */
+static int find_agent(struct sv_exchange *x, struct upp_err *err)
+{
+    struct upp_str given = x->conn->match.agent;
+    if (!given.n)
+        return 0;
+    int r = sv_decode(&x->arena, given, false, &x->agent, err);
+    if (r >= 0 && (!x->core->engine || !wr_agent(x->core->engine, x->agent)))
+        r = upp_fail(err, UPP_ENOTFOUND, "there is no agent '%.*s'", UPP_FMT(x->agent));
+    return r;
+}
+
 /* Calls the handler, where it belongs. */
 WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
 {
@@ -494,6 +507,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     }
     bool large = m->route->flags & SV_ROUTE_LARGE;
     int  r     = decode_params(x, err);
+    if (r >= 0)
+        r = find_agent(x, err);
     if (r >= 0 && m->door->check)
         r = m->door->check(x, err);
     if (r >= 0 && large)

@@ -41,6 +41,7 @@ struct sv_door {
     int (*check)(const struct sv_exchange *x, struct upp_err *err);
 
     const char *stream; /* the dialect of its streams, unless ?as= names another; NULL: it has none */
+    bool        agents; /* its routes also stand under /agents/{agent}: sv_exchange.agent */
 };
 
 enum { SV_DOORS = 16 };
@@ -48,7 +49,8 @@ enum { SV_DOORS = 16 };
 /* The door of a path that has no route: the one with the longest matching prefix; NULL: none. */
 const struct sv_door *sv_door_of(const struct sv_door *const *doors, struct upp_str path);
 
-/* Searches doors in order; the array ends with NULL. */
+/* Searches doors in order; the array ends with NULL. Of /agents/NAME/REST, REST is searched among the doors that stand
+ * under agents, and the match has the agent. */
 void sv_route_find(const struct sv_door *const *doors, uint8_t method, struct upp_str path, struct sv_match *ret);
 
 #endif

@@ -47,7 +47,7 @@ int sv_error_status(const struct sv_door *door, const struct upp_err *err)
 {
     if (disk_full(err))
         return 507;
-    if (err->code == UPP_EREFUSED && strcmp(err->cause, SV_SCOPE) == 0)
+    if (err->code == UPP_EREFUSED && (strcmp(err->cause, SV_SCOPE) == 0 || strcmp(err->cause, SV_MEMBER) == 0))
         return 403;
     if (err->code == UPP_ELIMIT && err->retry_after_ms) /* wb_fail_full: nothing is wrong with the request */
         return 429;
@@ -62,7 +62,7 @@ int sv_error_status(const struct sv_door *door, const struct upp_err *err)
 
 static const char *code_name(const struct upp_err *err)
 {
-    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS, SV_SCOPE};
+    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS, SV_SCOPE, SV_MEMBER};
     for (size_t i = 0; i < WB_LEN(named) && err->code == UPP_EREFUSED; i++)
         if (strcmp(err->cause, named[i]) == 0)
             return named[i];

@@ -10,7 +10,8 @@
 #define SV_INSTRUCTIONS  "instructions_refused"
 
 /* The same with 403: an API key lacks a scope. */
-#define SV_SCOPE "insufficient_scope"
+#define SV_SCOPE  "insufficient_scope"
+#define SV_MEMBER "not_a_member" /* of an AITP thread */
 
 /* The status of an error at a door (NULL: none). A conflict is 400 unless the door has another status for it: OpenAI's
  * clients retry 409 for ever. */

@@ -44,20 +44,37 @@ const struct sv_door *sv_door_of(const struct sv_door *const *doors, struct upp_
     return best;
 }
 
+/* Takes "/agents/NAME" off a path that goes on after it. */
+static bool take_agent(struct upp_str *path, struct upp_str *agent)
+{
+    struct upp_str rest = *path;
+    if (!wb_str_starts(rest, UPP_STR("/agents/")))
+        return false;
+    (void)segment(&rest);
+    *agent = segment(&rest);
+    if (!agent->n || !rest.n)
+        return false;
+    *path = rest;
+    return true;
+}
+
 void sv_route_find(const struct sv_door *const *doors, uint8_t method, struct upp_str path, struct sv_match *ret)
 {
-    *ret = (struct sv_match){.status = 404, .door = sv_door_of(doors, path)};
+    struct upp_str agent = {NULL, 0};
+    bool           below = take_agent(&path, &agent);
+    *ret                 = (struct sv_match){.status = 404, .door = sv_door_of(doors, path)};
     if (!path.n || path.p[0] != '/')
         return;
     for (; *doors; doors++)
-        for (size_t i = 0; i < (*doors)->n_routes; i++) {
+        for (size_t i = 0; i < (*doors)->n_routes && (!below || (*doors)->agents); i++) {
             const struct sv_route *r                 = &(*doors)->routes[i];
             struct upp_str         params[SV_PARAMS] = {{NULL, 0}};
             if (!matches(wb_cstr(r->pattern), path, params))
                 continue;
             uint8_t methods = r->methods | (r->methods & SV_GET ? SV_HEAD : 0);
             if (methods & method) {
-                *ret = (struct sv_match){.route = r, .door = *doors};
+                *ret =
+                    (struct sv_match){.route = r, .door = *doors, .agent = below ? agent : (struct upp_str){NULL, 0}};
                 memcpy(ret->params, params, sizeof params);
                 return;
             }

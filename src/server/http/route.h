@@ -27,6 +27,7 @@ struct sv_exchange {
     struct sv_conn       *conn;
     const struct sv_http *request;
     struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
+    struct upp_str        agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
     struct wl_owner       owner;
     struct wl_thread     *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
     void                 *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
@@ -73,6 +74,7 @@ struct sv_match {
     const struct sv_route *route;             /* NULL: see status */
     const struct sv_door  *door;              /* of the route or of the path; NULL: none */
     struct upp_str         params[SV_PARAMS]; /* not decoded */
+    struct upp_str         agent;             /* of /agents/{agent}/...: not decoded; empty: none */
     int                    status;            /* 404, 405 */
     uint8_t                allow;             /* 405: the allowed methods */
 };

@@ -102,6 +102,17 @@ await report(title('a cancel'), async () => {
     ? '' : `${h.run.status} ${texts(h)}`;
 });
 
+// An agent's own URL is a base URL: no assistant has to be named.
+await report(title('under the URL of an agent'), async () => {
+  const own = new OpenAI({ apiKey: 'k', baseURL: `${server.url}/agents/main/v1`, maxRetries: 0 });
+  const thread = await own.beta.threads.create({ messages: [{ role: 'user', content: 'hello' }], metadata: { actors: [{ id: 'me', capabilities: [] }, { id: 'main', capabilities: [] }] } });
+  const h = await held(own.beta.threads.runs.stream(thread.id, { assistant_id: 'main' }));
+  const page = await own.beta.threads.messages.list(thread.id, { order: 'asc' });
+  const actors = page.data.map((m) => m.metadata.actor).join();
+  const refused = await own.beta.threads.runs.create(thread.id, { assistant_id: 'once' }).then(() => 0, (e) => e.status);
+  return h.run.status === 'completed' && actors === 'me,main' && refused === 400 ? '' : `${h.run.status} ${actors} ${refused}`;
+});
+
 await report(title('what a run sets'), async () => {
   const mine = { type: 'function', function: { name: 'mine', description: 'Mine', parameters: { type: 'object', properties: {} } } };
   const sets = {

@@ -16,6 +16,36 @@ static const struct sv_door        first  = {.name = "first", .prefix = "", .rou
 static const struct sv_door        second = {.name = "second", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two)};
 static const struct sv_door *const doors[] = {&first, &second, NULL};
 
+/* Doors that stand under agents are found below /agents/NAME too; others are not. */
+TEST(route_under_an_agent)
+{
+    static const struct sv_door below = {
+        .name = "below", .prefix = "/a/", .routes = two, .n_routes = WB_LEN(two), .agents = true};
+    static const struct sv_door *const some[] = {&first, &below, NULL};
+    static const struct {
+        uint8_t     method;
+        const char *path, *agent, *x;
+        int         status;
+    } cases[] = {
+        {SV_POST, "/agents/red/a/7", "red", "7", 0},
+        {SV_POST, "/agents/r%20d/a/7", "r%20d", "7", 0},
+        {SV_POST, "/a/7", "", "7", 0},
+        {SV_GET, "/agents/red/a", "", "", 404}, /* of another door */
+        {SV_GET, "/agents/red/", "", "", 404},
+        {SV_GET, "/agents//a/7", "", "", 404},
+        {SV_GET, "/agents/red", "", "", 404},
+        {SV_PUT, "/agents/red/a/7", "", "", 405},
+        {SV_POST, "/agents/x/agents/y/a/7", "", "", 404},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct sv_match m;
+        test_note("%s", cases[i].path);
+        sv_route_find(some, cases[i].method, wb_cstr(cases[i].path), &m);
+        CHECK_INT(m.status, cases[i].status);
+        CHECK(wb_str_eq(m.agent, wb_cstr(cases[i].agent)) && wb_str_eq(m.params[0], wb_cstr(cases[i].x)));
+    }
+}
+
 TEST(route_finds)
 {
     static const struct {

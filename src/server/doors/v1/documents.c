@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "dialects/core/convert.h"
 #include "json/write.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/core.h"
@@ -85,7 +86,9 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
     const struct sv_server_opts              *o      = &x->server->opts;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x->core->engine, .dialect = wb_cstr(to->name)};
-    int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    if (strcmp(to->name, "aitp") == 0 && sv_aitp_has_members(t))
+        opts.agent = NULL; /* actors are called as the thread calls them */
+    int            r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     struct upp_str seen = view.p ? agent_id(x->core->engine, view) : view; /* named as in the configuration */
     view                = seen.p ? seen : view;
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);

@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -100,10 +101,10 @@ void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, 
     wj_write_close(w, '}');
 }
 
-/* The agent of requests that name none. */
+/* The agent that messages are for: that of the URL, or the default. */
 static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
 {
-    return wr_agent(x->core->engine, (struct upp_str){NULL, 0});
+    return wr_agent(x->core->engine, x->agent);
 }
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
@@ -112,16 +113,19 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
                                  const struct wr_agent_def *agent, struct wl_thread_opts *opts,
                                  struct sv_entries *entries, struct upp_err *err)
 {
-    *opts = (struct wl_thread_opts){.size = sizeof *opts};
-    int r = sv_read_thread_metadata(x, b, object, (struct upp_str){NULL, 0}, &opts->metadata, err);
+    *opts = (struct wl_thread_opts){.size = sizeof *opts, .child = true};
+    int r = sv_read_thread_metadata(x, b, object, NULL, &opts->metadata, &opts->parent, err);
     if (r >= 0)
         r = sv_body_str(b, object, UPP_STR("title"), &opts->title, err);
-    return r < 0 ? r : sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
+    if (r >= 0)
+        r = sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
+    const struct wl_thread made = {.metadata = opts->metadata, .parent = opts->parent};
+    return r < 0 ? r : sv_aitp_receive(x, b, sv_member(object, UPP_STR("messages")), &made, true, entries, err);
 }
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"messages", "metadata", "tool_resources", "title", NULL};
+    static const char *const known[] = {"messages", "metadata", "tool_resources", "title", "actors", "parent_id", NULL};
     struct wl_store         *s       = x->server->opts.store;
     struct wl_thread_opts    opts;
     struct sv_entries        entries;
@@ -140,10 +144,11 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"role", "content", "attachments", "metadata", NULL};
+    static const char *const known[] = {"role", "content", "attachments", "metadata", "actor", NULL};
     struct sv_body           b;
     struct wl_thread         t;
     struct wl_line           line = {0};
+    struct sv_entries        one  = {&line.entry, 1};
     struct wj_writer         w;
     int                      r = sv_find_thread(x, &t, err);
     if (r >= 0)
@@ -152,6 +157,8 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
         r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
     if (r >= 0)
         r = sv_read_files(x, &b, b.root, default_agent(x), &line.entry.message, err);
+    if (r >= 0)
+        r = sv_aitp_receive(x, &b, b.root, &t, false, &one, err);
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)
@@ -286,9 +293,11 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
-        const struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
-        const char           *why;
-        int                   r = sv_why_incomplete(x, line, &why, err);
+        struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
+        const char     *why;
+        int             r = sv_why_incomplete(x, line, &why, err);
+        if (r >= 0)
+            r = sv_aitp_name_author(&x->arena, t, line, err);
         if (r >= 0)
             r = sv_write_message(&w, &x->arena, t->id, line, why, err);
         if (r < 0)
@@ -337,7 +346,14 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct listing   l = {.x = x};
-    int              r = wl_at_once(s, begin_list, &l, err);
+    struct upp_str   below;
+    int              r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
+    if (r > 0 && wb_str_eq(below, UPP_STR("true")))
+        return sv_aitp_list_family(x, err);
+    if (r > 0 && !wb_str_eq(below, UPP_STR("false")))
+        return upp_fail(err, UPP_EINVALID, "include_subthreads is true or false");
+    if (r >= 0)
+        r = wl_at_once(s, begin_list, &l, err);
     if (r >= 0)
         r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
     if (r >= 0)

@@ -5,10 +5,12 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "dialects/aitp/aitp.h"
 #include "dialects/assistants/objects.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/metadata.h"
 #include "server/http/error.h"
 
@@ -57,14 +59,15 @@ static void put_members(struct wj_writer *w, yyjson_val *metadata)
 }
 
 /* Stored metadata as `metadata` and `tool_resources`. */
-static void put_apart(struct wj_writer *w, struct upp_str stored)
+static void put_apart(struct wj_writer *w, const struct wl_thread *t)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(METADATA_ARENA);
     yyjson_val                               *root = NULL, *resources;
-    int                                       r    = wj_read(&a, stored, NULL, &root, NULL);
+    int                                       r    = wj_read(&a, t->metadata, NULL, &root, NULL);
     if (r < 0)
         wj_writer_fail(w, r);
     wj_put_open(w, "metadata", '{');
+    sv_aitp_put_parent(w, t);
     put_members(w, root);
     wj_write_close(w, '}');
     resources = root ? yyjson_obj_get(root, SV_RESOURCES) : NULL;
@@ -81,11 +84,10 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
     if (wb_str_find(t->metadata, UPP_STR(SV_RESOURCES), 0) == SIZE_MAX) {
-        struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
-        wj_put_raw(w, "metadata", metadata.p, metadata.n);
+        sv_aitp_put_metadata(w, t);
         wj_put_null(w, "tool_resources");
     } else
-        put_apart(w, t->metadata);
+        put_apart(w, t);
     if (metadata_bytes > SV_LISTED_METADATA)
         wj_put_u64(w, "metadata_bytes", metadata_bytes);
     wj_write_close(w, '}');
@@ -251,6 +253,11 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
     if (r < 0)
         return r;
+    if (r == 0 && wd_aitp_actor(v).p) { /* it follows from the actor: server/doors/aitp/members.h */
+        *ret    = UPP_ROLE_USER;
+        *system = false;
+        return 0;
+    }
     bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
     *system    = exact && agent && agent->allow_client_system;
     if (is_system(role) && !*system)

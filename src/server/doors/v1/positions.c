@@ -2,19 +2,22 @@
  * position of its tree, or create one there. They start no run and delete no messages. */
 #include "thread/position.h"
 #include "base/defs.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* The thread, and the one member that the body of these routes has. */
+/* The thread, its path, and the one member that the body of these routes has. */
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member, struct wl_thread *t,
-                                      struct upp_str *ret, struct upp_err *err)
+                                      struct wl_path *path, struct upp_str *ret, struct upp_err *err)
 {
     const char *const known[] = {member, NULL};
     struct sv_body    b;
     *ret  = (struct upp_str){NULL, 0};
     int r = sv_find_thread(x, t, err);
+    if (r >= 0 && sv_aitp_has_members(t)) /* otherwise nobody asks for it */
+        r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, path, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
@@ -49,33 +52,42 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t, fork;
+    struct wl_path   path;
     struct upp_str   at;
-    int              r = read_request(x, "at", &t, &at, err);
+    int              r = read_request(x, "at", &t, &path, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
+    if (r >= 0)
+        r = sv_aitp_moved(x, &path, &fork, err);
     return r < 0 ? r : sv_answer_thread(x, &fork, err);
 }
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
+    struct wl_path   path;
     struct upp_str   id;
-    int              r = read_request(x, "checkpoint_id", &t, &id, err);
+    int              r = read_request(x, "checkpoint_id", &t, &path, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "checkpoint_id names the place to go back to, and is missing");
     if (r >= 0)
         r = wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+    if (r >= 0)
+        r = sv_aitp_moved(x, &path, &t, err);
     return r < 0 ? r : answer_place(x, &t, err);
 }
 
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
+    struct wl_path   path;
     struct upp_str   id;
-    int              r = read_request(x, "node_id", &t, &id, err);
+    int              r = read_request(x, "node_id", &t, &path, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)
         r = wa_thread_checkout(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+    if (r >= 0)
+        r = sv_aitp_moved(x, &path, &t, err);
     return r < 0 ? r : answer_place(x, &t, err);
 }

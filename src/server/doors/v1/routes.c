@@ -175,7 +175,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 /* ---- Homes ------------------------------------------------------------------------------------------------------- */
 
 /* What is not found is handled anywhere: the handler says so. */
-WEFT_SUSPENDS static int find_home(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_home_v1(struct sv_exchange *x, uint32_t *ret, struct upp_err *err)
 {
     struct upp_str   pattern = wb_cstr(x->conn->match.route->pattern);
     struct wl_store *s       = x->server->opts.store;
@@ -258,6 +258,7 @@ const struct sv_door sv_door_v1 = {.name     = "v1",
                                    .prefix   = "/v1/",
                                    .routes   = rows,
                                    .n_routes = WB_LEN(rows),
-                                   .home     = find_home,
+                                   .home     = sv_home_v1,
                                    .check    = check_version,
-                                   .stream   = "assistants"};
+                                   .stream   = "assistants",
+                                   .agents   = true};

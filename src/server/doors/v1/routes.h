@@ -21,6 +21,9 @@ int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP
 WEFT_SUSPENDS int sv_find_run(struct sv_exchange *x, struct upp_str text, struct wb_uuid *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
+/* The home of a request about a thread or a run (struct sv_door). */
+WEFT_SUSPENDS int sv_home_v1(struct sv_exchange *x, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The response body is complete: 200. */
 int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 
@@ -76,8 +79,9 @@ WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err);
 
 /* The metadata of a thread as it is to be stored, from the members metadata and tool_resources of a request: 1; 0: it
  * has neither, *ret is unchanged. What it does not give is as in `old`. */
-int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str old,
-                            struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                          const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
+                                          struct upp_err *err) UPP_MUST_CHECK;
 
 /* Handlers of server/doors/v1/message.c. */
 WEFT_SUSPENDS int sv_get_message(struct sv_exchange *x, struct upp_err *err);

@@ -2,6 +2,8 @@
 #include <openssl/evp.h>
 
 #include "base/defs.h"
+#include "server/doors/agent.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
@@ -60,11 +62,12 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
 WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
                               struct upp_err *err)
 {
-    struct sv_start *s = &ret->start;
-    s->run.owner       = x->owner;
-    s->run.on_busy     = x->server->opts.on_busy;
-    int r              = sv_body_str(b, b->root, UPP_STR("assistant_id"), &s->run.agent, err);
-    if (r == 0)
+    struct sv_start *s  = &ret->start;
+    bool             is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
+    s->run.owner        = x->owner;
+    s->run.on_busy      = x->server->opts.on_busy;
+    int r               = sv_agent_read(x, b, "assistant_id", &s->run.agent, err);
+    if (r >= 0 && !is && !s->run.agent.n && !wr_agent(x->core->engine, s->run.agent))
         return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing");
     if (r >= 0)
         r = sv_body_bool(b, b->root, UPP_STR("stream"), &ret->streams, err);
@@ -79,9 +82,18 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
     if (r >= 0)
         r = sv_read_messages(x, b, b->root, UPP_STR("additional_messages"), wr_agent(x->core->engine, s->run.agent),
                              &s->messages, err);
+    if (r >= 0 && is)
+        r = sv_aitp_receive(x, b, sv_member(b->root, UPP_STR("additional_messages")), &s->thread, false, &s->messages,
+                            err);
+    if (r >= 0 && is && !s->run.agent.n)
+        r = sv_aitp_answerer(x, &s->thread, &s->messages, &s->run.agent, err);
     if (r >= 0)
         r = read_key(x, &s->thread, &s->run, ret->hash, err);
-    return r < 0 ? r : sv_read_answers(x, b, &s->answers, err);
+    if (r >= 0)
+        r = sv_read_answers(x, b, &s->answers, err);
+    if (r >= 0 && is && !s->answers.n)
+        r = sv_aitp_may_answer(x, &s->thread, &s->messages, s->run.agent, err);
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS int sv_create_run(struct sv_exchange *x, struct upp_err *err)

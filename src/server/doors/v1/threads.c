@@ -4,8 +4,13 @@
  * The envelope, `limit` and `after` are those of every list; there is one order, because the store has one. A thread's
  * metadata may be a megabyte: a page contains only short ones, and the long ones are read a few at a time.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/defs.h"
+#include "json/pointer.h"
 #include "log/log.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/metadata.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -125,16 +130,37 @@ WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
 
 /* ---- Modifying --------------------------------------------------------------------------------------------------- */
 
-int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object, struct upp_str old,
-                            struct upp_str *ret, struct upp_err *err)
+/* Members of a thread inside a larger request: errors point there. */
+WEFT_SUSPENDS static int read_members(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                      const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
+                                      struct upp_err *err)
+{
+    const struct sv_body inner = {.root = object};
+    char                 where[sizeof err->where];
+    int                  r = sv_aitp_metadata(x, &inner, t, ret, parent, err);
+    if (r < 0 && err && object != b->root) {
+        (void)snprintf(where, sizeof where, "%s", err->where);
+        wj_pointer_err(err, b->root, object);
+        size_t n = strlen(err->where);
+        (void)snprintf(err->where + n, sizeof err->where - n, "%s", where);
+    }
+    return r;
+}
+
+WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
+                                          const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
+                                          struct upp_err *err)
 {
     struct upp_str given = {NULL, 0}, resources = {NULL, 0};
-    int            r = sv_metadata_read(b, object, &x->arena, &given, err);
+    int            r   = sv_metadata_read(b, object, &x->arena, &given, err);
+    bool           any = given.p || sv_member(object, UPP_STR("actors")) || sv_member(object, UPP_STR("parent_id"));
     if (r >= 0)
         r = sv_resources_read(b, object, &x->arena, &resources, err);
+    if (r >= 0 && any)
+        r = read_members(x, b, object, t, &given, parent, err);
     if (r < 0 || (!given.p && !resources.p))
-        return r;
-    r = sv_thread_metadata(&x->arena, old, given, resources, ret, err);
+        return r < 0 ? r : 0;
+    r = sv_thread_metadata(&x->arena, t ? t->metadata : (struct upp_str){NULL, 0}, given, resources, ret, err);
     return r < 0 ? r : 1;
 }
 
@@ -151,7 +177,7 @@ WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     for (unsigned i = 0; r >= 0; i++) {
-        r = sv_read_thread_metadata(x, &b, b.root, t.metadata, &metadata, err);
+        r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
         if (r > 0)
             r = wl_thread_set(s, &x->owner, &t, metadata, err);
         if (r <= 0)

@@ -1,0 +1,12 @@
+/* server/doors/agent.h — which agent a request is for. */
+#ifndef SV_AGENT_H
+#define SV_AGENT_H
+
+#include "server/http/body.h"
+
+/* The agent of the path (/agents/{agent}/...), or the one that a member of the body names ("assistant_id", "model").
+ * 1: *ret; 0: neither names one. -UPP_EINVALID: both do, and differ. */
+int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,
+                  struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

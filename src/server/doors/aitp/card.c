@@ -1,0 +1,61 @@
+/* server/doors/aitp/card.c — GET /agents/{agent}: who an agent is, and where its doors are. */
+#include "json/write.h"
+#include "server/doors/aitp/routes.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+/* URLs are relative to the server: behind a proxy nobody else knows its name. */
+static void put_url(struct wj_writer *w, const char *name, struct upp_str agent, const char *path)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    wj_write_name(w, wb_cstr(name));
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(4096);
+    wb_buf_add(&url, UPP_STR("/agents/"));
+    for (size_t i = 0; i < agent.n; i++) {
+        char c = agent.p[i];
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+            c == '.')
+            wb_buf_addc(&url, c);
+        else {
+            wb_buf_addc(&url, '%');
+            wb_buf_addc(&url, digits[(unsigned char)c >> 4]);
+            wb_buf_addc(&url, digits[(unsigned char)c & 15]);
+        }
+    }
+    wb_buf_add(&url, wb_cstr(path));
+    if (url.failed)
+        wj_writer_fail(w, -UPP_ELIMIT);
+    else
+        wj_write_str(w, wb_buf_str(&url));
+}
+
+int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
+{
+    static const struct wr_card none;
+    struct upp_str              name = x->params[0];
+    const struct wr_agent_def  *def  = wr_agent(x->core->engine, name);
+    struct wj_writer            w;
+    if (!def)
+        return upp_fail(err, UPP_ENOTFOUND, "there is no agent '%.*s'", UPP_FMT(name));
+    const struct wr_card *card = def->card ? def->card : &none;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "object", UPP_STR("agent"));
+    wj_put_str(&w, "id", def->name);
+    wj_put_str(&w, "name", def->name);
+    wj_put_str(&w, "title", def->title.n ? def->title : (struct upp_str){NULL, 0});
+    wj_put_str(&w, "description", card->description.n ? card->description : (struct upp_str){NULL, 0});
+    wj_put_open(&w, "capabilities", '[');
+    for (size_t i = 0; i < card->n_capabilities; i++) {
+        wj_write_open(&w, '{');
+        wj_put_str(&w, "schema", card->capabilities[i]);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    put_url(&w, "url", def->name, "");
+    wj_put_open(&w, "doors", '{');
+    put_url(&w, "threads", def->name, "/v1");
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
+}

@@ -1,0 +1,65 @@
+/* server/doors/aitp/members.h — what AITP adds to threads and messages of requests, for every door that takes them.
+ *
+ * A thread with members has `actors` as the first member of its metadata (dialects/aitp/members.h). Messages to it get
+ * an author and a role; structured ones are checked against the requests of the thread. Other threads are not touched.
+ */
+#ifndef SV_AITP_MEMBERS_H
+#define SV_AITP_MEMBERS_H
+
+#include "dialects/aitp/members.h"
+#include "server/doors/start.h"
+#include "server/http/body.h"
+
+/* Has the thread members? From its metadata, without parsing it. */
+bool sv_aitp_has_members(const struct wl_thread *t);
+
+/* The members of a thread's metadata, parsed into the arena. Without members: .actors is NULL. */
+int sv_aitp_members(struct wb_arena *a, struct upp_str metadata, struct wd_aitp_members *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* The metadata of a thread from a request that creates it (t NULL; *parent: the thread that parent_id names) or that
+ * modifies it: then its members and its parent stay, and a request that has others is refused. `actors` and `parent_id`
+ * at the top level of the body are taken as metadata. *ret empty: none. */
+WEFT_SUSPENDS int sv_aitp_metadata(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t,
+                                   struct upp_str *ret, struct wb_uuid *parent, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Writes the metadata of a thread object: what is stored, and parent_id; or parent_id alone, if it has one. */
+void sv_aitp_put_parent(struct wj_writer *w, const struct wl_thread *t);
+void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t);
+
+/* Messages that were read from a request (`given`: one, or a list of them), to be appended to this thread. Sets author,
+ * role and metadata of the entries, and checks structured messages. fresh: the thread has no messages yet.
+ * -UPP_EREFUSED: an author who is not a member, or not the client. */
+WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, yyjson_val *given,
+                                  const struct wl_thread *t, bool fresh, struct sv_entries *e,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* Gives a message that a run wrote its author, metadata.actor, before it is shown; in threads with members. */
+int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line,
+                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* The thread was forked from, or moved from, the end of a path: its members become those of its position now. */
+WEFT_SUSPENDS int sv_aitp_moved(struct sv_exchange *x, const struct wl_path *from, struct wl_thread *t,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* The list of the thread's messages and of those of all threads below it (family.c). */
+WEFT_SUSPENDS int sv_aitp_list_family(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Who the client is on this thread: the actor that its API key is bound to; empty: the owner of the thread.
+ * -UPP_EREFUSED: its actor has left. */
+int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp_str *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Fails with 403 and the code not_a_member. */
+int sv_aitp_refuse(struct upp_err *err, const char *fmt, ...) UPP_PRINTF(2, 3);
+
+/* The agent that answers next on a thread when the request names none (AITP-13): that of the last message's
+ * metadata.to or @id, else the agent that spoke last, else the default agent. */
+WEFT_SUSPENDS int sv_aitp_answerer(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *added,
+                                   struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Fails if the agent would answer itself: the last message of the thread is its own, and the request adds none. */
+WEFT_SUSPENDS int sv_aitp_may_answer(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *added,
+                                     struct upp_str agent, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

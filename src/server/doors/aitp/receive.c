@@ -1,0 +1,353 @@
+/* server/doors/aitp/receive.c — messages of clients to a thread with members: who wrote them, and what is structured in
+ * them.
+ *
+ * A message that names its actor has the role that follows from it (AITP-3). Structured messages are followed through
+ * the thread: what a shared capability does not allow is refused; what is only strange is stored, and reported in
+ * metadata.weft.problems. A capability that not all members have is text to those without it: it is stored as it is,
+ * metadata.weft.plain names it, and nothing of it is refused.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "dialects/aitp/aitp.h"
+#include "dialects/assistants/objects.h"
+#include "dialects/core/convert.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "server/doors/aitp/members.h"
+#include "server/doors/aitp/transcript.h"
+#include "server/http/auth.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+
+enum { METADATA_MAX = 1 << 20, PROBLEM_MAX = 16 };
+
+#define OURS "assistants" /* the client's metadata of a message: server/doors/v1/objects.c */
+
+/* What is added to the metadata of one message. */
+struct remark {
+    yyjson_val    *given, *metadata; /* the message, and its metadata; NULL: none */
+    struct upp_str actor;
+    struct upp_str role;     /* that the request had, and was not believed; empty: none */
+    bool           supplied; /* an assistant's message that the client supplied without an actor */
+};
+
+struct receiving {
+    struct sv_exchange      *x;
+    const struct sv_body    *b;
+    const struct wl_thread  *t;
+    bool                     fresh;
+    struct wd_aitp_members   members;
+    struct upp_str           client; /* the actor that the client is; empty: the owner */
+    struct remark           *remarks;
+    struct sv_entries       *e;
+    struct sv_transcript     transcript;
+    size_t                   old; /* messages in it that were in the log before */
+    yyjson_val              *thread;
+    struct wd_problems       problems;
+    struct wd_aitp_exchanges exchanges;
+    struct upp_err          *err;
+};
+
+static void receiving_done(struct receiving *q)
+{
+    sv_transcript_done(&q->transcript);
+    wd_problems_done(&q->problems);
+    wd_aitp_exchanges_done(&q->exchanges);
+}
+
+int sv_aitp_refuse(struct upp_err *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int r = wb_vfail(err, UPP_EREFUSED, fmt, args);
+    va_end(args);
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_MEMBER);
+    return r;
+}
+
+int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp_str *ret, struct upp_err *err)
+{
+    struct upp_str key   = sv_auth_key(x);
+    yyjson_val    *actor = wd_aitp_member_of_key(yyjson_obj_get(metadata, "actors"), key);
+    *ret                 = wj_text_at(actor, "id");
+    if (!actor && wd_aitp_member_of_key(yyjson_obj_get(yyjson_obj_get(metadata, "weft"), "left"), key))
+        return sv_aitp_refuse(err, "the actor of this API key has left the thread");
+    return 0;
+}
+
+/* ---- Authors ---------------------------------------------------------------------------------------------------- */
+
+static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp_str actor)
+{
+    char        shown[WJ_QUOTED];
+    yyjson_val *in = sv_member(sv_member(given, UPP_STR("metadata")), UPP_STR("actor"));
+    int         r  = q->client.p && !wb_str_eq(q->client, actor)
+                         ? sv_aitp_refuse(q->err, "this API key is that of the actor '%.*s', who cannot speak for %s",
+                                          UPP_FMT(q->client), wj_quote(actor, shown, sizeof shown))
+                         : sv_aitp_refuse(q->err, "%s is no member of this thread", wj_quote(actor, shown, sizeof shown));
+    wj_pointer_err(q->err, q->b->root, in ? in : sv_member(given, UPP_STR("actor")));
+    return r;
+}
+
+/* The author of a message that names none. */
+static void attribute(struct receiving *q, struct wm_entry *e, struct remark *m)
+{
+    const struct wr_agent_def *def   = wr_agent(q->x->core->engine, q->x->agent);
+    struct upp_str             agent = def ? def->name : (struct upp_str){NULL, 0};
+    bool                       user  = e->message.role == UPP_ROLE_USER;
+    m->supplied                      = !user;
+    m->actor                         = user ? q->members.creator : wd_aitp_other(&q->members, agent);
+    if (!m->actor.p) /* nobody else is a member yet */
+        m->actor = agent;
+}
+
+static int name_author(struct receiving *q, struct wm_entry *e, struct remark *m)
+{
+    struct upp_str actor = wd_aitp_actor(m->given), role = wj_text_at(m->given, "role");
+    if (actor.p ? !wd_aitp_member(&q->members, actor) || (q->client.p && !wb_str_eq(q->client, actor)) : false)
+        return refuse_actor(q, m->given, actor);
+    m->actor = actor.p ? actor : q->client;
+    if (m->actor.p) {
+        e->message.role = wd_aitp_role(&q->members, m->actor);
+        if (role.p && !wb_str_eq(role, e->message.role == UPP_ROLE_USER ? UPP_STR("user") : UPP_STR("assistant")))
+            m->role = role;
+    } else
+        attribute(q, e, m);
+    if (!m->supplied && !wd_aitp_member(&q->members, m->actor)) /* the creator has left */
+        return sv_aitp_refuse(q->err, "metadata.actor names who wrote the message: '%.*s' is no member any more",
+                              UPP_FMT(m->actor));
+    e->who = m->actor;
+    return 0;
+}
+
+/* ---- Structured messages ---------------------------------------------------------------------------------------- */
+
+/* The message of the transcript that a problem is about: "/messages/N/content/K". */
+static size_t message_of(const struct wd_problem *p)
+{
+    struct upp_str rest = wb_str_sub(p->pointer, sizeof "/messages/" - 1, SIZE_MAX), number;
+    uint64_t       n;
+    return wb_str_split(&rest, '/', &number) && wb_str_u64(number, &n) ? (size_t)n : SIZE_MAX;
+}
+
+/* Is everything structured in the message of capabilities that all members have? */
+static int is_shared(struct receiving *q, yyjson_val *message, struct wj_writer *plain, bool *ret)
+{
+    yyjson_val *item, *inside;
+    size_t      i, n;
+    int         r = 0;
+    *ret          = true;
+    yyjson_arr_foreach(yyjson_obj_get(message, "content"), i, n, item)
+    {
+        struct wd_aitp_schema s;
+        r = r < 0 ? r : wd_aitp_structured(&q->x->arena, item, &inside, q->err);
+        if (r <= 0 || !wd_aitp_schema_parse(wj_text_at(inside, "$schema"), &s) || wd_aitp_shares(q->members.actors, &s))
+            continue;
+        *ret = false;
+        if (plain)
+            wj_write_str(plain, s.name);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int check_shapes(struct receiving *q)
+{
+    yyjson_val *messages = yyjson_obj_get(q->thread, "messages"), *m, *item, *inside;
+    size_t      i, n, k, l;
+    int         r = 0;
+    yyjson_arr_foreach(messages, i, n, m)
+    {
+        if (i < q->old)
+            continue;
+        yyjson_arr_foreach(yyjson_obj_get(m, "content"), k, l, item)
+        {
+            r = r < 0 ? r : wd_aitp_structured(&q->x->arena, item, &inside, q->err);
+            if (r > 0)
+                (void)wd_aitp_check_inside(item, inside, false, &q->problems); /* it has reported them */
+        }
+    }
+    return r < 0 ? r : 0;
+}
+
+static int refuse_problems(struct receiving *q)
+{
+    yyjson_val *messages = yyjson_obj_get(q->thread, "messages");
+    for (size_t i = 0; i < q->problems.list.n; i++) {
+        const struct wd_problem *p  = &q->problems.list.p[i];
+        size_t                   at = message_of(p);
+        bool                     shared;
+        if (p->severity != WD_ERROR)
+            continue;
+        int r = is_shared(q, yyjson_arr_get(messages, at), NULL, &shared);
+        if (r < 0)
+            return r;
+        if (shared)
+            return upp_fail(q->err, UPP_EINVALID, "%s: %.*s", p->rule, UPP_FMT(p->sentence));
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int follow(struct receiving *q)
+{
+    struct wl_store *s   = q->x->server->opts.store;
+    bool             any = false;
+    for (size_t i = 0; i < q->e->n; i++)
+        any |= sv_transcript_wants(&q->e->p[i].message);
+    if (!any)
+        return 0;
+    sv_transcript_begin(&q->transcript, q->t, q->err);
+    int r  = q->fresh ? 0 : sv_transcript_read(&q->transcript, s, &q->x->owner, q->t, q->err);
+    q->old = q->transcript.ids.n;
+    for (size_t i = 0; r >= 0 && i < q->e->n; i++)
+        if (sv_transcript_wants(&q->e->p[i].message))
+            r = sv_transcript_add(&q->transcript, &q->e->p[i], (struct wb_uuid){{0}}, q->err);
+    if (r >= 0)
+        r = sv_transcript_end(&q->transcript, &q->x->arena, &q->thread, q->err);
+    if (r < 0)
+        return r;
+    q->problems.a     = &q->x->arena;
+    q->problems.root  = q->thread;
+    q->exchanges.from = (uint32_t)q->old;
+    r                 = check_shapes(q);
+    if (r >= 0)
+        r = wd_aitp_follow(&q->exchanges, q->thread, &q->problems, q->err);
+    if (r >= 0 && q->problems.failed)
+        r = upp_fail(q->err, UPP_ENOMEM, "no memory to check a message");
+    return r < 0 ? r : refuse_problems(q);
+}
+
+/* ---- Metadata --------------------------------------------------------------------------------------------------- */
+
+static void put_problems(struct receiving *q, struct wj_writer *w, size_t message)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < q->problems.list.n && n < PROBLEM_MAX; i++) {
+        const struct wd_problem *p = &q->problems.list.p[i];
+        if (message_of(p) != message)
+            continue;
+        if (!n++)
+            wj_put_open(w, "problems", '[');
+        wj_write_open(w, '{');
+        wj_put_str(w, "rule", wb_cstr(p->rule));
+        wj_put_str(w, "severity", p->severity == WD_ERROR ? UPP_STR("error") : UPP_STR("warning"));
+        wj_put_str(w, "message", p->sentence);
+        wj_write_close(w, '}');
+    }
+    if (n)
+        wj_write_close(w, ']');
+}
+
+/* metadata.weft, if there is something to say. `at`: the message in the transcript; SIZE_MAX: it is not there. */
+static int put_remarks(struct receiving *q, struct wj_writer *w, const struct remark *m, size_t at)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(METADATA_MAX);
+    struct wj_writer                      in;
+    bool                                  shared = true;
+    int                                   r      = 0;
+    wj_writer_init(&in, &out, q->err);
+    wj_write_open(&in, '{');
+    wj_put_text(&in, "role", m->role);
+    if (m->supplied)
+        wj_put_str(&in, "supplied_by", UPP_STR("client"));
+    if (at != SIZE_MAX) {
+        yyjson_val *message = yyjson_arr_get(yyjson_obj_get(q->thread, "messages"), at);
+        r                   = is_shared(q, message, NULL, &shared);
+        if (r >= 0 && !shared) {
+            wj_put_open(&in, "plain", '[');
+            r = is_shared(q, message, &in, &shared);
+            wj_write_close(&in, ']');
+        }
+        put_problems(q, &in, at);
+    }
+    wj_write_close(&in, '}');
+    if (r >= 0)
+        r = wj_writer_check(&in);
+    if (r >= 0 && out.n > 2)
+        wj_put_raw(w, "weft", out.p, out.n);
+    return r;
+}
+
+static int write_metadata(struct receiving *q, size_t i, size_t at)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
+    const struct remark                  *m   = &q->remarks[i];
+    struct wj_writer                      w;
+    yyjson_val                           *key, *value;
+    size_t                                k, n;
+    wj_writer_init(&w, &out, q->err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, OURS, '{');
+    if (m->metadata)
+        yyjson_obj_foreach(m->metadata, k, n, key, value)
+        {
+            if (!wj_named(key, UPP_STR("actor")) && !wj_named(key, UPP_STR("weft")))
+                wj_put_member(&w, key);
+        }
+    wj_put_str(&w, "actor", m->actor);
+    int r = put_remarks(q, &w, m, at);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return r < 0 ? r : wj_writer_text(&w, &q->x->arena, &q->e->p[i].message.metadata);
+}
+
+WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, yyjson_val *given,
+                                  const struct wl_thread *t, bool fresh, struct sv_entries *e, struct upp_err *err)
+{
+    WB_CLEANUP(receiving_done)
+    struct receiving q = {
+        .x = x, .b = b, .t = t, .fresh = fresh, .e = e, .exchanges = {.a = WB_ARENA(64u << 20)}, .err = err};
+    yyjson_val *root = NULL;
+    if (!sv_aitp_has_members(t))
+        return 0;
+    int r     = wj_read(&x->arena, t->metadata, NULL, &root, err);
+    q.members = wd_aitp_members_of(root);
+    if (r >= 0)
+        r = sv_aitp_client(x, root, &q.client, err);
+    q.remarks = wb_new_n(&x->arena, struct remark, e->n + 1);
+    if (r >= 0 && !q.remarks)
+        r = wb_arena_check(&x->arena, err);
+    for (size_t i = 0; r >= 0 && i < e->n; i++) {
+        yyjson_val *v = yyjson_is_arr(given) ? yyjson_arr_get(given, i) : given;
+        q.remarks[i]  = (struct remark){.given = v, .metadata = sv_member(v, UPP_STR("metadata"))};
+        r             = name_author(&q, &e->p[i], &q.remarks[i]);
+    }
+    if (r >= 0)
+        r = follow(&q);
+    size_t at = q.old;
+    for (size_t i = 0; r >= 0 && i < e->n; i++) {
+        bool in = q.thread && sv_transcript_wants(&e->p[i].message);
+        r       = write_metadata(&q, i, in ? at : SIZE_MAX);
+        at += in;
+    }
+    return r;
+}
+
+int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line, struct upp_err *err)
+{
+    struct upp_message *m = &line->entry.message;
+    yyjson_val         *old, *mine, *key, *value;
+    size_t              i, n;
+    if (!sv_aitp_has_members(t) || !line->entry.who.n)
+        return 0;
+    int r = asst_stored(a, m->metadata, &old, err);
+    mine  = sv_member(old, UPP_STR(OURS));
+    if (r < 0 || sv_member(mine, UPP_STR("actor")))
+        return r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * METADATA_MAX);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, OURS, '{');
+    if (mine)
+        yyjson_obj_foreach(mine, i, n, key, value) wj_put_member(&w, key);
+    wj_put_str(&w, "actor", line->entry.who);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, &m->metadata);
+}

@@ -1,0 +1,33 @@
+/* server/doors/aitp/routes.h — AITP threads over HTTP (AITP-T01), on the same threads as the Assistants API. */
+#ifndef SV_AITP_ROUTES_H
+#define SV_AITP_ROUTES_H
+
+#include "server/doors/aitp/members.h"
+#include "server/http/door.h"
+
+extern const struct sv_door sv_door_aitp;
+extern const struct sv_door sv_door_agents; /* the cards */
+
+/* Types of the system events that record who joined and who left. */
+#define SV_AITP_JOINED "actor.joined"
+#define SV_AITP_LEFT   "actor.left"
+
+/* Handlers of server/doors/aitp/actors.c. */
+WEFT_SUSPENDS int sv_aitp_list_actors(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_aitp_add_actor(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_aitp_remove_actor(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_aitp_list_capabilities(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/aitp/requests.c. */
+WEFT_SUSPENDS int sv_aitp_list_requests(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/aitp/subthread.c. */
+WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/aitp/audit.c. */
+WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/aitp/card.c. */
+int sv_aitp_card(struct sv_exchange *x, struct upp_err *err);
+
+#endif
