@@ -96,9 +96,18 @@ struct upp__adapter {
 
     void (*done)(struct upp__reader *r); /* frees what `own` holds outside of the arenas; NULL: nothing */
 
+    /* For servers that work on when nobody reads: writes the request that ends the call. 1: it is to be sent; 0: there
+     * is nothing to end. `key` as for write. NULL: closing the connection is enough. */
+    int (*stop)(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err);
+
+    /* The head of a response of status 2xx; its texts are borrowed. NULL: not needed. */
+    void (*head)(struct upp__reader *r, const struct upp_http_head *h);
+
     /* The error in an event, or in the body of an error response. Sets what it finds in *t; accepts any value. */
     void (*error)(yyjson_val *v, struct upp__provider_error *t);
 };
+
+WB_EXPORT_BEGIN
 
 /* The stream is over: calls `eof`, or checks for END. Frees a reader. */
 int  upp__eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
@@ -185,6 +194,8 @@ void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_aren
 /* Fails with an error that an answer of status 200 holds. */
 int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
 
+WB_EXPORT_END
+
 /* Several members in one pass, for deltas: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
 {
@@ -229,6 +240,8 @@ static inline bool upp__get_true(yyjson_val *object, const char *name)
 /* ---- For adapters: writing
  * ------------------------------------------------------------------------------------------------ */
 
+WB_EXPORT_BEGIN
+
 /* The address: base_url and as much of `path` as it does not end in already. "https://h/v1" with "/v1/messages" is
  * "https://h/v1/messages", and so is "https://h" and "https://h/v1/messages/". A query in base_url stays at the end. */
 struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path);
@@ -257,6 +270,8 @@ struct upp_str upp__tool_name(const struct upp_request *req, size_t message, con
 
 /* Reports something that is not sent to this vendor. */
 void upp__loss(const struct upp_request *req, size_t message, size_t part, const char *what, const char *why);
+
+WB_EXPORT_END
 
 /* ---- The adapters
  * ---------------------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ enum {
     MAX_ANSWER = 64 << 20,
     MAX_EVENT  = 16 << 20,
     MAX_IDLE   = 16, /* idle connections, in an ordinary program */
+    STOP_MS    = 2000,
 };
 
 /* An upper limit for sizes: multiples of it do not overflow. */
@@ -60,7 +61,8 @@ struct call {
     struct upp_http            *http; /* taken from the pool */
     struct upp_http_call       *http_call;
     struct ww_frames            frames;
-    struct upp_str              piece; /* of the body, not yet split */
+    struct upp_str              piece;  /* of the body, not yet split */
+    bool                        headed; /* the head of the answer was read */
     bool                        whole, over;
     bool                        cut; /* the body is over: the last event may be incomplete */
     struct upp__reader          reader;
@@ -114,7 +116,7 @@ static int send(struct upp_step *s, struct call *c, const struct upp_http_reques
         return c->via->send(c->via->arg, req, s->wait, &c->http_call, err);
     }
     struct upp_http *http = UPP__CAN(s->wait, http) ? s->wait->http : NULL;
-    int              r    = http ? 0 : pool_take(st, &c->http, err);
+    int              r    = http || c->http ? 0 : pool_take(st, &c->http, err);
     c->via                = &by_curl;
     return r < 0 ? r : by_curl.send(http ? http : c->http, req, s->wait, &c->http_call, err);
 }
@@ -253,7 +255,8 @@ static bool is_type(struct upp_str content_type, const char *type)
 static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct upp_http_head h = {0};
-    int                  r = c->via->head(c->http_call, &h, err);
+    c->headed              = true;
+    int r                  = c->via->head(c->http_call, &h, err);
     if (r < 0)
         return r;
     if (h.status < 200 || h.status > 299)
@@ -262,6 +265,8 @@ static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
     if (is_type(type, "text/html"))
         return upp_fail(err, UPP_EPROTO, "the answer is a web page (HTTP %d), not of the model's API", h.status);
     c->whole = s->request->whole || is_type(type, "application/json");
+    if (state_of(s)->vendor.adapter->head)
+        state_of(s)->vendor.adapter->head(&c->reader, &h);
     return 0;
 }
 
@@ -348,7 +353,9 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
     while (r->at == r->queue.n) {
         r->at = r->queue.n = 0;
         wb_arena_reset(&r->scratch);
-        int e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
+        int e = c->headed ? 0 : take_head(s, c, err);
+        if (e == 0)
+            e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
         if (e < 0) {
             upp__mask(err, c->key.text); /* an adapter does not know it */
             wb_mask_err(err);
@@ -388,7 +395,8 @@ static int begin(struct upp_step *s, struct upp_err *err)
                                    .idle_ms   = st->idle_ms,
                                    .max_bytes = st->max_answer};
     r                           = send(s, c, &req, err);
-    return r < 0 ? r : take_head(s, c, err);
+    /* A step that failed to open cannot be stopped: what can be, waits for the head when it is read. */
+    return r < 0 || st->vendor.adapter->stop ? r : take_head(s, c, err);
 }
 
 /* An error may contain the URL, or parts of the request that the vendor repeats: masked. */
@@ -403,6 +411,62 @@ static int vendor_open(struct upp_step *s, struct upp_err *err)
     return r;
 }
 
+/* The answer to it is not read: only whether it was taken. */
+static int send_stop(struct upp_step *s, struct call *c, struct upp__outgoing *out, struct upp_err *err)
+{
+    struct upp_http_head    head = {0};
+    struct upp_http_request req  = {.method    = UPP_STR("POST"),
+                                    .url       = out->url,
+                                    .headers   = out->headers,
+                                    .n_headers = out->n_headers,
+                                    .body      = wb_buf_str(&out->body),
+                                    .head_ms   = STOP_MS,
+                                    .idle_ms   = STOP_MS,
+                                    .total_ms  = STOP_MS,
+                                    .max_bytes = MAX_ERROR};
+    int                     r    = wb_buf_check(&out->body, err);
+    if (r == 0)
+        r = wb_arena_check(&c->arena, err);
+    if (r == 0)
+        r = check_headers(out, err);
+    if (r == 0)
+        r = send(s, c, &req, err);
+    if (r == 0)
+        r = c->via->head(c->http_call, &head, err);
+    return r == 0 && head.status > 299 ? upp_fail(err, UPP_EPROVIDER, "HTTP %d", head.status) : r;
+}
+
+static void wipe(struct upp__outgoing *out)
+{
+    if (out->bearer)
+        explicit_bzero(out->bearer, out->n_bearer);
+    out->bearer = NULL;
+}
+
+static int vendor_stop(struct upp_step *s, struct upp_err *err)
+{
+    struct state        *st  = state_of(s);
+    struct call         *c   = upp_step_state(s);
+    struct upp__outgoing out = {.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_ERROR)};
+    if (c->http_call)
+        c->via->close(c->http_call);
+    c->http_call = NULL;
+    wipe(&c->out);
+    int r = st->vendor.adapter->stop(&c->reader, c->key.text, &out, err);
+    if (r > 0) {
+        set_headers(st, &out);
+        r = send_stop(s, c, &out, err);
+    }
+    if (c->http_call)
+        c->via->close(c->http_call); /* before what it borrows is gone */
+    c->http_call = NULL;
+    wipe(&out);
+    wb_buf_done(&out.body);
+    if (r < 0)
+        upp__mask(err, c->key.text);
+    return r;
+}
+
 static void vendor_close(struct upp_step *s)
 {
     struct state *st = state_of(s);
@@ -414,8 +478,7 @@ static void vendor_close(struct upp_step *s)
     upp__reader_done(&c->reader);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
-    if (c->out.bearer)
-        explicit_bzero(c->out.bearer, c->out.n_bearer);
+    wipe(&c->out);
     wb_arena_done(&c->arena);
     upp__key_done(&c->key);
 }
@@ -481,6 +544,7 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
                                                   .habits      = p->habits | (o->no_stream_usage ? UPP__NO_STREAM_USAGE : 0)};
     st->ops                = ops;
     st->ops.provider       = p->name;
+    st->ops.stop           = p->adapter->stop ? vendor_stop : NULL;
     st->ops.step_size      = sizeof(struct call) + p->adapter->own_size;
     st->timeout_ms         = o->timeout_ms ? o->timeout_ms : 120000;
     st->idle_ms            = o->idle_ms ? o->idle_ms : 60000;
@@ -503,8 +567,14 @@ int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_e
     if (!strcmp(ref.provider, "scripted"))
         return upp_scripted_new(wb_cstr(ref.name), ret, err);
     int r = upp__provider_find(ref.provider, o.api, &p, err);
-    if (r == 0)
-        r = check_opts(&ref, &o, p, err);
+    return r < 0 ? r : upp__model_new(p, ref, ret, err);
+}
+
+int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
+{
+    struct upp_provider_opts o;
+    wb_opts(&o, sizeof o, ref.opts);
+    int r = check_opts(&ref, &o, p, err);
     if (r < 0)
         return r;
     struct upp_model *m  = wb_calloc(1, sizeof *m);
