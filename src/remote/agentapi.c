@@ -200,21 +200,24 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
 
 /* ---- Ending it --------------------------------------------------------------------------------------------------- */
 
-/* "http://host:1" of "http://host:1/a/b?c". */
-static struct upp_str origin(struct upp_str url)
+/* "http://host/a/stop" of "http://host/a/process" and "http://host/a/process/stream?c". */
+static struct upp_str stop_url(struct wb_arena *a, struct upp_str url)
 {
-    size_t at  = wb_str_find(url, UPP_STR("://"), 0) + 3;
-    size_t end = at;
-    while (end < url.n && url.p[end] != '/' && url.p[end] != '?' && url.p[end] != '#')
-        end++;
-    return wb_str_sub(url, 0, end);
+    struct upp_str rest = url, path;
+    (void)wb_str_split(&rest, '?', &path);
+    if (wb_str_ends(path, UPP_STR("/stream")))
+        path.n -= 7;
+    size_t host = wb_str_find(path, UPP_STR("://"), 0) + 3, end = path.n;
+    while (end > host && path.p[end - 1] != '/')
+        end--;
+    return end > host ? wb_arena_printf(a, "%.*sstop", (int)end, path.p)
+                      : wb_arena_printf(a, "%.*s/stop", UPP_FMT(path));
 }
 
-/* A Weft server has named its run; other servers have the convention of POST /stop with the ids of the request. */
+/* The convention of agentscope-runtime, which Weft servers have too: POST /stop with the ids of the request. */
 static int write_stop(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     const struct rm_response *own = r->own;
-    struct upp_str            at  = origin(r->vendor->base_url);
     struct body               o   = {0};
     if (own->ready && own->decoder.status >= WD_AAP_COMPLETED)
         return 0;
@@ -225,14 +228,11 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
         e = rm_session_find(out->arena, RM_AGENTAPI, r->request, &o.session, err);
     if (e < 0)
         return e;
-    out->url = own->run.n ? wb_arena_printf(out->arena, "%.*s/v1/runs/%.*s/cancel", UPP_FMT(at), UPP_FMT(own->run))
-                          : wb_arena_printf(out->arena, "%.*s/stop", UPP_FMT(at));
+    out->url = stop_url(out->arena, r->vendor->base_url);
     wj_write_open(&o.b.w, '{');
-    if (!own->run.n) {
-        wj_put_open(&o.b.w, "input", '[');
-        wj_write_close(&o.b.w, ']');
-        put_ids(&o.b, &o.session);
-    }
+    wj_put_open(&o.b.w, "input", '[');
+    wj_write_close(&o.b.w, ']');
+    put_ids(&o.b, &o.session);
     wj_write_close(&o.b.w, '}');
     e = upp__body_check(&o.b);
     return e < 0 ? e : 1;
@@ -249,6 +249,5 @@ const struct upp__adapter rm_agentapi = {
     .last     = "its response was over",
     .done     = rm_agentapi_done,
     .stop     = write_stop,
-    .head     = rm_agentapi_head,
     .error    = rm_agentapi_error,
 };

@@ -27,12 +27,10 @@ struct rm_response {
     bool                  ready; /* the decoder is initialised */
     struct wd_aap_decoder decoder;
     WB_VEC(struct rm_passing) messages;
-    struct upp_str run; /* of a Weft server: the id of its run; empty: another server */
 };
 
 int  rm_agentapi_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err);
 int  rm_agentapi_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
-void rm_agentapi_head(struct upp__reader *r, const struct upp_http_head *h);
 void rm_agentapi_done(struct upp__reader *r);
 void rm_agentapi_error(yyjson_val *v, struct upp__provider_error *t);
 

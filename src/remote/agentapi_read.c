@@ -15,7 +15,6 @@
 
 enum {
     OUTPUT_BYTES = 1 << 20, /* of metadata.agentapi.output; more of it is dropped, and counted */
-    ID_BYTES     = 128,     /* of ids in headers */
 };
 
 static const uint64_t HASH = 0xcbf29ce484222325;
@@ -25,25 +24,6 @@ static uint64_t hash_more(uint64_t h, struct upp_str s)
     for (size_t i = 0; i < s.n; i++)
         h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
     return h;
-}
-
-/* ---- The head ---------------------------------------------------------------------------------------------------- */
-
-static bool is_id(struct upp_str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') && !(s.p[i] >= '0' && s.p[i] <= '9') && s.p[i] != '_' &&
-            s.p[i] != '-')
-            return false;
-    return s.n && s.n <= ID_BYTES;
-}
-
-void rm_agentapi_head(struct upp__reader *r, const struct upp_http_head *h)
-{
-    struct rm_response *own = r->own;
-    struct upp_str      run = upp_http_header(h, UPP_STR("x-weft-run"));
-    if (is_id(run))
-        own->run = wb_arena_dup(&r->keep, run);
 }
 
 void rm_agentapi_done(struct upp__reader *r)

@@ -213,14 +213,18 @@ class Handler(BaseHTTPRequestHandler):
         self.begin(body)
         self.server.stopped.wait(60)
 
+    def way_quiet(self, body, text):
+        """Not even a head until somebody stops it."""
+        self.server.begun.set()
+        self.server.stopped.wait(60)
+        self.begin(body)
+
     def way_slow(self, body, text):
         """Some output, then nothing until somebody stops it."""
-        more = {"x_weft_run": "run_abc"} if "weft" in text else {}
-        f = self.begin(body, **more)
+        f = self.begin(body)
         f.text("msg_a", ["working ", "on it"], finish=False)
         self.server.begun.set()
         self.server.stopped.wait(60)
-        self.server.release.wait(60 if "hold" in text else 0)
         f.text("msg_b", ["unheard"])
         f.response("completed")
 
@@ -231,7 +235,7 @@ class Stub(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.requests, self.counts, self.ids = [], {}, 0
-        self.stopped, self.gone, self.begun, self.release = (threading.Event() for _ in range(4))
+        self.stopped, self.gone, self.begun = (threading.Event() for _ in range(3))
         self.url = f"http://127.0.0.1:{self.server_port}/process"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -254,6 +258,5 @@ class Stub(ThreadingHTTPServer):
 
     def __exit__(self, *_):
         self.stopped.set()
-        self.release.set()
         self.shutdown()
         self.server_close()

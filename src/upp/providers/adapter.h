@@ -100,9 +100,6 @@ struct upp__adapter {
      * is nothing to end. `key` as for write. NULL: closing the connection is enough. */
     int (*stop)(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err);
 
-    /* The head of a response of status 2xx; its texts are borrowed. NULL: not needed. */
-    void (*head)(struct upp__reader *r, const struct upp_http_head *h);
-
     /* The error in an event, or in the body of an error response. Sets what it finds in *t; accepts any value. */
     void (*error)(yyjson_val *v, struct upp__provider_error *t);
 };

@@ -265,8 +265,6 @@ static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
     if (is_type(type, "text/html"))
         return upp_fail(err, UPP_EPROTO, "the answer is a web page (HTTP %d), not of the model's API", h.status);
     c->whole = s->request->whole || is_type(type, "application/json");
-    if (state_of(s)->vendor.adapter->head)
-        state_of(s)->vendor.adapter->head(&c->reader, &h);
     return 0;
 }
 
