@@ -367,5 +367,11 @@ int rm_agentapi_event(struct upp__reader *r, const struct ww_frame *f, struct up
 
 int rm_agentapi_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
-    return take_line(r, body, err);
+    struct upp_str line;
+    int            e = 0;
+    if (wb_str_starts(wb_str_trim(body), UPP_STR("{")))
+        return take_line(r, body, err);
+    while (e == 0 && !r->ended && wb_str_split(&body, '\n', &line)) /* some servers stream whatever was asked for */
+        e = take_line(r, line, err);
+    return e;
 }

@@ -17,6 +17,6 @@ extern const char *const rm_protocols[];
 int rm_model_new(const char *protocol, const char *name, const struct upp_provider_opts *opts, struct upp_model **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-extern const struct upp__adapter rm_agentapi;
+extern const struct upp__adapter rm_agentapi, rm_aitp;
 
 #endif

@@ -35,6 +35,7 @@ struct upp__vendor {
     struct upp_str             api_version; /* empty: the adapter's default */
     struct upp_str             auth;
     unsigned                   habits;
+    uint64_t                   timeout_ms; /* until an answer begins */
 };
 
 /* Bytes of JSON that is read at once, at most: an answer, or stored metadata. Their own limits are lower. */
@@ -42,9 +43,9 @@ enum { UPP__JSON = 256 << 20 };
 
 /* A request being made. */
 struct upp__outgoing {
-    struct wb_arena   *arena; /* of url and headers */
-    struct upp_str     url;
-    struct upp_header *headers; /* room for UPP__HEADERS; the key's is among them */
+    struct wb_arena   *arena;       /* of url and headers */
+    struct upp_str     method, url; /* method: empty: POST */
+    struct upp_header *headers;     /* room for UPP__HEADERS; the key's is among them */
     size_t             n_headers;
     char              *bearer; /* "Bearer KEY", if sent that way: wiped before the arena is freed */
     size_t             n_bearer;
@@ -95,6 +96,14 @@ struct upp__adapter {
     const char *last;
 
     void (*done)(struct upp__reader *r); /* frees what `own` holds outside of the arenas; NULL: nothing */
+
+    /* For answers that take several requests, each with a whole answer: writes the next one, to be sent after *wait_ms,
+     * as long as there is no END. 0, or < 0. `refused`: an answer of another status than 2xx; true: it is no failure,
+     * and `more` goes on. Once OPEN was reported, a failure of the network is not worth another attempt. Both or
+     * neither. */
+    int (*more)(struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, uint64_t *wait_ms,
+                struct upp_err *err);
+    bool (*refused)(struct upp__reader *r, int status);
 
     /* For servers that work on when nobody reads: writes the request that ends the call. 1: it is to be sent; 0: there
      * is nothing to end. `key` as for write. NULL: closing the connection is enough. */
