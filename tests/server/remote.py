@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent behind an Agent API server: what is sent, what is passed on, and what goes wrong. covers: AAP-15, AAP-16
+"""An agent behind an Agent API server: what is sent, what is passed on, and what goes wrong.
 
 usage: remote.py WEFT   (TAP)
 """
@@ -101,6 +101,7 @@ def input_texts(body):
 
 
 def test_an_answer_is_streamed_through():
+    # covers: AAP-15/1
     with Case("stream") as (s, stub):
         thread = s.good("POST", "/v1/threads", {})["id"]
         c = s.connection()
@@ -174,6 +175,7 @@ def test_a_deleted_message_begins_a_new_session():
 
 
 def test_the_note_is_exported():
+    # covers: AAP-15/5
     with Case("note") as (s, stub):
         thread, _ = say(s, "tools")
         status, doc = s.ask("GET", f"/v1/threads/{thread}/export?as=uap")
@@ -186,6 +188,7 @@ def test_the_note_is_exported():
 
 
 def test_as_a_sub_agent():
+    # covers: AAP-15/2
     with Case("child") as (s, stub):
         thread, run = say(s, "ask him", agent="boss")
         assert run["status"] == "completed", run
@@ -236,6 +239,7 @@ FAILURES = {  # what the stub does: the error, how many requests were made, what
 
 
 def test_failures():
+    # covers: AAP-15/3, AAP-15/4, AAP-15/6
     with Case("failures") as (s, stub):
         for way, (why, requests, kept) in FAILURES.items():
             before = len(stub.bodies())
@@ -253,6 +257,7 @@ def test_failures():
 
 
 def test_retried_before_the_first_output():
+    # covers: AAP-15/4
     with Case("retry") as (s, stub):
         for way, requests, answer in (("busy", 3, "echo: free"), ("running", 2, "echo: free"), ("overload", 3, "echo: at last"),
                                       ("diefirst", 3, "third time")):
@@ -340,6 +345,50 @@ def test_mistakes_in_the_file():
             f.write(f"models: {{m: {{provider: scripted, echo: true}}}}\nagents: {{x: {agent}}}\n")
         done = subprocess.run([WEFT, "config", "check", "--config", f"{HERE}/bad.yaml"], capture_output=True, text=True)
         assert done.returncode != 0 and why in done.stdout + done.stderr, (agent, done)
+
+
+def test_two_weft_servers_back_to_back():
+    # covers: AAP-15/2
+    folder = f"{HERE}/back"
+    os.makedirs(f"{folder}/far")
+    for script, reply in (("slow", {"parts": [{"text": "one two three"}], "delta_bytes": 4, "delay_ms": 1000}),
+                          ("think", {"parts": [{"reasoning": "hm"}, {"text": "Thought."}]})):
+        with open(f"{folder}/far/{script}.json", "w") as f:
+            json.dump({"replies": [reply], "at_end": "restart"}, f)
+    with Server(WEFT, f"{folder}/far", """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:far.db
+models: {slow: {provider: scripted, script: slow.json}, think: {provider: scripted, script: think.json}, echo: {provider: scripted, echo: true}}
+agents: {echo: {model: echo}, slow: {model: slow}, think: {model: think}}
+""") as far:
+        if far.ask("POST", "/process", {"input": []})[0] == 404:
+            return "this server has no POST /process"
+        with Server(WEFT, folder, f"""
+server: {{listen: "127.0.0.1:0"}}
+store: sqlite:near.db
+agents:
+  far: {{remote: agentapi, url: "{far.url}/process", params: {{model: echo}}}}
+  think: {{remote: agentapi, url: "{far.url}/process", params: {{model: think}}}}
+  slow: {{remote: agentapi, url: "{far.url}/process", params: {{model: slow}}}}
+""") as near:
+            thread, run = say(near, "hello")
+            assert run["status"] == "completed", (run, far.log()[-1500:])
+            say(near, "again", thread)
+            assert texts(near, thread) == [("user", "hello"), ("assistant", "hello"), ("user", "again"), ("assistant", "again")]
+            threads = far.good("GET", "/v1/threads")["data"]
+            assert len(threads) == 1 and texts(far, threads[0]["id"]) == texts(near, thread), threads
+            thought, run = say(near, "think", agent="think")
+            assert texts(near, thought)[-1] == ("assistant", "Thought."), run
+            thread, run = start(near, "please", agent="slow")
+            runs = []
+            while not runs:  # it has begun there
+                for t in far.good("GET", "/v1/threads")["data"]:
+                    found = far.good("GET", f"/v1/threads/{t['id']}/runs")["data"]
+                    runs += [(t["id"], r["id"]) for r in found if r["status"] == "in_progress"]
+                time.sleep(0.01)
+            near.good("POST", f"/v1/threads/{thread}/runs/{run}/cancel")
+            assert over(near, thread, run)["status"] == "cancelled"
+            assert over(far, *runs[0])["status"] == "cancelled"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent behind an AITP service, with runs and without. covers: AITP-28
+"""An agent behind an AITP service, with runs and without.
 
 usage: remote_aitp.py WEFT   (TAP)
 """
@@ -77,6 +77,7 @@ def say(s, text, thread=None, agent="far"):
 
 
 def conversation(name, old, **how):
+    # covers: AITP-28/1, AITP-28/2, AITP-28/3
     case = Case(name, old)
     with case as (s, service):
         for key, value in how.items():
@@ -106,6 +107,7 @@ def test_a_service_with_runs():
 
 
 def test_a_service_with_the_four_calls_of_T01():
+    # covers: AITP-28/4
     conversation("t01", True)
 
 
@@ -114,6 +116,7 @@ def test_a_service_that_lists_the_newest_first():
 
 
 def test_as_a_sub_agent():
+    # covers: AITP-28/1
     with Case("child") as (s, service):
         _, run, text = say(s, "ask him", agent="boss")
         assert run["status"] == "completed" and text == "The boss has heard."
@@ -121,6 +124,7 @@ def test_as_a_sub_agent():
 
 
 def test_attachments_are_fetched_by_id_alone():
+    # covers: AITP-28/2
     with Case("files") as (s, service):
         thread, run, _ = say(s, "attach")
         assert run["status"] == "completed", run
@@ -157,6 +161,7 @@ def test_nobody_replies():
 
 
 def test_a_cancel_is_passed_on():
+    # covers: AITP-28/3
     with Case("cancel") as (s, service):
         thread, run = start(s, "slow")
         assert service.begun.wait(30)
@@ -182,6 +187,7 @@ def test_killed_while_it_waits():
 
 
 def test_two_weft_servers_back_to_back():
+    # covers: AITP-28/4
     folder = f"{HERE}/back"
     os.makedirs(f"{folder}/far")
     with open(f"{folder}/far/slow.json", "w") as f:

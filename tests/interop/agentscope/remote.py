@@ -1,6 +1,4 @@
 """A Weft agent that is an agent of the real agentscope-runtime. usage: remote.py WEFT   (results: ok or bad, TAB, title, TAB, why)
-
-covers: AAP-15
 """
 import http.client
 import json
