@@ -200,7 +200,10 @@ static bool has_output(struct upp__reader *r, struct upp_str call)
 static yyjson_val *our_call(struct upp__reader *r, const struct wd_aap_building *b)
 {
     yyjson_val *data = wb_str_eq(b->type, UPP_STR("function_call")) ? data_of(r, b) : NULL;
-    return upp__get_str(data, "name").n && !has_output(r, upp__get_str(data, "call_id")) ? data : NULL;
+    return upp__get_str(data, "name").n && upp__get_str(data, "call_id").n &&
+                   !has_output(r, upp__get_str(data, "call_id"))
+               ? data
+               : NULL;
 }
 
 static void pass_call(struct upp__reader *r, yyjson_val *data)
@@ -368,10 +371,9 @@ int rm_agentapi_event(struct upp__reader *r, const struct ww_frame *f, struct up
 int rm_agentapi_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp_str line;
-    int            e = 0;
-    if (wb_str_starts(wb_str_trim(body), UPP_STR("{")))
-        return take_line(r, body, err);
-    while (e == 0 && !r->ended && wb_str_split(&body, '\n', &line)) /* some servers stream whatever was asked for */
-        e = take_line(r, line, err);
-    return e;
+    bool           one = wb_str_starts(wb_str_trim(body), UPP_STR("{"));
+    int            e   = one ? take_line(r, body, err) : 0;
+    while (!one && e == 0 && !r->ended && wb_str_split(&body, '\n', &line))
+        e = take_line(r, line, err); /* some servers stream, whatever was asked for */
+    return e == 0 && !r->ended ? upp_fail(err, UPP_EPROTO, "the answer is not a response that is over") : e;
 }
