@@ -15,6 +15,7 @@ enum { URL_BYTES = 64 << 20 };
 struct body {
     struct upp__body  b;
     struct rm_session session;
+    size_t            turn; /* the last message of the user */
 };
 
 /* ---- Contents ---------------------------------------------------------------------------------------------------- */
@@ -123,6 +124,8 @@ static void put_message(struct body *o, const struct upp_message *m)
             upp__lose(b, "reasoning", "another server's agent is not told what was thought here");
         else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
             upp__lose_call(b);
+        else if ((p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT) && b->message < o->turn)
+            upp__lose(b, upp__kind_name(p->kind), "the server has not made these calls");
         else if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
             put_tool(o, p, first), first = false;
     }
@@ -137,6 +140,9 @@ static void put_input(struct body *o)
         put_text(b, b->req->system);
         end_message(o);
     }
+    for (size_t i = 0; i < b->req->n_messages; i++)
+        if (b->req->messages[i]->role == UPP_ROLE_USER)
+            o->turn = i;
     for (b->message = o->session.from; b->message < b->req->n_messages; b->message++)
         put_message(o, b->req->messages[b->message]);
     wj_write_close(&b->w, ']');
@@ -153,23 +159,22 @@ static void put_spec(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_close(&b->w, '}');
 }
 
-/* The user is the conversation: what servers remember of their users must not pass from one of ours to another. */
-static void put_ids(struct upp__body *b, const struct rm_session *s)
+/* No user_id: servers that need one take the session for it, so that what they remember of a user does not pass from one
+ * of ours to another; on a Weft server it is the user of the API key. */
+static void put_session(struct upp__body *b, const struct rm_session *s)
 {
-    if (!s->id.n)
-        return;
-    upp__put(b, "session_id", s->id);
-    upp__put(b, "user_id", s->id);
+    if (s->id.n)
+        upp__put(b, "session_id", s->id);
 }
 
 static void put_body(struct body *o)
 {
-    static const char *const made[] = {"input", "stream", "session_id", "user_id", "tools", NULL};
+    static const char *const made[] = {"input", "stream", "session_id", "tools", NULL};
     struct upp__body        *b      = &o->b;
     wj_write_open(&b->w, '{');
     put_input(o);
     wj_put_bool(&b->w, "stream", true);
-    put_ids(b, &o->session);
+    put_session(b, &o->session);
     upp__put_tools(b, put_spec);
     upp__put_rest(b, b->params, made);
     wj_write_close(&b->w, '}');
@@ -232,7 +237,7 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
     wj_write_open(&o.b.w, '{');
     wj_put_open(&o.b.w, "input", '[');
     wj_write_close(&o.b.w, ']');
-    put_ids(&o.b, &o.session);
+    put_session(&o.b, &o.session);
     wj_write_close(&o.b.w, '}');
     e = upp__body_check(&o.b);
     return e < 0 ? e : 1;

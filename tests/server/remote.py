@@ -128,7 +128,7 @@ def test_the_request():
         headers = {k.lower(): v for k, v in headers.items()}
         assert path == "/process" and headers["authorization"] == f"Bearer {KEY}" and headers["x-team"] == "weft", headers
         assert input_texts(body) == [("system", "Be brief."), ("user", "hello")], body
-        assert body["stream"] is True and body["temperature"] == 0.5 and body["session_id"] and body["user_id"], body
+        assert body["stream"] is True and body["temperature"] == 0.5 and body["session_id"] and "user_id" not in body, body
         assert [t["function"]["name"] for t in body["tools"]] == ["clock"], body
         assert texts(s, thread) == [("user", "hello"), ("assistant", "echo: hello")]
         assert KEY not in s.log()
@@ -377,6 +377,11 @@ agents:
             assert texts(near, thread) == [("user", "hello"), ("assistant", "hello"), ("user", "again"), ("assistant", "again")]
             threads = far.good("GET", "/v1/threads")["data"]
             assert len(threads) == 1 and texts(far, threads[0]["id"]) == texts(near, thread), threads
+            fork = near.good("POST", f"/v1/threads/{thread}/fork", {})["id"]
+            _, run = say(near, "elsewhere", fork)
+            assert run["status"] == "completed", run
+            both = far.good("GET", "/v1/threads")["data"]
+            assert sorted(len(texts(far, t["id"])) for t in both) == [4, 6], both
             thought, run = say(near, "think", agent="think")
             assert texts(near, thought)[-1] == ("assistant", "Thought."), run
             thread, run = start(near, "please", agent="slow")

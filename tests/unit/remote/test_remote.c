@@ -177,7 +177,7 @@ TEST(remote_agentapi_is_stopped)
     CHECK_INT(play(&s, "agentapi", NULL, 3, &said, &err), 0);
     struct upp_str sent = wb_buf_str(&s.sent), first;
     CHECK(wb_str_split(&sent, '\n', &first));
-    CHECK_STR(sent, UPP_STR("POST http://far/stop {\"input\":[],\"session_id\":\"S\",\"user_id\":\"S\"}\n"));
+    CHECK_STR(sent, UPP_STR("POST http://far/stop {\"input\":[],\"session_id\":\"S\"}\n"));
     CHECK(!s.open);
 }
 
