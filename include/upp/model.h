@@ -55,6 +55,10 @@ struct upp_request {
     void *on_loss_arg;
 
     struct upp_str traceparent; /* sent as the header of that name (W3C Trace Context); empty: none */
+
+    /* The conversation that this is a call of, for models that remember it: one id per agent and branch of a thread,
+     * also after a restart. Empty: none. */
+    struct upp_str session;
 };
 
 enum upp_step_kind {
@@ -101,6 +105,10 @@ struct upp_model_ops {
     void (*close)(struct upp_step *s); /* NULL: nothing to do. Never waits. Also called if open failed */
 
     void (*free)(void *state); /* NULL: nothing to do */
+
+    /* The call will not be read to its end: tells the server, which would go on working. May wait. After a failure or a
+     * cancel, before close. NULL: closing is enough. */
+    int (*stop)(struct upp_step *s, struct upp_err *err);
 };
 
 /* Capabilities of a model. A request for anything else is rejected before the call. */
@@ -124,6 +132,9 @@ struct upp_model {
     uint32_t                    can;     /* UPP_CAN_*; 0: unknown, nothing is rejected */
     struct upp_retry           *retry;   /* retry strategy, owned by the model; NULL: no retries */
     uint64_t                    turn_ms; /* limit of a whole turn; 0: none */
+
+    /* A call has effects elsewhere: it is not repeated once it had output, nor if the server says that it failed. */
+    bool once;
 };
 
 struct upp_step {

@@ -26,6 +26,7 @@
 enum {
     YIELD_BYTES = 16 << 10, /* yield to readers after this much output without a wait */
     YIELD_PARTS = 64,       /* and after this many deltas */
+    STOP_MS     = 3000,     /* a server is told that nobody reads on: at most, all in all */
 };
 
 /* Must middleware see a message whole before anybody receives it? */
@@ -164,6 +165,20 @@ static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err
     }
 }
 
+/* Some servers work on when nobody reads. They are told, unless the run will be recovered: then it asks again. */
+static WEFT_SUSPENDS void stop_server(const struct asking *a, struct upp_step *step)
+{
+    struct upp_err why = {0};
+    char           id[WB_UUID_TEXT + 1];
+    if (!step || a->run->engine->closing)
+        return;
+    WEFT_SHIELD(STOP_MS);
+    if (upp__step_stop(step, &why) < 0)
+        wb_log(WB_WARN, "the server of a call that was given up could not be told",
+               WB_LS("run", wb_uuid_text(a->run->row.id, id)), WB_LS("model", a->run->model->name),
+               WB_LZ("why", why.msg));
+}
+
 /* One attempt: 0, or why it failed. */
 static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
@@ -187,16 +202,21 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
         } else if (weft__canceled(self))
             r = upp_fail(err, UPP_ECANCELED, "cancelled");
     }
+    if (r < 0 && r != -UPP_ENET)
+        stop_server(a, step);
     return r;
 }
 
 /* ---- Attempts ---------------------------------------------------------------------------------------------- */
 
 /* Is it worth another attempt, and after how long? A malformed response counts as a failure of the provider. */
-static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
+static bool try_again(const struct asking *a, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
 {
-    struct upp_err seen = *why;
-    seen.code           = r == -UPP_EPROTO ? UPP_EPROVIDER : -r;
+    struct upp_retry *retry = a->run->model->retry;
+    struct upp_err    seen  = *why;
+    if (a->run->model->once && (a->has_output || (r == -UPP_EPROVIDER && why->http < 500 && why->http != 409)))
+        return false; /* 409: it has not begun, another call of the conversation is running */
+    seen.code = r == -UPP_EPROTO ? UPP_EPROVIDER : -r;
     return upp_retry_failed(retry, &seen, tried, ms) > 0;
 }
 
@@ -267,7 +287,7 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         wb_crashpoint("ask.said");
         if (r >= 0)
             return upp_retry_succeeded(retry), 0;
-        if (!try_again(retry, r, why, n, &wait_ms))
+        if (!try_again(a, r, why, n, &wait_ms))
             return r;
         if (a->has_output) {
             r             = void_attempt(a, err);
@@ -495,6 +515,17 @@ int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, siz
     return 0;
 }
 
+/* The agent's conversation on this branch: a fork, and a thread that was set back, have a node of their own. */
+static struct upp_str session_of(struct wr_run *run)
+{
+    static const struct wb_uuid none = {0};
+    struct wb_uuid              from = wb_uuid_eq(run->row.thread, none) ? run->row.id : run->row.thread;
+    char                        id[WB_UUID_TEXT + 1];
+    uint64_t                    which = wb_str_hash(run->def->name) ^ run->row.node * UINT64_C(0x9e3779b97f4a7c15);
+    return run->model->once ? wb_arena_dup(&run->memory, wb_uuid_text(wb_uuid_from(from, which), id))
+                            : (struct upp_str){0};
+}
+
 static int make_request(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run     = a->run;
@@ -504,6 +535,7 @@ static int make_request(struct asking *a, struct upp_err *err)
     a->request.on_loss_arg = a;
     a->request.traceparent = wr_traceparent(run);
     a->request.structure   = structure_of(a);
+    a->request.session     = session_of(run);
     a->request.messages    = run->path.p;
     a->request.n_messages  = run->path.n;
     return a->opts && a->opts->no_tools ? 0 : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);

@@ -333,6 +333,8 @@ void wc_config_free(struct wc_config *c)
     upp_schema_free(c->handing);
     for (size_t i = 0; i < c->n_models; i++)
         upp_model_free(c->models[i].model);
+    for (size_t i = 0; i < c->n_agents; i++)
+        upp_model_free(c->agents[i].remote.model);
     for (size_t i = 0; i < c->n_secrets; i++)
         wb_secret_free(c->secrets[i]);
     wb_free(c->secrets);

@@ -102,6 +102,7 @@ struct wc_agent {
     const struct wr_middleware     *chain;       /* made of them: def.middleware */
     const struct wc_model          *model;       /* NULL: the caller's */
     bool                            wrong_model; /* the file names an unknown one */
+    struct wc_model                 remote;      /* of an agent behind another server: `model` points here */
     uint32_t                        line;
 };
 

@@ -248,6 +248,14 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "budget", .read = wc_read_budget},
         {.name = "middleware", .read = wc_read_middleware},
         {.name = "on_disconnect"},
+        {.name = "remote", .read = by_hand},
+        {.name = "url", .read = by_hand},
+        {.name = "api_key", .read = by_hand},
+        {.name = "headers", .read = by_hand},
+        {.name = "timeout_ms", .read = by_hand},
+        {.name = "idle_ms", .read = by_hand},
+        {.name = "max_answer_bytes", .read = by_hand},
+        {.name = "retry", .read = by_hand},
     };
     struct wc_agent      *a       = &r->config->agents[r->config->n_agents++];
     const struct wc_node *handoff = wc_get(value, "handoff"), *hosted = wc_get(value, "hosted");
@@ -259,6 +267,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
     a->def.name = a->def.title = key->text;
     a->def.card                = &a->card;
     wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
+    wc_read_remote(r, key, value, a);
     read_params(r, wc_get(value, "params"), a);
     if (hosted)
         read_hosted(r, hosted, a);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "json/value.h"
+#include "remote/remote.h"
 #include "runtime/config_read.h"
 #include "upp/providers/vendors.h"
 
@@ -16,6 +17,7 @@ struct reading {
     bool                     has_provider, echo;
     bool                     hidden; /* the script's path contains a variable */
     const char              *vendor_model;
+    const char              *protocol; /* of an agent behind another server */
     struct upp_provider_opts opts;
     struct upp_key           keys[MAX_KEYS];
     struct upp_header        headers[MAX_HEADERS];
@@ -265,6 +267,105 @@ static void read_model(struct wc_reader *r, const struct wc_node *key, const str
         struct upp_err err = {0};
         made(r, &m, upp_retry_new(&m.retry, &model->model->retry, &err), &err, "");
     }
+}
+
+/* ---- Agents behind other servers --------------------------------------------------------------------------- */
+
+static void read_protocol(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    if (wc_word(r, n, "a protocol", rm_protocols, &m->provider))
+        m->protocol = rm_protocols[m->provider];
+}
+
+static void read_url(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    struct upp_str  url;
+    if (!wc_url(r, n, "a url", &url))
+        return;
+    if (memchr(url.p, 0, url.n) || memchr(url.p, '@', url.n))
+        wc_mistake(r, n, "a url holds no NUL and no name and password: see 'api_key'");
+    else
+        m->opts.base_url = url.p;
+}
+
+/* Of an agent: the keys that say where it is. */
+static const struct wc_key remote_keys[] = {
+    {.name = "remote", .read = read_protocol},
+    {.name = "url", .read = read_url, .flags = WC_REQUIRED},
+    {.name = "retry", .read = read_retry},
+    WC_MEMBER(WC_U64, "timeout_ms", struct reading, opts.timeout_ms, 1, 86400000),
+    WC_MEMBER(WC_U64, "idle_ms", struct reading, opts.idle_ms, 1, 86400000),
+    WC_MEMBER(WC_U64, "max_answer_bytes", struct reading, opts.max_answer, 1024, 1 << 30),
+    {.name = "api_key", .read = read_api_key},
+    {.name = "headers", .read = read_headers},
+};
+
+static bool is_remote_key(struct upp_str name)
+{
+    for (size_t i = 0; i < WB_LEN(remote_keys); i++)
+        if (wb_str_eq(name, wb_cstr(remote_keys[i].name)))
+            return true;
+    return false;
+}
+
+/* Those of its keys, as a map of their own. */
+static struct wc_node remote_part(struct wc_reader *r, const struct wc_node *agent)
+{
+    struct wc_node   part = *agent;
+    struct wc_item **last = &part.first;
+    part.first            = NULL;
+    part.n                = 0;
+    for (const struct wc_item *i = agent->first; i; i = i->next) {
+        struct wc_item *copy = is_remote_key(i->key->text) ? wb_new(&r->config->arena, struct wc_item) : NULL;
+        if (!copy)
+            continue;
+        *copy = (struct wc_item){.key = i->key, .value = i->value};
+        *last = copy;
+        last  = &copy->next;
+        part.n++;
+    }
+    return part;
+}
+
+static void make_remote(struct wc_reader *r, struct reading *m, const struct wc_agent *a)
+{
+    struct upp_err err  = {0};
+    const char    *name = wb_arena_dup(&r->config->arena, a->def.name).p;
+    m->opts.size        = sizeof m->opts;
+    default_delay(&m->retry);
+    m->opts.retry                    = m->retry;
+    m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms;
+    if (wb_arena_check(&r->config->arena, NULL) == 0)
+        made(r, m, rm_model_new(m->protocol, name, &m->opts, &m->model->model, &err), &err, "");
+}
+
+void wc_read_remote(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, struct wc_agent *a)
+{
+    struct reading m = {.model = &a->remote, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL}};
+    if (value->kind != WC_MAP)
+        return;
+    struct wc_node part = remote_part(r, value);
+    if (!part.n)
+        return;
+    if (!wc_get(value, "remote")) {
+        wc_mistake(r, part.first->key, "only an agent with 'remote: PROTOCOL' has '%.*s'",
+                   UPP_FMT(part.first->key->text));
+        return;
+    }
+    if (a->model || a->wrong_model)
+        wc_mistake(r, wc_get(value, "model"), "an agent with 'remote' has the model of that server");
+    wc_map(r, &part, "an agent with 'remote'", remote_keys, WB_LEN(remote_keys), &m);
+    a->wrong_model = true; /* until it is made */
+    if (!m.protocol || !m.opts.base_url)
+        return;
+    make_remote(r, &m, a);
+    a->remote.name     = a->def.name;
+    a->remote.provider = wb_cstr(m.protocol);
+    a->model           = &a->remote;
+    a->def.model       = a->remote.model;
+    a->wrong_model     = !a->remote.model;
 }
 
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into)

@@ -188,6 +188,8 @@ void wc_link_handoffs(struct wc_reader *r);                                     
 /* ---- The parts of the file (config_server.c, config_tools.c, config_agents.c, config_models.c) ---------------- */
 
 void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into); /* into: the configuration */
+/* Reads where an agent is that is behind another server; nothing if it is not. */
+void wc_read_remote(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, struct wc_agent *a);
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_webhooks(struct wc_reader *r, const struct wc_node *n, void *into);  /* into: the configuration */
 void wc_read_telemetry(struct wc_reader *r, const struct wc_node *n, void *into); /* likewise */

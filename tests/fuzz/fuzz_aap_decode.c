@@ -3,7 +3,7 @@
  */
 #include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
-#include "support/decode/agentapi.h"
+#include "dialects/agentapi/decode.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)
 {

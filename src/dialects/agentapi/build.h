@@ -37,6 +37,7 @@ struct wd_aap_building {
     enum wd_aap_status status;
     struct upp_str     word; /* the status as received */
     WB_VEC(struct wd_aap_built) contents;
+    size_t tag; /* the reader's own; 0 in the beginning */
 };
 
 void wd_aap_building_done(struct wd_aap_building *b);

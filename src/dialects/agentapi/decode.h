@@ -26,6 +26,7 @@ struct wd_aap_decoder {
     struct wb_arena  scratch;
     WB_VEC(struct wd_aap_building) messages;
     size_t             open;  /* 1 + index of the message begun last; 0: none */
+    size_t             last;  /* 1 + index of the message that the last frame was about; 0: none */
     size_t             first; /* index of the current response's first message */
     bool               begun;
     bool               numbered; /* there was a sequence_number; `sequence` is the last one */
@@ -54,6 +55,10 @@ int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_
 
 /* The stream has ended: a response without an end has failed. */
 void wd_aap_decoder_end(struct wd_aap_decoder *d);
+
+/* The same, and the doc has one turn more, if there was output. `agent`: if the stream names none. */
+int wd_aap_decode_end(struct wd_aap_decoder *d, struct wm_doc *doc, struct upp_str agent, int64_t now_ms,
+                      struct upp_err *err) UPP_MUST_CHECK;
 
 /* Writes the messages, as a list. */
 void wd_aap_decoded_write(struct wj_writer *w, struct wd_aap_decoder *d);

@@ -47,6 +47,9 @@ int  upp__step_open(struct upp__room *room, const struct upp_model *m, const str
                     const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
 void upp__room_done(struct upp__room *room);
 
+/* Tells the server that nobody reads on (upp_model_ops.stop). 0 also if the model has no such function. */
+int upp__step_stop(struct upp_step *s, struct upp_err *err) UPP_MUST_CHECK;
+
 void upp__value_done(struct upp_value *v);
 
 /* Parses the arguments, once, into `args`: an object. */

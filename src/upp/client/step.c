@@ -155,6 +155,13 @@ int upp_step_open(const struct upp_model *m, const struct upp_request *req, cons
     return upp__step_open(NULL, m, req, wait, ret, err);
 }
 
+int upp__step_stop(struct upp_step *s, struct upp_err *err)
+{
+    const struct upp_model_ops *ops = s->model->ops;
+    bool                        can = ops->size >= offsetof(struct upp_model_ops, stop) + sizeof ops->stop && ops->stop;
+    return can ? ops->stop(s, err) : 0;
+}
+
 void upp_step_close(struct upp_step *s)
 {
     if (!s)

@@ -35,6 +35,7 @@ struct upp__vendor {
     struct upp_str             api_version; /* empty: the adapter's default */
     struct upp_str             auth;
     unsigned                   habits;
+    uint64_t                   timeout_ms; /* until an answer begins */
 };
 
 /* Bytes of JSON that is read at once, at most: an answer, or stored metadata. Their own limits are lower. */
@@ -42,9 +43,9 @@ enum { UPP__JSON = 256 << 20 };
 
 /* A request being made. */
 struct upp__outgoing {
-    struct wb_arena   *arena; /* of url and headers */
-    struct upp_str     url;
-    struct upp_header *headers; /* room for UPP__HEADERS; the key's is among them */
+    struct wb_arena   *arena;       /* of url and headers */
+    struct upp_str     method, url; /* method: empty: POST */
+    struct upp_header *headers;     /* room for UPP__HEADERS; the key's is among them */
     size_t             n_headers;
     char              *bearer; /* "Bearer KEY", if sent that way: wiped before the arena is freed */
     size_t             n_bearer;
@@ -96,9 +97,23 @@ struct upp__adapter {
 
     void (*done)(struct upp__reader *r); /* frees what `own` holds outside of the arenas; NULL: nothing */
 
+    /* For answers that take several requests, each with a whole answer: writes the next one, to be sent after *wait_ms,
+     * as long as there is no END. 0, or < 0. `refused`: an answer of another status than 2xx; true: it is no failure,
+     * and `more` goes on. Once OPEN was reported, a failure of the network is not worth another attempt. Both or
+     * neither. */
+    int (*more)(struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, uint64_t *wait_ms,
+                struct upp_err *err);
+    bool (*refused)(struct upp__reader *r, int status);
+
+    /* For servers that work on when nobody reads: writes the request that ends the call. 1: it is to be sent; 0: there
+     * is nothing to end. `key` as for write. NULL: closing the connection is enough. */
+    int (*stop)(const struct upp__reader *r, struct upp_str key, struct upp__outgoing *out, struct upp_err *err);
+
     /* The error in an event, or in the body of an error response. Sets what it finds in *t; accepts any value. */
     void (*error)(yyjson_val *v, struct upp__provider_error *t);
 };
+
+WB_EXPORT_BEGIN
 
 /* The stream is over: calls `eof`, or checks for END. Frees a reader. */
 int  upp__eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
@@ -185,6 +200,8 @@ void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_aren
 /* Fails with an error that an answer of status 200 holds. */
 int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
 
+WB_EXPORT_END
+
 /* Several members in one pass, for deltas: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
 {
@@ -229,6 +246,8 @@ static inline bool upp__get_true(yyjson_val *object, const char *name)
 /* ---- For adapters: writing
  * ------------------------------------------------------------------------------------------------ */
 
+WB_EXPORT_BEGIN
+
 /* The address: base_url and as much of `path` as it does not end in already. "https://h/v1" with "/v1/messages" is
  * "https://h/v1/messages", and so is "https://h" and "https://h/v1/messages/". A query in base_url stays at the end. */
 struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path);
@@ -257,6 +276,8 @@ struct upp_str upp__tool_name(const struct upp_request *req, size_t message, con
 
 /* Reports something that is not sent to this vendor. */
 void upp__loss(const struct upp_request *req, size_t message, size_t part, const char *what, const char *why);
+
+WB_EXPORT_END
 
 /* ---- The adapters
  * ---------------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,8 @@ struct upp__body {
     const char               *role; /* of the open message on the wire, for adapters that join messages; NULL: none */
 };
 
+WB_EXPORT_BEGIN
+
 /* -UPP_EINVALID: params is not an object, contains `messages` ("contents", "input"), which come from the request, or
  * its "tools" is not an array. */
 int upp__body_init(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req,
@@ -95,5 +97,7 @@ struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v);
  * adapter compares ids. `arguments`: an object, or JSON in a string (OpenAI); NULL: the empty object. Arguments are
  * compared by value; those that are not JSON, by their text. */
 bool upp__is_kept_call(struct upp__body *b, const struct upp_part *call, struct upp_str name, yyjson_val *arguments);
+
+WB_EXPORT_END
 
 #endif

@@ -24,6 +24,7 @@ enum {
     MAX_ANSWER = 64 << 20,
     MAX_EVENT  = 16 << 20,
     MAX_IDLE   = 16, /* idle connections, in an ordinary program */
+    STOP_MS    = 2000,
 };
 
 /* An upper limit for sizes: multiples of it do not overflow. */
@@ -60,9 +61,11 @@ struct call {
     struct upp_http            *http; /* taken from the pool */
     struct upp_http_call       *http_call;
     struct ww_frames            frames;
-    struct upp_str              piece; /* of the body, not yet split */
+    struct upp_str              piece;  /* of the body, not yet split */
+    bool                        headed; /* the head of the answer was read */
     bool                        whole, over;
-    bool                        cut; /* the body is over: the last event may be incomplete */
+    bool                        refused; /* the adapter knows what to do without this answer */
+    bool                        cut;     /* the body is over: the last event may be incomplete */
     struct upp__reader          reader;
     max_align_t                 own[]; /* the adapter's */
 };
@@ -114,7 +117,7 @@ static int send(struct upp_step *s, struct call *c, const struct upp_http_reques
         return c->via->send(c->via->arg, req, s->wait, &c->http_call, err);
     }
     struct upp_http *http = UPP__CAN(s->wait, http) ? s->wait->http : NULL;
-    int              r    = http ? 0 : pool_take(st, &c->http, err);
+    int              r    = http || c->http ? 0 : pool_take(st, &c->http, err);
     c->via                = &by_curl;
     return r < 0 ? r : by_curl.send(http ? http : c->http, req, s->wait, &c->http_call, err);
 }
@@ -169,22 +172,48 @@ static void mend_surrogates(struct wb_buf *body)
     body->n = (size_t)(to - body->p);
 }
 
+static void wipe(struct upp__outgoing *out)
+{
+    if (out->bearer)
+        explicit_bzero(out->bearer, out->n_bearer);
+    out->bearer = NULL;
+}
+
+/* Once the adapter has written it. */
+static int finish_request(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct state *st = state_of(s);
+    if (s->request->traceparent.n)
+        upp__header(&c->out, "traceparent", s->request->traceparent);
+    set_headers(st, &c->out);
+    mend_surrogates(&c->out.body);
+    int r = wb_buf_check(&c->out.body, err);
+    if (r == 0)
+        r = wb_arena_check(&c->arena, err);
+    return r < 0 ? r : check_headers(&c->out, err);
+}
+
 static int write_request(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct state *st = state_of(s);
     c->arena         = (struct wb_arena)WB_ARENA(2 * (size_t)MAX_BODY);
     c->out           = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
     int r            = st->vendor.adapter->write(&st->vendor, s->request, c->key.text, &c->out, err);
-    if (r < 0)
-        return r;
-    if (s->request->traceparent.n)
-        upp__header(&c->out, "traceparent", s->request->traceparent);
-    set_headers(st, &c->out);
-    mend_surrogates(&c->out.body);
-    r = wb_buf_check(&c->out.body, err);
-    if (r == 0)
-        r = wb_arena_check(&c->arena, err);
-    return r < 0 ? r : check_headers(&c->out, err);
+    return r < 0 ? r : finish_request(s, c, err);
+}
+
+static int send_request(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct state           *st  = state_of(s);
+    struct upp_http_request req = {.method    = c->out.method,
+                                   .url       = c->out.url,
+                                   .headers   = c->out.headers,
+                                   .n_headers = c->out.n_headers,
+                                   .body      = wb_buf_str(&c->out.body),
+                                   .head_ms   = st->timeout_ms,
+                                   .idle_ms   = st->idle_ms,
+                                   .max_bytes = st->max_answer};
+    return send(s, c, &req, err);
 }
 
 /* ---- The answer ----------------------------------------------------------------------------------------------------
@@ -253,33 +282,70 @@ static bool is_type(struct upp_str content_type, const char *type)
 static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct upp_http_head h = {0};
-    int                  r = c->via->head(c->http_call, &h, err);
+    c->headed              = true;
+    int r                  = c->via->head(c->http_call, &h, err);
     if (r < 0)
         return r;
-    if (h.status < 200 || h.status > 299)
-        return fail_status(s, c, &h, err);
+    c->refused = false;
+    if (h.status < 200 || h.status > 299) {
+        const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
+        c->refused                         = adapter->refused && adapter->refused(&c->reader, h.status);
+        return c->refused ? 0 : fail_status(s, c, &h, err);
+    }
     struct upp_str type = upp_http_header(&h, UPP_STR("content-type"));
     if (is_type(type, "text/html"))
         return upp_fail(err, UPP_EPROTO, "the answer is a web page (HTTP %d), not of the model's API", h.status);
-    c->whole = s->request->whole || is_type(type, "application/json");
+    c->whole = s->request->whole || is_type(type, "application/json") || state_of(s)->vendor.adapter->more;
     return 0;
 }
 
-static int next_whole(struct upp_step *s, struct call *c, struct upp_err *err)
+static int read_whole(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     struct state                         *st   = state_of(s);
     WB_CLEANUP(wb_buf_done) struct wb_buf body = {0};
-    int                                   r    = read_all(c, st->max_answer, false, &body, err);
+    /* What is reported points into it. Of several answers only the last one is reported from. */
+    struct wb_arena *a = st->vendor.adapter->more ? &c->reader.scratch : &c->reader.keep;
+    int              r = read_all(c, st->max_answer, false, &body, err);
     if (r < 0)
         return r;
     if (!body.n)
         return upp_fail(err, UPP_EPROTO, "the answer is empty");
-    struct upp_str text = wb_arena_dup(&c->reader.keep, wb_buf_str(&body)); /* what is said points into it */
-    r                   = wb_arena_check(&c->reader.keep, err);
+    struct upp_str text = wb_arena_dup(a, wb_buf_str(&body));
+    r                   = wb_arena_check(a, err);
+    return r == 0 ? st->vendor.adapter->whole(&c->reader, text, err) : r;
+}
+
+/* The adapter needs another answer: sends its next request. */
+static int ask_more(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct state *st      = state_of(s);
+    uint64_t      wait_ms = 0;
+    c->via->close(c->http_call);
+    c->http_call = NULL;
+    c->over = c->headed = false;
+    wipe(&c->out);
+    wb_buf_done(&c->out.body);
+    wb_arena_reset(&c->arena);
+    c->out = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
+    int r  = st->vendor.adapter->more(&c->reader, c->key.text, &c->out, &wait_ms, err);
     if (r == 0)
-        r = st->vendor.adapter->whole(&c->reader, text, err);
+        r = finish_request(s, c, err);
+    if (r == 0 && wait_ms)
+        r = upp_wait_ms(s->wait, wait_ms, err);
+    return r == 0 ? send_request(s, c, err) : r;
+}
+
+static int next_whole(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
+    int                        r       = c->refused ? 0 : read_whole(s, c, err);
     if (r == 0 && !c->reader.ended)
-        r = upp_fail(err, UPP_EPROTO, "the answer makes no sense");
+        r = adapter->more ? ask_more(s, c, err) : upp_fail(err, UPP_EPROTO, "the answer makes no sense");
+    if (r < 0 && adapter->more && c->reader.begun && (r == -UPP_ENET || r == -UPP_ETIMEOUT) && err) {
+        err->code = UPP_EPROVIDER; /* a repeated call would say everything twice */
+        err->http = 0;
+        r         = -UPP_EPROVIDER;
+    }
     return r;
 }
 
@@ -348,7 +414,9 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
     while (r->at == r->queue.n) {
         r->at = r->queue.n = 0;
         wb_arena_reset(&r->scratch);
-        int e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
+        int e = c->headed ? 0 : take_head(s, c, err);
+        if (e == 0)
+            e = c->whole || c->refused ? next_whole(s, c, err) : next_streamed(s, c, err);
         if (e < 0) {
             upp__mask(err, c->key.text); /* an adapter does not know it */
             wb_mask_err(err);
@@ -380,15 +448,9 @@ static int begin(struct upp_step *s, struct upp_err *err)
         r = write_request(s, c, err);
     if (r < 0)
         return r;
-    struct upp_http_request req = {.url       = c->out.url,
-                                   .headers   = c->out.headers,
-                                   .n_headers = c->out.n_headers,
-                                   .body      = wb_buf_str(&c->out.body),
-                                   .head_ms   = st->timeout_ms,
-                                   .idle_ms   = st->idle_ms,
-                                   .max_bytes = st->max_answer};
-    r                           = send(s, c, &req, err);
-    return r < 0 ? r : take_head(s, c, err);
+    r = send_request(s, c, err);
+    /* A step that failed to open cannot be stopped: what can be, waits for the head when it is read. */
+    return r < 0 || st->vendor.adapter->stop ? r : take_head(s, c, err);
 }
 
 /* An error may contain the URL, or parts of the request that the vendor repeats: masked. */
@@ -403,6 +465,55 @@ static int vendor_open(struct upp_step *s, struct upp_err *err)
     return r;
 }
 
+/* The answer to it is not read: only whether it was taken. */
+static int send_stop(struct upp_step *s, struct call *c, struct upp__outgoing *out, struct upp_err *err)
+{
+    struct upp_http_head    head = {0};
+    struct upp_http_request req  = {.method    = UPP_STR("POST"),
+                                    .url       = out->url,
+                                    .headers   = out->headers,
+                                    .n_headers = out->n_headers,
+                                    .body      = wb_buf_str(&out->body),
+                                    .head_ms   = STOP_MS,
+                                    .idle_ms   = STOP_MS,
+                                    .total_ms  = STOP_MS,
+                                    .max_bytes = MAX_ERROR};
+    int                     r    = wb_buf_check(&out->body, err);
+    if (r == 0)
+        r = wb_arena_check(&c->arena, err);
+    if (r == 0)
+        r = check_headers(out, err);
+    if (r == 0)
+        r = send(s, c, &req, err);
+    if (r == 0)
+        r = c->via->head(c->http_call, &head, err);
+    return r == 0 && head.status > 299 ? upp_fail(err, UPP_EPROVIDER, "HTTP %d", head.status) : r;
+}
+
+static int vendor_stop(struct upp_step *s, struct upp_err *err)
+{
+    struct state        *st  = state_of(s);
+    struct call         *c   = upp_step_state(s);
+    struct upp__outgoing out = {.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_ERROR)};
+    if (c->http_call)
+        c->via->close(c->http_call);
+    c->http_call = NULL;
+    wipe(&c->out);
+    int r = st->vendor.adapter->stop(&c->reader, c->key.text, &out, err);
+    if (r > 0) {
+        set_headers(st, &out);
+        r = send_stop(s, c, &out, err);
+    }
+    if (c->http_call)
+        c->via->close(c->http_call); /* before what it borrows is gone */
+    c->http_call = NULL;
+    wipe(&out);
+    wb_buf_done(&out.body);
+    if (r < 0)
+        upp__mask(err, c->key.text);
+    return r;
+}
+
 static void vendor_close(struct upp_step *s)
 {
     struct state *st = state_of(s);
@@ -414,8 +525,7 @@ static void vendor_close(struct upp_step *s)
     upp__reader_done(&c->reader);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
-    if (c->out.bearer)
-        explicit_bzero(c->out.bearer, c->out.n_bearer);
+    wipe(&c->out);
     wb_arena_done(&c->arena);
     upp__key_done(&c->key);
 }
@@ -481,8 +591,10 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
                                                   .habits      = p->habits | (o->no_stream_usage ? UPP__NO_STREAM_USAGE : 0)};
     st->ops                = ops;
     st->ops.provider       = p->name;
+    st->ops.stop           = p->adapter->stop ? vendor_stop : NULL;
     st->ops.step_size      = sizeof(struct call) + p->adapter->own_size;
     st->timeout_ms         = o->timeout_ms ? o->timeout_ms : 120000;
+    st->vendor.timeout_ms  = st->timeout_ms;
     st->idle_ms            = o->idle_ms ? o->idle_ms : 60000;
     st->retry_after_max_ms = o->retry.retry_after_max_ms ? o->retry.retry_after_max_ms : 3600000;
     st->max_event          = o->max_event ? WB_MIN(o->max_event, ANY_SIZE) : MAX_EVENT;
@@ -508,8 +620,14 @@ int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_e
     if (!strcmp(ref.provider, "scripted"))
         return upp_scripted_new(wb_cstr(ref.name), ret, err);
     int r = upp__provider_find(ref.provider, o.api, &p, err);
-    if (r == 0)
-        r = check_opts(&ref, &o, p, err);
+    return r < 0 ? r : upp__model_new(p, ref, ret, err);
+}
+
+int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
+{
+    struct upp_provider_opts o;
+    wb_opts(&o, sizeof o, ref.opts);
+    int r = check_opts(&ref, &o, p, err);
     if (r < 0)
         return r;
     struct upp_model *m  = wb_calloc(1, sizeof *m);

@@ -59,6 +59,7 @@ static const struct row table[] = {
     {.kind = WORD, .code = UPP_EINVALID, .text = "FAILED_PRECONDITION"},
     {.kind = WORD, .code = UPP_EPROTO, .text = "MALFORMED_FUNCTION_CALL"},
     {.kind = WORD, .code = UPP_EPROVIDER, .text = "overloaded_error"},
+    {.kind = WORD, .code = UPP_EPROVIDER, .text = "session_busy"}, /* what a remote agent's adapter calls its 409 */
     {.kind = WORD, .code = UPP_EPROVIDER, .text = "server_error"},
 
     {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "prompt is too long"},

@@ -19,6 +19,10 @@ WB_EXPORT_BEGIN
 int upp__provider_find(const char *name, const char *api, const struct upp__provider **ret,
                        struct upp_err *err) UPP_MUST_CHECK;
 
+/* A model of a provider that need not be in the table: upp_model_new once it has found the row. */
+int upp__model_new(const struct upp__provider *p, struct upp_model_ref ref, struct upp_model **ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
 WB_EXPORT_END
 
 /* The adapter of a vendor's model; NULL: a scripted one, or one of the program's own. */

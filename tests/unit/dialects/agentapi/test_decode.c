@@ -6,7 +6,7 @@
 
 #include "dialects/core/convert.h"
 #include "json/read.h"
-#include "support/decode/agentapi.h"
+#include "dialects/agentapi/decode.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"

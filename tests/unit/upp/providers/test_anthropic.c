@@ -14,7 +14,8 @@ static const struct upp__vendor vendor = {.adapter  = &upp__anthropic,
                                           .base_url = UPP_STR_INIT("https://api.anthropic.com")};
 
 /* The body that these messages make, from "messages" on; or the error. */
-static int write_messages(const struct upp_message *m, size_t n, struct wb_buf *ret, struct upp_err *err)
+__attribute__((noinline)) static int write_messages(const struct upp_message *m, size_t n, struct wb_buf *ret,
+                                                    struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
     struct upp_header                         headers[UPP__HEADERS];

@@ -1,0 +1,22 @@
+/* remote/remote.h — agents behind other servers, as models (docs/remote.md).
+ *
+ * The server has an agent with its own memory, tools and model; to us it is a model that remembers. So everything that
+ * holds for calls of models holds for it: retries before the first output, cancelling, limits, streaming, recovery.
+ */
+#ifndef RM_REMOTE_H
+#define RM_REMOTE_H
+
+#include <upp/provider.h>
+
+#include "upp/providers/adapter.h"
+
+/* "agentapi", "aitp"; ends with NULL. */
+extern const char *const rm_protocols[];
+
+/* A model of the agent at opts->base_url. `name` is the name it has here. */
+int rm_model_new(const char *protocol, const char *name, const struct upp_provider_opts *opts, struct upp_model **ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
+
+extern const struct upp__adapter rm_agentapi, rm_aitp;
+
+#endif

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""An agent behind an AITP service, with runs and without.
+
+usage: remote_aitp.py WEFT   (TAP)
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from aitp_stub import Service
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-aitp-")
+KEY = "key-of-the-aitp-service"
+CONFIG = """
+server: {{listen: "127.0.0.1:0"}}
+store: sqlite:remote.db
+log: {{level: warn}}
+models:
+  boss: {{provider: scripted, script: boss.json}}
+agents:
+  far: {{remote: aitp, url: "{url}", api_key: "${{FAR_KEY}}", timeout_ms: {timeout}, retry: {{base_delay_ms: 10}}}}
+  boss: {{model: boss, tools: [far]}}
+"""
+BOSS = {"replies": [{"parts": [{"tool_call": {"id": "b1", "name": "far", "arguments": {"task": "from the boss"}}}]},
+                    {"parts": [{"text": "The boss has heard."}]}], "at_end": "restart"}
+
+
+class Case:
+    def __init__(self, name, old=False, timeout=30000):
+        self.folder = f"{HERE}/{name}"
+        os.makedirs(self.folder)
+        with open(f"{self.folder}/boss.json", "w") as f:
+            json.dump(BOSS, f)
+        self.service = Service(old)
+        self.config = CONFIG.format(url=self.service.url, timeout=timeout)
+
+    def serve(self):
+        return Server(WEFT, self.folder, self.config, FAR_KEY=KEY)
+
+    def __enter__(self):
+        self.service.__enter__()
+        self.server = self.serve()
+        return self.server, self.service
+
+    def __exit__(self, *what):
+        self.server.__exit__(*what)
+        self.service.__exit__(*what)
+
+
+def start(s, text, thread=None, agent="far"):
+    thread = thread or s.good("POST", "/v1/threads", {})["id"]
+    run = s.good("POST", f"/v1/threads/{thread}/runs",
+                 {"assistant_id": agent, "additional_messages": [{"role": "user", "content": text}]})
+    return thread, run["id"]
+
+
+def over(s, thread, run):
+    end = time.monotonic() + 60
+    while True:
+        now = s.good("GET", f"/v1/threads/{thread}/runs/{run}")
+        if now["status"] not in ("queued", "in_progress", "cancelling"):
+            return now
+        assert time.monotonic() < end, now
+        time.sleep(0.01)
+
+
+def say(s, text, thread=None, agent="far"):
+    thread, run = start(s, text, thread, agent)
+    done = over(s, thread, run)
+    last = s.good("GET", f"/v1/threads/{thread}/messages")["data"][0]
+    return thread, done, "".join(c["text"]["value"] for c in last["content"] if c["type"] == "text")
+
+
+def conversation(name, old, **how):
+    # covers: AITP-28/1, AITP-28/2, AITP-28/3
+    case = Case(name, old)
+    with case as (s, service):
+        for key, value in how.items():
+            setattr(service, key, value)
+        thread, run, text = say(s, "one")
+        assert (run["status"], text) == ("completed", "echo: one"), (run, text)
+        created = service.calls[0 if not old else 1]
+        assert created[1] == ("/v1/thread" if old else "/v1/threads") and created[3] == f"Bearer {KEY}", created
+        assert created[2]["metadata"]["actors"] == [{"id": "far", "capabilities": []}], created
+        assert say(s, "two", thread)[2] == "echo: two"
+        s.__exit__()
+        case.server = s = case.serve()  # the thread of the service is found in the notes of the messages
+        assert say(s, "three", thread)[2] == "echo: three"
+        said = [(m["metadata"]["actor"], m["content"]) for m in service.threads["thread_0"] if m["role"] == "user"]
+        assert said == [("far", "one"), ("far", "two"), ("far", "three")], said
+        assert len(service.threads) == 1
+        status, doc = s.ask("GET", f"/v1/threads/{thread}/export?as=uap")
+        for word in ('"thread": "thread_0"', '"actor": "agent.far"', '"replies": 3'):
+            assert word in json.dumps(doc), (word, doc)
+        fork = s.good("POST", f"/v1/threads/{thread}/fork", {})["id"]
+        text = say(s, "other", fork)[2]
+        assert len(service.threads) == 2 and "user: one" in text and "assistant: echo: two" in text and text.endswith("user: other")
+
+
+def test_a_service_with_runs():
+    conversation("runs", False)
+
+
+def test_a_service_with_the_four_calls_of_T01():
+    # covers: AITP-28/4
+    conversation("t01", True)
+
+
+def test_a_service_that_lists_the_newest_first():
+    conversation("newest", True, reversed=True)
+
+
+def test_as_a_sub_agent():
+    # covers: AITP-28/1
+    with Case("child") as (s, service):
+        _, run, text = say(s, "ask him", agent="boss")
+        assert run["status"] == "completed" and text == "The boss has heard."
+        assert service.threads["thread_0"][0]["content"] == "from the boss"
+
+
+def test_attachments_are_fetched_by_id_alone():
+    # covers: AITP-28/2
+    with Case("files") as (s, service):
+        thread, run, _ = say(s, "attach")
+        assert run["status"] == "completed", run
+        fetched = [path for method, path, _, _ in service.calls if "files" in path]
+        assert fetched == ["/v1/files/file-1/content"], fetched
+        assert "Ynl0ZXMgb2YgZmlsZS0x" in json.dumps(s.ask("GET", f"/v1/threads/{thread}/export?as=uap")[1])
+
+
+def test_a_run_that_fails_there_fails_here_once():
+    with Case("fail") as (s, service):
+        _, run, _ = say(s, "fail")
+        assert run["status"] == "failed" and "it broke" in run["last_error"]["message"], run
+        assert len([c for c in service.calls if c[1].endswith("/runs")]) == 1
+
+
+def test_polls_survive_a_service_that_is_busy():
+    with Case("busy") as (s, service):
+        service.fails = 3
+        assert say(s, "one")[2] == "echo: one"
+        service.fails = 100
+        thread, run, _ = say(s, "two")
+        assert run["status"] == "failed" and len(service.threads["thread_1"]) == 2, (run, service.threads)
+        service.fails = 0
+        assert say(s, "three")[2] == "echo: three"
+
+
+def test_nobody_replies():
+    with Case("silent", old=True, timeout=400) as (s, service):
+        service.polls = 0
+        _, run, _ = say(s, "one")
+        assert run["status"] == "failed" and "no reply" in run["last_error"]["message"], run
+        polls = [c for c in service.calls if c[0] == "GET"]
+        assert 2 <= len(polls) <= 10 and len(service.threads) == 1, (len(polls), service.threads)
+
+
+def test_a_cancel_is_passed_on():
+    # covers: AITP-28/3
+    with Case("cancel") as (s, service):
+        thread, run = start(s, "slow")
+        assert service.begun.wait(30)
+        while not any(c[0] == "GET" for c in service.calls):
+            time.sleep(0.01)
+        s.good("POST", f"/v1/threads/{thread}/runs/{run}/cancel")
+        assert over(s, thread, run)["status"] == "cancelled" and service.cancelled.wait(10)
+
+
+def test_killed_while_it_waits():
+    case = Case("killed")
+    with case as (s, service):
+        thread, run = start(s, "slow")
+        assert service.begun.wait(30)
+        s.process.kill()
+        s.process.wait()
+        service.threads["thread_0"][0]["content"] = "was slow"
+        case.server = s = case.serve()
+        while len(service.threads) < 2 or not service.threads["thread_1"]:
+            time.sleep(0.01)
+        s.good("POST", f"/v1/threads/{thread}/runs/{run}/cancel")
+        assert over(s, thread, run)["status"] == "cancelled"
+
+
+def test_two_weft_servers_back_to_back():
+    # covers: AITP-28/4
+    folder = f"{HERE}/back"
+    os.makedirs(f"{folder}/far")
+    with open(f"{folder}/far/slow.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"text": "one two three"}], "delta_bytes": 1, "delay_ms": 1000}], "at_end": "restart"}, f)
+    with Server(WEFT, f"{folder}/far", """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:far.db
+models: {slow: {provider: scripted, script: slow.json}, echo: {provider: scripted, echo: true}}
+agents: {echo: {model: echo}, slow: {model: slow}}
+""") as far:
+        with Server(WEFT, folder, f"""
+server: {{listen: "127.0.0.1:0"}}
+store: sqlite:near.db
+agents:
+  far: {{remote: aitp, url: "{far.url}", params: {{assistant_id: echo}}}}
+  slow: {{remote: aitp, url: "{far.url}", params: {{assistant_id: slow}}}}
+""") as near:
+            thread, run, text = say(near, "hello")
+            assert (run["status"], text) == ("completed", "hello"), (run, text, far.log()[-1500:])
+            assert say(near, "again", thread)[2] == "again"
+            threads = far.good("GET", "/v1/threads")["data"]
+            assert len(threads) == 1, threads
+            there = far.good("GET", f"/v1/threads/{threads[0]['id']}/messages?order=asc")["data"]
+            assert [m["role"] for m in there] == ["user", "assistant"] * 2, there
+            thread, run = start(near, "please", agent="slow")
+            runs = []
+            while not runs:  # it has begun there
+                found = [t["id"] for t in far.good("GET", "/v1/threads")["data"] if t["id"] != threads[0]["id"]]
+                runs = found and far.good("GET", f"/v1/threads/{found[0]}/runs")["data"]
+                time.sleep(0.01)
+            far.wait_for_log("route=/v1/threads/{t}/runs/{r} ")
+            near.good("POST", f"/v1/threads/{thread}/runs/{run}/cancel")
+            assert over(near, thread, run)["status"] == "cancelled"
+            assert over(far, found[0], runs[0]["id"])["status"] == "cancelled"
+
+
+if __name__ == "__main__":
+    try:
+        main(dict(globals()))
+    finally:
+        shutil.rmtree(HERE, ignore_errors=True)
