@@ -120,14 +120,42 @@ WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
     return 0;
 }
 
-/* Opens the turn of a line, unless the line continues the last one: a turn has one run and one agent. */
+/* A turn has one run and one agent; by_run, one run. */
+static bool continues_turn(const struct making *m, const struct wm_doc_turn *last, const struct wl_line *line,
+                           uint32_t agent)
+{
+    bool by_run = m->opts && m->opts->by_run;
+    if (agent == WM_NO_AGENT || last->agent == WM_NO_AGENT)
+        return agent == last->agent && !by_run;
+    return wb_uuid_eq(m->run, line->run) &&
+           (last->agent == agent || (by_run && !wb_uuid_eq(line->run, (struct wb_uuid){{0}})));
+}
+
+/* The id of a turn by_run: of the message that the run's streams have, or the client's. */
+WEFT_SUSPENDS static int turn_id(struct making *m, const struct wl_line *line, bool users, struct upp_str *ret,
+                                 struct upp_err *err)
+{
+    struct wm_run run;
+    if (users) {
+        *ret = line->entry.message.id.n ? line->entry.message.id : *ret;
+        return 0;
+    }
+    int r = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
+    if (r >= 0)
+        *ret = uuid_text(m->a, wm_id_uuid((struct wm_id){.node = run.node, .index = run.input, .noun = WM_NOUN_TURN}));
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* Opens the turn of a line, unless the line continues the last one. */
 WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line, uint32_t agent, struct upp_err *err)
 {
     struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    bool                same = wb_uuid_eq(m->run, line->run);
-    if (last && agent == WM_NO_AGENT ? last->agent == WM_NO_AGENT : last && last->agent == agent && same)
+    struct upp_str      id   = {NULL, 0};
+    if (last && continues_turn(m, last, line, agent))
         return 0;
-    int r = last && !same ? close_turn(m, err) : 0;
+    int r = last && !wb_uuid_eq(m->run, line->run) ? close_turn(m, err) : 0;
+    if (r >= 0 && m->opts && m->opts->by_run)
+        r = turn_id(m, line, agent == WM_NO_AGENT, &id, err);
     if (r < 0)
         return r;
     struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
@@ -135,6 +163,7 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
         return err && err->code ? -err->code : -UPP_ENOMEM;
     m->run      = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
     turn->agent = agent;
+    turn->id    = id;
     if (!wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         turn->run = uuid_text(m->a, m->run);
     return 0;
