@@ -316,6 +316,8 @@ def test_approvals_continue_the_message():
             more = c.give(r1=answer(asked["approvalId"], approved, reason="because"))
             assert more.text == text and chunk in more.types and more.id == got.id, more.chunks
             assert said(c.stored())[1] == ("assistant", "One moment." + text)
+            [part] = [p for p in c.stored()[-1]["parts"] if p["type"] == "tool-remove"]
+            assert part["state"] == ("output-available" if approved else "output-denied"), part
 
 
 def test_forged_answers_are_refused():

@@ -74,9 +74,9 @@ await report(`ai ${major}, door: regenerate`, async () => {
 await report(`ai ${major}, door: edit`, async () => {
   const p = page();
   await p.chat.sendMessage({ text: 'hello' });
-  await p.chat.sendMessage({ text: 'hello again' });
-  await p.chat.sendMessage({ text: 'think', messageId: p.chat.messages[2].id });
-  const wrong = await check(p, ['hello', 'Hello, "world"\n— ¡olé! 💡', 'think', 'Four.']);
+  await p.chat.sendMessage({ text: 'think' });
+  await p.chat.sendMessage({ text: 'fortune', messageId: p.chat.messages[2].id });
+  const wrong = await check(p, ['hello', 'Hello, "world"\n— ¡olé! 💡', 'fortune', 'Sorry.']);
   if (wrong) return wrong;
   await p.chat.sendMessage({ text: 'think', messageId: p.chat.messages[0].id });
   return check(p, ['think', 'Four.']);
