@@ -82,6 +82,7 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
                                                               .origins = c->server.origins,
                                                               .proxies = {c->server.proxies, c->server.n_proxies},
                                                               .on_busy = c->on_busy,
+                                                              .ai_sdk  = c->ai_sdk,
                                                               .no_instructions = c->no_instructions});
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
     (void)cli_log_setup(c, s->level, WB_INFO); /* the level was good before */
@@ -114,7 +115,7 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .origins = c->server.origins, .certificate = c->server.certificate, .key = c->server.key,
                  .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
-                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
+                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy, .ai_sdk = c->ai_sdk,
                  .no_instructions = c->no_instructions, .app = s, .reload = reload, .signals = true),
         &s->server, err);
     struct upp_err why = *err;

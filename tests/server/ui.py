@@ -585,6 +585,11 @@ def test_the_target_version():
             assert status == 400 and "5, 6 or 7" in a["error"]["message"], (status, a)
         status, a = s.ask("GET", "/api/chat/f/stream?target=4")
         assert status == 400, (status, a)
+    with Server(WEFT, s.folder, CONFIG.replace("server: {", "server: {ai_sdk: 7, ")) as s:
+        for chat, headers in (("h", None), ("i", {"weft-ai-sdk": "6"})):
+            c = Chat(s, chat, None, headers)
+            c.say("remove it")
+            assert ("tool-approval-response" in c.give(r1=answer("r1", True)).types) == (chat == "h")
 
 
 def test_bad_bodies():

@@ -47,14 +47,16 @@ struct work {
     struct sv_run_stream stream;
 };
 
+/* The version of the client: ?target=, the header, or the configuration. */
 static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
     size_t         n;
     struct upp_str target = sv_http_header(x->request, UPP_STR("weft-ai-sdk"), &n);
     int            r      = sv_run_stream_read(x, NULL, &w->stream, err);
-    if (r < 0 || !target.n || w->stream.opts.ui.target)
+    if (r < 0 || w->stream.opts.ui.target)
         return r;
-    for (const struct wd_stream_option *o = w->stream.ops->options; o && o->name; o++)
+    w->stream.opts.ui.target = x->server->opts.ai_sdk;
+    for (const struct wd_stream_option *o = w->stream.ops->options; target.n && o && o->name; o++)
         if (wb_str_eq(wb_cstr(o->name), UPP_STR("target")))
             return o->set(&w->stream.opts, target, err);
     return 0;
