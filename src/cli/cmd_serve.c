@@ -91,6 +91,7 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
                                                               .origins = c->server.origins,
                                                               .proxies = {c->server.proxies, c->server.n_proxies},
                                                               .on_busy = c->on_busy,
+                                                              .ai_sdk  = c->ai_sdk,
                                                               .no_instructions = c->no_instructions,
                                                               .heartbeats      = c->heartbeats});
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
@@ -124,7 +125,7 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .origins = c->server.origins, .certificate = c->server.certificate, .key = c->server.key,
                  .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
-                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy,
+                 .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy, .ai_sdk = c->ai_sdk,
                  .no_instructions = c->no_instructions, .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s,
                  .reload = reload, .signals = true),
         &s->server, err);

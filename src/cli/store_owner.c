@@ -68,8 +68,8 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .keys = d->keys, .listen_local = local[0] ? local : NULL,
                                 .doors = sv_doors, .engine = d->runtime->engine, .store = d->runtime->store,
-                                .on_busy = d->config->on_busy, .no_instructions = d->config->no_instructions,
-                                .takes = true),
+                                .on_busy = d->config->on_busy, .ai_sdk = d->config->ai_sdk,
+                                .no_instructions = d->config->no_instructions, .takes = true),
                        &d->server, err);
     if (r >= 0 && recover)
         r = wrt_runtime_recover(d->runtime, &n, err);

@@ -129,6 +129,7 @@ struct wc_config {
     struct upp_str   host;            /* of server.listen: an address or a name, without brackets */
     uint16_t         port;            /* 0: a free one */
     uint32_t         loops;           /* of the server; 0: by the processors (runtime.h) */
+    uint32_t         ai_sdk;          /* major version of its clients; 0: the default of the dialect ui */
     uint8_t          store;           /* enum wc_store */
     struct upp_str   store_path;      /* SQLite: the file */
     struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */

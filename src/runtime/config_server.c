@@ -195,6 +195,7 @@ void wc_read_server(struct wc_reader *r, const struct wc_node *n, void *into)
         {.name = "trusted_proxies", .read = read_proxies},
         {.name = "heartbeat", .read = read_heartbeat},
         WC_MEMBER(WC_DURATION, "ping", struct wc_config, ping_ms, 1000, 600000),
+        WC_MEMBER(WC_U32, "ai_sdk", struct wc_config, ai_sdk, 5, 7),
         WC_MEMBER(WC_UNTRUTH, "instructions", struct wc_config, no_instructions, 0, 0),
     };
     wc_map(r, n, "server", keys, WB_LEN(keys), into);

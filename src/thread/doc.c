@@ -21,6 +21,14 @@ struct sidecar_item {
     struct wm_sidecar    b;
 };
 
+/* A call that was denied. Its result is the first one of that id from the line on. */
+struct denied {
+    struct denied *next;
+    struct upp_str call;
+    size_t         line;
+    bool           found;
+};
+
 /* An agent of the document, by its name in the log. */
 struct known {
     struct known  *next;
@@ -40,6 +48,7 @@ struct making {
     size_t                           n_notes;
     struct sidecar_item             *all, *all_last; /* sidecars of the whole thread */
     struct known                    *known;
+    struct denied                   *denied;
     const struct wl_line            *lines;
     size_t                           shared; /* number of lines that the parent thread has too */
 };
@@ -121,14 +130,42 @@ WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
     return 0;
 }
 
-/* Opens the turn of a line, unless the line continues the last one: a turn has one run and one agent. */
+/* A turn has one run and one agent; by_run, one run. */
+static bool continues_turn(const struct making *m, const struct wm_doc_turn *last, const struct wl_line *line,
+                           uint32_t agent)
+{
+    bool by_run = m->opts && m->opts->by_run;
+    if (agent == WM_NO_AGENT || last->agent == WM_NO_AGENT)
+        return agent == last->agent && !by_run;
+    return wb_uuid_eq(m->run, line->run) &&
+           (last->agent == agent || (by_run && !wb_uuid_eq(line->run, (struct wb_uuid){{0}})));
+}
+
+/* The id of a turn by_run: of the message that the run's streams have, or the client's. */
+WEFT_SUSPENDS static int turn_id(struct making *m, const struct wl_line *line, bool users, struct upp_str *ret,
+                                 struct upp_err *err)
+{
+    struct wm_run run;
+    if (users) {
+        *ret = line->entry.message.id.n ? line->entry.message.id : *ret;
+        return 0;
+    }
+    int r = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
+    if (r >= 0)
+        *ret = uuid_text(m->a, wm_id_uuid((struct wm_id){.node = run.node, .index = run.input, .noun = WM_NOUN_TURN}));
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* Opens the turn of a line, unless the line continues the last one. */
 WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line, uint32_t agent, struct upp_err *err)
 {
     struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    bool                same = wb_uuid_eq(m->run, line->run);
-    if (last && agent == WM_NO_AGENT ? last->agent == WM_NO_AGENT : last && last->agent == agent && same)
+    struct upp_str      id   = {NULL, 0};
+    if (last && continues_turn(m, last, line, agent))
         return 0;
-    int r = last && !same ? close_turn(m, err) : 0;
+    int r = last && !wb_uuid_eq(m->run, line->run) ? close_turn(m, err) : 0;
+    if (r >= 0 && m->opts && m->opts->by_run)
+        r = turn_id(m, line, agent == WM_NO_AGENT, &id, err);
     if (r < 0)
         return r;
     struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
@@ -136,6 +173,7 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
         return err && err->code ? -err->code : -UPP_ENOMEM;
     m->run      = agent == WM_NO_AGENT ? (struct wb_uuid){{0}} : line->run;
     turn->agent = agent;
+    turn->id    = id;
     if (!wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
         turn->run = uuid_text(m->a, m->run);
     return 0;
@@ -290,6 +328,20 @@ static int add_reply_info(struct making *m, const struct wm_reply_info *reply, s
     return r;
 }
 
+/* Says in the metadata of results which calls were denied, where dialects that have a word for it look. */
+static void mark_denied(const struct making *m, size_t line, struct upp_message *message)
+{
+    for (struct denied *d = m->denied; d; d = d->next)
+        for (size_t i = 0; i < message->n_parts && !d->found && d->line <= line; i++) {
+            struct upp_part *p = &message->parts[i];
+            if (p->kind != UPP_PART_RESULT || !p->is_error || !wb_str_eq(p->id, d->call))
+                continue;
+            d->found = true;
+            if (!p->metadata.n)
+                p->metadata = UPP_STR("{\"pydantic_ai\":{\"outcome\":\"denied\"}}");
+        }
+}
+
 WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
     uint32_t agent;
@@ -307,8 +359,10 @@ WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *li
         e->e.who = m->doc->agents.p[agent].name;
     struct wa_event_doc of   = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
     struct upp_str      data = e->e.data;
-    if (e->e.kind != WM_ENTRY_EVENT)
+    if (e->e.kind != WM_ENTRY_EVENT) {
+        mark_denied(m, (size_t)(line - m->lines), &e->e.message);
         return 0;
+    }
     r = wa_event_doc(&of, m->a, &data, err); /* agents may be added, but no entries */
     m->doc->entries.p[m->doc->entries.n - 1].e.data = data;
     return r;
@@ -382,6 +436,22 @@ static int note_sidecar(struct making *m, size_t line, const struct wm_sidecar *
     return wb_arena_check(m->a, err);
 }
 
+/* What the records of a row tell about its entries, and about results that follow. */
+static int note_record(struct making *m, size_t line, const struct wm_row *row, const struct wm_event *ev,
+                       struct upp_err *err)
+{
+    if (ev->kind == WM_MESSAGE && ev->part < row->n_entries)
+        return note_reply(m, line + ev->part, ev, err);
+    if (ev->kind != WM_TOOL_ENDED || ev->outcome != WM_DENIED)
+        return 0;
+    struct denied *d = wb_new(m->a, struct denied);
+    if (!d)
+        return wb_arena_check(m->a, err);
+    *d        = (struct denied){.next = m->denied, .call = wb_arena_dup(m->a, ev->call), .line = line};
+    m->denied = d;
+    return wb_arena_check(m->a, err);
+}
+
 WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span, struct upp_err *err)
 {
     struct wl_rows rows = {.more = true};
@@ -396,8 +466,7 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
             from = stored->pos + 1;
             r    = wm_row_read(&page, stored->format, stored->body, stored->tape, &row, err);
             for (size_t k = 0; r >= 0 && k < row.n_records; k++)
-                if (row.records[k].kind == WM_MESSAGE && row.records[k].part < row.n_entries)
-                    r = note_reply(m, line + row.records[k].part, &row.records[k], err);
+                r = note_record(m, line, &row, &row.records[k], err);
             for (size_t k = 0; r >= 0 && k < row.n_beside; k++)
                 r = note_sidecar(m, line, &row.beside[k], err);
         }

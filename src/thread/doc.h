@@ -17,6 +17,10 @@ struct wa_thread_doc_opts {
     /* The dialect in which the document will be written: if the thread was imported from that dialect without an id or
      * times, the document has none either. Empty: any dialect. */
     struct upp_str dialect;
+
+    /* A turn is one message of the user, or everything that a run wrote, whoever spoke in it; their ids are those that
+     * streams of the run have (dialects/ui) and that the client gave. */
+    bool by_run;
 };
 
 /* The arena owns the texts; wm_doc_done frees the lists, also after a failure. */

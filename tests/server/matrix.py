@@ -28,17 +28,21 @@ default_agent: echo
 models:
   echo: {provider: scripted, echo: true}
   ask: {provider: scripted, script: ask.json}
+  slow: {provider: scripted, script: slow.json}
 tools:
   pick: {description: d, parameters: {type: object}}
 agents:
   echo: {model: echo}
   ask: {model: ask, tools: [pick]}
+  slow: {model: slow}
 """
 ASK = {"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}], "at_end": "restart"}
-UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "session": "none", "response": "resp_" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32,
+UNKNOWN = {"a": "asst_" + "0" * 32, "model": "none", "t": "thread_" + "0" * 32, "m": "msg_" + "0" * 32, "r": "run_" + "0" * 32, "s": "step_" + "0" * 32, "k": "0" * 16, "f": "file-" + "0" * 32, "file": "none", "session": "none", "chat": "none", "response": "resp_" + "0" * 32, "c": "conv_" + "0" * 32, "i": "msg_" + "0" * 32,
            "actor": "nobody", "agent": "nobody"}
 FORM = (b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nhello\r\n'
         b'--XX\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nvision\r\n--XX--\r\n')
+SLOW = {"replies": [{"parts": [{"text": "0123456789" * 3}], "delta_bytes": 1, "delay_ms": 50}], "at_end": "restart"}
+RESUME = "/api/chat/{chat}/stream"  # has something to say only while a run goes on
 # The headers of a client that owns what is made below, and those of another tenant.
 OWN, FOREIGN = {}, {}
 
@@ -48,8 +52,9 @@ class Host:
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="weft-matrix-")
-        with open(f"{self.folder}/ask.json", "w") as f:
-            json.dump(ASK, f)
+        for name, script in (("ask", ASK), ("slow", SLOW)):
+            with open(f"{self.folder}/{name}.json", "w") as f:
+                json.dump(script, f)
         self.server = Server(WEFT, self.folder, CONFIG)
         for to, tenant in ((OWN, "one"), (FOREIGN, "two")):
             added = subprocess.run([WEFT, "keys", "add", tenant, "--tenant", tenant, "--scope", "run,admin"], cwd=self.folder,
@@ -102,19 +107,19 @@ def wait(thread, run, *states):
 
 def agent_for(path):
     """The one whose run waits, for what has to do with waiting."""
-    return "ask" if re.search("cancel|answers|submit", path) else "echo"
+    return "slow" if path == RESUME else "ask" if re.search("cancel|answers|submit", path) else "echo"
 
 
 def fixture(agent="echo"):
     """A thread with a message, and a run on it that has ended, or waits."""
     thread = good("POST", "/v1/threads", {"actors": [{"id": "me"}, {"id": "guest"}]})["id"]
     run = good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent, "additional_messages": [{"role": "user", "content": "I like parks."}]})
-    run = wait(thread, run, "completed" if agent == "echo" else "requires_action")
+    run = wait(thread, run, {"echo": "completed", "ask": "requires_action", "slow": "in_progress"}[agent])
     messages = good("GET", f"/v1/threads/{thread}/messages")
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
-    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "session": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
+    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "session": thread, "chat": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
             "actor": "guest", "agent": "echo",
             "f": good("POST", "/v1/files", FORM)["id"]}
 
@@ -215,12 +220,11 @@ def test_streams_are_what_is_described():
     for method, path, op in HOST.operations():
         if "text/event-stream" in op["responses"]["200"]["content"]:
             body = None
-            if is_agentapi(path) and method == "POST":
-                body = op["requestBody"]["content"]["application/json"]["example"]
-                if path != "/process":
-                    continue
-            elif method == "POST":
-                body = next(x["value"] for x in op["requestBody"]["content"]["application/json"]["examples"].values() if x["value"].get("stream"))
+            if is_agentapi(path) and path != "/process" and method == "POST":
+                continue
+            if method == "POST":
+                media = op["requestBody"]["content"]["application/json"]
+                body = media["example"] if "example" in media else next(x["value"] for x in media["examples"].values() if x["value"].get("stream"))
             status, headers, text = HOST.ask(method, place(path, op, fixture(agent_for(path))), body)
             assert status == 200 and headers["content-type"] == "text/event-stream", (path, status, text)
             begin = "event: thread.created\n" if path == "/v1/threads/runs" else r"id: 1-\d+\.1\n" if "submit" in path else r"id: 1-1\.1\n"
@@ -255,6 +259,9 @@ def test_unknown_ids():
         for name in re.findall(r"\{(\w+)\}", path):
             ids = {**known, name: UNKNOWN[name]}
             status, _, answer = HOST.ask(method, place(path, op, ids), body_for(method, path, op, known))
+            if path == RESUME:  # its client asks before there is a chat
+                assert status == 204, status
+                continue
             assert status == 404, (name, status, answer)
             check_error(answer, 404, "model_not_found" if name == "model" else "not_found")
     each(one)
@@ -304,7 +311,7 @@ def test_bodies_that_are_no_json():
 def test_bodies_that_are_too_large():
     """Refused by their length alone: no byte of them is read."""
     def one(method, path, op):
-        v1 = path.startswith("/v1/") or is_agentapi(path)
+        v1 = path.startswith(("/v1/", "/api/")) or is_agentapi(path)
         limit = 64 << 20 if path.endswith("/import") else (512 << 20) + (64 << 10) if (method, path) == ("POST", "/v1/files") else 16 << 20 if method != "GET" and v1 else 1
         if method == "GET" and v1:
             return False  # the body of a GET is read and ignored

@@ -292,6 +292,7 @@ void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *fro
     s->opts.origins = s->allowed.origins = from->origins;
     s->opts.proxies                      = from->proxies;
     s->opts.on_busy                      = from->on_busy;
+    s->opts.ai_sdk                       = from->ai_sdk;
     s->opts.no_instructions              = from->no_instructions;
     s->opts.heartbeats                   = from->heartbeats;
     if (from->proxies.n && !sv_keys_usable(s->opts.keys))

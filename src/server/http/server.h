@@ -59,6 +59,7 @@ struct sv_server_opts {
     struct wl_store *store;
     void            *app;
     uint8_t          on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
+    uint32_t         ai_sdk;          /* major version of the clients of /api/chat; 0: the default */
     bool             no_instructions; /* requests may not set a run's system prompt */
     bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
 
@@ -137,8 +138,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MU
  * Call while it runs; the server owns fd from now on, also on failure. */
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Takes over what may change while it serves: hosts, origins, proxies, on_busy, no_instructions, heartbeats. The caller
- * keeps what they point to, as at the start. */
+/* Takes over what may change while it serves: hosts, origins, proxies, on_busy, ai_sdk, no_instructions, heartbeats.
+ * The caller keeps what they point to, as at the start. */
 void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from);
 
 /* Makes all streams look whether they have to end: the server stops, or their key was revoked. */

@@ -31,6 +31,7 @@ for major in 5 6 7; do
     fi
     judge "ai $major: documents" node "$here/documents.mjs" "$major" "$tap/documents$major"
     judge "ai $major: runs" node "$here/live.mjs" "$major" "$weft" "$tap/server$major"
+    judge "ai $major: the door" node "$here/door.mjs" "$major" "$weft" "$tap/server$major"
     cp "$tap/server$major/log" "$tap/log"
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
     verdict $? "ai $major: the server has nothing to report"

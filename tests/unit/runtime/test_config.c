@@ -47,7 +47,7 @@ static struct upp_str written(const char *fmt, ...)
 
 static const char whole[] =
     "server:\n"
-    "  {listen: '[::1]:${PORT}', instructions: false, metrics: open, tls: {certificate: /dev/zero, key: "
+    "  {listen: '[::1]:${PORT}', instructions: false, ai_sdk: 7, metrics: open, tls: {certificate: /dev/zero, key: "
     "/dev/null},\n"
     "   hosts: [weft.example.org], origins: ['https://a.example', 'http://b:3000'], trusted_proxies: [10.0.0.0/8]}\n"
     "store: sqlite:data/weft.db\n"
@@ -162,7 +162,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->folder, UPP_STR("/etc/weft"));
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
-    CHECK(c->no_instructions && c->open_metrics && c->no_access_log);
+    CHECK(c->no_instructions && c->ai_sdk == 7 && c->open_metrics && c->no_access_log);
     CHECK(strcmp(c->server.key, "/dev/null") == 0 && strcmp(c->server.certificate, "/dev/zero") == 0);
     CHECK(strcmp(c->server.hosts[0], "weft.example.org") == 0 && !c->server.hosts[1]);
     CHECK(strcmp(c->server.origins[1], "http://b:3000") == 0 && !c->server.origins[2]);
@@ -209,7 +209,8 @@ TEST(config_has_defaults)
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
-    CHECK(!c->no_instructions && !c->open_metrics && !c->no_access_log && !c->waits.tool_ms && !c->waits.approval_ms);
+    CHECK(!c->no_instructions && !c->ai_sdk && !c->open_metrics && !c->no_access_log && !c->waits.tool_ms &&
+          !c->waits.approval_ms);
     CHECK(!c->telemetry.otlp.n && !c->telemetry.n_headers);
     CHECK(!c->server.certificate && !c->server.hosts && !c->server.origins && !c->server.n_proxies);
     CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->has_log_level);

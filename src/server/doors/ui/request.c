@@ -14,6 +14,17 @@ enum { CHAT_MAX = 200, MESSAGES_MAX = 65536, PARTS_MAX = 1024 };
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
+static int read_role(struct sv_ui_request *q, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    *ret  = (struct upp_str){NULL, 0};
+    int r = sv_body_str(&q->body, v, UPP_STR("role"), ret, err);
+    if (r < 0 || !wb_str_eq(*ret, UPP_STR("system")))
+        return r;
+    r = upp_fail(err, UPP_EREFUSED, "no system message is taken from a client: the prompt is the agent's");
+    wj_pointer_err(err, q->body.root, v);
+    return r;
+}
+
 /* Looks at every message only as far as its role: a system message is refused wherever it is. */
 static int read_messages(struct sv_ui_request *q, struct upp_err *err)
 {
@@ -32,11 +43,7 @@ static int read_messages(struct sv_ui_request *q, struct upp_err *err)
     {
         if (!yyjson_is_obj(v))
             return sv_body_wrong(&q->body, v, err, "a message is an object");
-        r = sv_body_str(&q->body, v, UPP_STR("role"), &role, err);
-        if (r >= 0 && wb_str_eq(role, UPP_STR("system"))) {
-            r = upp_fail(err, UPP_EREFUSED, "no system message is taken from a client: the prompt is the agent's");
-            wj_pointer_err(err, q->body.root, v);
-        }
+        r = read_role(q, v, &role, err);
         if (r >= 0 && i + 1 < n && wb_str_eq(role, UPP_STR("assistant"))) {
             r         = sv_body_str(&q->body, v, UPP_STR("id"), &id, err);
             q->before = id;
@@ -45,8 +52,9 @@ static int read_messages(struct sv_ui_request *q, struct upp_err *err)
             return r;
         q->last = v;
     }
-    q->alone = !list || n == 1;
-    return q->last ? 0 : sv_body_wrong(&q->body, q->body.root, err, "the request has neither messages nor a message");
+    return q->last || q->regenerate
+               ? 0
+               : sv_body_wrong(&q->body, q->body.root, err, "the request has neither messages nor a message");
 }
 
 static int read_trigger(struct sv_ui_request *q, struct upp_err *err)
@@ -81,11 +89,14 @@ int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *q, struct upp_err *e
     if (r >= 0)
         r = read_messages(q, err);
     if (r >= 0)
-        r = sv_body_str(&q->body, q->last, UPP_STR("role"), &role, err);
+        r = read_role(q, q->last, &role, err);
+    if (r >= 0)
+        r = sv_body_str(&q->body, q->last, UPP_STR("id"), &q->last_id, err);
     if (r < 0)
         return r;
+    q->question  = wb_str_eq(role, UPP_STR("user"));
     q->continues = !q->regenerate && wb_str_eq(role, UPP_STR("assistant"));
-    if (!q->continues && !wb_str_eq(role, UPP_STR("user")) && !q->regenerate) {
+    if (!q->continues && !q->question && !q->regenerate) {
         yyjson_val *at = sv_member(q->last, UPP_STR("role"));
         return sv_body_wrong(&q->body, at ? at : q->last, err,
                              "the last message is a user's, or an assistant's with outputs");
@@ -135,9 +146,8 @@ int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_
     struct upp_message *m = &ret->message;
     m->role               = UPP_ROLE_USER;
     m->time_ms            = wb_wall_ms();
-    int r                 = sv_body_str(&q->body, q->last, UPP_STR("id"), &m->id, err);
-    if (r >= 0)
-        r = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
+    m->id                 = q->last_id;
+    int r                 = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
     if (r >= 0 && yyjson_arr_size(parts) > PARTS_MAX)
         r = sv_body_wrong(&q->body, parts, err, "at most %d parts", PARTS_MAX);
     if (r < 0)

@@ -13,12 +13,13 @@
 struct sv_ui_request {
     struct sv_body body;
     struct upp_str chat;       /* id of the chat */
-    yyjson_val    *last;       /* the last message; NULL: none */
+    yyjson_val    *last;       /* the last message; NULL: none, and regenerate */
     struct upp_str before;     /* id of the assistant message before it; NULL: none */
     struct upp_str message_id; /* of the message that is edited or made anew; NULL: none */
-    bool           alone;      /* it is the only message */
+    struct upp_str last_id;    /* of the last message; NULL: none */
+    bool           question;   /* the last message is a user's */
     bool           regenerate;
-    bool           continues; /* it is an assistant message: outputs and approvals */
+    bool           continues; /* the last message is an assistant's: outputs and approvals */
 };
 
 int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *ret, struct upp_err *err) UPP_MUST_CHECK;

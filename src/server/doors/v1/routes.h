@@ -158,8 +158,14 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
 WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,
                                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* Responds with the thread as a document of a dialect (server/doors/v1/documents.c). */
-WEFT_SUSPENDS int sv_write_document(struct sv_exchange *x, const struct wl_thread *t, struct upp_str dialect,
-                                    struct upp_err *err) UPP_MUST_CHECK;
+/* Responds with the thread as UI messages (server/doors/v1/documents.c), with the ids that streams have. `pending`: the
+ * calls of its run that wait. */
+struct sv_chat_opts {
+    unsigned                 target; /* version of the AI SDK; 0: the default */
+    const struct wm_pending *pending;
+    size_t                   n_pending;
+};
+WEFT_SUSPENDS int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct sv_chat_opts *opts,
+                                struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

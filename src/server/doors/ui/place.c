@@ -1,0 +1,170 @@
+/* server/doors/ui/place.c — see place.h. */
+#include "server/doors/ui/place.h"
+
+#include "base/defs.h"
+#include "base/log.h"
+#include "json/pointer.h"
+#include "log/log.h"
+#include "model/id.h"
+#include "server/http/server.h"
+#include "thread/position.h"
+
+enum { BATCH = 64 };
+
+static const struct wb_uuid none;
+
+static bool is_question(const struct wl_line *line)
+{
+    return line->entry.kind == WM_ENTRY_MESSAGE && line->entry.message.role == UPP_ROLE_USER &&
+           line->entry.audience == WM_AUDIENCE_ALL && line->entry.origin != WM_ORIGIN_RUN;
+}
+
+/* What a run wrote, and the position after its question and after itself. */
+struct turn {
+    struct wa_position input, end;
+};
+
+/* Goes on over a line of the turn; false: it is none. The question, if the run was given one, is its first line. */
+static bool pass(struct turn *ret, const struct wl_line *line, struct wb_uuid *run)
+{
+    bool first = ret->input.length == ret->end.length && is_question(line);
+    if (first && wb_uuid_eq(*run, none)) {
+        ret->input.length = ++ret->end.length;
+        return true;
+    }
+    if (wb_uuid_eq(*run, none))
+        *run = line->run;
+    bool over = wb_uuid_eq(line->run, none) || !wb_uuid_eq(line->run, *run) || is_question(line);
+    ret->end.length += !over;
+    return !over;
+}
+
+/* A turn by the id that its streams have: it names the node and the question there. 0: it is not of this tree. */
+WEFT_SUSPENDS static int find_turn(struct sv_exchange *x, const struct wl_thread *t, struct upp_str id,
+                                   struct turn *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wb_uuid   u, run = none;
+    struct wm_id     turn;
+    struct wl_node   node;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    struct wl_end    all;
+    if (!wl_id_parse(id, UPP_STR("msg_"), &u) || !wm_id_parse(u, &turn) || turn.noun != WM_NOUN_TURN)
+        return 0;
+    int r = wl_get_node(s, &x->owner, turn.node, &node, err);
+    if (r < 0 || !wb_uuid_eq(node.tree, t->tree))
+        return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
+    r = wl_node_end(s, &x->owner, turn.node, &all, err);
+    if (r >= 0)
+        r = wl_path_open(s, &x->owner, turn.node, all.length, &x->arena, &path, err);
+    if (r < 0 || turn.index >= all.length)
+        return r < 0 ? r : 0;
+    *ret = (struct turn){{turn.node, turn.index}, {turn.node, turn.index}};
+    for (bool more = true; r >= 0 && more && ret->end.length < all.length;) {
+        uint32_t left = all.length - ret->end.length, want = WB_MIN(left, (uint32_t)BATCH);
+        size_t   n = 0;
+        r          = wl_path_tail(s, &x->owner, &path, path.length - left + want, want, &x->arena, &lines, &n, err);
+        more       = n > 0;
+        for (size_t i = 0; r >= 0 && i < n && more; i++)
+            more = pass(ret, &lines[i], &run);
+    }
+    return r < 0 ? r : 1;
+}
+
+/* A message by the client's id, or by ours. */
+static bool has_id(const struct wl_line *line, struct upp_str id)
+{
+    struct wb_uuid u;
+    return line->entry.message.id.n ? wb_str_eq(line->entry.message.id, id)
+                                    : wl_id_parse(id, UPP_STR("msg_"), &u) && wb_uuid_eq(u, line->id);
+}
+
+/* The position before the last message of the user on the thread's path, or the last one with an id. 0: there is none.
+ */
+WEFT_SUSPENDS static int find_question(struct sv_exchange *x, const struct wl_thread *t, struct upp_str id,
+                                       struct wa_position *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n;
+    int              r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    for (uint32_t end = r < 0 ? 0 : path.length; r >= 0 && end;) {
+        uint32_t want = WB_MIN(end, (uint32_t)BATCH);
+        r             = wl_path_tail(s, &x->owner, &path, end, want, &x->arena, &lines, &n, err);
+        for (size_t i = n; r >= 0 && i-- > 0;)
+            if (is_question(&lines[i]) && (!id.p || has_id(&lines[i], id))) {
+                *ret = (struct wa_position){lines[i].node, lines[i].index};
+                return 1;
+            }
+        end -= want;
+    }
+    return r < 0 ? r : 0;
+}
+
+/* Moves the thread, unless it is there. */
+WEFT_SUSPENDS static int move(struct sv_exchange *x, struct wl_thread *t, const struct wa_position *to,
+                              struct upp_err *err)
+{
+    struct wl_end end;
+    int           r = wl_node_end(x->server->opts.store, &x->owner, t->head, &end, err);
+    if (r < 0 || (t->head == to->node && wl_thread_length(t, end.length) == to->length))
+        return r < 0 ? r : 0;
+    return wa_thread_move(x->server->opts.store, &x->owner, t, to, &x->arena, err);
+}
+
+/* A message goes after the answer that the client had before it, or in the place of the one that it edits. */
+WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t,
+                                       struct upp_err *err)
+{
+    struct turn        before;
+    struct wa_position to, any;
+    bool               edit = q->message_id.p && !q->regenerate;
+    int                r    = edit ? find_question(x, t, q->message_id, &to, err) : 0;
+    if (r == 0 && q->before.p && (r = find_turn(x, t, q->before, &before, err)) > 0)
+        to = before.end;
+    if (r > 0)
+        r = move(x, t, &to, err);
+    else if (r == 0 && edit && (r = find_question(x, t, (struct upp_str){NULL, 0}, &any, err)) > 0) {
+        r = upp_fail(err, UPP_ENOTFOUND, "the chat has no message '%.*s'", UPP_FMT(q->message_id));
+        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("messageId")));
+    }
+    return r < 0 ? r : 1;
+}
+
+/* An answer is made anew: the thread goes back to its question. One that never arrived is submitted. */
+WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t,
+                                     struct upp_err *err)
+{
+    struct turn        old;
+    struct wa_position to;
+    int                r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
+    if (r > 0)
+        return move(x, t, &old.input, err);
+    struct upp_str id = q->question ? q->last_id : (struct upp_str){NULL, 0};
+    if (r == 0 && (!q->question || id.p))
+        r = find_question(x, t, id, &to, err);
+    if (r == 0 && q->question)
+        return place_message(x, q, t, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "the chat has no question to answer again");
+    to.length++;
+    return r < 0 ? r : move(x, t, &to, err);
+}
+
+int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t, struct upp_err *err)
+{
+    return q->regenerate ? place_again(x, q, t, err) : place_message(x, q, t, err);
+}
+
+void sv_ui_place_back(struct sv_exchange *x, const struct wl_thread *was, struct wl_thread *t)
+{
+    struct wl_end  end;
+    struct upp_err why = {0};
+    int            r   = wl_node_end(x->server->opts.store, &x->owner, was->head, &end, &why);
+    if (r >= 0)
+        r = move(x, t, &(struct wa_position){was->head, wl_thread_length(was, end.length)}, &why);
+    if (r < 0) /* nothing is lost: it is a branch of the tree */
+        wb_log(WB_WARN, "a chat stays where a run did not start", WB_LERR(&why));
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# run.sh BUILD_DIR: examples/useChat, a page on @ai-sdk/react, in Chromium. Needs Node >= 22 and Chromium (scripts/setup node browser).
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+. "$here/../interop.sh"
+page=$here/../../../examples/useChat
+install "$page" 'the packages of the page are'
+(cd "$page" && cp index.html "$tap/" && npm run build -- --outfile="$tap/page.js") >"$tap/log" 2>&1
+verdict $? 'the page is built'
+judge 'the page' python3 "$here/check.py" "$1/weft" "$tap"
+tap_end
