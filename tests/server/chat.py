@@ -242,6 +242,26 @@ def test_an_approval_is_named_and_the_stream_goes_on_after_it():
         assert not reader.is_alive() and text_of(got) == "One moment.\n\nGone.", got
 
 
+def test_every_door_stands_under_an_agent():
+    with Server(WEFT, folder("agents")) as s:
+        base = "/agents/removes"
+        a = s.good("POST", base + URL, {"model": "removes", "messages": [user("go")]})
+        assert a["model"] == "removes" and content(a) == "One moment.\n\nGone.", a
+        a = s.good("POST", base + URL, {"model": "echo", "messages": [user("go")]})
+        assert a["model"] == "removes" and content(a) == "go", "the agent on another model of the configuration"
+        status, e = s.ask("POST", base + URL, {"model": "gpt-4", "messages": [user("go")]})
+        assert status == 404 and e["error"]["param"] == "/model", (status, e)
+        assert s.ask("POST", "/agents/nobody" + URL, {"messages": [user("go")]})[0] == 404
+        a = s.good("POST", base + "/v1/responses", {"input": "go"})
+        assert a["model"] == "removes" and [i["type"] for i in a["output"]] == ["message", "mcp_call", "message"], a
+        a = s.good("POST", base + "/process", {"stream": False, "input": [{"role": "user", "content": [{"type": "text", "text": "go"}]}]})
+        assert a["status"] == "completed" and a["output"][-1]["content"][0]["text"] == "Gone.", a
+        c = s.connection()
+        c.request("POST", base + "/api/chat", json.dumps({"id": "c1", "messages": [
+            {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}]}))
+        assert '"toolName":"remove"' in c.getresponse().read().decode()
+
+
 def test_failures():
     with Server(WEFT, folder("fails")) as s:
         c = s.connection()

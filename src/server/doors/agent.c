@@ -1,6 +1,9 @@
 /* server/doors/agent.c — see agent.h. */
 #include "server/doors/agent.h"
 
+#include "json/pointer.h"
+#include "server/http/server.h"
+
 #include "json/value.h"
 
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,
@@ -17,4 +20,25 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
                              wj_quote(named, shown, sizeof shown));
     *ret = x->agent.n ? x->agent : named;
     return x->agent.n || r > 0;
+}
+
+int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, struct upp_str other,
+                      const struct wr_agent_def **agent, struct upp_str *name, bool *model, struct upp_err *err)
+{
+    struct upp_str given = {NULL, 0};
+    int            r     = sv_body_str(b, b->root, UPP_STR("model"), &given, err);
+    if (r < 0)
+        return r;
+    *model                         = x->agent.n && given.n && !wb_str_eq(given, x->agent);
+    struct upp_str             who = x->agent.n ? x->agent : given.n ? given : other;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, who);
+    if (!def || (*model && !wr_has_model(x->core->engine, given))) {
+        r = upp_fail(err, UPP_ENOMODEL, *model ? "the configuration has no model '%.*s'" : "no agent is called '%.*s'",
+                     UPP_FMT(*model ? given : who));
+        wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("model")));
+        return r;
+    }
+    *agent = def;
+    *name  = def->base ? who : def->name; /* a stored assistant */
+    return 0;
 }

@@ -2,11 +2,18 @@
 #ifndef SV_AGENT_H
 #define SV_AGENT_H
 
+#include "run/engine.h"
 #include "server/http/body.h"
 
 /* The agent of the path (/agents/{agent}/...), or the one that a member of the body names ("assistant_id", "model").
  * 1: *ret; 0: neither names one. -UPP_EINVALID: both do, and differ. */
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,
                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* `model` of a request for which an agent is a model: the agent (`other` if nothing names one); under an agent's path
+ * it may also name a model of the configuration, which the agent is to use: *model is true. -UPP_ENOMODEL. */
+int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, struct upp_str other,
+                      const struct wr_agent_def **agent, struct upp_str *name, bool *model,
+                      struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
@@ -20,6 +21,7 @@ struct request {
     struct sv_start         start;
     struct sv_run_stream    stream;
     bool                    streams;
+    bool                    model; /* `model` names one of the configuration */
 };
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -41,18 +43,10 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
 
 static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    struct upp_str name = {NULL, 0};
-    int            r    = sv_body_str(&q->body, q->body.root, UPP_STR("model"), &name, err);
-    if (r < 0)
-        return r;
-    const struct wr_agent_def *def = wr_agent(x->core->engine, name);
-    if (!def) {
-        r = upp_fail(err, UPP_ENOMODEL, "no agent is called '%.*s'", UPP_FMT(name));
-        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
-        return r;
-    }
-    q->start.run.agent = def->base ? name : def->name; /* a stored assistant */
-    return sv_chat_read_messages(x, &q->body, def, &q->messages, err);
+    const struct wr_agent_def *def;
+    struct upp_str             none = {NULL, 0};
+    int                        r    = sv_agent_as_model(x, &q->body, none, &def, &q->start.run.agent, &q->model, err);
+    return r < 0 ? r : sv_chat_read_messages(x, &q->body, def, &q->messages, err);
 }
 
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
@@ -73,15 +67,15 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
 /* System messages are added to the agent's own prompt. */
 static int read_options(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
-    static const struct sv_alias aliases[] = {{"max_completion_tokens", "max_tokens"},
-                                              {"model", NULL}, /* names the agent */
+    static const struct sv_alias aliases[] = {{"model", NULL}, /* names the agent */
+                                              {"max_completion_tokens", "max_tokens"},
                                               {"instructions", NULL},
                                               {"additional_instructions", NULL},
                                               {"truncation_strategy", NULL},
                                               {NULL, NULL}};
     struct upp_str               options = {NULL, 0}, system = {NULL, 0};
     struct wj_writer             w;
-    int r = sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases, &options, err);
+    int r = sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases + q->model, &options, err);
     if (r < 0 || !q->messages.system) {
         q->start.run.options = options;
         return r;
@@ -159,4 +153,4 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/chat/completions", complete, 0, 0},
 };
 const struct sv_door sv_door_chat = {
-    .name = "chat", .prefix = "/v1/chat/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "chat"};
+    .name = "chat", .prefix = "/v1/chat/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "chat", .agents = true};

@@ -92,7 +92,7 @@ int sv_process_check(struct sv_exchange *x, struct upp_err *err)
 
 /* ---- The agent --------------------------------------------------------------------------------------------------- */
 
-/* `model` names an agent, or a model that the default agent is to use. */
+/* The agent of the path, or that of `model`, or the default one: then `model` names a model that it is to use. */
 static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_str *model, struct upp_err *err)
 {
     const struct wr_agent_def *agent;
@@ -101,11 +101,15 @@ static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_
     *model                          = (struct upp_str){NULL, 0};
     if (r < 0)
         return r;
-    agent = r > 0 && name.n ? wr_agent(x->core->engine, name) : NULL;
-    if (!agent) {
+    agent = x->agent.n ? wr_agent(x->core->engine, x->agent) : r > 0 && name.n ? wr_agent(x->core->engine, name) : NULL;
+    if (x->agent.n)
+        *model = wb_str_eq(name, x->agent) ? *model : name;
+    else if (!agent) {
         agent  = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
         *model = name;
     }
+    if (!agent && x->agent.n)
+        return upp_fail(err, UPP_ENOTFOUND, "no agent is called '%.*s'", UPP_FMT(x->agent));
     if (model->n && !wr_has_model(x->core->engine, *model))
         return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("model")), err,
                              "the configuration has no agent and no model '%.*s'", UPP_FMT(*model));

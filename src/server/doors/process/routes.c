@@ -302,4 +302,5 @@ const struct sv_door sv_door_process = {.name     = "process",
                                         .error    = sv_process_error,
                                         .statuses = statuses,
                                         .home     = find_home,
-                                        .stream   = "agentapi"};
+                                        .stream   = "agentapi",
+                                        .agents   = true};

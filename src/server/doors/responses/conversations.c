@@ -452,4 +452,4 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/conversations/{c}/items/{i}", get_item, 0, 0},
 };
 const struct sv_door sv_door_conversations = {
-    .name = "conversations", .prefix = "/v1/conversations", .routes = rows, .n_routes = WB_LEN(rows)};
+    .name = "conversations", .prefix = "/v1/conversations", .routes = rows, .n_routes = WB_LEN(rows), .agents = true};

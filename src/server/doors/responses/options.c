@@ -157,8 +157,9 @@ static int check_objects(const struct sv_body *b, struct upp_err *err)
     return r < 0 ? r : sv_body_object(b, b->root, UPP_STR("reasoning"), &other, err);
 }
 
-int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, struct upp_str previous,
-                         const struct sv_chat_messages *m, struct upp_str *ret, struct upp_err *err)
+int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, bool model,
+                         struct upp_str previous, const struct sv_chat_messages *m, struct upp_str *ret,
+                         struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out       = WB_BUF(SV_MAX_BODY * 2);
     struct sv_body                        rewritten = {NULL};
@@ -170,6 +171,8 @@ int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct 
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     put_options(&w, b->root);
+    if (model)
+        put_member(&w, "model", b->root, "model");
     wj_write_close(&w, '}');
     r = wj_writer_text(&w, &x->arena, &text);
     if (r >= 0)

@@ -8,6 +8,7 @@
 #include "json/value.h"
 #include "log/log.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/responses/items.h"
@@ -128,23 +129,6 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
     return r < 0 ? r : wb_arena_check(&x->arena, err);
 }
 
-static int read_agent(struct sv_exchange *x, struct request *q, struct upp_str before, const struct wr_agent_def **ret,
-                      struct upp_err *err)
-{
-    struct upp_str name = before;
-    int            r    = sv_body_str(&q->body, q->body.root, UPP_STR("model"), &name, err);
-    *ret                = r < 0 ? NULL : wr_agent(x->core->engine, name);
-    if (r < 0)
-        return r;
-    if (!*ret) {
-        r = upp_fail(err, UPP_ENOMODEL, "no agent is called '%.*s'", UPP_FMT(name));
-        wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("model")));
-        return r;
-    }
-    q->start.run.agent = (*ret)->base ? name : (*ret)->name; /* a stored assistant */
-    return 0;
-}
-
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     int r = sv_body_bool(&q->body, q->body.root, UPP_STR("stream"), &q->streams, err);
@@ -179,6 +163,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
                                           NULL};
     const struct wr_agent_def *agent;
     struct upp_str             before = {NULL, 0};
+    bool                       model  = false;
     *q    = (struct request){.start.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
     int r = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
@@ -186,13 +171,13 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = find_place(x, q, &before, err);
     if (r >= 0)
-        r = read_agent(x, q, before, &agent, err);
+        r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
     if (r >= 0)
         r = sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
     if (r >= 0)
         r = read_stream(x, q, err);
     if (r >= 0)
-        r = sv_responses_options(x, &q->body, q->start.run.agent, q->previous, &q->items.messages,
+        r = sv_responses_options(x, &q->body, q->start.run.agent, model, q->previous, &q->items.messages,
                                  &q->start.run.options, err);
     return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
@@ -333,5 +318,9 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/responses/{response}", get_response, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/responses/{response}/cancel", cancel_response, 0, SV_ROUTE_SMALL},
 };
-const struct sv_door sv_door_responses = {
-    .name = "responses", .prefix = "/v1/responses", .routes = rows, .n_routes = WB_LEN(rows), .stream = "responses"};
+const struct sv_door sv_door_responses = {.name     = "responses",
+                                          .prefix   = "/v1/responses",
+                                          .routes   = rows,
+                                          .n_routes = WB_LEN(rows),
+                                          .stream   = "responses",
+                                          .agents   = true};

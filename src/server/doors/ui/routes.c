@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "json/pointer.h"
 #include "log/log.h"
+#include "server/doors/agent.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/ui/place.h"
@@ -67,7 +68,7 @@ static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err
     static const struct sv_alias aliases[] = {{NULL, NULL}};
     struct upp_str               name      = {NULL, 0};
     const struct sv_body        *b         = &w->q.body;
-    int                          r         = sv_body_str(b, b->root, UPP_STR("agent"), &name, err);
+    int                          r         = sv_agent_read(x, b, "agent", &name, err);
     if (r < 0)
         return r;
     const struct wr_agent_def *def = wr_agent(x->core->engine, name);
@@ -271,4 +272,5 @@ const struct sv_door          sv_door_ui = {.name     = "ui",
                                             .routes   = rows,
                                             .n_routes = WB_LEN(rows),
                                             .statuses = statuses,
-                                            .stream   = "ui"};
+                                            .stream   = "ui",
+                                            .agents   = true};

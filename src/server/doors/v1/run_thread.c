@@ -23,7 +23,8 @@ static int join(struct sv_exchange *x, const struct sv_entries *first, struct sv
 }
 
 /* What `thread` says of the thread; without it the thread is an empty one. */
-static int read_thread(struct sv_exchange *x, const struct sv_body *b, struct sv_start *s, struct upp_err *err)
+WEFT_SUSPENDS static int read_thread(struct sv_exchange *x, const struct sv_body *b, struct sv_start *s,
+                                     struct upp_err *err)
 {
     yyjson_val       *thread   = NULL;
     struct sv_entries messages = {0};
