@@ -51,8 +51,6 @@ TEST(options_have_other_names_at_other_doors)
         {"{\"metadata\":{\"actors\":[{\"id\":1}],\"parent_id\":null,\"a\":\"b\"}}", NULL,
          "{\"metadata\":{\"actors\":[{\"id\":1}],\"parent_id\":null,\"a\":\"b\"}}", NULL},
         {"{\"metadata\":{\"a\":[]}}", NULL, NULL, "/metadata/a"},
-        {"{\"tools\":[{\"type\":\"code_interpreter\"}]}", NULL, NULL, "/tools/0"},
-        {"{\"tool_choice\":{\"type\":\"file_search\"}}", NULL, NULL, "/tool_choice/type"},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(donep) struct asked q;
