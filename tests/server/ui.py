@@ -222,7 +222,10 @@ def test_an_edit_is_a_branch_of_the_thread():
         assert len(threads(s)) == 1 and branches(s) == 4
         c.say("on")
         assert said(c.stored()) == said(c.messages) and branches(s) == 4
-        # An edit of what is not there: it goes where the client shows it.
+        # An edit of what is not there: it goes where the client shows it, if that is known.
+        before = c.stored()
+        status, a = s.ask("POST", "/api/chat", {**c.more, "id": "k", "messages": [user("x", "u-unknown")], "messageId": "u-unknown"})
+        assert status == 404 and a["error"]["param"] == "/messageId" and c.stored() == before, (status, a)
         c.messages = [*c.messages[:2], user("elsewhere", "u-unknown")]
         c.take(c.post(c.body(messageId="u-unknown")))
         assert said(c.stored()) == said(c.messages)
@@ -420,7 +423,10 @@ def test_two_first_messages_at_once():
     with Server(WEFT, folder("race")) as s, concurrent.futures.ThreadPoolExecutor(8) as pool:
         def one(i):
             got = Stream(s, "POST", "/api/chat", {"id": "k", "agent": "echo", "message": user(f"n{i}")})
-            return got.status if got.status != 200 else got.read().text
+            if got.status == 200:
+                return got.read().text
+            assert "active run run_" in json.loads(got.r.read())["error"]["message"], "only a run may be in the way"
+            return got.status
         found = list(pool.map(one, range(8)))
         assert len(threads(s)) == 1, threads(s)
         told = [f"n{i}" for i in range(8) if found[i] == f"n{i}"]
@@ -510,14 +516,24 @@ def test_a_key_that_may_only_read():
 
 
 def test_a_run_that_may_not_start_leaves_the_chat_where_it_was():
-    with Server(WEFT, folder("back")) as s:
-        c = Chat(s, "k", "echo")
+    path = folder("back")
+    with Server(WEFT, path) as s:
+        added = subprocess.run([WEFT, "keys", "add", "one", "--limits", "runs=1"], cwd=path, capture_output=True, text=True, check=True)
+        head = {"Authorization": f"Bearer {added.stdout.strip()}"}
+        c = Chat(s, "k", "echo", head)
         for text in ("one", "two"):
             c.say(text)
-        before = c.stored()
-        status, a = s.ask("POST", "/api/chat", {"id": "k", "agent": "echo", "messages": [user("ONE", "u-one")], "messageId": "u-one", "model": "nothing"})
-        assert status in (400, 404), (status, a)
-        assert c.stored() == before
+        _, before = s.ask("GET", "/api/chat/k", headers=head)
+        other = Chat(s, "other", None, head)
+        other.messages = [user("tell a story")]
+        going = other.post(other.body()).read(lambda x: x["type"] == "text-delta")
+        for body in ({"messages": [user("ONE", "u-one")], "messageId": "u-one"}, {"messages": c.messages[:1], "trigger": "regenerate-message"}):
+            status, a = s.ask("POST", "/api/chat", {"id": "k", "agent": "echo", **body}, head)
+            assert status == 429, (status, a)
+            assert s.ask("GET", "/api/chat/k", headers=head)[1] == before, body
+        assert going.read().text == STORY, "the other run was going on all the time"
+        c.say("three")
+        assert said(s.ask("GET", "/api/chat/k", headers=head)[1]) == said(c.messages)
 
 
 def test_stop():
