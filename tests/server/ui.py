@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from urllib.parse import quote
 
 from served import Server, main
 
@@ -25,10 +26,12 @@ models:
   main: {provider: scripted, script: script.json}
 tools:
   locate: {description: Where the client is, parameters: {type: object}}
+  doze: {description: Sleeps, parameters: {type: object}, command: [sleep, "1"], delivery: pure}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
 agents:
   echo: {model: echo}
-  main: {model: main, tools: [locate, remove]}
+  main: {model: main, tools: [locate, remove, doze], handoff: [other]}
+  other: {model: main, tools: [doze]}
 default_agent: main
 """
 STORY = "Once upon a time there was a weaver who wove the same cloth again and again."
@@ -41,6 +44,10 @@ def call(id, name):
 SCRIPT = {"at_end": "restart", "delta_bytes": 4, "replies": [
     {"when": {"contains": "story"}, "delay_ms": 40, "parts": [{"text": STORY}]},
     {"when": {"contains": "far", "tool_result": "locate"}, "delay_ms": 40, "parts": [{"text": STORY}]},
+    {"when": {"contains": "pass it on"}, "parts": [{"text": "Over."}, call("h1", "handoff_to_other")]},
+    {"when": {"tool_result": "handoff_to_other"}, "parts": [call("d1", "doze")]},
+    {"when": {"contains": "doze"}, "parts": [{"text": "Good night."}, call("d1", "doze")]},
+    {"when": {"tool_result": "doze"}, "parts": [{"text": "Awake."}]},
     {"when": {"tool_result": "locate"}, "parts": [{"text": "There."}]},
     {"when": {"contains": "denied", "tool_result": "remove"}, "parts": [{"text": "As you wish."}]},
     {"when": {"tool_result": "remove"}, "parts": [{"text": "Gone."}]},
@@ -215,7 +222,10 @@ def test_an_edit_is_a_branch_of_the_thread():
         assert len(threads(s)) == 1 and branches(s) == 4
         c.say("on")
         assert said(c.stored()) == said(c.messages) and branches(s) == 4
-        # An edit of what is not there: it goes where the client shows it.
+        # An edit of what is not there: it goes where the client shows it, if that is known.
+        before = c.stored()
+        status, a = s.ask("POST", "/api/chat", {**c.more, "id": "k", "messages": [user("x", "u-unknown")], "messageId": "u-unknown"})
+        assert status == 404 and a["error"]["param"] == "/messageId" and c.stored() == before, (status, a)
         c.messages = [*c.messages[:2], user("elsewhere", "u-unknown")]
         c.take(c.post(c.body(messageId="u-unknown")))
         assert said(c.stored()) == said(c.messages)
@@ -413,7 +423,10 @@ def test_two_first_messages_at_once():
     with Server(WEFT, folder("race")) as s, concurrent.futures.ThreadPoolExecutor(8) as pool:
         def one(i):
             got = Stream(s, "POST", "/api/chat", {"id": "k", "agent": "echo", "message": user(f"n{i}")})
-            return got.status if got.status != 200 else got.read().text
+            if got.status == 200:
+                return got.read().text
+            assert "active run run_" in json.loads(got.r.read())["error"]["message"], "only a run may be in the way"
+            return got.status
         found = list(pool.map(one, range(8)))
         assert len(threads(s)) == 1, threads(s)
         told = [f"n{i}" for i in range(8) if found[i] == f"n{i}"]
@@ -443,6 +456,84 @@ def test_resume_from_the_start():
         again = active(s, "far").read()
         second.read()
         assert second.text == STORY and again.text == "Where?" + STORY and again.id == first.id == second.id, again.chunks
+
+
+def test_a_chat_that_is_loaded_in_the_middle_has_the_message_of_the_stream():
+    """Or the client would show its first steps twice."""
+    with Server(WEFT, folder("middle")) as s:
+        for chat, text, spoken in (("doze", "doze", ("Good night.", "Awake.")), ("handoff", "pass it on", ("Over.", "Awake."))):
+            c = Chat(s, chat)
+            c.messages = [user(text)]
+            got = c.post(c.body()).read(lambda x: x["type"] == "tool-input-available" and x["toolName"] == "doze")
+            stored = c.stored()
+            assert len(stored) == 2 and stored[1]["id"] == got.id and said(stored)[1] == ("assistant", spoken[0]), stored
+            again = active(s, chat).read()
+            c.take(got)
+            assert again.id == got.id and again.chunks == got.chunks
+            stored = c.stored()
+            assert [m["id"] for m in stored] == [m["id"] for m in c.messages] and said(stored)[1] == ("assistant", "".join(spoken)), stored
+
+
+def test_an_answer_of_an_earlier_message_is_none():
+    """On two branches, calls may have the same id."""
+    with Server(WEFT, folder("earlier")) as s:
+        c = Chat(s, "k")
+        c.say("where am I")
+        old = json.loads(json.dumps(c.messages))
+        c.messages = c.messages[:-1]
+        got = c.take(c.post(c.body("regenerate-message")))
+        assert [x["toolCallId"] for x in got.chunks if x["type"] == "tool-input-available"] == ["c1"], got.chunks
+        old[-1]["parts"][-1].update(out("old"))
+        status, a = s.ask("POST", "/api/chat", {"id": "k", "messages": old})
+        assert status == 400 and a["error"]["param"] == "/messages/1/id", (status, a)
+        assert c.give(c1=out("new")).text == "There."
+        assert "old" not in json.dumps(c.stored())
+
+
+def test_ids_of_chats():
+    with Server(WEFT, folder("ids")) as s:
+        for id in ("a b", "ä", "50%", "a+b", "thread_1", "k" * 200, "../x?y#z"):
+            c = Chat(s, id, "echo")
+            c.say("one")
+            where = quote(id, safe="")
+            assert said(s.good("GET", f"/api/chat/{where}")) == said(c.messages), id
+            assert s.good("POST", f"/api/chat/{where}/stop") == {"stopped": False}
+        assert len(threads(s)) == 7
+
+
+def test_a_key_that_may_only_read():
+    path = folder("scopes")
+    with Server(WEFT, path) as s:
+        heads = {}
+        for scope in ("run", "read"):
+            added = subprocess.run([WEFT, "keys", "add", scope, "--scope", scope], cwd=path, capture_output=True, text=True, check=True)
+            heads[scope] = {"Authorization": f"Bearer {added.stdout.strip()}"}
+        Chat(s, "k", "echo", heads["run"]).say("one")
+        assert s.ask("GET", "/api/chat/k", headers=heads["read"])[0] == 200
+        assert Stream(s, "GET", "/api/chat/k/stream", None, heads["read"]).status == 204
+        assert s.ask("POST", "/api/chat/k/stop", headers=heads["read"])[0] == 403
+        assert s.ask("POST", "/api/chat", {"id": "k", "message": user("x")}, heads["read"])[0] == 403
+
+
+def test_a_run_that_may_not_start_leaves_the_chat_where_it_was():
+    path = folder("back")
+    with Server(WEFT, path) as s:
+        added = subprocess.run([WEFT, "keys", "add", "one", "--limits", "runs=1"], cwd=path, capture_output=True, text=True, check=True)
+        head = {"Authorization": f"Bearer {added.stdout.strip()}"}
+        c = Chat(s, "k", "echo", head)
+        for text in ("one", "two"):
+            c.say(text)
+        _, before = s.ask("GET", "/api/chat/k", headers=head)
+        other = Chat(s, "other", None, head)
+        other.messages = [user("tell a story")]
+        going = other.post(other.body()).read(lambda x: x["type"] == "text-delta")
+        for body in ({"messages": [user("ONE", "u-one")], "messageId": "u-one"}, {"messages": c.messages[:1], "trigger": "regenerate-message"}):
+            status, a = s.ask("POST", "/api/chat", {"id": "k", "agent": "echo", **body}, head)
+            assert status == 429, (status, a)
+            assert s.ask("GET", "/api/chat/k", headers=head)[1] == before, body
+        assert going.read().text == STORY, "the other run was going on all the time"
+        c.say("three")
+        assert said(s.ask("GET", "/api/chat/k", headers=head)[1]) == said(c.messages)
 
 
 def test_stop():

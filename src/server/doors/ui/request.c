@@ -7,6 +7,8 @@
 #include "json/pointer.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "log/log.h"
+#include "model/id.h"
 #include "server/doors/options.h"
 #include "server/http/error.h"
 
@@ -229,12 +231,23 @@ static int read_answer(struct sv_exchange *x, const struct sv_ui_request *q, yyj
     return r < 0 ? r : 1;
 }
 
+/* Is the message another one of ours than the run's? On two branches, calls may have the same id. */
+static bool is_another(const struct sv_ui_request *q, const struct wm_run *run)
+{
+    struct wb_uuid u;
+    struct wm_id   id;
+    return wl_id_parse(q->last_id, UPP_STR("msg_"), &u) && wm_id_parse(u, &id) && id.noun == WM_NOUN_TURN &&
+           (id.node != run->node || id.index != run->input);
+}
+
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,
                   struct sv_answers *ret, struct upp_err *err)
 {
     yyjson_val *parts = NULL, *v;
     size_t      i, max;
-    int         r = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
+    if (is_another(q, &run->run))
+        return sv_body_wrong(&q->body, sv_member(q->last, UPP_STR("id")), err, "the run does not wait in this message");
+    int r = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
     if (r < 0)
         return r;
     *ret = (struct sv_answers){.p = wb_new_n(&x->arena, struct wr_answer, run->n_pending + 1)};
