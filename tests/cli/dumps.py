@@ -40,7 +40,7 @@ def load(name):
         return json.load(f)
 
 
-# covers: AITP-10
+# covers: AITP-10/3
 def test_a_folder_comes_back_as_it_was_with_its_files():
     (thread,), notes = imported("folder", "folder")
     doc = exported("folder", thread)

@@ -91,7 +91,7 @@ def content(s, file, headers=None):
     return r, r.read()
 
 
-# covers: AITP-10
+# covers: AITP-10/1, AITP-10/2
 def test_a_file_is_uploaded_shown_listed_downloaded_and_deleted():
     with start("life") as s:
         before = time.time()
@@ -447,7 +447,7 @@ def run(s, thread, agent="real"):
     return r
 
 
-# covers: AITP-10
+# covers: AITP-10/3
 def test_images_and_attachments_are_shown_again_and_reach_the_model():
     model = Model()
     with start("images", model.config()) as s:

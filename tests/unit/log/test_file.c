@@ -73,7 +73,7 @@ static WEFT_SUSPENDS int life(struct test_store *t, struct upp_err *err)
     return 0;
 }
 
-/* covers: AITP-10 */
+/* covers: AITP-10/1 */
 TEST(file_is_found_by_its_owner_until_it_is_deleted)
 {
     CHECK(test_each_store(life, NULL));

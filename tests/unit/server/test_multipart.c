@@ -63,7 +63,7 @@ static const struct {
     {"--XX\r\nContent-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64\r\n\r\n", "!"},
 };
 
-/* covers: AITP-10 */
+/* covers: AITP-10/1 */
 TEST(multipart_is_the_same_however_it_is_cut)
 {
     for (size_t i = 0; i < WB_LEN(cases); i++) {
