@@ -31,4 +31,6 @@ for version in 1.109.1 2.54.0 3.51.0; do
         verdict $? "$version: $name: the server has nothing to report"
     done
 done
+. "$here/../examples.sh"
+examples "$build/weft" "$version" "$folder/bin/python -W ignore" tutor.py weather.py
 tap_end

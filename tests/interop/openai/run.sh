@@ -28,6 +28,12 @@ for major in 4 5 6 7; do
     judge "openai $major: all that runs can do" node "$here/runs.mjs" "$major" "$weft" "$tap/runs$major"
 done
 
+. "$here/../examples.sh"
+mkdir -p "$tap/modules"
+ln -s "$here/node_modules/openai-7" "$tap/modules/openai"
+in_modules() { ln -sfn "$tap/modules" node_modules && node "$1"; }
+examples "$(CDPATH='' cd -- "$(dirname -- "$weft")" && pwd)/weft" 'openai 7' in_modules tutor.mjs weather.mjs
+
 # The newest one once more, over TLS.
 mkdir "$tap/tls"
 { "$1/tests/certificate" "$tap/tls" server &&
