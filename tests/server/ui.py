@@ -32,6 +32,7 @@ agents:
   echo: {model: echo}
   main: {model: main, tools: [locate, remove, doze], handoff: [other]}
   other: {model: main, tools: [doze]}
+  bare: {model: main}
 default_agent: main
 """
 STORY = "Once upon a time there was a weaver who wove the same cloth again and again."
@@ -301,6 +302,16 @@ def test_client_tools_continue_the_message():
         assert status == 400, (status, a)
         assert c.say("a word").text == "Well."
         assert said(c.stored())[1] == ("assistant", "Where?There.") and branches(s) == 1
+
+
+def test_tools_of_the_request_are_the_clients():
+    with Server(WEFT, folder("own")) as s:
+        c = Chat(s, "k", "bare")
+        c.more["tools"] = [{"type": "function", "function": {"name": "locate", "parameters": {"type": "object"}}}]
+        got = c.say("where am I")
+        assert got.chunks[-1]["finishReason"] == "tool-calls", got.chunks
+        more = c.give(c1=out("here"))
+        assert more.text == "There." and more.id == got.id, more.chunks
 
 
 def test_two_calls_one_by_one_and_errors():
