@@ -160,12 +160,16 @@ def test_it_fetches_no_url_that_it_was_sent():
         parts = [{"type": "text", "text": f"look at {url}/text"}, {"type": "image_url", "image_url": {"url": f"{url}/image.png"}}]
         members = {"base_url": f"{url}/v1", "api_base": f"{url}/v1", "api_key": "sk-of-the-request", "provider":
                    {"base_url": f"{url}/v1"}, "models": {"real": {"base_url": f"{url}/v1"}}, "webhook": f"{url}/hook",
-                   "callback_url": f"{url}/hook", "tools": [{"type": "mcp", "server_url": f"{url}/mcp"}],
+                   "callback_url": f"{url}/hook",
                    "metadata": {"url": f"{url}/metadata"}}
         headers = {"Authorization": "Bearer sk-of-the-request", "X-Api-Key": "sk-of-the-request", "OpenAI-Base-Url": f"{url}/v1",
                    "X-Base-Url": f"{url}/v1", "Referer": f"{url}/page", "Link": f"<{url}/link>", "Proxy": url}
         thread = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": parts}], "webhook": f"{url}/hook"})["id"]
-        s.good("POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": parts, "attachments": [{"url": f"{url}/file"}]})
+        s.good("POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": parts})
+        refused = {"role": "user", "content": parts, "attachments": [{"url": f"{url}/file"}]}
+        assert s.ask("POST", f"/v1/threads/{thread}/messages", refused)[0] == 400
+        refused = {"assistant_id": "real", "tools": [{"type": "mcp", "server_url": f"{url}/mcp"}]}
+        assert s.ask("POST", f"/v1/threads/{thread}/runs", refused)[0] == 400
         status, run = s.ask("POST", f"/v1/threads/{thread}/runs?base_url={url}/v1&url={url}", {
             "assistant_id": "real", "additional_messages": [{"role": "user", "content": parts}], **members}, headers)
         assert status == 200, run
@@ -181,7 +185,7 @@ def test_it_fetches_no_url_that_it_was_sent():
             assert status == 200, (kind, answer)
         status, _ = s.ask("POST", f"/v1/threads/import?from={url}/doc.json", {"url": f"{url}/doc.json"})
         assert status == 400, status
-        assert ask(s, "GET", f"{url}/v1/models", {"Host": f"127.0.0.1:{trap.server_port}"})[0] == 404  # no proxy
+        assert ask(s, "GET", f"{url}/v1/nothing", {"Host": f"127.0.0.1:{trap.server_port}"})[0] == 404  # no proxy
         assert run["status"] == "completed", (run, s.log()[-2000:])
         assert provider.seen, "the model was asked"
         for path, told, body in provider.seen:
