@@ -1,4 +1,5 @@
 // crud.mjs MAJOR WEFT FOLDER: every method of beta.assistants, beta.threads, beta.threads.messages and models that makes, reads, changes, lists and
+// covers: AITP-25/1
 // deletes, against a server with the API keys of two tenants. Majors differ in names and arguments (4: del, and ids in a row), not in requests.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
