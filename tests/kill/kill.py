@@ -35,7 +35,7 @@ LOOP_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.aft
 ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
 wait.before wait.after answer.before answer.after answer.child cancel.before cancel.after
 child.before child.after child.ended queue.before queue.after dequeue.before dequeue.after
-takeover rollback recover.begin recover.before recover.after
+takeover rollback recover.begin recover.before recover.after metadata.before metadata.after
 store.applied store.commit.before store.commit.after""".split()
 AGENT_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
 ask.open ask.said tool.start tool.end void.after wait.before wait.after answer.before answer.after answer.child
@@ -168,6 +168,7 @@ class World(trees.Trees):
         self.weft, self.random, self.cast = weft, random.Random(seed), cast
         self.folder = tempfile.mkdtemp(prefix="weft-kill-")
         self.runs, self.seen, self.lock = {}, {}, threading.Lock()
+        self.noted, self.tried = {}, {}  # changes of metadata: acknowledged, and tried
         self.process, self.port, self.inputs = None, None, 0
         with open(f"{self.folder}/weft.yaml", "w") as f:
             f.write(config() + {"trees": "retention: {every_seconds: 1}\n", "async": "durability: async\n"}.get(cast, ""))
@@ -239,6 +240,14 @@ class World(trees.Trees):
             self.say("cancel", run)
         elif status != 400:
             raise Wrong(f"a cancel: {status} {r}")
+
+    def note(self, run):
+        """Changes the metadata of a run, in whatever state it is. What was acknowledged is never taken back."""
+        n = self.tried[run] = self.tried.get(run, 0) + 1
+        status, r = self.ask("POST", f"/v1/threads/{self.runs[run]}/runs/{run}", {"metadata": {"n": str(n)}})
+        if status != 200:
+            raise Wrong(f"metadata: {status} {r}")
+        self.noted[run] = n
 
     def answer(self, run, pending):
         answers = [{"call_id": p["toolCallId"], "approved": True} if p.get("approval") else
@@ -314,6 +323,18 @@ class World(trees.Trees):
         run = self.start("asker", self.thread())
         self.read(run, lambda pending: True)
         self.cancel(run)
+
+    def noting_client(self):
+        t = self.thread()
+        run = self.start("slow", t)
+        queued = self.start("echo", t, "enqueue")
+        for _ in range(4):
+            self.note(run)
+            self.note(queued)
+        self.through(run)
+        self.note(run)
+        run = self.start("asker", self.thread())
+        self.read(run, lambda pending: self.note(run) or self.answer(run, pending))
 
     def taking_client(self):
         t = self.thread()
@@ -406,7 +427,7 @@ class World(trees.Trees):
                 if self.process.poll() is None or isinstance(e, Wrong):
                     wrong.append(f"{what.__name__}: {e!r}")
 
-        loop = (self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
+        loop = (self.queue_client, self.noting_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
                 self.coming_and_going)
         cast = {"loop": loop, "async": loop,
                 "agents": (self.react_client, self.plan_client, self.plan_leaver, self.boss_client, self.boss_leaver,
@@ -428,6 +449,10 @@ class World(trees.Trees):
             self.through(run)
         for run in self.runs:
             self.compare(run, self.read(run))
+        for run, n in self.noted.items():
+            now = int(self.ask("GET", f"/v1/threads/{self.runs[run]}/runs/{run}")[1]["metadata"].get("n", 0))
+            if not n <= now <= self.tried[run]:
+                raise Wrong(f"{run}: the metadata {n} of {self.tried[run]} was acknowledged, {now} is stored")
         self.finish_trees()
 
     def compare(self, run, events):
