@@ -265,6 +265,12 @@ def test_a_conversation_and_its_items_page_by_page():
                 assert got == (all if order == "asc" else all[::-1]), (order, limit, got)
         for i in all:
             assert s.good("GET", f"{base}/{i['id']}") == i
+        assert s.good("POST", f"/v1/conversations/{c['id']}", {"metadata": {"k": "w"}})["metadata"] == {"k": "w"}
+        assert s.good("GET", f"/v1/conversations/{c['id']}")["metadata"] == {"k": "w"}
+        assert s.ask("POST", f"/v1/conversations/{c['id']}", {})[0] == 400
+        assert s.good("DELETE", f"{base}/{all[-1]['id']}")["id"] == c["id"]
+        assert s.good("GET", f"{base}?order=asc&limit=100")["data"] == all[:-1] and s.ask("GET", f"{base}/{all[-1]['id']}")[0] == 404
+        assert s.ask("DELETE", f"{base}/{all[3]['id']}")[0] == 400, "a call stays with its message"
         assert s.good("DELETE", f"/v1/conversations/{c['id']}") == {"id": c["id"], "object": "conversation.deleted", "deleted": True}
         assert s.ask("GET", f"/v1/conversations/{c['id']}")[0] == 404
 

@@ -11,6 +11,7 @@
 #include "dialects/core/data_url.h"
 #include "dialects/responses/response.h"
 #include "json/value.h"
+#include "log/change.h"
 #include "log/log.h"
 #include "model/id.h"
 #include "server/doors/responses/items.h"
@@ -19,7 +20,7 @@
 #include "server/http/body.h"
 #include "server/http/server.h"
 
-enum { BATCH = 64, CREATED_MAX = 20 /* items of one request, as at OpenAI */ };
+enum { TRIES = 16, BATCH = 64, CREATED_MAX = 20 /* items of one request, as at OpenAI */ };
 
 /* ---- Conversations ----------------------------------------------------------------------------------------------- */
 
@@ -91,6 +92,28 @@ WEFT_SUSPENDS static int get_conversation(struct sv_exchange *x, struct upp_err 
     struct wl_thread t;
     int              r = find(x, &t, err);
     return r < 0 ? r : answer(x, &t, err);
+}
+
+/* Others may write at the same time: read, set, and once more if somebody else was first. */
+WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const known[] = {"metadata", NULL};
+    struct upp_str           metadata;
+    struct wl_thread         t;
+    struct sv_body           b;
+    int                      r = sv_body_read(x, known, &b, err);
+    for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
+        r = find(x, &t, err);
+        if (r >= 0)
+            r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
+        if (r == 0)
+            return sv_body_wrong(&b, b.root, err, "a conversation is updated with 'metadata', an object");
+        if (r > 0)
+            r = wl_thread_set(x->server->opts.store, &x->owner, &t, metadata, err);
+        if (r == 0)
+            return answer(x, &t, err);
+    }
+    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES);
 }
 
 WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
@@ -352,6 +375,14 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
+/* Does the API show this part of an entry? A deleted message has none. */
+static bool has_part(const struct wl_line *line, uint32_t part)
+{
+    const struct wm_entry *e = &line->entry;
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
+           part < e->message.n_parts;
+}
+
 WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, struct item *ret, struct upp_err *err)
 {
     struct wl_line *line = wb_new(&x->arena, struct wl_line);
@@ -371,8 +402,7 @@ WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, s
         entry.part = 0;
         r          = wl_entry_find(x->server->opts.store, &x->owner, wm_id_uuid(entry), &x->arena, line, err);
     }
-    if (r == -UPP_ENOTFOUND || (r >= 0 && line->entry.kind != WM_ENTRY_MESSAGE) ||
-        (r >= 0 && id.noun == WM_NOUN_PART && id.part >= line->entry.message.n_parts))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !has_part(line, id.noun == WM_NOUN_PART ? id.part : 0)))
         return upp_fail(err, UPP_ENOTFOUND, "no item '%.*s' in this conversation", UPP_FMT(x->params[1]));
     *ret = (struct item){line, id.noun == WM_NOUN_PART ? id.part : 0};
     while (r >= 0 && id.noun != WM_NOUN_PART && ret->part + 1 < line->entry.message.n_parts &&
@@ -392,6 +422,21 @@ WEFT_SUSPENDS static int get_item(struct sv_exchange *x, struct upp_err *err)
     wj_writer_init(&w, &x->reply.body, err);
     put_item(&w, &i);
     return sv_finish(x, &w);
+}
+
+/* Erases a message; the answer is the conversation. */
+WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct item      i;
+    int              r = find_item(x, &t, &i, err);
+    if (r >= 0 && !is_content(&i.line->entry.message.parts[i.part]))
+        return upp_fail(err, UPP_EREFUSED, "only messages are deleted: calls, results and reasoning stay with theirs");
+    if (r >= 0)
+        r = wl_message_delete(x->server->opts.store, &x->owner, &t, i.line->id, UPP_STR("deleted"), err);
+    if (r == -UPP_EBUSY)
+        return sv_busy_error(x, &t, false, err);
+    return r < 0 ? r : answer(x, &t, err);
 }
 
 /* Appends items; the answer is their list. */
@@ -446,10 +491,12 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/conversations", create, 0, 0},
     {SV_GET, "/v1/conversations/{c}", get_conversation, 0, 0},
+    {SV_POST, "/v1/conversations/{c}", update, 0, 0},
     {SV_DELETE, "/v1/conversations/{c}", delete_conversation, 0, 0},
     {SV_GET, "/v1/conversations/{c}/items", list_items, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/conversations/{c}/items", create_items, 0, 0},
     {SV_GET, "/v1/conversations/{c}/items/{i}", get_item, 0, 0},
+    {SV_DELETE, "/v1/conversations/{c}/items/{i}", delete_item, 0, 0},
 };
 const struct sv_door sv_door_conversations = {
     .name = "conversations", .prefix = "/v1/conversations", .routes = rows, .n_routes = WB_LEN(rows), .agents = true};
