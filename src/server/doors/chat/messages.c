@@ -407,7 +407,7 @@ int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const 
 int sv_chat_answers(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *ret,
                     struct upp_err *err)
 {
-    const struct upp_message *results = &m->list.p[m->next].message;
+    const struct upp_message *results = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
     *ret                              = (struct sv_answers){0};
     if (m->list.n - m->next != 1 || results->role != UPP_ROLE_TOOL)
         return 0;
