@@ -193,6 +193,7 @@ def test_what_is_wrong_is_named():
         (b"--" + BOUNDARY.encode() + b"\r\nhello\r\n\r\n", TYPE, "in part 1: a header without a name"),
         (b"--" + BOUNDARY.encode() + b"\r\n\r\nhello", TYPE, "in part 1: it has no name"),
         (b"--" + BOUNDARY.encode() + b"\r\nA: " + b"x" * 9000, TYPE, "longer than 8 KiB"),
+        (b"--" + BOUNDARY.encode() + b"\r\nContent-Disposition: form-data" + b";" * 8000 + b"\r\n\r\n", TYPE, "in part 1: it has no name"),
         (form(), {"Content-Type": "application/json"}, "not multipart/form-data"),
         (form(), {"Content-Type": "multipart/form-data"}, "no boundary"),
         (form(), {}, "Content-Type is missing"),

@@ -275,6 +275,16 @@ def test_a_conversation_and_its_items_page_by_page():
         assert s.ask("GET", f"/v1/conversations/{c['id']}")[0] == 404
 
 
+def test_a_deleted_item_is_not_there():
+    with Server(WEFT, folder("deleted")) as s:
+        c = s.good("POST", "/v1/conversations", {"items": [{"role": "user", "content": "secret"}, {"role": "user", "content": "open"}]})
+        base = f"/v1/conversations/{c['id']}/items"
+        open_, secret = s.good("GET", base)["data"]
+        s.good("DELETE", f"/v1/threads/thread_{c['id'][5:]}/messages/{secret['id']}")
+        assert s.ask("GET", f"{base}/{secret['id']}")[0] == 404
+        assert s.good("GET", f"{base}/{open_['id']}") == open_ and s.good("GET", base)["data"] == [open_]
+
+
 def test_failures():
     with Server(WEFT, folder("fails")) as s:
         a = ask(s, model="fails", input="x")

@@ -57,20 +57,17 @@ static bool take_quoted(struct upp_str *rest, struct wb_buf *out)
 /* The next "; name=value" of a header. The value is added to the buffer. 1; 0: there is none; <0: it is broken. */
 static int next_parameter(struct upp_str *rest, struct upp_str *name, struct wb_buf *value)
 {
-    *rest = wb_str_trim(*rest);
-    if (!rest->n)
-        return 0;
-    if (rest->p[0] != ';')
-        return -UPP_EINVALID;
-    *rest     = wb_str_trim(wb_str_sub(*rest, 1, SIZE_MAX));
-    size_t at = 0;
+    bool   begun = false;
+    size_t at    = 0;
+    for (*rest = wb_str_trim(*rest); rest->n && rest->p[0] == ';'; begun = true) /* some write lone semicolons */
+        *rest = wb_str_trim(wb_str_sub(*rest, 1, SIZE_MAX));
+    if (!rest->n || !begun)
+        return rest->n ? -UPP_EINVALID : 0;
     while (at < rest->n && rest->p[at] != '=' && rest->p[at] != ';')
         at++;
     *name = wb_str_trim(wb_str_sub(*rest, 0, at));
-    if (at == rest->n || rest->p[at] == ';') { /* a lone semicolon at the end, as some write it */
-        *rest = wb_str_sub(*rest, at, SIZE_MAX);
-        return name->n ? -UPP_EINVALID : next_parameter(rest, name, value);
-    }
+    if (at == rest->n || rest->p[at] == ';')
+        return -UPP_EINVALID;
     *rest = wb_str_trim(wb_str_sub(*rest, at + 1, SIZE_MAX));
     if (rest->n && rest->p[0] == '"')
         return take_quoted(rest, value) ? 1 : -UPP_EINVALID;

@@ -69,7 +69,7 @@ WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thre
 /* Results are for a run that waits: it knows which calls are open. */
 static bool is_for_wait(const struct sv_chat_messages *m, const struct wm_run *run)
 {
-    return run->status == WM_WAITING && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
+    return run->status == WM_WAITING && m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
 }
 
 /* Is this what the run said? The answer to results is only what came after them. */

@@ -236,13 +236,14 @@ static void digest_message(struct wb_buf *out, const struct upp_message *m)
     }
 }
 
-static int name_of(struct sv_chat_building *rd, char out[SV_CHAT_DIGEST + 1], struct upp_err *err)
+/* The name of the conversation up to a length of `digested`. */
+static int name_of(struct sv_chat_building *rd, size_t length, char out[SV_CHAT_DIGEST + 1], struct upp_err *err)
 {
     unsigned char hash[32];
     unsigned      n = sizeof hash;
     if (wb_buf_check(&rd->digested, err) < 0)
         return -UPP_ENOMEM;
-    if (EVP_Digest(rd->digested.p ? rd->digested.p : "", rd->digested.n, hash, &n, EVP_sha256(), NULL) != 1)
+    if (EVP_Digest(rd->digested.p ? rd->digested.p : "", length, hash, &n, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     for (size_t i = 0; i < sizeof hash; i++)
         (void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
@@ -289,9 +290,8 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
         return join(rd, last, parts, n, err);
     }
     if (role == UPP_ROLE_ASSISTANT) {
-        r = check_results(rd, at, err);
-        if (r >= 0)
-            r = name_of(rd, rd->to->before, err);
+        r            = check_results(rd, at, err);
+        rd->before   = rd->digested.n;
         rd->to->next = list->n + 1;
     }
     if (r >= 0 && list->n == rd->max)
@@ -326,7 +326,9 @@ int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err
         return r;
     rd->to->instructions = wb_arena_dup(&rd->x->arena, wb_buf_str(&rd->instructions));
     r                    = wb_arena_check(&rd->x->arena, err);
-    return r < 0 ? r : name_of(rd, rd->to->all, err);
+    if (r >= 0 && rd->to->next)
+        r = name_of(rd, rd->before, rd->to->before, err);
+    return r < 0 ? r : name_of(rd, rd->digested.n, rd->to->all, err);
 }
 
 void sv_chat_done(struct sv_chat_building *rd)
@@ -405,7 +407,7 @@ int sv_chat_read_messages(struct sv_exchange *x, const struct sv_body *b, const 
 int sv_chat_answers(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *ret,
                     struct upp_err *err)
 {
-    const struct upp_message *results = &m->list.p[m->next].message;
+    const struct upp_message *results = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
     *ret                              = (struct sv_answers){0};
     if (m->list.n - m->next != 1 || results->role != UPP_ROLE_TOOL)
         return 0;

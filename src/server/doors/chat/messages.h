@@ -34,6 +34,7 @@ struct sv_chat_building {
     size_t                     max;
     struct wb_buf              instructions;
     struct wb_buf              digested; /* the conversation so far, in one spelling */
+    size_t                     before;   /* how much of it is before the last assistant message */
 };
 
 int  sv_chat_begin(struct sv_chat_building *b, struct sv_exchange *x, const struct sv_body *body,

@@ -375,12 +375,18 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
     return sv_finish(x, &w);
 }
 
-/* Does the API show this part of an entry? A deleted message has none. */
-static bool has_part(const struct wl_line *line, uint32_t part)
+/* The part that begins the item of this id. false: the entry has none, as one that was deleted or that only models see.
+ */
+static bool choose_part(const struct wl_line *line, const struct wm_id *id, uint32_t *ret)
 {
-    const struct wm_entry *e = &line->entry;
-    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
-           part < e->message.n_parts;
+    const struct upp_message *m    = &line->entry.message;
+    bool                      part = id->noun == WM_NOUN_PART;
+    uint32_t                  any;
+    if (!items_of(line, &any, 1) || (part && id->part >= m->n_parts))
+        return false;
+    for (*ret = part ? id->part : 0; !part && *ret + 1 < m->n_parts && !is_content(&m->parts[*ret]);)
+        ++*ret;
+    return true;
 }
 
 WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, struct item *ret, struct upp_err *err)
@@ -402,12 +408,9 @@ WEFT_SUSPENDS static int find_item(struct sv_exchange *x, struct wl_thread *t, s
         entry.part = 0;
         r          = wl_entry_find(x->server->opts.store, &x->owner, wm_id_uuid(entry), &x->arena, line, err);
     }
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !has_part(line, id.noun == WM_NOUN_PART ? id.part : 0)))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && !choose_part(line, &id, &ret->part)))
         return upp_fail(err, UPP_ENOTFOUND, "no item '%.*s' in this conversation", UPP_FMT(x->params[1]));
-    *ret = (struct item){line, id.noun == WM_NOUN_PART ? id.part : 0};
-    while (r >= 0 && id.noun != WM_NOUN_PART && ret->part + 1 < line->entry.message.n_parts &&
-           !is_content(&line->entry.message.parts[ret->part]))
-        ret->part++;
+    ret->line = line;
     return r;
 }
 

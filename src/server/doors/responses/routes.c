@@ -125,8 +125,10 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("previous_response_id")));
     if (r >= 0)
         r = sv_chat_after(x, &run, &q->place, err);
+    if (r < 0)
+        return r;
     *agent = wb_arena_dup(&x->arena, run.agent);
-    return r < 0 ? r : wb_arena_check(&x->arena, err);
+    return wb_arena_check(&x->arena, err);
 }
 
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)
