@@ -211,13 +211,14 @@ int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
         return r;
     if (!wb_str_eq(type, UPP_STR("file_search")) && !wb_str_eq(type, UPP_STR("code_interpreter")))
         return sv_body_wrong(b, at ? at : tool, err,
-                             "the type of this tool is file_search or code_interpreter, not '%.*s'", UPP_FMT(type));
+                             "tools of type '%.*s' are not supported: there are functions of the client, and "
+                             "file_search and code_interpreter of agents that have them",
+                             UPP_FMT(type));
     if (!agent)
         agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
     if (has_tool(agent, type))
         return 0;
-    return sv_body_wrong(
-        b, at, err,
-        "the agent '%.*s' has no %.*s of its own: agents.NAME.hosted in the configuration maps it to a tool",
-        UPP_FMT(agent ? agent->name : UPP_STR("")), UPP_FMT(type));
+    return sv_body_wrong(b, at, err, "%s%.*s%s no %.*s: agents.NAME.hosted in the configuration maps it to a tool",
+                         agent ? "the agent '" : "there is", UPP_FMT(agent ? agent->name : UPP_STR("")),
+                         agent ? "' has" : "", UPP_FMT(type));
 }
