@@ -107,9 +107,12 @@ static int take_run(struct upp__reader *r, yyjson_val *run, struct upp_err *err)
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
+/* The agent there may have the name of ours, but what a run of the service wrote is never ours. */
 static bool is_ours(const struct upp__reader *r, yyjson_val *m)
 {
     struct upp_str actor = wd_aitp_actor(m);
+    if (upp__get_str(m, "run_id").n)
+        return false;
     return actor.n ? wb_str_eq(actor, r->vendor->model) : wb_str_eq(upp__get_str(m, "role"), UPP_STR("user"));
 }
 

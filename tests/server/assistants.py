@@ -140,6 +140,8 @@ def test_settings_are_checked():
     S.refused(400, "POST", "/v1/assistants", {})
     S.refused(400, "POST", "/v1/assistants", {"name": "x"})
     S.refused(404, "POST", "/v1/assistants", {"model": "gpt-4o"}, code="model_not_found", param="/model")
+    e = S.refused(400, "POST", "/v1/assistants", {"model": "echo", "tools": [{"type": "web_search"}]}, param="/tools/0/type")
+    assert "'web_search'" in json.dumps(e) and "functions" in json.dumps(e), e
     bad = [("temperature", -0.1), ("temperature", 2.1), ("temperature", "1"), ("top_p", 1.5), ("top_p", -1), ("response_format", "json"),
            ("response_format", {"type": "xml"}), ("response_format", {"type": "json_schema"}), ("reasoning_effort", "much"), ("tools", {}),
            ("tools", [tool(f"t{i}") for i in range(129)]), ("tool_resources", []), ("tool_resources", {"file_search": 1}),

@@ -122,6 +122,39 @@ def test_an_agent_is_a_model():
         assert status == 404 and a["error"]["code"] == "model_not_found" and a["error"]["param"] == "/model", (status, a)
 
 
+def test_what_the_list_of_models_has_can_be_asked():
+    config = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:chat.db
+models:
+  plain: {provider: scripted, script: plain.json}
+  other: {provider: scripted, script: other.json}
+agents:
+  one: {model: plain, system: I am one.}
+"""
+    path = f"{HERE}/listed"
+    os.makedirs(path, exist_ok=True)
+    for name in ("plain", "other"):
+        with open(f"{path}/{name}.json", "w") as f:
+            json.dump({"replies": [{"parts": [{"text": f"{name} "}, {"request": True}]}], "again": True}, f)
+    with Server(WEFT, path, config) as s:
+        names = [m["id"] for m in s.good("GET", "/v1/models")["data"]]
+        assert sorted(names) == ["one", "other", "plain"], names
+        for name in names:  # the name of a model asks the default agent, which uses it
+            a = content(chat(s, name, [user("x")]))
+            assert a.startswith("plain " if name == "one" else name) and "I am one." in a, (name, a)
+            b = s.good("POST", "/v1/responses", {"model": name, "input": "x"})
+            assert b["output"][0]["content"][0]["text"].startswith(a.split()[0]), (name, b)
+    with Server(WEFT, path, config + "  two: {model: plain}\n") as s:  # no default agent
+        for body in ({}, {"model": "plain"}):
+            for url, more in ((URL, {"messages": [user("x")]}), ("/v1/responses", {"input": "x"})):
+                status, e = s.ask("POST", url, {**body, **more})
+                assert status == 404 and "default_agent" in e["error"]["message"], (status, e)
+                assert e["error"]["param"] == ("/model" if body else None), e
+        status, e = s.ask("POST", "/api/chat", {"id": "c", "messages": [{"id": "m", "role": "user", "parts": [{"type": "text", "text": "x"}]}]})
+        assert status == 404 and "default_agent" in e["error"]["message"] and e["error"]["param"] is None, (status, e)
+
+
 def test_a_stream_says_the_same():
     with Server(WEFT, folder("stream")) as s:
         found = frames(s, {"model": "slow", "messages": [user("go")], "stream_options": {"include_usage": True}})

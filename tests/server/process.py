@@ -181,6 +181,16 @@ def test_model_names_an_agent_or_a_model():
     assert frames[-1]["output"][-1]["type"] == "function_call", frames[-1]
 
 
+def test_model_names_a_stored_assistant():
+    name = S.good("GET", "/v1/models")["data"][0]["id"]
+    a = S.good("POST", "/v1/assistants", {"model": name, "temperature": 0.25})["id"]
+    done = process(S, {"input": [user("x")], "model": a, "session_id": "stored-1"})[-1]
+    assert done["status"] == "completed", done
+    run = S.good("GET", "/v1/threads/stored-1/runs")["data"][0]
+    assert (run["assistant_id"], run["model"], run["temperature"]) == (a, name, 0.25), run
+    refused(S, {"input": [user("x")], "model": "asst_" + "0" * 32}, 404)
+
+
 def test_every_member_is_honoured_or_refused():
     # covers: AAP-7/1/3, AAP-20/3
     good = {"input": [user("x")], "stream": False}

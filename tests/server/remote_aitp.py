@@ -102,6 +102,20 @@ def conversation(name, old, **how):
         assert len(service.threads) == 2 and "user: one" in text and "assistant: echo: two" in text and text.endswith("user: other")
 
 
+def test_the_agent_there_has_the_same_name():
+    """The two servers of docs/remote.md."""
+    far, near = f"{HERE}/same-far", f"{HERE}/same-near"
+    os.makedirs(far)
+    os.makedirs(near)
+    echo = 'server: {listen: "127.0.0.1:0"}\nstore: sqlite:far.db\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {parrot: {model: echo}}\n'
+    with Server(WEFT, far, echo) as other:
+        config = f'server: {{listen: "127.0.0.1:0"}}\nstore: sqlite:near.db\nagents:\n  parrot: {{remote: aitp, url: "{other.url}", params: {{assistant_id: parrot}}}}\n'
+        with Server(WEFT, near, config) as s:
+            thread, run, text = say(s, "one", agent="parrot")
+            assert (run["status"], text) == ("completed", "one"), (run, text)
+            assert say(s, "two", thread, "parrot")[2] == "two"
+
+
 def test_a_service_with_runs():
     conversation("runs", False)
 

@@ -121,6 +121,42 @@ def test_a_stored_assistant_is_a_model():
         assert status == 404, (status, e)
 
 
+def upload(s, name, data):
+    body = (b'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="'
+            + name.encode() + b'"\r\n\r\n' + data + b"\r\n--b--\r\n")
+    c = s.connection()
+    c.request("POST", "/v1/files", body, {"content-type": "multipart/form-data; boundary=b"})
+    r = c.getresponse()
+    assert r.status == 200, r.read()
+    return json.loads(r.read())["id"]
+
+
+def test_uploaded_files_are_parts():
+    with Server(WEFT, folder("files")) as s:
+        png = upload(s, "a.png", b"\x89PNG\r\n\x1a\n" + 64 * b"\0")
+        notes = upload(s, "notes.txt", b"Bring a hat.")
+        parts = [{"type": "input_text", "text": "look"}, {"type": "input_image", "file_id": png}, {"type": "input_file", "file_id": notes}]
+        c = s.good("POST", "/v1/conversations", {})["id"]
+        a = ask(s, model="echo", conversation=c, input=[{"role": "user", "content": parts}])
+        assert a["status"] == "completed" and text(a).startswith("look"), a
+        items = s.good("GET", f"/v1/conversations/{c}/items?order=asc")["data"]
+        assert [p.get("file_id") for p in items[0]["content"]] == [None, png, notes], items
+        thread = s.good("GET", f"/v1/threads/thread_{c[5:]}/messages?order=asc")["data"][0]  # as the other APIs have it
+        assert thread["content"][1]["image_file"]["file_id"] == png and thread["attachments"][0]["file_id"] == notes, thread
+        chat = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"file_id": png}}, {"type": "file", "file": {"file_id": notes}}]
+        b = s.good("POST", "/v1/chat/completions", {"model": "echo", "messages": [{"role": "user", "content": chat}]})
+        assert b["choices"][0]["message"]["content"].startswith("look"), b
+        for bad in ({"file_id": "file-" + 32 * "0"}, {"file_id": "nothing"}, {"file_id": notes}, {"image_url": f"weft:{png}"}, {}):
+            for url, body in ((URL, {"input": [{"role": "user", "content": [{"type": "input_image", **bad}]}]}),
+                              ("/v1/conversations", {"items": [{"type": "message", "role": "user", "content": [{"type": "input_image", **bad}]}]})):
+                status, e = s.ask("POST", url, {"model": "echo", **body})
+                assert status == 400 and e["error"]["param"], (bad, status, e)
+        for bad in ({"file_id": "file-" + 32 * "0"}, {"file_data": f"weft:{notes}"}, {}):
+            status, e = s.ask("POST", "/v1/chat/completions", {"model": "echo", "messages": [{"role": "user", "content": [{"type": "file", "file": bad}]}]})
+            assert status == 400 and e["error"]["param"], (bad, status, e)
+        assert len(threads(s)) == 2
+
+
 def test_events_add_up_to_the_response():
     with Server(WEFT, folder("events")) as s:
         found = frames(s, "POST", URL, {"model": "removes", "input": "do it", "stream": True})

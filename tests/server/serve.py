@@ -815,6 +815,16 @@ def test_a_full_queue_says_so(s):
     list(stream)
 
 
+def test_an_unknown_route_is_named(s):
+    """A client with a wrong base URL sees what it asked for; a path that is long or no plain text is not repeated."""
+    for method, path in (("POST", "/v1/embeddings"), ("GET", "/v1/models/"), ("POST", "/v1/v1/chat/completions")):
+        said = s.refused(404, method, path, {"model": "x"} if method == "POST" else None)
+        assert f"there is no route {path}" in said, said
+    for path in ("/" + 64 * "x", "/%c3%28" + 64 * "y"):
+        assert "there is no such route" in s.refused(404, "GET", path)
+    assert "there is no route /" + 63 * "x" in s.refused(404, "GET", "/" + 63 * "x")
+
+
 def test_unknown_things_are_404(s):
     stream, thread, run = s.start("echo")
     list(stream)

@@ -184,6 +184,19 @@ def answer(part_of, approved, **more):
     return {"state": "approval-responded", "approval": {"id": part_of, "approved": approved, **more}}
 
 
+def test_a_stored_assistant_answers_with_its_settings():
+    with Server(WEFT, folder("stored")) as s:
+        a = s.good("POST", "/v1/assistants", {"model": "echo", "temperature": 0.25, "metadata": {}})["id"]
+        c = s.connection()
+        c.request("POST", "/api/chat", json.dumps({"id": "stored", "agent": a, "messages": [user("as it was said")]}))
+        assert '"delta":"as it was said"' in c.getresponse().read().decode()
+        thread = s.good("GET", "/v1/threads?limit=1")["data"][0]["id"]
+        run = s.good("GET", f"/v1/threads/{thread}/runs")["data"][0]
+        assert (run["assistant_id"], run["model"], run["temperature"]) == (a, "echo", 0.25), run
+        status, e = s.ask("POST", "/api/chat", {"id": "none", "agent": "asst_" + "0" * 32, "messages": [user("x")]})
+        assert status == 404, (status, e)
+
+
 def test_messages_of_a_chat_are_a_thread():
     with Server(WEFT, folder("thread")) as s:
         c = Chat(s, "chat-1", "echo")

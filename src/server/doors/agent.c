@@ -22,6 +22,33 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
     return x->agent.n || r > 0;
 }
 
+int sv_agent_unknown(const struct sv_body *b, const char *member, struct upp_str name, int code, struct upp_err *err)
+{
+    yyjson_val *at = sv_member(b->root, wb_cstr(member));
+    char        shown[WJ_QUOTED];
+    int         r;
+    if (name.n)
+        r = upp_fail(err, code, "no agent is called %s: GET /v1/models lists the names",
+                     wj_quote(name, shown, sizeof shown));
+    else
+        r = upp_fail(err, code, "'%s' names no agent, and the configuration has no default_agent", member);
+    if (at)
+        wj_pointer_err(err, b->root, at);
+    return r;
+}
+
+/* The name of a model asks the default agent, which is to use it. */
+static const struct wr_agent_def *find_agent(const struct wr_engine *e, struct upp_str given, struct upp_str *who,
+                                             bool *model)
+{
+    const struct wr_agent_def *def = wr_agent(e, *who);
+    if (def || !given.n || !wr_has_model(e, given))
+        return def;
+    *model = true;
+    *who   = (struct upp_str){NULL, 0};
+    return wr_agent(e, *who);
+}
+
 int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, struct upp_str other,
                       const struct wr_agent_def **agent, struct upp_str *name, bool *model, struct upp_err *err)
 {
@@ -31,13 +58,14 @@ int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, stru
         return r;
     *model                         = x->agent.n && given.n && !wb_str_eq(given, x->agent);
     struct upp_str             who = x->agent.n ? x->agent : given.n ? given : other;
-    const struct wr_agent_def *def = wr_agent(x->core->engine, who);
-    if (!def || (*model && !wr_has_model(x->core->engine, given))) {
-        r = upp_fail(err, UPP_ENOMODEL, *model ? "the configuration has no model '%.*s'" : "no agent is called '%.*s'",
-                     UPP_FMT(*model ? given : who));
+    const struct wr_agent_def *def = find_agent(x->core->engine, given, &who, model);
+    if (*model && !wr_has_model(x->core->engine, given)) {
+        r = upp_fail(err, UPP_ENOMODEL, "the configuration has no model '%.*s'", UPP_FMT(given));
         wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("model")));
         return r;
     }
+    if (!def)
+        return sv_agent_unknown(b, "model", who, UPP_ENOMODEL, err);
     *agent = def;
     *name  = def->base ? who : def->name; /* a stored assistant */
     return 0;

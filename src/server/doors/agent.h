@@ -10,8 +10,14 @@
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,
                   struct upp_err *err) UPP_MUST_CHECK;
 
-/* `model` of a request for which an agent is a model: the agent (`other` if nothing names one); under an agent's path
- * it may also name a model of the configuration, which the agent is to use: *model is true. -UPP_ENOMODEL. */
+/* Fails with `code`: the member names an agent that does not exist, or (name is empty) no agent, and there is no
+ * default agent. */
+int sv_agent_unknown(const struct sv_body *b, const char *member, struct upp_str name, int code,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* `model` of a request for which an agent is a model: the agent (`other` if nothing names one). It may also name a
+ * model of the configuration, which the agent of the path or the default agent is to use: *model is true.
+ * -UPP_ENOMODEL. */
 int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, struct upp_str other,
                       const struct wr_agent_def **agent, struct upp_str *name, bool *model,
                       struct upp_err *err) UPP_MUST_CHECK;

@@ -190,6 +190,22 @@ static int check_origin(struct sv_conn *c, struct sv_http *h)
     return 0;
 }
 
+/* Names the path, so that a wrong base URL is seen at once; not one that is long or is no plain text. */
+static const char *no_route(struct sv_conn *c, const struct sv_http *h)
+{
+    char   allow[64];
+    size_t i = 0;
+    while (i < h->path.n && h->path.p[i] > ' ' && h->path.p[i] < 0x7f)
+        i++;
+    if (c->match.status != 404)
+        (void)snprintf(c->has, sizeof c->has, "this route has %.*s", UPP_FMT(sv_route_allow(c->match.allow, allow)));
+    else if (i < h->path.n || i > 64)
+        return "there is no such route";
+    else
+        (void)snprintf(c->has, sizeof c->has, "there is no route %.*s", UPP_FMT(h->path));
+    return c->has;
+}
+
 /* The head is complete: checks it and limits the body. Refuses what it can before the body is read. An unknown route
  * gets an ordinary response if there is no body to discard. */
 static int on_head(struct sv_http *h)
@@ -204,9 +220,7 @@ static int on_head(struct sv_http *h)
     if (c->asks)
         return 0;
     if (!c->match.route) {
-        char allow[64];
-        (void)snprintf(c->has, sizeof c->has, "this route has %.*s", UPP_FMT(sv_route_allow(c->match.allow, allow)));
-        h->why = c->match.status == 404 ? "there is no such route" : c->has;
+        h->why = no_route(c, h);
         return h->has_body ? c->match.status : 0;
     }
     h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;

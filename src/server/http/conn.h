@@ -27,7 +27,7 @@ struct sv_conn {
     bool            asks;          /* the request is a preflight (server/http/cors.h) */
     struct sv_http  http;
     struct sv_match match;
-    char            has[96];  /* what a route of other methods says */
+    char            has[96];  /* why the request has no route */
     struct wl_owner owner;    /* of the request */
     struct sv_auth  auth;     /* likewise */
     struct wb_buf   rest;     /* bytes received after the request */

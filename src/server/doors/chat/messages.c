@@ -9,6 +9,8 @@
 #include "json/pointer.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "model/file_url.h"
+#include "server/doors/v1/objects.h"
 
 enum { PARTS_MAX = 1024 };
 
@@ -18,7 +20,7 @@ static int read_media(struct sv_chat_building *rd, yyjson_val *v, const char *ob
                       struct upp_part *ret, struct upp_err *err)
 {
     yyjson_val    *inner = NULL;
-    struct upp_str data = {NULL, 0}, name = {NULL, 0};
+    struct upp_str data = {NULL, 0}, name = {NULL, 0}, id;
     int            r = sv_body_object(rd->body, v, wb_cstr(object), &inner, err);
     if (r > 0)
         r = sv_body_str(rd->body, inner, wb_cstr(member), &data, err);
@@ -26,8 +28,13 @@ static int read_media(struct sv_chat_building *rd, yyjson_val *v, const char *ob
         r = sv_body_str(rd->body, inner, UPP_STR("filename"), &name, err);
     if (r < 0)
         return r;
-    if (!data.n)
-        return sv_body_wrong(rd->body, v, err, "this part needs %s.%s", object, member);
+    if (inner && !data.n) {
+        r = sv_read_file(rd->body, inner, kind, &rd->x->arena, ret, err);
+        if (r != 0)
+            return r < 0 ? r : 0;
+    }
+    if (!data.n || wm_file_url(data, &id))
+        return sv_body_wrong(rd->body, v, err, "this part needs %s.%s or %s.file_id", object, member, object);
     r = wd_url_media(&rd->x->arena, data, (struct upp_str){NULL, 0}, name, ret, err);
     if (r >= 0 && ret->media->source == UPP_SOURCE_URL)
         ret->kind = kind; /* an address does not tell */

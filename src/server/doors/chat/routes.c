@@ -10,6 +10,7 @@
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
+#include "server/doors/v1/objects.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -41,12 +42,17 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
     return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
 }
 
-static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
+WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     const struct wr_agent_def *def;
     struct upp_str             none = {NULL, 0};
     int                        r    = sv_agent_as_model(x, &q->body, none, &def, &q->start.run.agent, &q->model, err);
-    return r < 0 ? r : sv_chat_read_messages(x, &q->body, def, &q->messages, err);
+    if (r >= 0)
+        r = sv_chat_read_messages(x, &q->body, def, &q->messages, err);
+    if (r >= 0) /* those of earlier messages may be gone by now */
+        r = sv_check_files(x, &q->body, sv_member(q->body.root, UPP_STR("messages")), q->messages.list.p,
+                           q->messages.next, q->messages.list.n, err);
+    return r;
 }
 
 static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err *err)

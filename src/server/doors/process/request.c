@@ -11,6 +11,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/process/process.h"
 #include "server/http/server.h"
@@ -115,7 +116,10 @@ static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_
                              "the configuration has no agent and no model '%.*s'", UPP_FMT(*model));
     if (!agent)
         return upp_fail(err, UPP_EINVALID, "the configuration has no default agent: `model` names one");
-    p->start.run.agent = wb_arena_dup(&x->arena, agent->name);
+    if (agent->base) /* a stored assistant: by the name that asked for it */
+        p->start.run.agent = x->agent.n ? x->agent : name;
+    else
+        p->start.run.agent = wb_arena_dup(&x->arena, agent->name);
     return wb_arena_check(&x->arena, err);
 }
 
@@ -264,5 +268,7 @@ int sv_process_read(struct sv_exchange *x, struct sv_process *p, struct upp_err 
         r = read_n(p, err);
     if (r >= 0)
         r = read_id(x, p, err);
-    return r < 0 ? r : read_options(x, p, model, err);
+    if (r >= 0)
+        r = read_options(x, p, model, err);
+    return r < 0 ? r : sv_assistant_start(x, &p->start.run, err);
 }

@@ -13,6 +13,7 @@
 #include "json/value.h"
 #include "log/change.h"
 #include "log/log.h"
+#include "model/file_url.h"
 #include "model/id.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/v1/objects.h"
@@ -51,7 +52,8 @@ WEFT_SUSPENDS static int find(struct sv_exchange *x, struct wl_thread *ret, stru
 }
 
 /* Reads `items`; system messages have no place in a conversation here. */
-static int read_items(struct sv_exchange *x, const struct sv_body *b, struct sv_items *ret, struct upp_err *err)
+WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body *b, struct sv_items *ret,
+                                    struct upp_err *err)
 {
     const struct wr_agent_def *agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
     yyjson_val                *list  = sv_member(b->root, UPP_STR("items"));
@@ -61,7 +63,7 @@ static int read_items(struct sv_exchange *x, const struct sv_body *b, struct sv_
     if (r >= 0 && ret->messages.system)
         r = sv_body_wrong(b, ret->messages.system, err,
                           "a conversation has no system messages: the prompt is the agent's, or `instructions`");
-    return r;
+    return r < 0 ? r : sv_check_files(x, b, list, ret->messages.list.p, 0, ret->messages.list.n, err);
 }
 
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
@@ -186,16 +188,20 @@ static void put_input(struct wj_writer *w, const struct upp_part *p)
         wj_put_str(w, "type", UPP_STR("input_text"));
         wj_put_str_or_empty(w, "text", p->text);
     } else {
-        bool image = p->kind == UPP_PART_IMAGE;
-        int  r = p->media->source == UPP_SOURCE_URL ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
+        struct upp_str id;
+        bool           image = p->kind == UPP_PART_IMAGE, file = wm_part_file(p, &id);
+        int r = p->media->source == UPP_SOURCE_URL ? 0 : wd_data_url(p->media, wd_media_type(p->media), &url, w->err);
         if (r < 0)
             wj_writer_fail(w, r);
         wj_put_str(w, "type", image ? UPP_STR("input_image") : UPP_STR("input_file"));
         wj_put_str(w,
-                   image                                ? "image_url"
+                   file                                 ? "file_id"
+                   : image                              ? "image_url"
                    : p->media->source == UPP_SOURCE_URL ? "file_url"
                                                         : "file_data",
-                   p->media->source == UPP_SOURCE_URL ? p->media->data : wb_buf_str(&url));
+                   file                                 ? id
+                   : p->media->source == UPP_SOURCE_URL ? p->media->data
+                                                        : wb_buf_str(&url));
         if (image)
             wj_put_str(w, "detail", UPP_STR("auto"));
         else

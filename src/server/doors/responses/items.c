@@ -4,6 +4,8 @@
 #include "base/defs.h"
 #include "dialects/core/data_url.h"
 #include "json/value.h"
+#include "model/file_url.h"
+#include "server/doors/v1/objects.h"
 
 enum { PARTS_MAX = 1024 };
 
@@ -18,14 +20,19 @@ struct reading {
 static int read_media(struct reading *rd, yyjson_val *v, const char *member, uint8_t kind, struct upp_part *ret,
                       struct upp_err *err)
 {
-    struct upp_str data = {NULL, 0}, name = {NULL, 0};
+    struct upp_str data = {NULL, 0}, name = {NULL, 0}, id;
     int            r = sv_body_str(rd->b.body, v, wb_cstr(member), &data, err);
     if (r >= 0)
         r = sv_body_str(rd->b.body, v, UPP_STR("filename"), &name, err) < 0 ? -UPP_EINVALID : r;
     if (r < 0)
         return r;
-    if (!data.n)
-        return sv_body_wrong(rd->b.body, v, err, "this part needs '%s', a string", member);
+    if (!data.n) {
+        r = sv_read_file(rd->b.body, v, kind, &rd->b.x->arena, ret, err);
+        if (r != 0)
+            return r < 0 ? r : 0;
+    }
+    if (!data.n || wm_file_url(data, &id))
+        return sv_body_wrong(rd->b.body, v, err, "this part needs '%s' or 'file_id', a string", member);
     r = wd_url_media(&rd->b.x->arena, data, (struct upp_str){NULL, 0}, name, ret, err);
     if (r >= 0 && ret->media->source == UPP_SOURCE_URL)
         ret->kind = kind; /* an address does not tell */

@@ -14,6 +14,7 @@
 #include "server/doors/responses/items.h"
 #include "server/doors/responses/options.h"
 #include "server/doors/run_stream.h"
+#include "server/doors/v1/objects.h"
 #include "server/http/server.h"
 
 struct request {
@@ -176,6 +177,9 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
         r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
     if (r >= 0)
         r = sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
+    if (r >= 0) /* those of earlier messages may be gone by now */
+        r = sv_check_files(x, &q->body, sv_member(q->body.root, UPP_STR("input")), q->items.messages.list.p,
+                           q->items.messages.next, q->items.messages.list.n, err);
     if (r >= 0)
         r = read_stream(x, q, err);
     if (r >= 0)

@@ -5,6 +5,7 @@
 #include "json/pointer.h"
 #include "log/log.h"
 #include "server/doors/agent.h"
+#include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/ui/place.h"
@@ -63,7 +64,7 @@ static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *er
     return 0;
 }
 
-static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err)
+WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
     static const struct sv_alias aliases[] = {{NULL, NULL}};
     struct upp_str               name      = {NULL, 0};
@@ -72,13 +73,11 @@ static int read_agent(struct sv_exchange *x, struct work *w, struct upp_err *err
     if (r < 0)
         return r;
     const struct wr_agent_def *def = wr_agent(x->core->engine, name);
-    if (!def) {
-        r = upp_fail(err, UPP_ENOTFOUND, "no agent is called '%.*s'", UPP_FMT(name));
-        wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("agent")));
-        return r;
-    }
-    w->start.run.agent = def->name;
-    return sv_options_read(x, b, b->root, def->name, aliases, &w->start.run.options, err);
+    if (!def)
+        return sv_agent_unknown(b, "agent", name, UPP_ENOTFOUND, err);
+    w->start.run.agent = def->base ? name : def->name; /* a stored assistant */
+    r                  = sv_options_read(x, b, b->root, w->start.run.agent, aliases, &w->start.run.options, err);
+    return r < 0 ? r : sv_assistant_start(x, &w->start.run, err);
 }
 
 /* A run that waits for what the client did not do any more ends: the chat goes on without it. */

@@ -71,33 +71,61 @@ int sv_read_image(const struct sv_body *b, yyjson_val *v, bool file, struct wb_a
     return file_part(a, UPP_PART_IMAGE, file ? address(a, text) : text, metadata, ret, err);
 }
 
-/* ---- Files that are there ---------------------------------------------------------------------------------------- */
-
-WEFT_SUSPENDS static int find_file(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct wl_file *ret,
-                                   struct upp_err *err)
+int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb_arena *a, struct upp_part *ret,
+                 struct upp_err *err)
 {
-    int r = wl_file_find(x->server->opts.store, &x->owner, wj_text(at), &x->arena, ret, err);
-    return r == -UPP_ENOTFOUND ? sv_body_wrong(b, at, err, "No such File object: %.*s", UPP_FMT(wj_text(at))) : r;
+    struct upp_str id = {NULL, 0};
+    int            r  = sv_body_str(b, v, UPP_STR("file_id"), &id, err);
+    if (r <= 0)
+        return r;
+    if (!wb_str_starts(id, UPP_STR(WL_FILE_PREFIX)))
+        return sv_body_wrong(b, sv_member(v, UPP_STR("file_id")), err, "the id of a file begins with 'file-'");
+    r = file_part(a, kind, address(a, id), (struct upp_str){NULL, 0}, ret, err);
+    return r < 0 ? r : 1;
 }
 
-WEFT_SUSPENDS static int check_image(struct sv_exchange *x, const struct sv_body *b, yyjson_val *part,
+/* ---- Files that are there ---------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int find_file(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct upp_str id,
+                                   struct wl_file *ret, struct upp_err *err)
+{
+    int r = wl_file_find(x->server->opts.store, &x->owner, id, &x->arena, ret, err);
+    return r == -UPP_ENOTFOUND ? sv_body_wrong(b, at, err, "No such File object: %.*s", UPP_FMT(id)) : r;
+}
+
+WEFT_SUSPENDS static int check_image(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct upp_str id,
                                      struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 * WL_PIECE);
-    yyjson_val     *at                          = sv_member(sv_member(part, UPP_STR("image_file")), UPP_STR("file_id"));
-    struct wl_file  f;
-    struct wl_piece p;
-    if (!at)
-        return 0; /* another part */
-    int r = find_file(x, b, at, &f, err);
+    struct wl_file                            f;
+    struct wl_piece                           p;
+    int                                       r = find_file(x, b, at, id, &f, err);
     if (r >= 0)
         r = wl_get_piece(x->server->opts.store, &x->owner, &f.blob, 0, &a, &p, err);
     if (r < 0)
         return r;
     if (!wr_image_type(p.bytes))
-        return sv_body_wrong(b, at, err, "the file %.*s is no image: PNG, JPEG, GIF and WebP are taken",
-                             UPP_FMT(wj_text(at)));
+        return sv_body_wrong(b, at, err, "the file %.*s is no image: PNG, JPEG, GIF and WebP are taken", UPP_FMT(id));
     return f.bytes > WR_FILE_IMAGE ? sv_body_wrong(b, at, err, "the image has more than 20 MiB") : 0;
+}
+
+int sv_check_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, const struct wm_entry *list,
+                   size_t from, size_t n, struct upp_err *err)
+{
+    struct upp_str id;
+    struct wl_file f;
+    size_t         files = 0;
+    int            r     = 0;
+    for (size_t i = from; i < n; i++)
+        for (size_t k = 0; r >= 0 && k < list[i].message.n_parts; k++) {
+            const struct upp_part *p = &list[i].message.parts[k];
+            if (!wm_part_file(p, &id))
+                continue;
+            if (++files > FILES)
+                return sv_body_wrong(b, at, err, "at most %d files", FILES);
+            r = p->kind == UPP_PART_IMAGE ? check_image(x, b, at, id, err) : find_file(x, b, at, id, &f, err);
+        }
+    return r < 0 ? r : 0;
 }
 
 /* ---- Attachments ------------------------------------------------------------------------------------------------- */
@@ -134,7 +162,7 @@ WEFT_SUSPENDS static int read_attachment(struct sv_exchange *x, const struct sv_
     if (r >= 0)
         r = check_tools(x, b, tools, agent, err);
     if (r >= 0)
-        r = find_file(x, b, sv_member(v, UPP_STR("file_id")), &f, err);
+        r = find_file(x, b, sv_member(v, UPP_STR("file_id")), id, &f, err);
     if (r >= 0 && tools)
         r = sv_body_text(&x->arena, tools, &text, err);
     if (r < 0)
@@ -182,7 +210,9 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
         return sv_body_wrong(b, content, err, "at most %d parts of a content", FILES);
     yyjson_arr_foreach(content, i, n, part)
     {
-        int r = yyjson_is_obj(part) ? check_image(x, b, part, err) : 0;
+        yyjson_val *at =
+            yyjson_is_obj(part) ? sv_member(sv_member(part, UPP_STR("image_file")), UPP_STR("file_id")) : NULL;
+        int r = at ? check_image(x, b, at, wj_text(at), err) : 0;
         if (r < 0)
             return r;
     }
@@ -211,13 +241,14 @@ int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *
         return r;
     if (!wb_str_eq(type, UPP_STR("file_search")) && !wb_str_eq(type, UPP_STR("code_interpreter")))
         return sv_body_wrong(b, at ? at : tool, err,
-                             "the type of this tool is file_search or code_interpreter, not '%.*s'", UPP_FMT(type));
+                             "tools of type '%.*s' are not supported: there are functions of the client, and "
+                             "file_search and code_interpreter of agents that have them",
+                             UPP_FMT(type));
     if (!agent)
         agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
     if (has_tool(agent, type))
         return 0;
-    return sv_body_wrong(
-        b, at, err,
-        "the agent '%.*s' has no %.*s of its own: agents.NAME.hosted in the configuration maps it to a tool",
-        UPP_FMT(agent ? agent->name : UPP_STR("")), UPP_FMT(type));
+    return sv_body_wrong(b, at, err, "%s%.*s%s no %.*s: agents.NAME.hosted in the configuration maps it to a tool",
+                         agent ? "the agent '" : "there is", UPP_FMT(agent ? agent->name : UPP_STR("")),
+                         agent ? "' has" : "", UPP_FMT(type));
 }

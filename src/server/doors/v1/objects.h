@@ -62,6 +62,17 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
                                 const struct wr_agent_def *agent, struct upp_message *m,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
+/* A part of a chat or a response that names a file: `file_id` of this object, an image or a document. 1: *ret; 0: it
+ * has none. */
+int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb_arena *a, struct upp_part *ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* Checks that the files of these messages, those before `from` left out, are there, and that images are images. An
+ * error points to `at`. */
+WEFT_SUSPENDS int sv_check_files(struct sv_exchange *x, const struct sv_body *b, yyjson_val *at,
+                                 const struct wm_entry *list, size_t from, size_t n,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
 /* A tool {"type"} of a request that is one of the API's own (file_search, code_interpreter): -UPP_EINVALID unless the
  * agent (NULL: the default one) has a tool for it. */
 int sv_check_hosted(struct sv_exchange *x, const struct sv_body *b, yyjson_val *tool, const struct wr_agent_def *agent,
