@@ -11,6 +11,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "log/log.h"
+#include "model/file_url.h"
 #include "model/upp_json.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
@@ -52,6 +53,19 @@ static const char *origin_name(uint8_t origin)
 
 /* ---- For people ------------------------------------------------------------------------------------------- */
 
+/* What is told of a medium: its file, its type, or where it is. */
+static struct upp_str medium(const struct upp_part *p)
+{
+    struct upp_str id;
+    if (!p->media)
+        return UPP_STR("a medium");
+    if (wm_part_file(p, &id))
+        return id;
+    return p->media->mime.n                                         ? p->media->mime
+           : p->media->source == UPP_SOURCE_URL && p->media->data.n ? p->media->data
+                                                                    : UPP_STR("a medium");
+}
+
 static void print_part(const struct upp_part *p)
 {
     (void)printf("%*s", INDENT, "");
@@ -73,7 +87,7 @@ static void print_part(const struct upp_part *p)
         break;
     default:
         (void)printf("[");
-        cli_print_text(stdout, p->media ? p->media->mime : UPP_STR("a medium"), INDENT);
+        cli_print_text(stdout, medium(p), INDENT);
         (void)printf("]");
     }
     (void)printf("%s\n", p->cut ? " ..." : "");

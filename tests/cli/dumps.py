@@ -52,6 +52,11 @@ def test_a_folder_comes_back_as_it_was_with_its_files():
                      "weft import: the dump: file-Gone99 is not there: messages keep its id, models are told that it is gone"], notes
 
 
+def test_show_names_the_files():
+    (thread,), _ = imported("folder", "shown")
+    assert "[file-Gone99]" in weft("show", "--store", "sqlite:shown.db", thread)[0]
+
+
 def test_runs_and_steps_become_calls_and_results():
     (thread,), _ = imported("folder", "calls")
     messages = exported("calls", thread, "upp")["messages"]

@@ -283,6 +283,12 @@ def test_an_agent_has_a_card():
     run(t, under=card["url"])
     assert words(listed(t)[-1]) == "Red."
     bad(404, "GET", "/agents/nobody")
+    model = good("GET", "/v1/models")["data"][0]["id"]
+    a = good("POST", "/v1/assistants", {"model": model, "name": "Guide", "description": "Knows the way."})["id"]
+    card = good("GET", f"/agents/{a}")
+    assert (card["id"], card["title"], card["description"]) == (a, "Guide", "Knows the way."), card
+    assert card["url"] == f"/agents/{a}" and card["doors"]["threads"] == f"/agents/{a}/v1", card
+    bad(404, "GET", "/agents/asst_" + 32 * "0")
     bad(405, "POST", "/agents/red", {})
 
 

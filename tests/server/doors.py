@@ -90,6 +90,11 @@ def test_the_example_goes_through_every_door():
     assert r.stdout.count(" -> ") == 6 and "Bring a hat." in r.stdout
 
 
+def test_the_example_says_why_there_is_no_server():
+    r = subprocess.run([sys.executable, f"{ROOT}/examples/every-door/run", "/bin/false"], capture_output=True, text=True, timeout=300)
+    assert r.returncode == 1 and r.stderr == "/bin/false serve did not start\n", (r.stdout, r.stderr)
+
+
 def test_a_run_of_every_door_is_joined_in_every_dialect():
     with Server(WEFT, folder("pairs")) as s:
         for door in DOORS:

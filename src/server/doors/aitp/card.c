@@ -1,6 +1,8 @@
 /* server/doors/aitp/card.c — GET /agents/{agent}: who an agent is, and where its doors are. */
+#include "json/value.h"
 #include "json/write.h"
 #include "server/doors/aitp/routes.h"
+#include "server/doors/assistants.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
@@ -29,7 +31,7 @@ static void put_url(struct wj_writer *w, const char *name, struct upp_str agent,
         wj_write_str(w, wb_buf_str(&url));
 }
 
-int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct wr_card none;
     struct upp_str              name = x->params[0];
@@ -37,14 +39,25 @@ int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
     struct wj_writer            w;
     if (!def)
         return upp_fail(err, UPP_ENOTFOUND, "there is no agent '%.*s'", UPP_FMT(name));
-    const struct wr_card *card = def->card ? def->card : &none;
+    const struct wr_card *card  = def->card ? def->card : &none;
+    struct upp_str        title = def->title, about = card->description;
+    if (def->base) { /* a stored assistant */
+        struct sv_assistant s;
+        int                 r = sv_assistant_find(x, name, &x->arena, &s, err);
+        if (r < 0)
+            return r;
+        name  = s.id;
+        title = wj_text_at(s.record, "name");
+        about = wj_text_at(s.record, "description");
+    } else
+        name = def->name;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "object", UPP_STR("agent"));
-    wj_put_str(&w, "id", def->name);
-    wj_put_str(&w, "name", def->name);
-    wj_put_str(&w, "title", def->title.n ? def->title : (struct upp_str){NULL, 0});
-    wj_put_str(&w, "description", card->description.n ? card->description : (struct upp_str){NULL, 0});
+    wj_put_str(&w, "id", name);
+    wj_put_str(&w, "name", name);
+    wj_put_str(&w, "title", title.n ? title : (struct upp_str){NULL, 0});
+    wj_put_str(&w, "description", about.n ? about : (struct upp_str){NULL, 0});
     wj_put_open(&w, "capabilities", '[');
     for (size_t i = 0; i < card->n_capabilities; i++) {
         wj_write_open(&w, '{');
@@ -52,9 +65,9 @@ int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
         wj_write_close(&w, '}');
     }
     wj_write_close(&w, ']');
-    put_url(&w, "url", def->name, "");
+    put_url(&w, "url", name, "");
     wj_put_open(&w, "doors", '{');
-    put_url(&w, "threads", def->name, "/v1");
+    put_url(&w, "threads", name, "/v1");
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     return sv_finish(x, &w);

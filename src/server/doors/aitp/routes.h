@@ -28,6 +28,6 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
 WEFT_SUSPENDS int sv_aitp_audit(struct sv_exchange *x, struct upp_err *err);
 
 /* Handler of server/doors/aitp/card.c. */
-int sv_aitp_card(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err);
 
 #endif
