@@ -175,6 +175,8 @@ def test_a_key_makes_one_thread():
         runs = [s.ask("POST", "/v1/threads/runs", body, {"idempotency-key": "k1"})[1] for _ in range(3)]
         assert len({r["id"] for r in runs}) == 1 and len(s.good("GET", "/v1/threads")["data"]) == 1, runs
         assert s.ask("POST", "/v1/threads/runs", {**body, "metadata": {}}, {"idempotency-key": "k1"})[0] == 400
+        of = [s.ask("POST", "/v1/threads/runs", body, {"idempotency-key": "k1", "weft-user": u})[1] for u in ("ann", "bob", "ann")]
+        assert of[0]["id"] == of[2]["id"] and len({r["thread_id"] for r in (runs[0], *of)}) == 3, of
 
 
 def test_its_stream_begins_with_the_thread():

@@ -20,6 +20,12 @@ WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t
                : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
 }
 
+struct upp_str sv_key_route(struct sv_exchange *x, const char *route)
+{
+    struct upp_str user = x->owner.user;
+    return user.n ? wb_arena_printf(&x->arena, "%s of %.*s", route, UPP_FMT(user)) : wb_cstr(route);
+}
+
 /* Has an earlier request with this key started the run? */
 WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_start *start)
 {
