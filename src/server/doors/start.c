@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "log/change.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
@@ -76,6 +77,9 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
+    r              = sv_aitp_may_write(x, &s->thread, err);
+    if (r < 0)
+        return r;
     if (!key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
         if (r >= 0 && !s->answers.n)
