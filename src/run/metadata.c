@@ -11,7 +11,10 @@
 #include "run/run.h"
 #include "run/start.h"
 
-enum { OPTIONS_MAX = 64 << 20 };
+enum {
+    OPTIONS_MAX  = 64 << 20,
+    REPLACED_MAX = 32 << 20, /* of options that a working run keeps after such changes: others may point there */
+};
 
 /* A stored object with another member, in the arena. The others keep their order: the API key has to stay the first
  * (wr_run_key). */
@@ -77,8 +80,13 @@ static WEFT_SUSPENDS int set_working(struct wr_tree *t, struct upp_str metadata,
     int            r = -UPP_EBUSY; /* it is about to end or to wait: the caller tries again */
     wr_commit_lock_take(t);
     struct wr_run *run = t->run;
-    if (run && !run->changing && t->fiber) {
-        r = commit(t->engine, &t->owner, &run->row, metadata, &run->memory, &options, err);
+    if (run && !run->changing && t->fiber && run->replaced > REPLACED_MAX)
+        r = upp_fail(err, UPP_ELIMIT,
+                     "the metadata of a run that works was changed too often: it can be when it has ended");
+    else if (run && !run->changing && t->fiber) {
+        size_t before = run->memory.used;
+        r             = commit(t->engine, &t->owner, &run->row, metadata, &run->memory, &options, err);
+        run->replaced += t->run == run ? run->memory.used - before : 0;
         if (r >= 0 && t->run == run) { /* it may have stopped meanwhile, because the store failed */
             run->row.version++;
             run->row.options = options;

@@ -521,6 +521,13 @@ def test_with_keys_members_speak_for_themselves():
     good("DELETE", f"/v1/threads/{t}/actors/bob", None, owner)
     assert bad(403, "POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "Still here."}, mine)["code"] == "not_a_member"
     bad(403, "POST", f"/v1/threads/{t}/actors", {"id": "dora"}, mine)  # who has left may not
+    conv, said = f"conv_{t[7:]}", [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
+    for path, body in ((f"/v1/conversations/{conv}/items", {"items": [{"role": "user", "content": "x"}]}),  # through no door
+                       ("/v1/responses", {"model": "red", "input": "x", "conversation": conv}),
+                       ("/process", {"model": "red", "session_id": t, "input": said, "stream": False}),
+                       ("/api/chat", {"agent": "red", "id": t, "message": {"id": "u", "role": "user", "parts": said[0]["content"]}})):
+        status, answer = SERVER.ask("POST", path, body, mine)
+        assert status == 403 and "has left" in json.dumps(answer), (path, status, answer)
     bad(403, "POST", f"/v1/threads/{t}/runs", {"additional_messages": [{"role": "user", "content": "x"}]}, mine)
     good("DELETE", f"/v1/threads/{t}", None, owner)
     bad(404, "GET", f"/v1/threads/{t}/audit", None, other)

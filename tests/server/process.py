@@ -264,6 +264,12 @@ def test_users_are_divided():
     assert text_of(S.good("GET", "/process/sessions/same/response?user_id=ann")) == "ann"
     assert text_of(S.good("GET", "/process/sessions/same/response?user_id=bob")) == "bob"
     assert S.ask("GET", "/process/sessions/same/response")[0] == 404
+    # The id of a request is known to its user only: another's, also for the same request, is another one.
+    same = {"input": [user("the same")], "session_id": "ids", "id": "one-id", "stream": False}
+    ann, bob = (S.ask("POST", "/process", same, {"weft-user": u})[1]["output"] for u in ("ann", "bob"))
+    assert ann[0]["id"] != bob[0]["id"] and ann == S.ask("POST", "/process", same, {"weft-user": "ann"})[1]["output"], (ann, bob)
+    more = {"input": [user("more")], "response_id": "one-id", "stream": False}
+    assert [S.ask("POST", "/process", more, {"weft-user": u})[0] for u in ("ann", "bob", "eve")] == [200, 200, 422]
     detail = refused(S, {"input": [user("x")], "user_id": "ann"}, 403, headers={"weft-user": "bob"})
     assert "user_id" in detail, detail
 

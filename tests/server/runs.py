@@ -48,6 +48,7 @@ SCRIPT = {"again": True, "delta_bytes": 4, "replies": [
     {"when": {"contains": "mixed"}, "parts": [call("c1", "remove", path="x"), call("c2", "locate")]},
     {"when": {"contains": "remove"}, "parts": [call("c1", "remove", path="x")]},
     {"when": {"contains": "weather"}, "parts": [{"text": "Let me see."}, call("c1", "weather")]},
+    {"when": {"contains": "endless"}, "delay_ms": 1000, "delta_bytes": 2, "parts": [{"text": "Once upon a time there was a weaver. " * 4}]},
     {"when": {"contains": "slow"}, "delay_ms": 50, "parts": [{"text": "Once upon a time there was a weaver. " * 4}]},
     {"when": {"contains": "half"}, "parts": [{"text": "Well, half of it"}], "error": {"code": "NETWORK_ERROR", "after": 2}},
     {"parts": [{"text": "All done."}]}]}
@@ -175,6 +176,8 @@ def test_a_key_makes_one_thread():
         runs = [s.ask("POST", "/v1/threads/runs", body, {"idempotency-key": "k1"})[1] for _ in range(3)]
         assert len({r["id"] for r in runs}) == 1 and len(s.good("GET", "/v1/threads")["data"]) == 1, runs
         assert s.ask("POST", "/v1/threads/runs", {**body, "metadata": {}}, {"idempotency-key": "k1"})[0] == 400
+        of = [s.ask("POST", "/v1/threads/runs", body, {"idempotency-key": "k1", "weft-user": u})[1] for u in ("ann", "bob", "ann")]
+        assert of[0]["id"] == of[2]["id"] and len({r["thread_id"] for r in (runs[0], *of)}) == 3, of
 
 
 def test_its_stream_begins_with_the_thread():
@@ -380,6 +383,19 @@ def test_metadata_is_modified_in_every_state():
         assert queued["status"] == "queued" and queued["metadata"] == {"q": "0"} and modify(slow[0], queued["id"], {"q": "1"})["status"] == "queued"
         s.good("POST", at(*slow, "/cancel"))
         assert ended(s, *slow)["metadata"] == {"n": "4"} and ended(s, slow[0], queued["id"])["metadata"] == {"q": "1"}
+
+
+def test_changes_of_a_working_run_take_little_memory():
+    """It keeps its options before each change, 4 MiB here, until it ends: not any number of them."""
+    tools = [{"type": "function", "function": {"name": f"f{i}", "description": "d" * (38 << 10), "parameters": {"type": "object"}}} for i in range(100)]
+    with Server(WEFT, folder("replaced")) as s:
+        run = start(s, "endless", tools=tools)
+        until(s, *run, "in_progress")
+        status = [s.ask("POST", at(*run), {"metadata": {"n": str(i)}})[0] for i in range(16)]
+        assert status[:2] == [200, 200] and status[-1] == 400, status
+        s.good("POST", at(*run, "/cancel"))
+        ended(s, *run)
+        assert s.good("POST", at(*run), {"metadata": {"n": "last"}})["metadata"] == {"n": "last"}
 
 
 def test_a_run_is_cancelled_in_every_state():

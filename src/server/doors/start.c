@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "log/change.h"
+#include "server/doors/aitp/members.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
@@ -18,6 +19,12 @@ WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t
     return for_run
                ? upp_fail(err, UPP_EBUSY, "Thread thread_%s already has an active run run_%s.", thread, run)
                : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
+}
+
+struct upp_str sv_key_route(struct sv_exchange *x, const char *route)
+{
+    struct upp_str user = x->owner.user;
+    return user.n ? wb_arena_printf(&x->arena, "%s of %.*s", route, UPP_FMT(user)) : wb_cstr(route);
 }
 
 /* Has an earlier request with this key started the run? */
@@ -70,6 +77,9 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (s->answers.n && s->messages.n)
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
+    r              = sv_aitp_may_write(x, &s->thread, err);
+    if (r < 0)
+        return r;
     if (!key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
         if (r >= 0 && !s->answers.n)

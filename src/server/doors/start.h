@@ -34,6 +34,10 @@ struct sv_start {
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run,
                                struct upp_err *err) UPP_MUST_CHECK;
 
+/* The route of an idempotency key that is not of one thread. Keys belong to a tenant: this keeps those of its users
+ * apart. The caller checks the arena. */
+struct upp_str sv_key_route(struct sv_exchange *x, const char *route);
+
 /* After -UPP_EBUSY: a sentence, OpenAI's, that names the run that holds the thread. */
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 

@@ -50,6 +50,9 @@ WEFT_SUSPENDS int sv_aitp_list_family(struct sv_exchange *x, struct upp_err *err
 int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* May the client write to the thread, through whatever door? -UPP_EREFUSED: its actor has left. */
+int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Fails with 403 and the code not_a_member. */
 int sv_aitp_refuse(struct upp_err *err, const char *fmt, ...) UPP_PRINTF(2, 3);
 

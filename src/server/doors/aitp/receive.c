@@ -81,6 +81,16 @@ int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp
     return 0;
 }
 
+int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+{
+    yyjson_val    *root = NULL;
+    struct upp_str actor;
+    if (!sv_aitp_has_members(t))
+        return 0;
+    int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
+    return r < 0 ? r : sv_aitp_client(x, root, &actor, err);
+}
+
 /* ---- Authors ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_actor(const struct receiving *q, yyjson_val *given, struct upp_str actor)

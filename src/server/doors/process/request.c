@@ -244,10 +244,10 @@ static int read_id(struct sv_exchange *x, struct sv_process *p, struct upp_err *
                              SV_RESPONSE_ID);
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
-    p->start.run.route = UPP_STR(SV_PROCESS_KEYS);
+    p->start.run.route = sv_key_route(x, SV_PROCESS_KEYS);
     p->start.run.key   = p->id;
     p->start.run.body  = hash;
-    return 0;
+    return wb_arena_check(&x->arena, err);
 }
 
 int sv_process_read(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)

@@ -65,10 +65,13 @@ WEFT_SUSPENDS static int find_response(struct sv_exchange *x, struct sv_process 
     struct wl_store *s = x->server->opts.store;
     struct wm_run    run;
     struct wl_key    key;
-    int r = id.n <= SV_RESPONSE_ID ? wl_get_key(s, &x->owner, UPP_STR(SV_PROCESS_KEYS), id, &key, err) : -UPP_ENOTFOUND;
-    r     = r >= 0                ? wl_get_run(s, &x->owner, key.object, &x->arena, &run, err)
-            : r == -UPP_ENOTFOUND ? find_by_uuid(x, id, &run, err)
-                                  : r;
+    struct upp_str   route = sv_key_route(x, SV_PROCESS_KEYS);
+    int              r     = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = id.n <= SV_RESPONSE_ID ? wl_get_key(s, &x->owner, route, id, &key, err) : -UPP_ENOTFOUND;
+    r = r >= 0                ? wl_get_run(s, &x->owner, key.object, &x->arena, &run, err)
+        : r == -UPP_ENOTFOUND ? find_by_uuid(x, id, &run, err)
+                              : r;
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &p->start.thread, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && (run.depth || !wb_str_eq(p->start.thread.owner.user, x->owner.user))))

@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "model/file_url.h"
 #include "model/id.h"
+#include "server/doors/aitp/members.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -459,6 +460,8 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
     uint32_t                 index, part;
     struct item              i = {0};
     int                      r = find(x, &t, err);
+    if (r >= 0)
+        r = sv_aitp_may_write(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)

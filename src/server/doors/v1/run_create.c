@@ -37,7 +37,8 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
                          "on_busy is reject, enqueue, interrupt or rollback");
 }
 
-/* The Idempotency-Key, for this thread or, of a run with a thread of its own, for all; and a hash of the request. */
+/* The Idempotency-Key, for this thread or, of a run with a thread of its own, for all of the user; and a hash of the
+ * request. */
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
@@ -54,8 +55,9 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     (void)wb_uuid_hex(t->id, hex);
-    start->route = wb_arena_printf(&x->arena, "POST /v1/threads/%s%sruns", own ? "" : hex, own ? "" : "/");
-    start->body  = hash;
+    start->route =
+        own ? sv_key_route(x, "POST /v1/threads/runs") : wb_arena_printf(&x->arena, "POST /v1/threads/%s/runs", hex);
+    start->body = hash;
     return wb_arena_check(&x->arena, err);
 }
 
