@@ -134,5 +134,6 @@ TEST(multipart_has_limits)
         wb_buf_add(&many, UPP_STR("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n"));
     CHECK(sv_multipart_init(&n, UPP_STR(TYPE), NULL) == 0);
     read_all(&n, wb_buf_str(&many), &out);
+    CHECK(!many.failed && !out.failed && out.n);
     CHECK(n.parts == SV_MULTI_PARTS && out.p[out.n - 1] == '!');
 }
