@@ -13,6 +13,15 @@
 #include "base/uuid.h"
 #include "model/entry.h"
 
+static inline void wm_usage_add(struct upp_usage *to, const struct upp_usage *u)
+{
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
+}
+
 enum wm_event_kind {
     /* Records. */
     WM_RUN = 1,      /* the run's state: status, error, pending calls */

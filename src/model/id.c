@@ -146,3 +146,13 @@ uint64_t wm_key(struct wb_uuid u)
     uint64_t key = high >> 16 << 16 | (high & LOW_BITS(12)) << 4 | (low >> 58 & LOW_BITS(NODE_LOW));
     return key ? key : 1;
 }
+
+struct wb_uuid wm_id_within(struct wb_uuid entry, uint8_t noun, uint32_t part)
+{
+    struct wm_id id;
+    if (!wm_id_parse(entry, &id))
+        return entry;
+    id.noun = noun;
+    id.part = (uint16_t)part;
+    return wm_id_uuid(id);
+}

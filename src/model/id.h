@@ -42,6 +42,9 @@ bool           wm_position_parse(struct wb_uuid u, struct wm_position *ret); /* 
 struct wb_uuid wm_id_uuid(struct wm_id id);
 bool           wm_id_parse(struct wb_uuid u, struct wm_id *ret); /* false: not one of ours */
 
+/* The id of something else that the same entry has: a part, a step. An id that is not one of ours stays as it is. */
+struct wb_uuid wm_id_within(struct wb_uuid entry, uint8_t noun, uint32_t part);
+
 /* The key of an object with a random UUID (node, thread, run): 64 of its random bits. Never 0. */
 uint64_t wm_key(struct wb_uuid u);
 

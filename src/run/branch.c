@@ -287,7 +287,7 @@ static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *e
     if (!list)
         return wb_arena_check(&run->memory, err);
     for (size_t i = 0; i < n; i++)
-        wr_usage_add(&sum, &b->run->cycles.p[i]);
+        wm_usage_add(&sum, &b->run->cycles.p[i]);
     list[0]     = sum;
     c->cycles   = list;
     c->n_cycles = n;
@@ -423,7 +423,7 @@ void wr_branch_left(const struct wr_run *run, struct wr_call *c)
     if (!c->cycles || !run->step.dirty)
         return;
     for (size_t i = 1; i < c->n_cycles; i++) {
-        wr_usage_add(&c->cycles[0], &c->cycles[i]);
+        wm_usage_add(&c->cycles[0], &c->cycles[i]);
         c->cycles[i] = (struct upp_usage){0};
     }
     subtract_usage(&c->cycles[0], &run->step.usage);

@@ -15,7 +15,7 @@
 void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {
     for (struct wr_run *up = run->parent; up; up = up->parent) {
-        wr_usage_add(&up->budget.below.usage, u);
+        wm_usage_add(&up->budget.below.usage, u);
         up->budget.below.steps += steps;
     }
 }
@@ -63,7 +63,7 @@ static const char *exceeded(const struct wr_run *run, const struct weft_budget *
 {
     struct upp_usage u     = run->pub.state.usage;
     uint64_t         steps = (uint64_t)run->pub.state.step + run->budget.below.steps;
-    wr_usage_add(&u, &run->budget.below.usage);
+    wm_usage_add(&u, &run->budget.below.usage);
     if (b->max_tokens && u.input + u.output > b->max_tokens)
         return "max_tokens";
     if (b->max_cost > 0 && cost(b, &u) > b->max_cost)

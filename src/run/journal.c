@@ -80,7 +80,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->outcome = ev->outcome;
             c->result  = ev->text;
             c->ms      = ev->ms;
-            wr_usage_add(&run->step.usage, &ev->usage);
+            wm_usage_add(&run->step.usage, &ev->usage);
             run->step.below += (uint32_t)ev->last;
             c->order = run->step.n_ended++;
         }
@@ -123,7 +123,7 @@ static int journal_reply(struct wr_run *run, struct wm_entry *e, const struct wm
             journaled->reply.usage = row->records[i].usage;
             journaled->reply.stop  = row->records[i].stop;
         }
-    wr_usage_add(&run->step.usage, &journaled->reply.usage);
+    wm_usage_add(&run->step.usage, &journaled->reply.usage);
     run->voids = 0;
     return 0;
 }
@@ -230,7 +230,7 @@ static void count_newer(struct wr_run *run, const struct wm_row *row)
         bool                   results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
         if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
             continue;
-        wr_usage_add(&run->pub.state.usage, &ev->usage);
+        wm_usage_add(&run->pub.state.usage, &ev->usage);
         run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
     }
 }

@@ -63,11 +63,11 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
         if (ev->kind == WM_MESSAGE)
-            wr_usage_add(&of->own, &ev->usage);
+            wm_usage_add(&of->own, &ev->usage);
         if (ev->kind == WM_TOOL_STARTED && ev->child_node)
             r = trace_child(t, of, ev->child, err);
         if (ev->kind == WM_TOOL_ENDED && wm_is_branch(ev)) {
-            wr_usage_add(&of->own, &ev->usage);
+            wm_usage_add(&of->own, &ev->usage);
             note_adopted(of, ev->call);
         }
     }
@@ -109,9 +109,9 @@ static void sum_up(struct traced *of)
 {
     struct upp_usage below = {0}, adopted = {0};
     for (const struct traced *c = of->first; c; c = c->next) {
-        wr_usage_add(&below, &c->total);
+        wm_usage_add(&below, &c->total);
         if (c->adopted)
-            wr_usage_add(&adopted, &c->own);
+            wm_usage_add(&adopted, &c->own);
     }
     if (wm_status_ended(of->run.status)) {
         of->total = of->run.usage;
@@ -119,7 +119,7 @@ static void sum_up(struct traced *of)
     } else {
         of->own   = usage_less(&of->own, &adopted); /* usage of branches counts as their own */
         of->total = of->own;
-        wr_usage_add(&of->total, &below);
+        wm_usage_add(&of->total, &below);
     }
 }
 

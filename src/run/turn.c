@@ -78,19 +78,10 @@ int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct u
     return 0;
 }
 
-void wr_usage_add(struct upp_usage *to, const struct upp_usage *u)
-{
-    to->input += u->input;
-    to->output += u->output;
-    to->cache_read += u->cache_read;
-    to->cache_write += u->cache_write;
-    to->reasoning += u->reasoning;
-}
-
 static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
-    wr_usage_add(&run->step.usage, u);
-    wr_usage_add(&run->pub.state.usage, u);
+    wm_usage_add(&run->step.usage, u);
+    wm_usage_add(&run->pub.state.usage, u);
     run->pub.state.cycles++;
     if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the usage of a call");
@@ -114,7 +105,7 @@ int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm
     ended->usage = (struct upp_usage){0};
     ended->last  = call->n_cycles;
     for (size_t i = 0; i < call->n_cycles; i++) {
-        wr_usage_add(&ended->usage, &call->cycles[i]);
+        wm_usage_add(&ended->usage, &call->cycles[i]);
         int r = wr_cycle_adopt(run, &call->cycles[i], err);
         if (r < 0)
             return r;
@@ -213,7 +204,7 @@ static int gather(struct wr_run *run, struct wr_mark from, bool abort, struct up
     for (size_t i = 0; i < n; i++)
         list[i] = *run->mine.p[from.messages + i];
     for (size_t i = from.cycles; i < run->cycles.n; i++)
-        wr_usage_add(&sum, &run->cycles.p[i]);
+        wm_usage_add(&sum, &run->cycles.p[i]);
     if (abort && (!n || list[n - 1].role != UPP_ROLE_ASSISTANT))
         list[n++] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .interrupted = true};
     if (abort)

@@ -22,9 +22,8 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
 int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 /* The same for one of a branch or child, which counted in `below` until now. */
-int  wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
-int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
-void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
+int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Puts a child's usage into the end record of its call; from here on it is the run's own too. */
 int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,

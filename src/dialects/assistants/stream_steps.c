@@ -49,12 +49,7 @@ void asst_step_leave(struct asst_stream *s, struct wd_out *o)
 
 struct wb_uuid asst_step_id(struct wb_uuid entry, uint16_t part)
 {
-    struct wm_id id;
-    if (!wm_id_parse(entry, &id))
-        return entry;
-    id.noun = WM_NOUN_STEP;
-    id.part = part;
-    return wm_id_uuid(id);
+    return wm_id_within(entry, WM_NOUN_STEP, part);
 }
 
 void asst_step_begin(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid id,

@@ -399,23 +399,13 @@ static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp
     return 0;
 }
 
-static void count(struct chat *s, const struct wm_event *ev)
-{
-    if (ev->kind != WM_MESSAGE)
-        return;
-    s->usage.input += ev->usage.input;
-    s->usage.output += ev->usage.output;
-    s->usage.cache_read += ev->usage.cache_read;
-    s->usage.cache_write += ev->usage.cache_write;
-    s->usage.reasoning += ev->usage.reasoning;
-}
-
 static int chat_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct chat  *s = state;
     struct wd_out o;
     int           r = 0;
-    count(s, ev);
+    if (ev->kind == WM_MESSAGE)
+        wm_usage_add(&s->usage, &ev->usage);
     if (ev->from->depth > 0)
         return 0;
     wd_out_init(&o, out, err);

@@ -18,7 +18,7 @@ struct upp_str resp_id(const struct resp_stream *s, char out[64])
     return wb_str(out, (size_t)n);
 }
 
-static void put_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id)
+void resp_put_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id)
 {
     char hex[WB_UUID_HEX + 1], text[64];
     (void)wb_uuid_hex(id, hex);
@@ -26,15 +26,14 @@ static void put_id(struct wj_writer *w, const char *name, const char *prefix, st
     wj_put_str(w, name, wb_str(text, (size_t)n));
 }
 
-/* PREFIX + the id of a call, which a model or a client has chosen. */
-static void put_call_id(struct wj_writer *w, const char *prefix, struct upp_str call)
+void resp_put_call_id(struct wj_writer *w, const char *name, const char *prefix, struct upp_str call)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
     wb_buf_add(&text, wb_cstr(prefix));
     wb_buf_add(&text, call);
     if (text.failed)
         wj_writer_fail(w, wb_buf_check(&text, w->err));
-    wj_put_str(w, "id", wb_buf_str(&text));
+    wj_put_str(w, name, wb_buf_str(&text));
 }
 
 /* ---- Items ------------------------------------------------------------------------------------------------------- */
@@ -52,7 +51,7 @@ void resp_text_part(struct wj_writer *w, struct upp_str text)
 void resp_message_item(struct wj_writer *w, struct wb_uuid id, const struct upp_message *m, const char *status)
 {
     wj_write_open(w, '{');
-    put_id(w, "id", "msg_", id);
+    resp_put_id(w, "id", "msg_", id);
     wj_put_str(w, "type", UPP_STR("message"));
     wj_put_str(w, "status", wb_cstr(status));
     wj_put_open(w, "content", '[');
@@ -66,7 +65,7 @@ void resp_message_item(struct wj_writer *w, struct wb_uuid id, const struct upp_
 void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str text, const char *status)
 {
     wj_write_open(w, '{');
-    put_id(w, "id", "rs_", id);
+    resp_put_id(w, "id", "rs_", id);
     wj_put_str(w, "type", UPP_STR("reasoning"));
     wj_put_open(w, "summary", '[');
     if (text.n) {
@@ -83,7 +82,7 @@ void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str 
 void resp_function_item(struct wj_writer *w, const struct wm_pending *p)
 {
     wj_write_open(w, '{');
-    put_call_id(w, "fc_", p->call);
+    resp_put_call_id(w, "id", "fc_", p->call);
     wj_put_str(w, "type", UPP_STR("function_call"));
     wj_put_str(w, "status", UPP_STR("completed"));
     wj_put_str(w, "arguments", p->arguments.n ? p->arguments : UPP_STR("{}"));
@@ -95,7 +94,7 @@ void resp_function_item(struct wj_writer *w, const struct wm_pending *p)
 void resp_approval_item(struct wj_writer *w, const struct wm_pending *p)
 {
     wj_write_open(w, '{');
-    put_call_id(w, "mcpr_", p->call);
+    resp_put_call_id(w, "id", "mcpr_", p->call);
     wj_put_str(w, "type", UPP_STR("mcp_approval_request"));
     wj_put_str(w, "arguments", p->arguments.n ? p->arguments : UPP_STR("{}"));
     wj_put_str(w, "name", p->name);
@@ -107,7 +106,7 @@ void resp_tool_item(struct wj_writer *w, const struct resp_call *c, const struct
 {
     bool good = ended && ended->outcome == WM_DONE;
     wj_write_open(w, '{');
-    put_call_id(w, "mcp_", c->id);
+    resp_put_call_id(w, "id", "mcp_", c->id);
     wj_put_str(w, "type", UPP_STR("mcp_call"));
     wj_put_str(w, "status", !ended ? UPP_STR("in_progress") : good ? UPP_STR("completed") : UPP_STR("failed"));
     wj_put_null(w, "approval_request_id");
@@ -258,7 +257,7 @@ void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
     wj_put_str(w, "status", wb_cstr(status));
     wj_put_bool(w, "background", false);
     wj_put_open(w, "conversation", '{');
-    put_id(w, "id", "conv_", s->thread);
+    resp_put_id(w, "id", "conv_", s->thread);
     wj_write_close(w, '}');
     put_error(s, w);
     put_incomplete(s, w, status);

@@ -116,28 +116,11 @@ static void write_reasoning(struct wj_writer *w, const void *item)
     resp_reasoning_item(w, x->id, x->text, x->status);
 }
 
-/* The id of an item that is one part of a message. */
-static struct wb_uuid part_id(struct wb_uuid entry, uint32_t part)
-{
-    struct wm_id id;
-    if (!wm_id_parse(entry, &id))
-        return entry;
-    id.noun = WM_NOUN_PART;
-    id.part = (uint16_t)part;
-    return wm_id_uuid(id);
-}
-
 /* The members that all events about a part have. */
 static void put_place(struct wd_out *o, const char *prefix, struct wb_uuid id, const struct resp_part *p,
                       const char *index)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(256);
-    char                                  hex[WB_UUID_HEX + 1];
-    (void)wb_uuid_hex(id, hex);
-    wb_buf_addf(&text, "%s%s", prefix, hex);
-    if (text.failed)
-        wj_writer_fail(&o->w, wb_buf_check(&text, o->w.err));
-    wd_str(o, "item_id", wb_buf_str(&text));
+    resp_put_id(&o->w, "item_id", prefix, id);
     wj_put_u64(&o->w, "output_index", p->output);
     wj_put_u64(&o->w, index, p->content);
 }
@@ -256,7 +239,7 @@ static int part_open(struct resp_stream *s, const struct wm_event *ev, struct wd
     if (p->shown && ev->part_kind == UPP_PART_TEXT)
         text_begins(s, ev, o, s->open.entry, &s->parts.p[ev->part]);
     else if (p->shown)
-        reasoning_begins(s, ev, o, part_id(s->open.entry, ev->part), &s->parts.p[ev->part]);
+        reasoning_begins(s, ev, o, wm_id_within(s->open.entry, WM_NOUN_PART, ev->part), &s->parts.p[ev->part]);
     return 0;
 }
 
@@ -270,8 +253,8 @@ static int delta(struct resp_stream *s, const struct wm_event *ev, struct wd_out
     if (p->kind == UPP_PART_TEXT)
         text_event(s, o, "response.output_text.delta", place, "delta", ev->text);
     else
-        summary_event(s, o, "response.reasoning_summary_text.delta", part_id(s->open.entry, ev->part), place, "delta",
-                      ev->text);
+        summary_event(s, o, "response.reasoning_summary_text.delta",
+                      wm_id_within(s->open.entry, WM_NOUN_PART, ev->part), place, "delta", ev->text);
     return 0;
 }
 
@@ -304,7 +287,7 @@ static void message(struct resp_stream *s, const struct wm_event *ev, struct wd_
                 text_event(s, o, "response.output_text.delta", &place, "delta", p->text);
             text_ends(s, o, &place, p->text);
         } else {
-            struct wb_uuid id = part_id(ev->id, (uint32_t)i);
+            struct wb_uuid id = wm_id_within(ev->id, WM_NOUN_PART, (uint32_t)i);
             if (late)
                 reasoning_begins(s, ev, o, id, &place);
             reasoning_ends(s, o, id, &place, p->text, true);
@@ -326,7 +309,8 @@ static void discard(struct resp_stream *s, struct wd_out *o)
 {
     for (size_t i = 0; i < s->open.parts.n && i < s->parts.n; i++)
         if (s->open.parts.p[i].shown && s->open.parts.p[i].kind == UPP_PART_REASONING)
-            reasoning_ends(s, o, part_id(s->open.entry, (uint32_t)i), &s->parts.p[i], UPP_STR(""), false);
+            reasoning_ends(s, o, wm_id_within(s->open.entry, WM_NOUN_PART, (uint32_t)i), &s->parts.p[i], UPP_STR(""),
+                           false);
     if (s->has_item)
         item_event(s, o, "response.output_item.done", s->item, write_message,
                    &(struct message){s->message, NULL, "incomplete"});
@@ -350,14 +334,9 @@ static void write_tool(struct wj_writer *w, const void *item)
 
 static void tool_event(struct resp_stream *s, struct wd_out *o, const char *type, const struct resp_call *c)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf id = WB_BUF(1 << 20);
     if (!event_open(s, o, type))
         return;
-    wb_buf_add(&id, UPP_STR("mcp_"));
-    wb_buf_add(&id, c->id);
-    if (id.failed)
-        wj_writer_fail(&o->w, wb_buf_check(&id, o->w.err));
-    wd_str(o, "item_id", wb_buf_str(&id));
+    resp_put_call_id(&o->w, "item_id", "mcp_", c->id);
     wj_put_u64(&o->w, "output_index", c->output);
     event_close(o, type);
 }
@@ -414,14 +393,9 @@ static void arguments_events(struct resp_stream *s, struct wd_out *o, const stru
                                           "response.function_call_arguments.done"};
     static const char *const members[] = {"delta", "arguments"};
     for (size_t i = 0; i < 2; i++) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf id = WB_BUF(1 << 20);
         if (!event_open(s, o, types[i]))
             return;
-        wb_buf_add(&id, UPP_STR("fc_"));
-        wb_buf_add(&id, p->call);
-        if (id.failed)
-            wj_writer_fail(&o->w, wb_buf_check(&id, o->w.err));
-        wd_str(o, "item_id", wb_buf_str(&id));
+        resp_put_call_id(&o->w, "item_id", "fc_", p->call);
         wj_put_u64(&o->w, "output_index", output);
         wd_str(o, members[i], p->arguments.n ? p->arguments : UPP_STR("{}"));
         if (i)
@@ -558,12 +532,8 @@ static int responses_event(void *state, const struct wm_event *ev, struct wd_fra
     struct wd_out       o;
     if (ev->time_ms)
         s->now = ev->time_ms;
-    if (ev->kind == WM_MESSAGE) {
-        s->usage.input += ev->usage.input;
-        s->usage.output += ev->usage.output;
-        s->usage.cache_read += ev->usage.cache_read;
-        s->usage.reasoning += ev->usage.reasoning;
-    }
+    if (ev->kind == WM_MESSAGE)
+        wm_usage_add(&s->usage, &ev->usage);
     if (ev->from->depth > 0)
         return 0;
     wd_out_init(&o, out, err);

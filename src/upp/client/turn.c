@@ -3,6 +3,7 @@
  * Everything is in one arena, the turn itself included. A part's text grows in place while it is the last allocation in
  * the arena; else it moves to twice the room.
  */
+#include "model/event.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/utf8.h"
@@ -287,15 +288,6 @@ static int delta(struct upp__making *m, const struct upp_step_event *ev, struct 
     return 0;
 }
 
-static void add_usage(struct upp_usage *to, const struct upp_usage *u)
-{
-    to->input += u->input;
-    to->output += u->output;
-    to->cache_read += u->cache_read;
-    to->cache_write += u->cache_write;
-    to->reasoning += u->reasoning;
-}
-
 static int end(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err)
 {
     struct wb_arena *a   = arena_of(m);
@@ -303,7 +295,7 @@ static int end(struct upp__making *m, const struct upp_step_event *ev, struct up
     if (!upp__room(a, m->cycles, pub->n_cycles, m->cap_cycles))
         return wb_arena_check(a, err);
     m->cycles[pub->n_cycles++] = ev->usage;
-    add_usage(&pub->usage, &ev->usage);
+    wm_usage_add(&pub->usage, &ev->usage);
     m->open->metadata = wb_arena_dup(a, ev->metadata);
     if (ev->data.p)
         pub->data = wb_arena_dup(a, ev->data);

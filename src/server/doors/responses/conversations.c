@@ -171,16 +171,6 @@ static size_t items_of(const struct wl_line *line, uint32_t *parts, size_t max)
     return n;
 }
 
-static struct wb_uuid part_id(struct wb_uuid entry, uint32_t part)
-{
-    struct wm_id id;
-    if (!wm_id_parse(entry, &id))
-        return entry;
-    id.noun = WM_NOUN_PART;
-    id.part = (uint16_t)part;
-    return wm_id_uuid(id);
-}
-
 static void put_input(struct wj_writer *w, const struct upp_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(64 << 20);
@@ -245,7 +235,7 @@ static void put_item(struct wj_writer *w, const struct item *i)
 {
     const struct upp_message *m  = &i->line->entry.message;
     const struct upp_part    *p  = &m->parts[i->part];
-    struct wb_uuid            id = part_id(i->line->id, i->part);
+    struct wb_uuid            id = wm_id_within(i->line->id, WM_NOUN_PART, i->part);
     if (p->kind == UPP_PART_REASONING)
         resp_reasoning_item(w, id, p->text, "completed");
     else if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
@@ -269,7 +259,7 @@ static void put_item_id(struct wj_writer *w, const char *name, const struct item
                     p->kind == UPP_PART_REASONING ? "rs_"
                     : p->kind == UPP_PART_CALL    ? "fc_"
                                                   : "fco_",
-                    part_id(i->line->id, i->part));
+                    wm_id_within(i->line->id, WM_NOUN_PART, i->part));
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
@@ -345,6 +335,21 @@ static int take_line(struct sv_exchange *x, struct page *p, const struct wl_line
     return 0;
 }
 
+static int write_list(struct sv_exchange *x, const struct item *items, size_t n, bool more, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_list_begin(&w);
+    for (size_t i = 0; i < n; i++)
+        put_item(&w, &items[i]);
+    wj_write_close(&w, ']');
+    put_item_id(&w, "first_id", n ? &items[0] : NULL);
+    put_item_id(&w, "last_id", n ? &items[n - 1] : NULL);
+    wj_put_bool(&w, "has_more", more);
+    wj_write_close(&w, '}');
+    return sv_finish(x, &w);
+}
+
 WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
@@ -352,7 +357,6 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
     struct wl_path   path;
     struct page      p;
     struct wl_line  *lines;
-    struct wj_writer w;
     size_t           got;
     int              r = find(x, &t, err);
     if (r >= 0)
@@ -369,17 +373,7 @@ WEFT_SUSPENDS static int list_items(struct sv_exchange *x, struct upp_err *err)
     }
     if (r < 0)
         return r;
-    size_t n = WB_MIN(p.n, (size_t)p.limit);
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_list_begin(&w);
-    for (size_t i = 0; i < n; i++)
-        put_item(&w, &p.found[i]);
-    wj_write_close(&w, ']');
-    put_item_id(&w, "first_id", n ? &p.found[0] : NULL);
-    put_item_id(&w, "last_id", n ? &p.found[n - 1] : NULL);
-    wj_put_bool(&w, "has_more", p.n > p.limit);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+    return write_list(x, p.found, WB_MIN(p.n, (size_t)p.limit), p.n > p.limit, err);
 }
 
 /* The part that begins the item of this id. false: the entry has none, as one that was deleted or that only models see.
@@ -440,6 +434,8 @@ WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     struct item      i;
     int              r = find_item(x, &t, &i, err);
+    if (r >= 0)
+        r = sv_aitp_may_write(x, &t, err);
     if (r >= 0 && !is_content(&i.line->entry.message.parts[i.part]))
         return upp_fail(err, UPP_EREFUSED, "only messages are deleted: calls, results and reasoning stay with theirs");
     if (r >= 0)
@@ -449,17 +445,33 @@ WEFT_SUSPENDS static int delete_item(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : answer(x, &t, err);
 }
 
-/* Appends items; the answer is their list. */
+/* The list of entries that were appended at `index`. */
+static int answer_created(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e, uint32_t index,
+                          struct upp_err *err)
+{
+    struct wl_line *lines = wb_new_n(&x->arena, struct wl_line, e->n + 1);
+    struct page     p     = {.up = true};
+    for (size_t i = 0; i < e->n; i++)
+        p.limit += e->p[i].message.n_parts;
+    p.found = wb_new_n(&x->arena, struct item, p.limit + 1);
+    int r   = wb_arena_check(&x->arena, err);
+    for (size_t i = 0; r >= 0 && i < e->n; i++) {
+        lines[i]    = (struct wl_line){.node = t->head, .index = index + (uint32_t)i, .entry = e->p[i]};
+        lines[i].id = wm_id_uuid((struct wm_id){
+            .node = t->head, .index = lines[i].index, .noun = WM_NOUN_ENTRY, .attempt = e->p[i].attempt});
+        r           = take_line(x, &p, &lines[i], err);
+    }
+    return r < 0 ? r : write_list(x, p.found, p.n, false, err);
+}
+
 WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err)
 {
     static const char *const known[] = {"items", NULL};
     struct sv_items          items;
     struct sv_body           b;
     struct wl_thread         t;
-    struct wj_writer         w;
-    uint32_t                 index, part;
-    struct item              i = {0};
-    int                      r = find(x, &t, err);
+    uint32_t                 index = 0;
+    int                      r     = find(x, &t, err);
     if (r >= 0)
         r = sv_aitp_may_write(x, &t, err);
     if (r >= 0)
@@ -470,34 +482,7 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
         r = wl_append(x->server->opts.store, &x->owner, &t, items.messages.list.p, items.messages.list.n, &index, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &t, false, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_list_begin(&w);
-    struct item first = {0};
-    for (size_t k = 0; k < items.messages.list.n; k++) {
-        struct wl_line *line = wb_new(&x->arena, struct wl_line);
-        if (!line)
-            return wb_arena_check(&x->arena, err);
-        *line    = (struct wl_line){.node = t.head, .index = index + (uint32_t)k, .entry = items.messages.list.p[k]};
-        line->id = wm_id_uuid((struct wm_id){
-            .node = t.head, .index = line->index, .noun = WM_NOUN_ENTRY, .attempt = line->entry.attempt});
-        for (size_t at = 0; at < line->entry.message.n_parts; at++) {
-            bool content = is_content(&line->entry.message.parts[at]);
-            part         = (uint32_t)at;
-            if (content && at && is_content(&line->entry.message.parts[at - 1]))
-                continue;
-            i = (struct item){line, part};
-            put_item(&w, &i);
-            first = first.line ? first : i;
-        }
-    }
-    wj_write_close(&w, ']');
-    put_item_id(&w, "first_id", first.line ? &first : NULL);
-    put_item_id(&w, "last_id", i.line ? &i : NULL);
-    wj_put_bool(&w, "has_more", false);
-    wj_write_close(&w, '}');
-    return sv_finish(x, &w);
+    return r < 0 ? r : answer_created(x, &t, &items.messages.list, index, err);
 }
 
 static const struct sv_route rows[] = {
