@@ -2,7 +2,7 @@
  *
  * The record is a value of the space WL_FILES. It and the reference to the blob are written and dropped in one commit,
  * so that neither is ever there alone. Messages refer to a file by its address (model/file_url.h) and never contain its
- * bytes; the engine reads them when it calls a model (run/files.h).
+ * bytes; the engine reads them when it calls a model (run/settings/files.h).
  *
  * Ids begin with the time of creation. The value's name is the id with every bit flipped: values are listed by name, so
  * files are listed newest first.

@@ -15,7 +15,7 @@
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/event.h"
-#include "run/files.h"
+#include "run/settings/files.h"
 #include "run/middleware.h"
 #include "run/open_message.h"
 #include "run/settings/settings.h"

@@ -91,7 +91,7 @@ struct wr_run {
      * found. */
     bool changing;
 
-    size_t replaced; /* bytes of its memory with options before and after changes of its metadata (run/metadata.c) */
+    size_t replaced; /* bytes of its memory with options before and after changes of its metadata (run/settings/metadata.c) */
 
     uint8_t          gate; /* enum wr_gate */
     struct weft_cond at_gate;

@@ -1,4 +1,4 @@
-/* run/metadata.c: the metadata of a run is replaced while it works, is queued, waits, and after its end. */
+/* run/settings/metadata.c: the metadata of a run is replaced while it works, is queued, waits, and after its end. */
 #include <string.h>
 
 #include "base/defs.h"

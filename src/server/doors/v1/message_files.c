@@ -9,7 +9,7 @@
 #include "json/value.h"
 #include "log/file.h"
 #include "model/file_url.h"
-#include "run/files.h"
+#include "run/settings/files.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"

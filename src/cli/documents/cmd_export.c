@@ -1,4 +1,4 @@
-/* cli/cmd_export.c — weft export THREAD: a conversation as a document. */
+/* cli/documents/cmd_export.c — weft export THREAD: a conversation as a document. */
 #include <stdio.h>
 #include <string.h>
 

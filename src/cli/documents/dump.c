@@ -1,5 +1,5 @@
-/* cli/dump.c — see dump.h. */
-#include "cli/dump.h"
+/* cli/documents/dump.c — see dump.h. */
+#include "cli/documents/dump.h"
 
 #include <dirent.h>
 #include <stdlib.h>

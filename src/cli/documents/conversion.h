@@ -1,4 +1,4 @@
-/* cli/conversion.h — converts one document, and reports its losses on standard error. */
+/* cli/documents/conversion.h — converts one document, and reports its losses on standard error. */
 #ifndef CLI_CONVERSION_H
 #define CLI_CONVERSION_H
 

@@ -1,4 +1,4 @@
-/* run/files.h — uploaded files in what a model gets (model/file_url.h).
+/* run/settings/files.h — uploaded files in what a model gets (model/file_url.h).
  *
  * An image becomes its bytes; a text becomes a text part that names the file; a PDF becomes a document with its bytes.
  * What cannot be given (deleted, of another type, too large) becomes a text that says so, so that a history stays

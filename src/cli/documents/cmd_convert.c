@@ -1,4 +1,4 @@
-/* cli/cmd_convert.c — weft convert: documents from one dialect to another. */
+/* cli/documents/cmd_convert.c — weft convert: documents from one dialect to another. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "cli/cli.h"
-#include "cli/conversion.h"
+#include "cli/documents/conversion.h"
 #include "cli/input.h"
 #include "cli/setup.h"
 #include "dialects/agentapi/decode.h"

@@ -1,4 +1,4 @@
-/* run/metadata.c — replaces the metadata of a run, in any of its states.
+/* run/settings/metadata.c — replaces the metadata of a run, in any of its states.
  *
  * The metadata is a member of the stored options. Whoever works on a run has its row in memory, with the version that
  * the next commit expects: a working run is changed through that row, with the commit lock held as for a cancel.

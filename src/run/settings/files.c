@@ -1,5 +1,5 @@
-/* run/files.c — see files.h. */
-#include "run/files.h"
+/* run/settings/files.c — see files.h. */
+#include "run/settings/files.h"
 
 #include "base/base64.h"
 #include "base/defs.h"

@@ -1,6 +1,6 @@
-/* cli/cmd_validate.c — weft validate: reports every problem of a document. */
+/* cli/documents/cmd_validate.c — weft validate: reports every problem of a document. */
 #include "cli/cli.h"
-#include "cli/conversion.h"
+#include "cli/documents/conversion.h"
 #include "cli/input.h"
 
 enum { LINE = 1 << 20 };

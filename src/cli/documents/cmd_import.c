@@ -1,4 +1,4 @@
-/* cli/cmd_import.c — weft import FILE: a document as a thread. */
+/* cli/documents/cmd_import.c — weft import FILE: a document as a thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/change.h"
-#include "cli/dump.h"
+#include "cli/documents/dump.h"
 #include "dialects/core/document.h"
 #include "server/doors/v1/routes.h"
 

@@ -1,5 +1,5 @@
-/* cli/conversion.c — see conversion.h. */
-#include "cli/conversion.h"
+/* cli/documents/conversion.c — see conversion.h. */
+#include "cli/documents/conversion.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
-/* cli/dump.h — dumps of the Assistants API, as people saved them: threads, messages, runs, steps and files, each object
- * in any file, in lists, pages and JSON lines.
+/* cli/documents/dump.h — dumps of the Assistants API, as people saved them: threads, messages, runs, steps and files,
+ * each object in any file, in lists, pages and JSON lines.
  *
  * Reads all objects of a file or a folder and puts them together by thread: one document of the dialect `assistants`
  * for each. Whatever is not taken is noted with its place, and nothing is dropped without a note.
