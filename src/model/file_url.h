@@ -26,6 +26,15 @@ static inline bool wm_part_file(const struct upp_part *p, struct upp_str *id)
     return p->media && p->media->source == UPP_SOURCE_URL && wm_file_url(p->media->data, id);
 }
 
+static inline bool wm_message_has_file(const struct upp_message *m)
+{
+    struct upp_str id;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (wm_part_file(&m->parts[i], &id))
+            return true;
+    return false;
+}
+
 static inline bool wm_is_attachment(const struct upp_part *p)
 {
     struct upp_str id;

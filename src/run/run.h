@@ -76,6 +76,7 @@ struct wr_run {
     size_t            n_history; /* messages of the path before the input */
     struct upp_str    data;      /* the structured answer; empty: none */
     struct upp_turn  *turn;      /* its final turn, if somebody needs it; NULL: none yet */
+    bool              has_files; /* some message of its path refers to an uploaded file */
     bool              loaded;    /* history and journal are loaded */
     bool              branch;    /* run/branch.c: its journal outlives its one step, for its adoption */
     bool              whole;     /* an ended branch: load the journal of all its steps */

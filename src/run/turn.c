@@ -1,4 +1,5 @@
 /* run/turn.c — a run's output as it is seen from outside: messages, turns, ids. */
+#include "model/file_url.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/journal.h"
@@ -11,6 +12,7 @@ int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err 
 {
     if (!wb_vec_push(&run->path, m, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    run->has_files = run->has_files || wm_message_has_file(m);
     return 0;
 }
 

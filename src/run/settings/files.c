@@ -128,15 +128,6 @@ static WEFT_SUSPENDS int fetch_part(struct fetching *f, struct upp_part *p, stru
     return put_content(f, p, &file, wb_buf_str(&bytes), err);
 }
 
-static bool refers(const struct upp_message *m)
-{
-    struct upp_str id;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (wm_part_file(&m->parts[i], &id))
-            return true;
-    return false;
-}
-
 static WEFT_SUSPENDS int fetch_message(struct fetching *f, const struct upp_message *m, const struct upp_message **ret,
                                        struct upp_err *err)
 {
@@ -174,8 +165,10 @@ WEFT_SUSPENDS int wr_files_fetch(struct wr_run *run, struct upp_request *request
     struct fetching            f    = {run->engine->store, run->tree->owner, a, WR_FILES};
     const struct upp_message **list = NULL;
     int                        r    = 0;
+    if (!run->has_files) /* looking at every message of a long history at every call would cost more than the call */
+        return 0;
     for (size_t i = request->n_messages; r >= 0 && i-- > 0;) { /* the newest ones first: they need the room */
-        if (!refers(request->messages[i]))
+        if (!wm_message_has_file(request->messages[i]))
             continue;
         if (!list) {
             list = wb_new_n(a, const struct upp_message *, request->n_messages);
