@@ -56,6 +56,9 @@ struct weft_rights {
     const char *const *deny;
     uint32_t           max_depth; /* of sub-agents; 0: the runtime's limit; UINT32_MAX: no sub-agents */
     struct weft_budget budget;
+    /* Messages between agents: calls of sub-agents and handoffs, in all runs together. 0: no limit; UINT32_MAX: none.
+     */
+    uint32_t max_agent_messages;
     /* Called before each tool call, after the tool's own approval. Returns 1, 0, WEFT_PENDING, or <0. NULL: 1. */
     WEFT_SUSPENDS int (*approval)(void *arg, struct upp_call *call, struct upp_err *err);
     void *arg;

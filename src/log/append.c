@@ -27,26 +27,26 @@ static void append_done(struct append *p)
 }
 
 /* Imported times are never corrected. */
-static void set_times(struct append *p, int64_t now)
+static void set_times(struct wm_entry *entries, size_t n, int64_t now)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->entries[i].origin != WM_ORIGIN_IMPORT || !p->entries[i].message.time_ms)
-            p->entries[i].message.time_ms = now;
+    for (size_t i = 0; i < n; i++)
+        if (entries[i].origin != WM_ORIGIN_IMPORT || !entries[i].message.time_ms)
+            entries[i].message.time_ms = now;
 }
 
-static int write_row(struct append *p, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret,
-                     struct upp_err *err)
+int wl_row_of(struct wm_entry *entries, size_t n, uint64_t node, const struct wl_end *end, int64_t now,
+              struct wb_buf *body, struct wl_row *ret, struct upp_err *err)
 {
-    const struct wm_row row = {.time_ms = now, .entries = p->entries, .n_entries = p->n};
-    if (p->n > UINT32_MAX - end->length)
+    const struct wm_row row = {.time_ms = now, .entries = entries, .n_entries = n};
+    if (n > UINT32_MAX - end->length)
         return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
-    set_times(p, now);
-    wb_buf_clear(&p->body);
-    int r = wm_row_write(&row, &p->body, err);
+    set_times(entries, n, now);
+    wb_buf_clear(body);
+    int r = wm_row_write(&row, body, err);
     if (r < 0)
         return r;
     *ret = (struct wl_row){
-        .node = node, .pos = end->pos, .n_entries = (uint32_t)p->n, .format = WM_FORMAT, .body = wb_buf_str(&p->body)};
+        .node = node, .pos = end->pos, .n_entries = (uint32_t)n, .format = WM_FORMAT, .body = wb_buf_str(body)};
     return 0;
 }
 
@@ -96,7 +96,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
         return r;
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end.time_ms);
     t.updated_ms = WB_MAX(now, t.updated_ms);
-    r            = write_row(p, t.head, &end, now, &row, err);
+    r            = wl_row_of(p->entries, p->n, t.head, &end, now, &p->body, &row, err);
     if (r < 0)
         return r;
     /* Nobody can hold a new branch. */

@@ -74,6 +74,11 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* The row that such entries become at the end of a node, in a commit of the caller's; `body` has its text. Sets their
+ * times. */
+int wl_row_of(struct wm_entry *entries, size_t n, uint64_t node, const struct wl_end *end, int64_t now,
+              struct wb_buf *body, struct wl_row *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Appends entries that no run wrote (a client's message). Retries if another writer was first. The new entries have
  * consecutive indexes from *index on, in the node that is then the head of *t: a new branch if the thread was restored
  * (at). -UPP_EBUSY: a run holds the node. */

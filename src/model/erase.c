@@ -266,6 +266,14 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
 
 /* ---- Retention ---------------------------------------------------------------------------------------- */
 
+static bool asks_approval(const struct wm_event *ev)
+{
+    for (size_t i = 0; i < ev->n_pending; i++)
+        if (ev->pending[i].approval)
+            return true;
+    return false;
+}
+
 static bool survives_sweep(const struct wm_event *ev)
 {
     switch (ev->kind) {
@@ -276,8 +284,8 @@ static bool survives_sweep(const struct wm_event *ev)
         return true;
     case WM_TOOL_STARTED:
         return ev->child_node != 0;
-    case WM_RUN:
-        return wm_status_ended(ev->status);
+    case WM_RUN: /* who was asked for an approval and who answered: the audit has it for ever */
+        return wm_status_ended(ev->status) || ev->name.n || asks_approval(ev);
     default:
         return false;
     }

@@ -117,11 +117,12 @@ struct wm_event {
     const struct wm_source *from;
     struct wb_uuid id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
     struct upp_str call, name; /* STEP_START: name = its step of a plan; MESSAGE of a model: name = the model, call =
-                                  its provider. Empty: none */
+                                  its provider; RUN after answers: name = who gave them, call = their API key. Empty:
+                                  none */
     struct upp_str   text;     /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
-    uint64_t         ms;       /* TOOL_ENDED: duration */
-    struct upp_usage usage;    /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
-                                  sub-agents included */
+    uint64_t         ms; /* TOOL_ENDED: duration. RUN of a root, waiting: how long it does, from time_ms; 0: for ever */
+    struct upp_usage usage; /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
+                               sub-agents included */
     const struct upp_media  *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
     const struct wm_entry   *entry; /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */

@@ -26,9 +26,10 @@
  *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped 6 invalid
  *          y stop of a message (0) 1 end 2 length 3 tools 4 filter 5 error
  *          e which entry of the row a message or system event is (0)
- *          c call; provider of a message (none)    n name; model of a message (none)
+ *          c call; provider of a message; API key of answers to a run (none)
+ *          n name; model of a message; who answered a run (none)
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
- *          m duration, ms (0)
+ *          m duration of a tool, or of the wait of a run, ms (0)
  *          g usage: [input, output, cache read, cache write] (all 0), then reasoning (0)
  *          p pending calls (none)             i id of a checkpoint: 32 hex digits (all zero)
  *          l last record before a void, model calls of a child that ended (0)

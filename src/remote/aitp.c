@@ -19,19 +19,30 @@ size_t rm_aitp_next(const struct upp_request *req, const struct rm_session *s, s
     return SIZE_MAX;
 }
 
-static void add_texts(struct upp__body *b, struct wb_buf *to, const struct upp_message *m)
+/* Media at an address of the web, which the agent there may fetch. */
+static bool is_link(const struct upp_part *p)
+{
+    return p->media && p->media->source == UPP_SOURCE_URL &&
+           (wb_str_starts(p->media->data, UPP_STR("https://")) || wb_str_starts(p->media->data, UPP_STR("http://")));
+}
+
+/* `files`: how many of its media are sent as files. */
+static void add_texts(struct upp__body *b, struct wb_buf *to, const struct upp_message *m, size_t files)
 {
     for (b->part = 0; b->part < m->n_parts; b->part++) {
         const struct upp_part *p = &m->parts[b->part];
-        if (p->kind == UPP_PART_TEXT)
-            wb_buf_addf(to, "%s%.*s", to->n && to->p[to->n - 1] != ' ' ? "\n" : "", UPP_FMT(p->text));
+        if (p->kind == UPP_PART_TEXT || is_link(p))
+            wb_buf_addf(to, "%s%.*s", to->n && to->p[to->n - 1] != ' ' ? "\n" : "",
+                        UPP_FMT(p->kind == UPP_PART_TEXT ? p->text : p->media->data));
+        else if (rm_aitp_is_file(p) && files)
+            files--;
         else if (p->kind != UPP_PART_CALL && p->kind != UPP_PART_RESULT)
             upp__lose(b, upp__kind_name(p->kind), "a message of AITP is text");
     }
 }
 
 /* Message i; the first one of a new thread also has what was said before. */
-static void put_content(struct upp__body *b, const struct rm_session *s, size_t i)
+static void put_content(struct upp__body *b, const struct rm_session *s, size_t i, size_t files)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(UPP__JSON);
     bool                                  first = !s->note && rm_aitp_next(b->req, s, 0) == i;
@@ -42,12 +53,12 @@ static void put_content(struct upp__body *b, const struct rm_session *s, size_t 
         if (m->role == UPP_ROLE_TOOL)
             continue;
         wb_buf_addf(&text, "%s%s: ", text.n ? "\n" : "", m->role == UPP_ROLE_USER ? "user" : "assistant");
-        add_texts(b, &text, m);
+        add_texts(b, &text, m, 0);
     }
     if (first && i > 0)
         wb_buf_addf(&text, "\nuser: ");
     b->message = i;
-    add_texts(b, &text, b->req->messages[i]);
+    add_texts(b, &text, b->req->messages[i], files);
     if (text.failed)
         wj_writer_fail(&b->w, wb_buf_check(&text, b->err));
     upp__put(b, "content", wb_buf_str(&text));
@@ -72,11 +83,20 @@ static void put_create(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-static void put_message(struct upp__body *b, const struct rm_session *s, size_t i)
+static void put_message(struct upp__body *b, const struct rm_exchange *e)
 {
     wj_write_open(&b->w, '{');
     upp__put(b, "role", UPP_STR("user"));
-    put_content(b, s, i);
+    put_content(b, &e->session, e->at, e->sent.n);
+    if (e->sent.n) {
+        wj_put_open(&b->w, "attachments", '[');
+        for (size_t i = 0; i < e->sent.n; i++) {
+            wj_write_open(&b->w, '{');
+            upp__put(b, "file_id", e->sent.p[i]);
+            wj_write_close(&b->w, '}');
+        }
+        wj_write_close(&b->w, ']');
+    }
     wj_put_open(&b->w, "metadata", '{');
     upp__put(b, "actor", b->vendor->model);
     wj_write_close(&b->w, '}');
@@ -94,10 +114,13 @@ static void set_url(const struct upp__vendor *v, struct upp__outgoing *out, stru
 }
 
 static int begin(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
-                 struct upp__outgoing *out, struct upp_err *err)
+                 const struct rm_exchange *e, struct upp__outgoing *out, struct upp_err *err)
 {
-    int r = upp__body_init(b, v, req, out, "messages", err);
-    upp__header(out, "content-type", UPP_STR("application/json"));
+    struct upp_str type = UPP_STR("application/json");
+    int            r    = upp__body_init(b, v, req, out, "messages", err);
+    if (r >= 0 && e && e->stage == RM_UPLOAD)
+        r = rm_aitp_put_file(rm_aitp_file(req->messages[e->at], e->sent.n), out, &type, err);
+    upp__header(out, "content-type", type);
     upp__header(out, "accept", UPP_STR("application/json"));
     return r < 0 ? r : upp__put_key(out, v, key.n ? key : (struct upp_str){0}, "bearer", NULL, err);
 }
@@ -114,9 +137,12 @@ static int put_request(struct upp__body *b, const struct rm_exchange *e, struct 
         path = e->stage == RM_CREATE ? UPP_STR("/v1/threads") : UPP_STR("/v1/thread");
         put_create(b);
         break;
+    case RM_UPLOAD: /* its body is there */
+        path = UPP_STR("/v1/files");
+        break;
     case RM_ADD:
         path = wb_arena_printf(a, "%.*s/messages", UPP_FMT(under));
-        put_message(b, &e->session, e->at);
+        put_message(b, e);
         break;
     case RM_RUN:
         path = wb_arena_printf(a, "%.*s/runs", UPP_FMT(under));
@@ -156,9 +182,9 @@ static int start(struct wb_arena *a, const struct upp_request *req, struct rm_ex
     e->at     = rm_aitp_next(req, &e->session, 0);
     e->thread = wb_arena_dup(a, noted_thread(&e->session));
     e->known  = upp__get_u64(e->session.note, "replies");
-    e->stage  = e->thread.n ? RM_ADD : RM_CREATE;
     if (e->at == SIZE_MAX)
         return upp_fail(err, UPP_EINVALID, "there is no message of a user for the remote agent");
+    e->stage = e->thread.n ? rm_aitp_stage(req, e) : RM_CREATE;
     return wb_arena_check(a, err);
 }
 
@@ -177,9 +203,9 @@ static int write_request(const struct upp__vendor *v, const struct upp_request *
 {
     struct upp__body   b;
     struct rm_exchange e = {0};
-    int                r = begin(&b, v, req, key, out, err);
+    int                r = start(out->arena, req, &e, err);
     if (r == 0)
-        r = start(out->arena, req, &e, err);
+        r = begin(&b, v, req, key, &e, out, err);
     if (r == 0)
         r = put_request(&b, &e, out);
     return r < 0 ? r : upp__body_check(&b);
@@ -202,7 +228,7 @@ static int write_more(struct upp__reader *r, struct upp_str key, struct upp__out
 {
     struct rm_exchange *e = r->own;
     struct upp__body    b;
-    int                 x = begin(&b, r->vendor, r->request, key, out, err);
+    int                 x = begin(&b, r->vendor, r->request, key, e, out, err);
     if (x == 0 && e->again)
         x = pause(e, r->vendor->timeout_ms, wait_ms, err);
     e->again = false;
@@ -217,7 +243,7 @@ static int write_stop(const struct upp__reader *r, struct upp_str key, struct up
     struct upp__body          b;
     if (!e->run.n || e->stage >= RM_LIST)
         return 0;
-    int x = begin(&b, r->vendor, r->request, key, out, err);
+    int x = begin(&b, r->vendor, r->request, key, NULL, out, err);
     if (x < 0)
         return x;
     set_url(r->vendor, out,

@@ -15,6 +15,7 @@
 enum rm_aitp_stage {
     RM_CREATE = 0,  /* POST /v1/threads */
     RM_CREATE_ALSO, /* POST /v1/thread, as T01 has it */
+    RM_UPLOAD,      /* POST /v1/files */
     RM_ADD,         /* POST /v1/threads/{t}/messages */
     RM_RUN,         /* POST /v1/threads/{t}/runs */
     RM_WATCH,       /* GET /v1/threads/{t}/runs/{r} */
@@ -26,7 +27,7 @@ enum rm_aitp_stage {
 enum {
     RM_ID          = 128,  /* bytes of an id of the service */
     RM_PAGES       = 1000, /* of a list of messages */
-    RM_ATTACHMENTS = 16,   /* of an answer */
+    RM_ATTACHMENTS = 16,   /* of a message */
     RM_FAILURES    = 5,    /* answers in a row that a poll has not got */
     RM_FIRST_MS    = 50,   /* between two polls, at first ... */
     RM_LAST_MS     = 2000, /* ... and later */
@@ -40,9 +41,10 @@ struct rm_reply {
 /* A call under way. */
 struct rm_exchange {
     bool              ready;
-    bool              polls; /* the service has no runs */
-    bool              again; /* the last request is to be made again, later */
-    uint8_t           stage; /* of the last request: enum rm_aitp_stage */
+    bool              polls;    /* the service has no runs */
+    bool              no_files; /* nor does it take files */
+    bool              again;    /* the last request is to be made again, later */
+    uint8_t           stage;    /* of the last request: enum rm_aitp_stage */
     struct rm_session session;
     struct upp_str    thread, run, after;
     size_t            at;      /* ADD: the next message of the request to be added */
@@ -50,10 +52,24 @@ struct rm_exchange {
     uint64_t          foreign; /* in the pages so far */
     unsigned          pages, failures;
     uint64_t          wait_ms, from_ms;
+    WB_VEC(struct upp_str) sent; /* ADD: ids of the message's files there */
     WB_VEC(struct rm_reply) replies;
     WB_VEC(struct upp_str) files;
     WB_VEC(struct upp_media) media;
 };
+
+/* Does it become a file of the service? */
+bool rm_aitp_is_file(const struct upp_part *p);
+
+/* Media number n of the message that becomes a file of the service; NULL: there are no more. */
+const struct upp_media *rm_aitp_file(const struct upp_message *m, size_t n);
+
+/* What the message needs next: its files, or to be added. */
+uint8_t rm_aitp_stage(const struct upp_request *req, const struct rm_exchange *e);
+
+/* The body of an upload, and its media type: multipart/form-data (aitp_file.c). */
+int rm_aitp_put_file(const struct upp_media *m, struct upp__outgoing *out, struct upp_str *type,
+                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* The exchange, with all that the first request has assumed. */
 int rm_aitp_begin(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;

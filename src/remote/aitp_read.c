@@ -14,6 +14,7 @@ void rm_aitp_done(struct upp__reader *r)
 {
     struct rm_exchange *e = r->own;
     wb_vec_done(&e->replies);
+    wb_vec_done(&e->sent);
     wb_vec_done(&e->files);
     wb_vec_done(&e->media);
 }
@@ -40,6 +41,11 @@ bool rm_aitp_refused(struct upp__reader *r, int status)
         return false;
     if (e->stage == RM_CREATE && missing) {
         e->stage = RM_CREATE_ALSO;
+        return true;
+    }
+    if (e->stage == RM_UPLOAD && missing) { /* the message goes without them, and says so */
+        e->no_files = true;
+        e->stage    = RM_ADD;
         return true;
     }
     if (e->stage == RM_RUN && missing) {
@@ -261,6 +267,19 @@ static int take_list(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
     return upp__check(r, err);
 }
 
+static int take_upload(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    struct rm_exchange *e = r->own;
+    struct upp_str      id;
+    int                 x = take_id(r, v, "file", &id, err);
+    if (x < 0)
+        return x;
+    if (!wb_vec_push(&e->sent, id, (size_t)RM_ATTACHMENTS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a file");
+    e->stage = rm_aitp_stage(r->request, e);
+    return 0;
+}
+
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
 static int take_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
@@ -273,13 +292,15 @@ static int take_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err
         if (yyjson_is_obj(upp__get(v, "thread")))
             v = upp__get(v, "thread");
         x        = take_id(r, v, "thread", &e->thread, err);
-        e->stage = RM_ADD;
+        e->stage = rm_aitp_stage(r->request, e);
         return x;
+    case RM_UPLOAD:
+        return take_upload(r, v, err);
     case RM_ADD:
         upp__say_open(r, (struct upp_str){0}); /* from here on the call must not be repeated */
-        e->at = rm_aitp_next(r->request, &e->session, e->at + 1);
-        if (e->at == SIZE_MAX)
-            e->stage = RM_RUN;
+        e->at     = rm_aitp_next(r->request, &e->session, e->at + 1);
+        e->sent.n = 0;
+        e->stage  = e->at == SIZE_MAX ? RM_RUN : rm_aitp_stage(r->request, e);
         return upp__check(r, err);
     case RM_RUN:
         x = take_id(r, v, "run", &e->run, err);

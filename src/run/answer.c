@@ -13,6 +13,8 @@ struct answering {
     struct wr_run          *root;
     const struct wr_answer *answers;
     size_t                  n;
+    const struct wr_author *by;  /* NULL: nobody knows */
+    struct wm_event        *now; /* the record of what waits after them */
 };
 
 static const struct wr_answer *answer_for(const struct answering *a, const struct wm_pending *p)
@@ -141,6 +143,7 @@ static int answer_root(struct answering *a, struct upp_err *err)
 {
     struct wr_run *run = a->root;
     size_t         n   = 0;
+    (void)wr_now(run); /* when it was answered */
     for (size_t i = 0; i < run->journal.pending.n; i++) {
         struct wm_pending      *p      = &run->journal.pending.p[i];
         const struct wr_answer *answer = answer_for(a, p);
@@ -156,10 +159,15 @@ static int answer_root(struct answering *a, struct upp_err *err)
     struct wm_event *ev    = wr_draft_record(run, WM_RUN, err);
     if (!ev)
         return -UPP_ENOMEM;
+    a->now        = ev;
     ev->status    = n ? WM_WAITING : WM_RUNNING;
     ev->n_pending = n;
+    if (a->by) {
+        ev->name = wb_arena_dup(&run->memory, a->by->who);
+        ev->call = wb_arena_dup(&run->memory, a->by->api_key);
+    }
     if (!n)
-        return 0;
+        return wb_arena_check(&run->memory, err);
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n);
     if (!copy)
         return wb_arena_check(&run->memory, err);
@@ -180,7 +188,7 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         row.status     = WM_RUNNING;
         row.expires_ms = 0;
     } else
-        row.expires_ms = wr_run_expires(run); /* a later one, if the answered calls had the least time */
+        wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */
     struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
     wb_crashpoint("answer.before");
     int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
@@ -203,12 +211,18 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
 int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, const struct wr_answer *answers,
               size_t n, struct upp_err *err)
 {
+    return wr_answer_by(e, o, id, answers, n, NULL, err);
+}
+
+int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, const struct wr_answer *answers,
+                 size_t n, const struct wr_author *by, struct upp_err *err)
+{
     if (!e->store)
         return upp_fail(err, UPP_EINVALID, "a run without a store cannot wait for answers");
     WB_CLEANUP(wb_arena_done) struct wb_arena  a = WB_ARENA(64u << 20);
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wm_run                              row;
-    struct answering                           an = {.answers = answers, .n = n};
+    struct answering                           an = {.answers = answers, .n = n, .by = by};
     int                                        r  = wr_get_root(e, o, id, &a, &row, err);
     if (r >= 0 && row.status == WM_WAITING && row.expires_ms && row.expires_ms <= wb_wall_ms()) {
         r = wr_expire(e, o, &row, err); /* nobody supervised it when its time was over, or somebody does right now */

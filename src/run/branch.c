@@ -291,6 +291,7 @@ static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *e
     list[0]     = sum;
     c->cycles   = list;
     c->n_cycles = n;
+    c->messages = b->run->budget.messages;
     return 0;
 }
 

@@ -4,6 +4,8 @@
  * Usage is counted in the run that causes it and, from that moment on, in all its ancestors (`below`); a child's usage
  * moves to the state of its parent when the child has ended. A run that exceeds a limit of its own or of an ancestor
  * ends with what it has: it is completed, and its metadata names the limit.
+ *
+ * Messages between agents are counted in the same way. Their limit ends nothing: run/rights.c refuses the next one.
  */
 #include "fiber/loop.h"
 #include "run/engine_state.h"
@@ -162,9 +164,30 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
     return r;
 }
 
-/* For a recovered run: restores `below`, and adds its usage and its steps to its ancestors. */
+static void add_messages_above(struct wr_run *run, uint32_t n)
+{
+    for (struct wr_run *up = run->parent; up; up = up->parent)
+        up->budget.below.messages += n;
+}
+
+void wr_agent_message(struct wr_run *run)
+{
+    run->budget.messages++;
+    run->draft.state = true;
+    add_messages_above(run, 1);
+}
+
+void wr_agent_messages_adopt(struct wr_run *run, uint32_t n)
+{
+    run->budget.below.messages -= WB_MIN(run->budget.below.messages, n);
+    run->budget.messages += n;
+    run->draft.state |= n > 0;
+}
+
+/* For a recovered run: restores `below`, and adds its usage, its steps and its messages to its ancestors. */
 void wr_used_restore(struct wr_run *run)
 {
     run->budget.below = run->budget.below_before;
+    add_messages_above(run, run->budget.messages);
     wr_usage_add_above(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->budget.below.steps);
 }

@@ -170,7 +170,10 @@ static int stored_result(struct wr_run *child, struct upp_err *why)
 /* Copies the child's usage, for the end record of the call. */
 static int child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
 {
-    if (call->cycles || !child->cycles.n || !wm_status_ended(child->row.status))
+    if (call->cycles || !wm_status_ended(child->row.status))
+        return 0;
+    call->messages = child->budget.messages;
+    if (!child->cycles.n)
         return 0;
     struct upp_usage *copy = wb_new_n(&parent->memory, struct upp_usage, child->cycles.n);
     if (!copy)

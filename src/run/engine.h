@@ -185,9 +185,15 @@ const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
-    struct wl_owner owner;
-    struct wb_uuid  thread; /* all zero: a new one */
-    struct upp_str  agent;
+    struct wl_owner              owner;
+    struct wb_uuid               thread; /* all zero: a new one ... */
+    const struct wl_thread_opts *made;   /* ... as this says; NULL: with nothing of its own */
+    struct upp_str               agent;
+
+    /* Messages before the input, in the same commit; their times are set. With some, a busy thread is refused whatever
+     * on_busy says. */
+    struct wm_entry *before;
+    size_t           n_before;
 
     /* NULL: the end of the path is to be answered. Tool results: `who` is the agent that made the calls. */
     const struct upp_message *input;
@@ -266,6 +272,15 @@ struct wr_answer {
  * The run resumes when no call is pending any more. */
 WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                             const struct wr_answer *answers, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same, with who gives them, for the record. */
+struct wr_author {
+    struct upp_str who;     /* empty: nobody knows */
+    struct upp_str api_key; /* its id; empty: none */
+};
+WEFT_SUSPENDS int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
+                               const struct wr_answer *answers, size_t n, const struct wr_author *by,
+                               struct upp_err *err) UPP_MUST_CHECK;
 
 /* Replaces the member `metadata` of the run's options, whatever the run does at the moment. metadata: a JSON object. */
 WEFT_SUSPENDS int wr_set_metadata(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,

@@ -35,6 +35,9 @@ static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str
         return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
     if (!wr_agent(run->engine, to))
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
+    int r = wr_may_tell_agent(run, true, err);
+    if (r < 0)
+        return r;
     run->handoff.passing = (struct wr_handoff_request){.to      = wb_arena_dup(&run->memory, to),
                                                        .reason  = wb_arena_dup(&run->memory, reason),
                                                        .message = wb_arena_dup(&run->memory, message)};
@@ -102,7 +105,7 @@ static bool may_hand_over(const struct wr_run *run, struct upp_str to)
 static int by_mention(struct wr_run *run, struct upp_err *err)
 {
     const struct upp_message *m = run->mine.n ? run->mine.p[run->mine.n - 1] : NULL;
-    if (!m || m->role != UPP_ROLE_ASSISTANT || run->handoff.n >= HANDOFFS)
+    if (!m || m->role != UPP_ROLE_ASSISTANT || run->handoff.n >= HANDOFFS || wr_may_tell_agent(run, true, NULL) < 0)
         return 0;
     for (size_t i = 0; i < run->def->n_handoffs; i++) {
         const struct wr_handoff *h = &run->def->handoffs[i];
@@ -188,7 +191,7 @@ static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
     run->middleware.slot    = NULL;
     run->handoff.becomes    = p.to; /* for the state of this row, which itself is still the first agent's */
     run->handoff.n++;
-    run->draft.state = true;
+    wr_agent_message(run);
     wb_crashpoint("handoff.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("handoff.after");

@@ -27,7 +27,8 @@ struct wr_call {
     struct wb_uuid child;
     uint64_t       child_node;
 
-    struct upp_usage *cycles; /* of an ended child: usage of it and its sub-agents, per model call */
+    uint32_t          messages; /* of an ended child: between agents, in it and below it */
+    struct upp_usage *cycles;   /* of an ended child: usage of it and its sub-agents, per model call */
     size_t            n_cycles;
 };
 

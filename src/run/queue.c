@@ -303,7 +303,7 @@ int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err 
 {
     bool queued;
     int  r;
-    switch (s->what->on_busy) {
+    switch (s->what->n_before ? WR_REJECT : s->what->on_busy) {
     case WR_ENQUEUE:
         r = wr_is_zero(s->busy) ? is_queued(s, &queued, err) : 0;
         return r < 0 || wr_is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;

@@ -3,7 +3,7 @@
  * A run has at most two sets of rights: its agent's, which change with the agent at a handoff, and those from the tool
  * entry of its parent, which stay. All sets from the run to the root apply together, so that no run can widen what an
  * ancestor has: a tool must be in every allow list and in no deny list, every depth limit counts from the run that has
- * it, and every approval handler is asked.
+ * it, as does every limit of messages between agents, and every approval handler is asked.
  */
 #include "run/engine_state.h"
 #include "run/tools.h"
@@ -51,6 +51,34 @@ static uint32_t deepest(const struct wr_run *run)
     return (uint32_t)least;
 }
 
+/* A right of one of these runs, or the default of the run's request if the root has none. */
+static uint32_t most_messages(const struct wr_run *run)
+{
+    uint32_t most = 0;
+    for (int i = 0; i < SETS; i++) {
+        const struct weft_rights *r = set_of(run, i);
+        if (r && r->max_agent_messages)
+            most = most ? WB_MIN(most, r->max_agent_messages) : r->max_agent_messages;
+    }
+    return most || run->parent ? most : run->max_agent_messages;
+}
+
+int wr_may_tell_agent(const struct wr_run *run, bool hands_over, struct upp_err *err)
+{
+    for (const struct wr_run *up = run; up; up = up->parent) {
+        uint32_t most = most_messages(up), had = up->budget.messages + up->budget.below.messages;
+        if (!most)
+            continue;
+        if (most == UINT32_MAX)
+            most = 0;
+        had += up->handoff.passing.to.n && !hands_over; /* one that is requested is counted when it takes place */
+        if (had >= most)
+            return upp_fail(err, UPP_ELIMIT, "agents may exchange at most %u messages here: answer with what you have",
+                            most);
+    }
+    return 0;
+}
+
 int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err)
 {
     if (wr_has_rights(run) && !wr_allowed(run, tool))
@@ -60,7 +88,7 @@ int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp
     uint32_t most = deepest(run);
     if (run->row.depth + 1u > most)
         return upp_fail(err, UPP_ELIMIT, "agents ask agents more than %u deep", most);
-    return 0;
+    return wr_may_tell_agent(run, false, err);
 }
 
 int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err)

@@ -37,7 +37,9 @@ static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_er
     int r = wr_options_read(&run->memory, run->row.options, &v, err);
     if (r < 0)
         return r;
-    run->traceparent = wj_text_at(v, "traceparent");
+    uint64_t most           = wr_option_number(v, WR_AGENT_MESSAGES);
+    run->traceparent        = wj_text_at(v, "traceparent");
+    run->max_agent_messages = (uint32_t)WB_MIN(most, UINT32_MAX);
     if (!is_named(run, agent))
         return 0;
     r = wr_settings_make(run->engine, run->def, run->row.agent, v, &run->memory, &s, err);

@@ -19,7 +19,7 @@ struct wr_settings;
 /* Usage of the runs below one. */
 struct wr_below {
     struct upp_usage usage;
-    uint32_t         steps;
+    uint32_t         steps, messages; /* messages between agents, of runs that have not ended; not stored */
 };
 
 /* Lengths of a run's lists at some time. */
@@ -66,7 +66,8 @@ struct wr_run {
     struct upp_str             params;      /* that belong to the model */
     struct upp_str             system;      /* system prompt; empty: none */
     struct upp_str             traceparent; /* of a root, from its options; empty: none */
-    const struct weft_rights  *given;       /* rights from the parent's tool entry; NULL: no further limits */
+    uint32_t                   max_agent_messages; /* of a root, from its options; 0: no limit */
+    const struct weft_rights  *given;              /* rights from the parent's tool entry; NULL: no further limits */
 
     struct wm_run     row;
     struct wr_source *source;
@@ -92,7 +93,8 @@ struct wr_run {
      * found. */
     bool changing;
 
-    size_t replaced; /* bytes of its memory with options before and after changes of its metadata (run/settings/metadata.c) */
+    size_t replaced; /* bytes of its memory with options before and after changes of its metadata
+                        (run/settings/metadata.c) */
 
     uint8_t          gate; /* enum wr_gate */
     struct weft_cond at_gate;
@@ -128,6 +130,7 @@ struct wr_run {
         struct wr_below below_before; /* ... as stored in the state */
         uint64_t        worked_ms;    /* before it was recovered */
         uint64_t        began_ns;     /* when it began to work, by the loop's clock; 0: it does not work */
+        uint32_t        messages;     /* between agents: its own, and those of children that have ended */
         const char     *over;         /* the limit that ended it; NULL: none */
         bool            done;         /* it has nothing more to do: reaching a limit now cuts nothing short */
     } budget;

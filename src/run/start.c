@@ -39,7 +39,7 @@ int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl
 
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
-    struct wl_thread_opts opts = {.size = sizeof opts};
+    struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
     int                   r    = home_id(s->engine, &opts.id, err);
     if (r >= 0)
         r = wl_thread_make(&s->what->owner, &opts, &s->fresh, err);
@@ -206,6 +206,22 @@ int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_ru
     return 0;
 }
 
+/* The messages before the input are a row of their own: the run begins after it. */
+static int put_before(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wr_start *w = s->what;
+    if (!w->n_before)
+        return 0;
+    int64_t now = WB_MAX(weft__loop_wall_ms(s->engine->loop), s->end.time_ms);
+    int     r   = wl_row_of(w->before, w->n_before, s->node.key, &s->end, now, &s->before_body, &s->before, err);
+    if (r < 0)
+        return r;
+    s->end.pos = wl_pos_next(s->end.pos, s->before.n_entries);
+    s->end.length += s->before.n_entries;
+    s->end.time_ms = now;
+    return 0;
+}
+
 /* The other changes of a start. The thread is made, or becomes the newest (and moves to a branch). */
 static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
 {
@@ -214,6 +230,8 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
         to[n++] = s->fresh.changes[i];
     if (s->branched)
         to[n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch};
+    if (s->what->n_before)
+        to[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &s->before};
     if (!s->fresh.n) {
         s->thread.updated_ms = s->row.created_ms;
         s->thread.head       = s->row.node;
@@ -255,7 +273,9 @@ struct wr_tree *wr_outcome_tree(struct wr_run *run)
 static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = wr_start_row(s, err);
+    int            r = put_before(s, err);
+    if (r >= 0)
+        r = wr_start_row(s, err);
     if (r >= 0)
         r = wr_start_run(s, false, &run, err);
     if (r < 0)
@@ -269,7 +289,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
         wr_run_free(run);
         return r;
     }
-    if (s->fresh.n) { /* there is no history to load */
+    if (s->fresh.n && !s->what->n_before) { /* there is no history to load */
         run->loaded = true;
         r           = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
     }
@@ -459,10 +479,15 @@ static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start
     bool stopped  = false; /* a run was stopped for this start, in this attempt or an earlier one */
     bool admitted = false;
     for (unsigned tries = 0;; tries++) {
-        struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20), .admitted = &admitted};
+        struct wr_starting s = {.engine      = e,
+                                .what        = what,
+                                .memory      = WB_ARENA(64u << 20),
+                                .before_body = WB_BUF(WM_ROW_MAX),
+                                .admitted    = &admitted};
         int                r = try_start(&s, ret, err);
         stopped              = wr_start_release_holder(&s) || stopped;
         wb_arena_done(&s.memory);
+        wb_buf_done(&s.before_body);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (admitted && (r < 0 || ret->joined))
                 wr_quota_leave(e, what->api_key, NULL);

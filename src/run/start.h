@@ -14,6 +14,8 @@ struct wr_starting {
     struct wl_thread       thread;
     struct wl_node         node, branch;
     struct wl_end          end;
+    struct wl_row          before; /* with messages before the input: their row */
+    struct wb_buf          before_body;
     struct wm_run          row;
     struct wl_key          key;
     struct wb_uuid         busy;   /* the run that holds the node; all zero: none */

@@ -20,6 +20,7 @@ static const char PASSING[]  = "passing";
 static const char APPROVED[] = "approved";
 static const char REQUEST[]  = "request";
 static const char BELOW[]    = "below";
+static const char MESSAGES[] = "messages";
 static const char MS[]       = "ms";
 static const char BRANCHES[] = "branches";
 
@@ -41,6 +42,8 @@ static void put_used(struct wj_writer *w, const struct wr_run *run)
         wj_write_u64(w, b->steps);
         wj_write_close(w, ']');
     }
+    if (run->budget.messages)
+        wj_put_u64(w, MESSAGES, run->budget.messages);
     uint64_t ms = wr_budget_ms(run) == UINT64_MAX ? 0 : wr_worked_ms(run);
     if (ms)
         wj_put_u64(w, MS, ms);
@@ -139,9 +142,11 @@ static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
     return 0;
 }
 
-static int read_used(struct wr_run *run, yyjson_val *below, yyjson_val *ms, struct upp_err *err)
+static int read_used(struct wr_run *run, yyjson_val *state, struct upp_err *err)
 {
-    uint64_t steps;
+    yyjson_val *below = yyjson_obj_get(state, BELOW), *ms = yyjson_obj_get(state, MS);
+    yyjson_val *messages = yyjson_obj_get(state, MESSAGES);
+    uint64_t    steps, n = 0;
     run->budget.below_before = (struct wr_below){0};
     run->budget.worked_ms    = 0;
     if (below && (read_usage(below, &run->budget.below_before.usage, err) < 0 ||
@@ -149,6 +154,9 @@ static int read_used(struct wr_run *run, yyjson_val *below, yyjson_val *ms, stru
         return wrong(err, BELOW);
     if (below)
         run->budget.below_before.steps = (uint32_t)steps;
+    if (messages && !number(messages, UINT32_MAX, &n))
+        return wrong(err, MESSAGES);
+    run->budget.messages = (uint32_t)n;
     return ms && !number(ms, UINT64_MAX, &run->budget.worked_ms) ? wrong(err, MS) : 0;
 }
 
@@ -235,7 +243,7 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
     if (r >= 0)
         r = text_of(&run->memory, yyjson_obj_get(v, REQUEST), &run->middleware.request, err);
     if (r >= 0)
-        r = read_used(run, yyjson_obj_get(v, BELOW), yyjson_obj_get(v, MS), err);
+        r = read_used(run, v, err);
     if (r >= 0)
         r = read_handoffs(run, v, err);
     if (r >= 0)

@@ -184,6 +184,12 @@ int64_t wr_run_expires(const struct wr_run *run)
     return first == INT64_MAX ? 0 : first;
 }
 
+void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting)
+{
+    row->expires_ms = run->row.depth ? 0 : wr_run_expires(run);
+    waiting->ms     = row->expires_ms > waiting->time_ms ? (uint64_t)(row->expires_ms - waiting->time_ms) : 0;
+}
+
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
 {
     wr_row_claim(run);
@@ -200,14 +206,14 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
             run->journal.pending.p[i].since_ms = ev->time_ms;
         copy[i] = run->journal.pending.p[i];
     }
-    ev->status              = WM_WAITING;
-    ev->pending             = copy;
-    ev->n_pending           = n;
-    run->draft.state        = true;
-    struct wm_run row       = run->row;
-    row.status              = WM_WAITING;
-    row.epoch               = run->tree->epoch;
-    row.expires_ms          = run->row.depth ? 0 : wr_run_expires(run);
+    ev->status        = WM_WAITING;
+    ev->pending       = copy;
+    ev->n_pending     = n;
+    run->draft.state  = true;
+    struct wm_run row = run->row;
+    row.status        = WM_WAITING;
+    row.epoch         = run->tree->epoch;
+    wr_set_expiry(run, &row, ev);
     struct wl_thread thread = {.id = row.thread, .updated_ms = wr_now(run)};
     struct wl_change set[]  = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("wait.before");

@@ -12,6 +12,9 @@ WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_
 int64_t wr_expires(const struct wr_engine *e, const struct wm_pending *p);
 int64_t wr_run_expires(const struct wr_run *run);
 
+/* Sets until when a run waits, in its row and in the record that says so. */
+void wr_set_expiry(const struct wr_run *run, struct wm_run *row, struct wm_event *waiting);
+
 /* 1: the run stops: the hook `stop` says so, a handoff was requested, or a budget is used up. `goes_on`: it would begin
  * one more step. */
 WEFT_SUSPENDS int wr_should_stop(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
@@ -30,6 +33,10 @@ WEFT_SUSPENDS int wr_conclude_not_started(struct wr_run *run, int result, struct
 /* Adds a run's usage to all its ancestors. */
 void wr_usage_add_above(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
 void wr_used_restore(struct wr_run *run);
+
+/* Counts a message between agents, a call or a handoff. A child has ended: its messages become those of its parent. */
+void wr_agent_message(struct wr_run *run);
+void wr_agent_messages_adopt(struct wr_run *run, uint32_t n);
 /* A child has ended: its usage moves from `below` to the run's own state. */
 void wr_usage_sub_below(struct wr_run *run, const struct upp_usage *u);
 

@@ -9,6 +9,7 @@
 #include "run/child.h"
 #include "run/engine_state.h"
 #include "run/event.h"
+#include "run/step.h"
 #include "run/tools.h"
 #include "run/turn.h"
 
@@ -335,6 +336,7 @@ static int begin(struct wr_job *j, struct upp_err *err)
         int r = wr_child_new_id(run, j->call, err);
         if (r < 0)
             return r;
+        wr_agent_message(run);
     }
     ev->call       = j->call->id;
     ev->name       = j->part->name;

@@ -95,8 +95,11 @@ static inline bool wr_has_rights(const struct wr_run *run)
 /* Is the tool in every allow list and in no deny list, from here to the root? */
 bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
 
-/* May the model call this tool? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
+/* May the model call this tool? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep, or too many. */
 int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err) UPP_MUST_CHECK;
+
+/* May the agent call or, with hands_over, hand over to another one? -UPP_ELIMIT: there were too many messages. */
+int wr_may_tell_agent(const struct wr_run *run, bool hands_over, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Asks the approval handlers of this run and its ancestors, nearest first: 1, 0, WEFT_PENDING (none denied), <0. */
 WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;

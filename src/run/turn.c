@@ -106,6 +106,7 @@ int wr_child_usage_add(struct wr_run *run, const struct wr_call *call, struct wm
 {
     ended->usage = (struct upp_usage){0};
     ended->last  = call->n_cycles;
+    wr_agent_messages_adopt(run, call->messages);
     for (size_t i = 0; i < call->n_cycles; i++) {
         wm_usage_add(&ended->usage, &call->cycles[i]);
         int r = wr_cycle_adopt(run, &call->cycles[i], err);

@@ -245,6 +245,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "allow", .read = wc_read_allow},
         {.name = "deny", .read = wc_read_deny},
         {.name = "max_depth", .read = wc_read_depth},
+        {.name = "max_agent_messages", .read = wc_read_agent_messages},
         {.name = "budget", .read = wc_read_budget},
         {.name = "middleware", .read = wc_read_middleware},
         {.name = "on_disconnect"},

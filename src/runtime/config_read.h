@@ -179,6 +179,7 @@ void wc_make_strategy(struct wc_reader *r, const struct wc_node *agent, struct w
 void wc_read_allow(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_deny(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_agent_messages(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_budget(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_limits(struct wc_reader *r, const struct wc_node *n, struct weft_budget *into);
 void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into);

@@ -1,4 +1,5 @@
-/* runtime/config_rights.c — rights of an agent and its sub-agents: allow, deny, max_depth, budget. */
+/* runtime/config_rights.c — rights of an agent and its sub-agents: allow, deny, max_depth, max_agent_messages, budget.
+ */
 #include "runtime/config_read.h"
 
 /* Something that an agent can call: a tool, another agent, a handoff. */
@@ -46,6 +47,15 @@ void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into)
     uint64_t         v;
     if (wc_number(r, n, "max_depth", 0, WC_MAX_CHAIN, &v))
         a->rights.max_depth = v ? (uint32_t)v : UINT32_MAX;
+    a->def.rights = &a->rights;
+}
+
+void wc_read_agent_messages(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_agent *a = into;
+    uint64_t         v;
+    if (wc_number(r, n, "max_agent_messages", 0, 1000000, &v))
+        a->rights.max_agent_messages = v ? (uint32_t)v : UINT32_MAX;
     a->def.rights = &a->rights;
 }
 

@@ -22,14 +22,20 @@ models:
   echo: {provider: scripted, echo: true}
   red: {provider: scripted, script: red.json}
   blue: {provider: scripted, script: blue.json}
-  ask: {provider: scripted, script: ask.json}
+  talk: {provider: scripted, script: talk.json}
+  pay: {provider: scripted, script: pay.json}
+  boss: {provider: scripted, script: boss.json}
 tools:
-  pay: {description: d, parameters: {type: object}, http: {url: "http://127.0.0.1:9/"}, needs_approval: true}
+  pay: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo paid"], approval: always}
 default_agent: echo
 agents:
   echo: {model: echo}
   red: {model: red, title: The red one, description: Says red., capabilities: [URL1]}
   blue: {model: blue}
+  payer: {model: pay, tools: [pay]}
+  boss: {model: boss, tools: [payer]}
+  talk: {model: talk, tools: [red]}
+  brief: {model: talk, tools: [red], max_agent_messages: 2}
 """.replace("URL1", "https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json")
 URL = "https://aitp.dev/capabilities/{}/v{}/schema.json"
 PAYMENTS, DECISIONS, DATA = (URL.format(n, "1.0.0") for n in ("aitp-01-payments", "aitp-02-decisions", "aitp-03-data-request"))
@@ -39,11 +45,16 @@ def script(*texts):
     return {"replies": [{"parts": [{"text": t}]} for t in texts], "at_end": "restart"}
 
 
+def calls(tool, text):
+    return {"replies": [{"parts": [{"tool_call": {"id": tool + "1", "name": tool, "arguments": {}}}]}, {"parts": [{"text": text}]}], "at_end": "restart"}
+
+
 FOLDER = tempfile.mkdtemp(prefix="weft-aitp-")
-for name, what in {"red": script("Red."), "blue": script("Blue."), "ask": script("?")}.items():
+CALLS = [{"parts": [{"tool_call": {"id": f"c{i}{k}", "name": "red", "arguments": {"task": "Say it."}}} for k in range(3)]} for i in range(6)]
+TALK = {"replies": CALLS + [{"parts": [{"text": "Enough."}]}], "at_end": "restart"}
+for name, what in {"talk": TALK, "red": script("Red."), "blue": script("Blue."), "pay": calls("pay", "Paid."), "boss": calls("payer", "Done.")}.items():
     with open(f"{FOLDER}/{name}.json", "w") as f:
         json.dump(what, f)
-CONFIG = CONFIG.replace("  ask: {provider: scripted, script: ask.json}\n", "").replace(CONFIG[CONFIG.index("tools:"):CONFIG.index("default_agent")], "")
 SERVER = Server(WEFT, FOLDER, CONFIG)
 
 
@@ -67,9 +78,9 @@ def bad(status, method, path, body=None, headers=None, says=None, param=None):
     return answer["error"]
 
 
-def lines(path):
+def lines(path, headers=None):
     c = SERVER.connection()
-    c.request("GET", path)
+    c.request("GET", path, headers=headers or {})
     r = c.getresponse()
     text = r.read().decode()
     c.close()
@@ -99,8 +110,8 @@ def structured(schema, **body):
     return json.dumps({"$schema": schema, **body})
 
 
-def listed(thread, query="?order=asc&limit=100", under=""):
-    return good("GET", f"{under}/v1/threads/{thread}/messages{query}")["data"]
+def listed(thread, query="?order=asc&limit=100", under="", headers=None):
+    return good("GET", f"{under}/v1/threads/{thread}/messages{query}", None, headers)["data"]
 
 
 def words(message):
@@ -272,6 +283,26 @@ def test_the_right_agent_answers():
     nobody = make(actor("me"), actor("someone"))["id"]
     post(nobody, "Hello.")
     assert run(nobody)["assistant_id"] == "echo"
+
+
+def test_agents_exchange_at_most_sixteen_messages_in_a_run():
+    # covers: AITP-13/3
+    for agent, members, most in (("talk", True, 16), ("brief", True, 2), ("brief", False, 2), ("talk", False, 18)):
+        t = (make(actor("me"), actor(agent)) if members else good("POST", "/v1/threads", {}))["id"]
+        r = run(t, assistant_id=agent, additional_messages=[{"role": "user", "content": "Talk."}])
+        steps = good("GET", f"/v1/threads/{t}/runs/{r['id']}/steps?limit=100&order=asc")["data"]
+        results = [c["function"]["output"] for s in steps if s["type"] == "tool_calls" for c in s["step_details"]["tool_calls"]]
+        assert len(results) == 18 and results[:most] == ["Red."] * most, results
+        assert all(f"at most {most} messages" in x for x in results[most:]), results
+        assert words(listed(t)[-1]) == "Enough."
+        assert "weft_agent_messages" not in json.dumps(good("GET", f"/v1/threads/{t}/runs/{r['id']}"))
+    t = good("POST", "/v1/threads/runs", {"assistant_id": "talk", "thread": {"messages": ["Talk."], "metadata": {"actors": [actor("me"), actor("talk")]}}})
+    end = time.monotonic() + 60
+    while good("GET", f"/v1/threads/{t['thread_id']}/runs/{t['id']}")["status"] != "completed":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    steps = good("GET", f"/v1/threads/{t['thread_id']}/runs/{t['id']}/steps?limit=100&order=asc")["data"]
+    assert json.dumps(steps).count("at most 16 messages") == 2, steps
 
 
 def test_an_agent_has_a_card():
@@ -480,6 +511,34 @@ def test_the_audit_has_everything_in_order():
     bad(404, "GET", "/v1/threads/thread_" + "0" * 32 + "/audit")
 
 
+def waiting(thread, headers=None, **body):
+    r = good("POST", f"/v1/threads/{thread}/runs", body, headers)
+    end = time.monotonic() + 60
+    while r["status"] in ("queued", "in_progress"):
+        assert time.monotonic() < end, r
+        r = good("GET", f"/v1/threads/{thread}/runs/{r['id']}", None, headers)
+    assert r["status"] == "requires_action", r
+    return r["id"]
+
+
+def answered(thread, headers=None):
+    return [(a["type"], a["call"], a.get("granted"), a.get("who"), a.get("api_key")) for a in lines(f"/v1/threads/{thread}/audit", headers)[1]
+            if a["type"] in ("approval", "answer")]
+
+
+def test_the_audit_says_who_approved():
+    # covers: AITP-30/1
+    for agent in ("payer", "boss"):  # its own call, and that of a sub-agent
+        for granted in (True, False):
+            t = good("POST", "/v1/threads", {"messages": ["Pay."]}, {"weft-user": "ann"})["id"]
+            r = waiting(t, {"weft-user": "ann"}, assistant_id=agent)
+            before = time.time()
+            good("POST", f"/v1/runs/{r}/answers", {"answers": [{"call_id": "pay1", "approved": granted}]}, {"weft-user": "ann"})
+            assert answered(t, {"weft-user": "ann"}) == [("approval", "pay1", granted, "ann", None)], agent
+            told = [a for a in lines(f"/v1/threads/{t}/audit", {"weft-user": "ann"})[1] if a["type"].startswith("approval")]
+            assert told[0]["type"] == "approval.asked" and told[0]["time"] <= told[1]["time"], told
+
+
 def test_no_route_rewrites_what_was_said():
     # covers: AITP-22/2, AITP-30/2
     t = make(actor("me"), actor("red"), messages=["One."])["id"]
@@ -534,6 +593,56 @@ def test_with_keys_members_speak_for_themselves():
     t = good("POST", "/v1/threads", {"metadata": {"actors": [actor("me"), actor("bob", client_id=my_id)]}}, mine)
     assert t["metadata"]["weft"]["user"] == "bob", t  # whose key made it
 
+
+
+def test_with_keys_the_audit_names_actors_and_keys():
+    # covers: AITP-30/1
+    owner, owner_id = key("desk", "--tenant", "three", "--scope", "run,admin")
+    mine, my_id = key("hand", "--tenant", "three", "--scope", "run")
+    for headers, who, ident in ((owner, "desk", owner_id), (mine, "bob", my_id)):
+        t = good("POST", "/v1/threads", {"messages": ["Pay."], "metadata": {"actors": [actor("me"), actor("bob", client_id=my_id), actor("payer")]}}, owner)["id"]
+        r = waiting(t, headers, assistant_id="payer")
+        good("POST", f"/v1/runs/{r}/answers", {"answers": [{"call_id": "pay1", "approved": True}]}, headers)
+        assert answered(t, owner) == [("approval", "pay1", True, who, ident)], who
+
+
+def test_with_keys_those_who_left_change_nothing():
+    # covers: AITP-5/3
+    owner, _ = key("o2", "--tenant", "four", "--scope", "run,admin")
+    mine, my_id = key("m2", "--tenant", "four", "--scope", "run")
+    gone = good("POST", "/v1/threads", {"messages": ["Pay."], "metadata": {"actors": [actor("me"), actor("bob", client_id=my_id), actor("payer")]}}, owner)["id"]
+    good("DELETE", f"/v1/threads/{gone}/actors/bob", None, owner)
+    m = listed(gone, headers=owner)[0]["id"]
+    r = waiting(gone, owner, assistant_id="payer")
+    conv = f"conv_{gone[7:]}"
+    for method, path, body in (("POST", f"/v1/runs/{r}/answers", {"answers": [{"call_id": "pay1", "approved": True}]}), ("POST", f"/v1/threads/{gone}/runs/{r}/cancel", None),
+                               ("POST", f"/v1/runs/{r}/cancel", None), ("POST", f"/v1/threads/{gone}/runs/{r}", {"metadata": {"a": "b"}}),
+                               ("POST", f"/v1/threads/{gone}/fork", {}), ("POST", f"/v1/threads/{gone}/restore", {"checkpoint_id": "x"}),
+                               ("POST", f"/v1/threads/{gone}/checkout", {"node_id": "x"}), ("POST", f"/v1/threads/{gone}", {"metadata": {"a": "b"}}),
+                               ("POST", f"/v1/threads/{gone}/messages/{m}", {"metadata": {"a": "b"}}), ("DELETE", f"/v1/threads/{gone}/messages/{m}", None),
+                               ("POST", f"/v1/threads/{gone}/subthread", {}), ("POST", f"/v1/conversations/{conv}", {"metadata": {"a": "b"}}),
+                               ("DELETE", f"/v1/conversations/{conv}", None), ("DELETE", f"/v1/threads/{gone}", None)):
+        status, answer = SERVER.ask(method, path, body, mine)
+        assert status == 403 and "has left" in json.dumps(answer), (method, path, status, answer)
+    assert good("GET", f"/v1/threads/{gone}/runs/{r}", None, owner)["status"] == "requires_action"
+    assert good("POST", f"/v1/runs/{r}/answers", {"answers": [{"call_id": "pay1", "approved": False}]}, owner)["id"] == r
+
+
+def test_with_keys_messages_of_other_doors_have_authors():
+    # covers: AITP-3/1
+    owner, _ = key("o3", "--tenant", "five", "--scope", "run,admin")
+    mine, my_id = key("m3", "--tenant", "five", "--scope", "run")
+    t = good("POST", "/v1/threads", {"metadata": {"actors": [actor("me"), actor("bob", client_id=my_id), actor("red")]}}, owner)["id"]
+    conv, said = f"conv_{t[7:]}", [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
+    for path, body in ((f"/v1/conversations/{conv}/items", {"items": [{"type": "message", "role": "user", "content": "x"}]}),
+                       ("/v1/responses", {"model": "red", "input": "x", "conversation": conv}),
+                       ("/process", {"model": "red", "session_id": t, "input": said, "stream": False})):
+        for headers, who in ((owner, ("me", "user")), (mine, ("bob", "assistant"))):
+            before = len(listed(t, headers=owner))
+            status, answer = SERVER.ask("POST", path, body, headers)
+            assert status == 200, (path, status, answer)
+            m = listed(t, headers=owner)[before]
+            assert (m["metadata"].get("actor"), m["role"]) == who, (path, m)
 
 
 if __name__ == "__main__":

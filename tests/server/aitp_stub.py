@@ -2,6 +2,7 @@
 
 What the agent does is said by the last message: a word of the ways below, or else it echoes.
 """
+import email
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +23,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        kind = self.headers.get("content-type") or ""
+        body = {"type": kind, "body": body} if kind.startswith("multipart/") else json.loads(body or b"{}")
         self.server.calls.append(("POST", self.path, body, self.headers.get("authorization")))
         with self.server.lock:
             self.route("POST", self.path.split("?")[0].strip("/").split("/")[1:], body)
@@ -59,6 +62,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(200, {"object": "list", "data": page, "has_more": after + s.page < len(messages)})
         if s.old:
             return self.reply(404, {"detail": "Not Found"})
+        if method == "POST" and path == ["files"] and s.takes_files:
+            s.files.append(email.message_from_bytes(b"content-type: " + body["type"].encode() + b"\r\n\r\n" + body["body"]))
+            return self.reply(200, {"id": f"file-{len(s.files)}", "object": "file"})
         if method == "GET" and path[0] == "files":
             return self.reply(200, b"bytes of " + path[1].encode())
         if method == "POST" and path[-1] == "runs":
@@ -99,6 +105,7 @@ class Service(ThreadingHTTPServer):
     def __init__(self, old=False):
         super().__init__(("127.0.0.1", 0), Handler)
         self.old = old  # T01 alone
+        self.takes_files, self.files = not old, []
         self.polls, self.page, self.fails, self.reversed = 3, 2, 0, False
         self.calls, self.threads, self.due = [], {}, {}
         self.lock, self.begun, self.cancelled = threading.Lock(), threading.Event(), threading.Event()

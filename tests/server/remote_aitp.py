@@ -3,6 +3,7 @@
 
 usage: remote_aitp.py WEFT   (TAP)
 """
+import base64
 import json
 import os
 import shutil
@@ -145,6 +146,85 @@ def test_attachments_are_fetched_by_id_alone():
         fetched = [path for method, path, _, _ in service.calls if "files" in path]
         assert fetched == ["/v1/files/file-1/content"], fetched
         assert "Ynl0ZXMgb2YgZmlsZS0x" in json.dumps(s.ask("GET", f"/v1/threads/{thread}/export?as=uap")[1])
+
+
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+PDF = b"%PDF-1.4\r\n--weft-file\r\nis in it"  # the boundary that the client would choose
+
+
+def upload(s, name, kind, data, purpose):
+    c = s.connection()
+    body = (f'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\n{purpose}\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n'
+            f"content-type: {kind}\r\n\r\n").encode() + data + b"\r\n--b--\r\n"
+    c.request("POST", "/v1/files", body, {"content-type": "multipart/form-data; boundary=b"})
+    r = c.getresponse()
+    answer = json.loads(r.read())
+    assert r.status == 200, answer
+    return answer["id"]
+
+
+def with_files(s, agent, text, n=1):
+    note = upload(s, "note.pdf", "application/pdf", PDF, "assistants")
+    text_file = upload(s, "note.txt", "text/plain", b"Short.", "assistants")
+    image = upload(s, "dot.png", "image/png", PIXEL, "vision")
+    thread = s.good("POST", "/v1/threads", {})["id"]
+    content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]
+    run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": agent, "additional_messages": [
+        {"role": "user", "content": content + [{"type": "image_file", "image_file": {"file_id": image}}] * n, "attachments": [{"file_id": note}, {"file_id": text_file}]}]})
+    return thread, over(s, thread, run["id"])
+
+
+def test_attachments_are_uploaded():
+    # covers: AITP-28/2
+    with Case("sends") as (s, service):
+        thread, run = with_files(s, "far", "look")
+        assert run["status"] == "completed", run
+        (said,) = [m for m in service.threads["thread_0"] if m["role"] == "user"]
+        assert said["content"] == "look\nhttps://example.com/a.png\n[file note.txt]\nShort.\n[end of file note.txt]", said  # texts are inline
+        assert said["attachments"] == [{"file_id": "file-1"}, {"file_id": "file-2"}], said
+        sent = {}
+        for f in service.files:
+            purpose, file = f.get_payload()
+            assert purpose.get_payload() == "assistants", purpose
+            sent[file.get_filename()] = (file.get_content_type(), file.get_payload(decode=True))
+        assert sorted(kind for kind, _ in sent.values()) == ["application/pdf", "image/png"], sent
+        assert {data for _, data in sent.values()} == {PIXEL, PDF}, sent
+        assert say(s, "and now?", thread)[2] == "echo: and now?" and len(service.files) == 2  # not again
+        run = with_files(s, "far", "many", 20)[1]
+        assert run["status"] == "completed" and len(service.files) == 18, (run, len(service.files))  # sixteen of a message
+
+
+def test_a_service_without_files_gets_the_text():
+    for old in (True, False):
+        with Case(f"no-files-{old}", old) as (s, service):
+            service.takes_files = False
+            thread, run = with_files(s, "far", "look")
+            assert run["status"] == "completed", run
+            (said,) = [m for m in service.threads["thread_0"] if m["role"] == "user"]
+            assert said["content"].startswith("look") and "attachments" not in said, said
+
+
+def test_attachments_between_two_servers():
+    # covers: AITP-28/2, AITP-28/4
+    far, near = f"{HERE}/files-far", f"{HERE}/files-near"
+    os.makedirs(far)
+    os.makedirs(near)
+    echo = 'server: {listen: "127.0.0.1:0"}\nstore: sqlite:far.db\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {parrot: {model: echo}}\n'
+    with Server(WEFT, far, echo) as other:
+        config = f'server: {{listen: "127.0.0.1:0"}}\nstore: sqlite:near.db\nagents:\n  far: {{remote: aitp, url: "{other.url}", params: {{assistant_id: parrot}}}}\n'
+        with Server(WEFT, near, config) as s:
+            run = with_files(s, "far", "look")[1]
+            assert run["status"] == "completed", (run, other.log(), s.log())
+            (thread,) = other.good("GET", "/v1/threads")["data"]
+            said = other.good("GET", f"/v1/threads/{thread['id']}/messages?order=asc")["data"][0]
+            assert len(said["attachments"]) == 2, said
+            kinds = []
+            for a in said["attachments"]:
+                c = other.connection()
+                c.request("GET", f"/v1/files/{a['file_id']}/content")
+                r = c.getresponse()
+                kinds.append((r.getheader("content-type"), r.read()))
+            assert sorted(k for k, _ in kinds) == ["application/pdf", "image/png"] and ("image/png", PIXEL) in kinds, kinds
 
 
 def test_a_run_that_fails_there_fails_here_once():

@@ -264,6 +264,7 @@ def test_an_approval_is_an_action_of_its_own():
             assert run["required_action"] == action and run["metadata"] == {}, run
             polled = s.good("GET", at(run["thread_id"], run["id"]))
             assert polled["required_action"] == action and polled["status"] == "requires_action", polled
+            assert polled["expires_at"] == run["expires_at"] > time.time() + 6 * 86400, (polled, run)
             message = refused(s, "POST", at(run["thread_id"], run["id"], "/submit_tool_outputs"), outputs(c1="gone"))
             assert "'c1'" in message and "approval" in message and "requires_action" in message, message
             s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": "c1", "approved": approved}]})
@@ -534,6 +535,34 @@ def test_a_kill_in_the_middle_loses_nothing():
         assert steps(s, run["thread_id"], run["id"], "?order=asc") == list(told.values())
         s.good("POST", at(*waits[:2], "/submit_tool_outputs"), outputs(c1="here", c2="now"))
         assert ended(s, *waits[:2])["status"] == "completed"
+
+
+def test_a_kill_leaves_a_thread_with_its_run_or_neither():
+    said = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, {"role": "user", "content": "hello"}]
+    on_new = ("/v1/threads/runs", {"assistant_id": "echo", "thread": {"messages": said[:2], "metadata": {"k": "v"}}, "additional_messages": said[2:]})
+    key = {"Idempotency-Key": "again"}
+    for point in ("c1.before:1", "c1.after:1", "store.commit.before:1", "store.commit.after:1", "store.commit.after:2"):
+        for own in (True, False):
+            where = folder(f"crash-{point}-{own}")
+            with Server(WEFT, where) as s:
+                thread = None if own else s.good("POST", "/v1/threads", {})["id"]
+            path, body = on_new if own else (f"/v1/threads/{thread}/runs", {"assistant_id": "echo", "additional_messages": said})
+            with Server(WEFT, where, WEFT_CRASHPOINT=point) as s:
+                try:
+                    s.ask("POST", path, body, key)
+                except (http.client.HTTPException, ConnectionError):
+                    s.process.wait()
+            with Server(WEFT, where) as s:
+                for t in s.good("GET", "/v1/threads")["data"]:
+                    runs = s.good("GET", f"/v1/threads/{t['id']}/runs")["data"]
+                    assert len(runs) == (1 if own else bool(messages(s, t["id"]))), (point, own, t, runs)
+                status, run = s.ask("POST", path, body, key)
+                assert status == 200, (point, run)
+                ended(s, run["thread_id"], run["id"])
+                (t,) = s.good("GET", "/v1/threads")["data"]
+                assert t["id"] == run["thread_id"] and t["metadata"] == ({"k": "v"} if own else {}), t
+                assert [m["content"][0]["text"]["value"] for m in messages(s, t["id"])][:3] == ["one", "two", "hello"], (point, own)
+                assert len(messages(s, t["id"])) == 4 and len(s.good("GET", f"/v1/threads/{t['id']}/runs")["data"]) == 1, (point, own)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ static void run_waits(struct asst_stream *s, const struct wm_event *ev, struct w
     for (size_t i = 0; i < ev->n_pending; i++)
         if (!ev->pending[i].approval)
             (void)asst_need_call(s, ev, o, ev->pending[i].call, ev->pending[i].name, ev->pending[i].arguments);
+    s->run.expires_ms = ev->ms ? ev->time_ms + (int64_t)ev->ms : 0;
     run_frame(s, ev, o, "thread.run.requires_action");
     done(s, o, ASST_PAUSED);
     s->queued    = false;

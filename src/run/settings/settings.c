@@ -40,7 +40,7 @@ static yyjson_val *member(yyjson_val *object, const char *name)
     return v && yyjson_is_null(v) ? NULL : v;
 }
 
-static uint64_t number(yyjson_val *object, const char *name)
+uint64_t wr_option_number(yyjson_val *object, const char *name)
 {
     uint64_t    n = 0;
     yyjson_val *v = member(object, name);
@@ -279,10 +279,10 @@ static int read_format(const struct making *x)
 static void read_limits(const struct making *x)
 {
     yyjson_val *truncation = member(x->options, "truncation_strategy");
-    x->to->max_prompt      = number(x->options, "max_prompt_tokens");
-    x->to->max_completion  = number(x->options, "max_completion_tokens");
+    x->to->max_prompt      = wr_option_number(x->options, "max_prompt_tokens");
+    x->to->max_completion  = wr_option_number(x->options, "max_completion_tokens");
     if (wb_str_eq(wj_text_at(truncation, "type"), UPP_STR("last_messages")))
-        x->to->last_messages = number(truncation, "last_messages");
+        x->to->last_messages = wr_option_number(truncation, "last_messages");
 }
 
 /* Can the model be told all of them? */

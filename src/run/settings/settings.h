@@ -45,6 +45,12 @@ bool wr_is_function_name(struct upp_str s);
 /* Stored options as a value; *ret NULL: there are none. */
 int wr_options_read(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* A number among them; 0: there is none. */
+uint64_t wr_option_number(yyjson_val *options, const char *name);
+
+/* The number of messages between agents, for a root whose agent has no such right of its own. */
+#define WR_AGENT_MESSAGES "weft_agent_messages"
+
 /* Puts the settings into a request that is otherwise complete. `plain`: its response is not structured in another way.
  * *capped: the response may have as many tokens as are left to the run. 1: the run has reached max_prompt_tokens. */
 int wr_settings_request(struct wr_run *run, bool plain, struct upp_request *q, bool *capped,

@@ -1,6 +1,8 @@
 /* server/doors/answers.c — answers to open calls of a thread: of a run that waits, or of an imported document that ends
  * with them. */
+#include "server/doors/aitp/members.h"
 #include "server/doors/start.h"
+#include "server/http/auth.h"
 #include "server/http/server.h"
 #include "thread/repair.h"
 
@@ -52,6 +54,36 @@ static int make_results(struct sv_exchange *x, const struct sv_answers *a, const
     return 0;
 }
 
+/* Who the client is on the thread of the run's tree. -UPP_EREFUSED: its actor has left. */
+WEFT_SUSPENDS static int author_of(struct sv_exchange *x, struct wb_uuid run, struct wr_author *ret,
+                                   struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wm_run    row;
+    struct wl_thread t;
+    ret->api_key = sv_auth_key(x);
+    int r        = wl_get_run(s, &x->owner, run, &x->arena, &row, err);
+    if (r >= 0 && !wb_uuid_eq(row.root, run))
+        r = wl_get_run(s, &x->owner, row.root, &x->arena, &row, err);
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, row.thread, &x->arena, &t, err);
+    return r < 0 ? r : sv_aitp_author(x, &t, &ret->who, err);
+}
+
+int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a, struct upp_err *err)
+{
+    struct wr_author by;
+    int              r = author_of(x, run, &by, err);
+    return r < 0 ? r : wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);
+}
+
+int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
+{
+    struct wr_author by;
+    int              r = author_of(x, run, &by, err);
+    return r < 0 ? r : wr_cancel(x->core->engine, &x->owner, run, err);
+}
+
 int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a, struct wr_start *start,
                    struct wb_uuid *run, struct upp_err *err)
 {
@@ -63,7 +95,7 @@ int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struc
     if (r >= 0)
         r = wl_thread_busy(s, t, &head, run, err);
     if (r >= 0 && !wb_uuid_eq(*run, (struct wb_uuid){{0}})) {
-        r = wr_answer(x->core->engine, &x->owner, *run, a->p, a->n, err);
+        r = sv_answer_calls(x, *run, a, err);
         return r < 0 ? r : 1;
     }
     if (r >= 0)

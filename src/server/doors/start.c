@@ -1,8 +1,8 @@
 /* server/doors/start.c — see start.h. */
 #include "server/doors/start.h"
 
-#include "base/log.h"
 #include "log/change.h"
+#include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
@@ -35,38 +35,37 @@ WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_sta
     return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
-/* The last additional message is the run's input, committed together with it. Those before it are appended first, or
- * all if the last is an assistant's, unless an earlier request with the same key did that. */
-WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e,
-                                      struct wr_start *start, struct upp_err *err)
+/* The last additional message is the run's input. Those before it, or all if the last is an assistant's, are committed
+ * together with it. */
+static void put_messages(const struct sv_entries *e, struct wr_start *start)
 {
-    struct wl_store *s     = x->server->opts.store;
-    size_t           first = e->n;
-    struct wl_key    used;
-    uint32_t         index;
-    if (e->n && e->p[e->n - 1].message.role == UPP_ROLE_USER)
-        start->input = &e->p[--first].message;
-    if (!first)
-        return 0;
-    if (start->key.n) {
-        int r = wl_get_key(s, &x->owner, start->route, start->key, &used, err);
-        if (r != -UPP_ENOTFOUND)
-            return r;
+    start->before   = e->p;
+    start->n_before = e->n;
+    if (e->n && e->p[e->n - 1].message.role == UPP_ROLE_USER) {
+        start->input = &e->p[--start->n_before].message;
+        start->who   = e->p[start->n_before].who;
     }
-    struct wl_thread to = *t;
-    int              r  = wl_append(s, &x->owner, &to, e->p, first, &index, err);
-    return r == -UPP_EBUSY ? sv_busy_error(x, t, false, err) : r;
 }
 
-/* The trace of the request is stored with the options of the run, so that the run keeps it after a restart. */
-static int add_trace(struct sv_exchange *x, struct upp_str *options, struct upp_err *err)
+/* Adds a member to the options of the run. */
+static void add_option(struct sv_exchange *x, struct upp_str *options, struct upp_str member)
 {
     struct upp_str before = *options;
-    if (!x->trace.id[0])
-        return 0;
-    bool some = before.n > 2; /* more than {} */
-    *options  = wb_arena_printf(&x->arena, "%.*s%s\"traceparent\":\"%s\"}", some ? (int)before.n - 1 : 0,
-                               some ? before.p : "", some ? "," : "{", x->trace.parent);
+    bool           some   = before.n > 2; /* more than {} */
+    *options = wb_arena_printf(&x->arena, "%.*s%s%.*s}", some ? (int)before.n - 1 : 0, some ? before.p : "",
+                               some ? "," : "{", UPP_FMT(member));
+}
+
+/* What the options have that the client did not set, so that the run keeps it after a restart: the trace of the
+ * request, and the limit of threads with members. */
+static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+{
+    struct wl_thread made = {.metadata = s->thread_opts.metadata};
+    if (x->trace.id[0])
+        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"traceparent\":\"%s\"", x->trace.parent));
+    if (sv_aitp_has_members(s->new_thread ? &made : &s->thread))
+        add_option(x, &s->run.options,
+                   wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AITP_AGENT_MESSAGES));
     return wb_arena_check(&x->arena, err);
 }
 
@@ -78,17 +77,16 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         return upp_fail(err, UPP_EINVALID, "a run begins with answers to open calls or with messages, not both");
     s->run.api_key = sv_auth_key(x);
     r              = sv_aitp_may_write(x, &s->thread, err);
+    if (r >= 0)
+        r = sv_aitp_attribute(x, &s->thread, &s->messages, err);
     if (r < 0)
         return r;
     if (!key_is_used(x, &s->run)) { /* before messages are stored for a run that is refused */
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
         if (r >= 0 && !s->answers.n)
             r = sv_auth_may_start(x, err);
-        if (r >= 0 && !s->answers.n && s->new_thread)
-            r = wr_thread_new(x->core->engine, &x->owner, &s->thread_opts, &x->arena, &s->thread, err);
     }
-    if (r >= 0)
-        r = put_messages(x, &s->thread, &s->messages, &s->run, err);
+    put_messages(&s->messages, &s->run);
     if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
         r      = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
         x->run = *run;
@@ -98,9 +96,10 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     if (r < 0)
         return r;
     s->run.thread = s->thread.id;
+    s->run.made   = s->new_thread ? &s->thread_opts : NULL;
     r             = wr_start(x->core->engine, &s->run, &started, err);
     if (r == -UPP_EBUSY)
-        return sv_busy_error(x, &s->thread, true, err);
+        return sv_busy_error(x, &s->thread, !s->run.n_before, err);
     *run       = started.run;
     x->run     = started.run;
     x->started = r >= 0 && !started.joined;
@@ -109,11 +108,6 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
 
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
-    int r = add_trace(x, &s->run.options, err);
-    if (r >= 0)
-        r = start_run(x, s, run, err);
-    if (r < 0 && s->new_thread && s->thread.head &&
-        wl_thread_delete(x->server->opts.store, &x->owner, &s->thread, NULL) < 0)
-        wb_log(WB_WARN, "a thread without its run could not be deleted", WB_LZ("id", x->request_id));
-    return r;
+    int r = add_options(x, s, err);
+    return r < 0 ? r : start_run(x, s, run, err);
 }

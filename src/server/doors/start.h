@@ -21,8 +21,8 @@ struct sv_answers {
 enum { SV_ANSWERS_MAX = 128 };
 
 struct sv_start {
-    struct wl_thread thread;
-    bool             new_thread; /* it is made for the run, as thread_opts say; a run that is refused leaves none */
+    struct wl_thread      thread;
+    bool                  new_thread; /* it is made in the commit of the run, as thread_opts say */
     struct wl_thread_opts thread_opts;
     struct wr_start       run;      /* owner, agent, options, on_busy, key; the rest is filled here */
     struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
@@ -45,5 +45,12 @@ WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t
  * they came with an imported document, and `start` begins with their results. */
 WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
                                  struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Answers open calls of a run, in the name of the client. -UPP_EREFUSED: its actor has left the thread. */
+WEFT_SUSPENDS int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* Cancels a run (wr_cancel), if the client may. */
+WEFT_SUSPENDS int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -229,6 +229,11 @@ struct upp_str sv_auth_key(const struct sv_exchange *x)
     return x->conn->auth.key ? wb_cstr(x->conn->auth.key->id) : (struct upp_str){NULL, 0};
 }
 
+struct upp_str sv_auth_key_name(const struct sv_exchange *x)
+{
+    return x->conn->auth.key ? x->conn->auth.key->name : (struct upp_str){NULL, 0};
+}
+
 int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err)
 {
     return x->conn->auth.key ? sv_key_may_start(x->conn->auth.key, err) : 0;

@@ -49,6 +49,9 @@ int sv_auth_need(const struct sv_exchange *x, uint8_t scope, struct upp_err *err
 /* For wr_start.api_key; empty: none. */
 struct upp_str sv_auth_key(const struct sv_exchange *x);
 
+/* The name of the API key; empty: none. */
+struct upp_str sv_auth_key_name(const struct sv_exchange *x);
+
 /* Fails if a run that this request starts would be refused: before anything is stored for it. */
 int sv_auth_may_start(const struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -186,3 +186,20 @@ TEST(model_erase_takes_what_was_made_of_a_message)
             CHECK(!has(out, cases[i].goes[k]));
     }
 }
+
+/* What the audit needs of a wait for an approval, and of the answer to it, stays; other waits go. */
+TEST(erase_a_sweep_keeps_approvals)
+{
+    static const struct wm_pending asks = {.call = UPP_STR_INIT("a"), .name = UPP_STR_INIT("pay"), .approval = true};
+    static const struct wm_pending runs = {.call = UPP_STR_INIT("b"), .name = UPP_STR_INIT("ask")};
+    struct wm_event                ev[] = {{.kind = WM_RUN, .status = WM_WAITING, .pending = &asks, .n_pending = 1},
+                                           {.kind = WM_RUN, .status = WM_RUNNING, .name = UPP_STR("ann")},
+                                           {.kind = WM_RUN, .status = WM_WAITING, .pending = &runs, .n_pending = 1},
+                                           {.kind = WM_RUN, .status = WM_RUNNING},
+                                           {.kind = WM_RUN, .status = WM_COMPLETED}};
+    struct wm_row                  row  = {.records = ev, .n_records = sizeof ev / sizeof *ev};
+    CHECK_INT(wm_row_sweep(&row), 2);
+    CHECK_INT(row.n_records, 3);
+    CHECK(ev[0].n_pending == 1 && ev[0].pending->approval && wb_str_eq(ev[1].name, UPP_STR("ann")));
+    CHECK(ev[2].status == WM_COMPLETED);
+}

@@ -197,6 +197,97 @@ TEST(rights_of_an_entry_may_say_no_agents_at_all)
     ALWAYS(!n_told);
 }
 
+/* ---- Messages between agents ---------------------------------------------------------------------------------------
+ */
+
+#define ASKS_TWICE(first, second)                                                                                      \
+    SAYS(SAY(1, 1, SAY_CALL(first, "ask_leaf", "{}")), SAY(1, 1, SAY_TEXT("done")),                                    \
+         SAY(1, 1, SAY_CALL(second, "ask_leaf", "{}")), SAY(1, 1, SAY_TEXT("done")))
+#define LEAF_SAYS SAYS(SAY(1, 1, SAY_TEXT("ok")), SAY(1, 1, SAY_TEXT("ok")))
+
+/* covers: AITP-13/3 */
+TEST(rights_messages_between_agents_are_counted_in_all_runs_together)
+{
+    static const struct weft_rights   three     = {.max_agent_messages = 3};
+    static const struct family_member members[] = {
+        {"main",
+         SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}")), SAY(1, 1, SAY_CALL("d", "ask", "{}")), SAY(1, 1, SAY_TEXT("end"))),
+         FAMILY_TOOLS(asks), .rights = &three},
+        {"helper", ASKS_TWICE("b", "c"), FAMILY_TOOLS(asks_leaf)},
+        {"leaf", LEAF_SAYS, .tools = NULL}};
+    FAMILY_WITH(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK(says(f, "> s1 tool ask_leaf done \"ok\""));
+    CHECK(
+        says(f, "> s1 tool ask_leaf error \"agents may exchange at most 3 messages here: answer with what you have\""));
+    CHECK(says(f, "s2 tool ask done \"done\""));
+}
+
+/* covers: AITP-13/3 */
+TEST(rights_a_handoff_is_a_message_between_agents)
+{
+    static const struct weft_rights one = {.max_agent_messages = 1}, none = {.max_agent_messages = UINT32_MAX};
+    static const struct wr_handoff  to       = {UPP_STR_INIT("leaf"), UPP_STR_INIT("Leaf"), {0}, true};
+    static const struct wr_tool     passes[] = {
+            {.spec = SPEC_OF("handoff_to_leaf"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("leaf")},
+            ASKS_WITH("ask", "helper", .rights = &none)};
+    static const struct family_member members[] = {
+        {"main",
+         SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}")), SAY(1, 1, SAY_CALL("b", "handoff_to_leaf", "{}")),
+              SAY(1, 1, SAY_TEXT("Let Leaf do it"))),
+         FAMILY_TOOLS(passes), .rights = &one, .handoff = &to},
+        {"helper", CALLS_THEN_SAYS(SAY_CALL("c", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(asks_leaf)},
+        {"leaf", LEAF_SAYS, .tools = NULL}};
+    FAMILY_WITH(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK(says(f, "tool ask_leaf error \"agents may exchange at most 0 messages here: answer with what you have\""));
+    CHECK(says(f, "tool handoff_to_leaf error \"agents may exchange at most 1 messages here"));
+    CHECK(wb_str_find(wb_buf_str(&f->asked), UPP_STR("agent.handoff"), 0) == SIZE_MAX); /* nor by the mention */
+}
+
+/* Waits for the picker's answer between two lives, in the middle of main's step. */
+static WEFT_SUSPENDS int two_lives(struct family *f, struct upp_err *err)
+{
+    static const struct wr_answer         a = {.call = UPP_STR_INIT("p"), .result = UPP_STR_INIT("\"red\"")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    uint8_t                               status;
+    TRY(family_start(f, err));
+    wr_tree_release(f->started.tree);
+    TRY(family_wait(f, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(family_restart(f, err));
+    TRY(wr_answer(f->rig.engine, &rig_owner, f->started.run, &a, 1, err));
+    TRY(family_wait(f, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    TRY(rig_read(&f->rig, f->started.run, &b, err));
+    wb_buf_add(&f->asked, wb_buf_str(&b));
+    return wb_buf_check(&f->asked, err);
+}
+
+/* covers: AITP-13/3 */
+TEST(rights_messages_between_agents_are_counted_across_restarts)
+{
+    static const struct weft_rights   four      = {.max_agent_messages = 4};
+    static const struct wr_tool       both[]    = {ASKS("ask", "helper"), ASKS("pick", "picker")};
+    static const struct wr_tool       picks[]   = {{.spec = SPEC_OF("choose"), .kind = WR_TOOL_CLIENT},
+                                                   ASKS("ask_leaf", "leaf")};
+    static const struct family_member members[] = {
+        {"main",
+         SAYS(SAY(1, 1, SAY_CALL("a", "ask", "{}"), SAY_CALL("b", "pick", "{}")), SAY(1, 1, SAY_CALL("d", "ask", "{}")),
+              SAY(1, 1, SAY_TEXT("end"))),
+         FAMILY_TOOLS(both), .rights = &four},
+        {"helper", ASKS_TWICE("c", "e"), FAMILY_TOOLS(asks_leaf)},
+        {"picker",
+         SAYS(SAY(1, 1, SAY_CALL("p", "choose", "{}")), SAY(1, 1, SAY_CALL("q", "ask_leaf", "{}")),
+              SAY(1, 1, SAY_TEXT("picked"))),
+         FAMILY_TOOLS(picks)},
+        {"leaf", LEAF_SAYS, .tools = NULL}};
+    FAMILY_WITH(members, .act = two_lives);
+    CHECK_INT(play(f), 0);
+    CHECK(says(f, "tool pick done \"picked\""));
+    CHECK(says(f, "tool ask error \"agents may exchange at most 4 messages here"));
+}
+
 /* ---- Approval ------------------------------------------------------------------------------------------------------
  */
 

@@ -140,11 +140,11 @@ TEST(config_agents_have_rights)
     static const char text[] =
         MODELS "tools: {t: , u: }\n"
                "agents:\n"
-               "  a: {model: e, tools: [t, b], allow: [t, b], deny: [u, handoff_to_b], max_depth: 0,\n"
+               "  a: {model: e, tools: [t, b], allow: [t, b], deny: [u, handoff_to_b], max_depth: 0, max_agent_messages: 0,\n"
                "      params: {top_p: 0.5, k: [1]}, structure: {type: object, required: [x]},\n"
                "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
                "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
-               "  b: {max_depth: 2, title: 'The B', description: It helps.}\n"
+               "  b: {max_depth: 2, max_agent_messages: 5, title: 'The B', description: It helps.}\n"
                "  c: {model: e, allow_client_system: true}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     struct upp_err                                err;
@@ -162,6 +162,7 @@ TEST(config_agents_have_rights)
     CHECK_STR(a->params, UPP_STR("{\"temperature\":0.5,\"top_p\":0.5,\"k\":[1]}"));
     CHECK_STR(a->structure, UPP_STR("{\"type\":\"object\",\"required\":[\"x\"]}"));
     CHECK_STR(a->tools[1].spec.description, UPP_STR("It helps."));
+    CHECK(rights->max_agent_messages == UINT32_MAX && b->rights->max_agent_messages == 5);
     CHECK(!b->model && !c->agents[1].model && !b->params.n && b->rights->max_depth == 2 && !b->rights->allow);
     CHECK(!c->agents[2].def.rights && !c->default_agent);
     CHECK_STR(c->agents[2].def.params, UPP_STR("{\"temperature\":0.5,\"top_p\":1}"));

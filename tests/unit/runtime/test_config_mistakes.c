@@ -224,6 +224,8 @@ static const struct {
      "3:25: there is no tool or agent 'tt'; did you mean 't1'?\n"
      "3:46: there is no tool or agent 'handoff_to_c'\n"
      "3:67: deny must be a list, not 'x'\n3:81: max_depth must be a whole number from 0 to 8, not '9'\n"},
+    {A "max_agent_messages: 1000001}\n",
+     "3:37: max_agent_messages must be a whole number from 0 to 1000000, not '1000001'\n"},
     {A "budget: {max_cost: 1, max_steps: 0, max_token: 1}}\n",
      "3:36: max_cost needs 'input_price' and 'output_price', of a million tokens\n"
      "3:50: max_steps must be a whole number from 1 to 1000000, not '0'\n"

@@ -14,11 +14,13 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-enum { BATCH_ROWS = 64, MEMORY = 1 << 30, WAITING_MAX = 128 };
+enum { BATCH_ROWS = 64, MEMORY = 1 << 30, WAITING_MAX = 1024 };
 
-/* An approval that was asked for. */
+/* A call that waits for an approval or for its output. */
 struct waiting {
     struct upp_str call, name;
+    struct wb_uuid run; /* that made it: this or a sub-agent's */
+    bool           approval;
 };
 
 struct audit {
@@ -113,6 +115,32 @@ static bool is_denied(const struct wm_row *row, struct upp_str call)
     return false;
 }
 
+/* The same of a sub-agent's call: the denial is in the log of its own run. */
+WEFT_SUSPENDS static int was_denied_below(struct audit *a, const struct waiting *c, bool *ret)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena m = WB_ARENA(MEMORY);
+    struct wl_store                          *s = a->x->server->opts.store;
+    struct wm_run                             run;
+    struct wl_rows                            rows = {.more = true};
+    int                                       r    = wl_get_run(s, &a->x->owner, c->run, &a->x->arena, &run, a->err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r; /* the sweep has removed it */
+    struct wl_range range = {.node = run.node, .to = UINT64_MAX, .max_rows = BATCH_ROWS};
+    while (r >= 0 && rows.more && !*ret) {
+        wb_arena_reset(&m);
+        r = s->ops->rows(s, &a->x->owner, &range, &m, &rows, a->err);
+        for (size_t i = 0; r >= 0 && i < rows.n && !*ret; i++) {
+            struct wm_row row;
+            r          = wm_row_read(&m, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, a->err);
+            *ret       = r >= 0 && is_denied(&row, c->call);
+            range.from = rows.p[i].pos + 1;
+        }
+        if (r >= 0 && !rows.n)
+            break;
+    }
+    return r;
+}
+
 static bool is_pending(const struct wm_event *ev, struct upp_str call)
 {
     for (size_t i = 0; i < ev->n_pending; i++)
@@ -121,41 +149,66 @@ static bool is_pending(const struct wm_event *ev, struct upp_str call)
     return false;
 }
 
-/* Answers to approvals are not records of their own: what waited and waits no more was answered, if the run goes on. */
-static void write_approvals(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
-                            const struct wm_event *ev)
+static void put_who(struct audit *a, struct upp_str who, struct upp_str key)
+{
+    wj_put_text(&a->w, "who", who.n ? who : (struct upp_str){NULL, 0});
+    wj_put_text(&a->w, "api_key", key.n ? key : (struct upp_str){NULL, 0});
+}
+
+WEFT_SUSPENDS static int write_answer(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
+                                      const struct wm_event *ev, const struct waiting *c)
+{
+    bool denied = is_denied(row, c->call);
+    int  r      = c->approval && !denied && !wb_uuid_eq(c->run, stored->run) ? was_denied_below(a, c, &denied) : 0;
+    begin(a, c->approval ? "approval" : "answer", ev->time_ms);
+    put_run(a, stored->run);
+    wj_put_str(&a->w, "call", c->call);
+    wj_put_str(&a->w, "tool", c->name);
+    if (c->approval)
+        wj_put_bool(&a->w, "granted", !denied);
+    put_who(a, ev->name, ev->call);
+    end(a);
+    return r;
+}
+
+static void write_asked(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
+                        const struct wm_pending *p)
+{
+    if (!p->approval)
+        return;
+    begin(a, "approval.asked", row->time_ms);
+    put_run(a, stored->run);
+    wj_put_str(&a->w, "call", p->call);
+    wj_put_str(&a->w, "tool", p->name);
+    end(a);
+}
+
+/* Answers are not records of their own: what waited and waits no more was answered, if the run goes on. */
+WEFT_SUSPENDS static int write_answers(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
+                                       const struct wm_event *ev)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < a->n_waiting; i++) {
-        if (is_pending(ev, a->waiting[i].call)) {
+    int    r    = 0;
+    for (size_t i = 0; r >= 0 && i < a->n_waiting; i++)
+        if (is_pending(ev, a->waiting[i].call))
             a->waiting[kept++] = a->waiting[i];
-            continue;
-        }
-        if (ev->status != WM_RUNNING && ev->status != WM_WAITING)
-            continue; /* cancelled or expired */
-        begin(a, "approval", row->time_ms);
-        put_run(a, stored->run);
-        wj_put_str(&a->w, "call", a->waiting[i].call);
-        wj_put_str(&a->w, "tool", a->waiting[i].name);
-        wj_put_bool(&a->w, "granted", !is_denied(row, a->waiting[i].call));
-        end(a);
-    }
+        else if (ev->status == WM_RUNNING || ev->status == WM_WAITING) /* else it was cancelled or has expired */
+            r = write_answer(a, row, stored, ev, &a->waiting[i]);
     a->n_waiting = kept;
     for (size_t i = 0; i < ev->n_pending && a->n_waiting < WAITING_MAX; i++) {
-        bool known = false;
+        const struct wm_pending *p     = &ev->pending[i];
+        bool                     known = false;
         for (size_t k = 0; k < kept; k++)
-            known |= wb_str_eq(a->waiting[k].call, ev->pending[i].call);
-        if (known || !ev->pending[i].approval)
+            known |= wb_str_eq(a->waiting[k].call, p->call);
+        if (known)
             continue;
-        a->waiting[a->n_waiting].call = wb_arena_dup(&a->x->arena, ev->pending[i].call);
-        a->waiting[a->n_waiting].name = wb_arena_dup(&a->x->arena, ev->pending[i].name);
-        a->n_waiting++;
-        begin(a, "approval.asked", row->time_ms);
-        put_run(a, stored->run);
-        wj_put_str(&a->w, "call", ev->pending[i].call);
-        wj_put_str(&a->w, "tool", ev->pending[i].name);
-        end(a);
+        a->waiting[a->n_waiting++] = (struct waiting){.call     = wb_arena_dup(&a->x->arena, p->call),
+                                                      .name     = wb_arena_dup(&a->x->arena, p->name),
+                                                      .run      = p->run,
+                                                      .approval = p->approval};
+        write_asked(a, row, stored, p);
     }
+    return r;
 }
 
 WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row, const struct wl_row *stored,
@@ -167,12 +220,12 @@ WEFT_SUSPENDS static int write_record(struct audit *a, const struct wm_row *row,
     int r = 0;
     if (ev->kind == WM_RUN) {
         r = look_up(a, stored->run);
-        write_approvals(a, row, stored, ev);
+        if (r >= 0)
+            r = write_answers(a, row, stored, ev);
         begin(a, "run", row->time_ms);
         put_run(a, stored->run);
         wj_put_str(&a->w, "status", wr_status_name(ev->status));
-        wj_put_str(&a->w, "who", a->agent);
-        wj_put_text(&a->w, "api_key", a->key.n ? a->key : (struct upp_str){NULL, 0});
+        put_who(a, a->agent, a->key);
         end(a);
     } else if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED) {
         if (wm_is_branch(ev))

@@ -10,6 +10,8 @@
 #include "server/doors/start.h"
 #include "server/http/body.h"
 
+enum { SV_AITP_AGENT_MESSAGES = 16 }; /* between agents in one run, unless its agent has max_agent_messages: AITP-13 */
+
 /* Has the thread members? From its metadata, without parsing it. */
 bool sv_aitp_has_members(const struct wl_thread *t);
 
@@ -52,6 +54,16 @@ int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp
 
 /* May the client write to the thread, through whatever door? -UPP_EREFUSED: its actor has left. */
 int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Gives messages of users that came through a door without actors their author and role: the client's actor, or the
+ * creator of the thread. -UPP_EREFUSED: it has left. */
+int sv_aitp_attribute(struct sv_exchange *x, const struct wl_thread *t, struct sv_entries *e,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
+/* Who the client is, for the log of the thread: its actor, else its user, else the name of its key; empty: nobody
+ * knows. -UPP_EREFUSED: its actor has left. */
+int sv_aitp_author(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Fails with 403 and the code not_a_member. */
 int sv_aitp_refuse(struct upp_err *err, const char *fmt, ...) UPP_PRINTF(2, 3);

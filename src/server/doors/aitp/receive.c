@@ -81,14 +81,28 @@ int sv_aitp_client(const struct sv_exchange *x, yyjson_val *metadata, struct upp
     return 0;
 }
 
-int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+static int actor_of(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
 {
-    yyjson_val    *root = NULL;
-    struct upp_str actor;
+    yyjson_val *root = NULL;
+    *ret             = (struct upp_str){NULL, 0};
     if (!sv_aitp_has_members(t))
         return 0;
     int r = wj_read(&x->arena, t->metadata, NULL, &root, err);
-    return r < 0 ? r : sv_aitp_client(x, root, &actor, err);
+    return r < 0 ? r : sv_aitp_client(x, root, ret, err);
+}
+
+int sv_aitp_may_write(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+{
+    struct upp_str actor;
+    return actor_of(x, t, &actor, err);
+}
+
+int sv_aitp_author(struct sv_exchange *x, const struct wl_thread *t, struct upp_str *ret, struct upp_err *err)
+{
+    int r = actor_of(x, t, ret, err);
+    if (r >= 0 && !ret->n)
+        *ret = x->owner.user.n ? x->owner.user : sv_auth_key_name(x);
+    return r;
 }
 
 /* ---- Authors ---------------------------------------------------------------------------------------------------- */
@@ -334,6 +348,28 @@ WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b
         bool in = q.thread && sv_transcript_wants(&e->p[i].message);
         r       = write_metadata(&q, i, in ? at : SIZE_MAX);
         at += in;
+    }
+    return r;
+}
+
+int sv_aitp_attribute(struct sv_exchange *x, const struct wl_thread *t, struct sv_entries *e, struct upp_err *err)
+{
+    yyjson_val    *root = NULL;
+    struct upp_str client;
+    if (!sv_aitp_has_members(t))
+        return 0;
+    int                    r       = wj_read(&x->arena, t->metadata, NULL, &root, err);
+    struct wd_aitp_members members = wd_aitp_members_of(root);
+    if (r >= 0)
+        r = sv_aitp_client(x, root, &client, err);
+    for (size_t i = 0; r >= 0 && i < e->n; i++) {
+        struct wm_entry *at = &e->p[i];
+        if (at->who.n || at->message.role != UPP_ROLE_USER)
+            continue;
+        at->who          = client.n ? client : members.creator;
+        at->message.role = wd_aitp_role(&members, at->who);
+        if (!wd_aitp_member(&members, at->who))
+            r = sv_aitp_refuse(err, "'%.*s', who made the thread, is no member any more", UPP_FMT(at->who));
     }
     return r;
 }

@@ -149,7 +149,7 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, stru
         return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
     int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
     if (r >= 0)
-        r = wr_answer(x->core->engine, &x->owner, place->waits, s->answers.p, s->answers.n, err);
+        r = sv_answer_calls(x, place->waits, &s->answers, err);
     *run = x->run = place->waits;
     if (r >= 0)
         *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */

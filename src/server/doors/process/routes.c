@@ -238,8 +238,8 @@ WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = wl_list_runs(x->server->opts.store, &x->owner, p->start.thread.id, true, 64, &x->arena, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
-        r = wr_cancel(x->core->engine, &x->owner, runs[n - 1 - i].id, err); /* queued ones first */
-        if (r == -UPP_EREFUSED)                                             /* it has ended meanwhile */
+        r = sv_cancel(x, runs[n - 1 - i].id, err); /* queued ones first */
+        if (r == -UPP_EREFUSED)                    /* it has ended meanwhile */
             r = 0;
     }
     if (r < 0)

@@ -111,7 +111,7 @@ WEFT_SUSPENDS static int update(struct sv_exchange *x, struct upp_err *err)
             r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
         if (r == 0)
             return sv_body_wrong(&b, b.root, err, "a conversation is updated with 'metadata', an object");
-        if (r > 0)
+        if (r > 0 && (r = sv_aitp_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(x->server->opts.store, &x->owner, &t, metadata, err);
         if (r == 0)
             return answer(x, &t, err);
@@ -137,6 +137,8 @@ WEFT_SUSPENDS static int delete_conversation(struct sv_exchange *x, struct upp_e
 {
     x->thread = wb_new(&x->arena, struct wl_thread);
     int r     = x->thread ? find(x, x->thread, err) : wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = sv_aitp_may_write(x, x->thread, err);
     return r < 0 ? r
                  : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, delete_here, err);
 }
@@ -478,6 +480,8 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = read_items(x, &b, &items, err);
+    if (r >= 0)
+        r = sv_aitp_attribute(x, &t, &items.messages.list, err);
     if (r >= 0 && items.messages.list.n)
         r = wl_append(x->server->opts.store, &x->owner, &t, items.messages.list.p, items.messages.list.n, &index, err);
     if (r == -UPP_EBUSY)

@@ -308,7 +308,7 @@ WEFT_SUSPENDS static int cancel_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct stored *it = x->work;
     uint8_t              status;
-    int                  r = wr_cancel(x->core->engine, &x->owner, it->run.id, err);
+    int                  r = sv_cancel(x, it->run.id, err);
     if (r >= 0)
         r = wr_wait(x->core->engine, &x->owner, it->run.id, &status, err);
     return r < 0 ? r : read_here(x, err);

@@ -88,7 +88,7 @@ WEFT_SUSPENDS static int end_waiting(struct sv_exchange *x, struct wb_uuid run, 
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0 || look.run.status != WM_WAITING)
         return r < 0 ? r : 0;
-    r = wr_cancel(x->core->engine, &x->owner, run, err);
+    r = sv_cancel(x, run, err);
     return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
 }
 
@@ -101,7 +101,7 @@ WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, str
     if (r >= 0)
         r = sv_ui_answers(x, &w->q, &look, &answers, err);
     if (r >= 0)
-        r = wr_answer(x->core->engine, &x->owner, run, answers.p, answers.n, err);
+        r = sv_answer_calls(x, run, &answers, err);
     if (r < 0)
         return r;
     w->stream.from = (struct wr_from){look.epoch, look.last, 0};
@@ -223,7 +223,7 @@ WEFT_SUSPENDS static int stop_here(struct sv_exchange *x, struct upp_err *err)
     bool               stops = r >= 0 && !wb_uuid_eq(run, none);
     if (stops) {
         x->run = run;
-        r      = wr_cancel(x->core->engine, &x->owner, run, err);
+        r      = sv_cancel(x, run, err);
         stops  = r >= 0;
         r      = r == -UPP_EREFUSED ? 0 : r; /* it has just ended */
     }

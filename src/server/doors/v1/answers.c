@@ -74,6 +74,6 @@ int sv_post_answers(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0 && !answers.n)
         r = upp_fail(err, UPP_EINVALID, "answers is an array of 1 to %d", SV_ANSWERS_MAX);
     if (r >= 0)
-        r = wr_answer(x->core->engine, &x->owner, run, answers.p, answers.n, err);
+        r = sv_answer_calls(x, run, &answers, err);
     return r < 0 ? r : sv_answer_run(x, run, err);
 }

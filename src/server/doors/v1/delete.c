@@ -24,7 +24,7 @@ WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
     if (r > 0 && !wb_str_eq(what, UPP_STR("tree")))
         return upp_fail(err, UPP_EINVALID, "erase is tree, or is not there");
     if (r >= 0)
-        r = sv_find_thread(x, &t, err);
+        r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0)
         r = wr_thread_delete(x->core->engine, &x->owner, &t, erases > 0 ? &erase : NULL, err);
     if (r < 0)
@@ -46,7 +46,7 @@ WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     struct wb_uuid   id;
     struct wj_writer w;
-    int              r = sv_find_thread(x, &t, err);
+    int              r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0 && !wl_id_parse(x->params[1], UPP_STR("msg_"), &id))
         r = upp_fail(err, UPP_ENOTFOUND, "there is no message '%.*s'", UPP_FMT(x->params[1]));
     if (r >= 0)

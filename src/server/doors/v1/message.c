@@ -6,6 +6,7 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/body.h"
 #include "server/http/server.h"
+#include "server/doors/aitp/members.h"
 
 static int no_message(const struct sv_exchange *x, struct upp_err *err)
 {
@@ -75,6 +76,8 @@ WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err)
     if (r <= 0)
         return r < 0 ? r : answer(x, &t, &line, err);
     r = sv_message_metadata(&x->arena, given, &members, err);
+    if (r >= 0)
+        r = sv_aitp_may_write(x, &t, err);
     if (r >= 0)
         r = wl_note_put(s, &x->owner, &line, members, err);
     if (r >= 0)

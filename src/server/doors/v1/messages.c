@@ -23,6 +23,12 @@ WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, s
     return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
 
+WEFT_SUSPENDS int sv_find_thread_to_change(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
+{
+    int r = sv_find_thread(x, ret, err);
+    return r < 0 ? r : sv_aitp_may_write(x, ret, err);
+}
+
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
                                    struct upp_str name, const struct wr_agent_def *agent, struct sv_entries *ret,
                                    struct upp_err *err)

@@ -15,7 +15,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member,
     const char *const known[] = {member, NULL};
     struct sv_body    b;
     *ret  = (struct upp_str){NULL, 0};
-    int r = sv_find_thread(x, t, err);
+    int r = sv_find_thread_to_change(x, t, err);
     if (r >= 0 && sv_aitp_has_members(t)) /* otherwise nobody asks for it */
         r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, path, err);
     if (r >= 0)

@@ -1,4 +1,6 @@
 /* server/doors/v1/routes.c — the routes of runs, and the table of all of /v1. */
+#include <string.h>
+
 #include "server/doors/v1/routes.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include "server/doors/v1/objects.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
+#include "server/http/error.h"
 
 enum { POLL_MS = 100 };
 
@@ -111,6 +114,7 @@ WEFT_SUSPENDS static int modify_run(struct sv_exchange *x, struct upp_err *err)
     yyjson_val              *metadata = NULL;
     struct upp_str           text     = {NULL, 0};
     struct wr_run_info       look;
+    struct wl_thread         t;
     struct sv_body           b;
     int                      r = sv_find_in_thread(x, &look, err);
     if (r >= 0)
@@ -119,6 +123,8 @@ WEFT_SUSPENDS static int modify_run(struct sv_exchange *x, struct upp_err *err)
         r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
     if (r > 0)
         r = sv_body_text(&x->arena, metadata, &text, err);
+    if (r >= 0 && text.n)
+        r = sv_find_thread_to_change(x, &t, err);
     if (r >= 0 && text.n)
         r = wr_set_metadata(x->core->engine, &x->owner, look.run.id, text, err);
     return r < 0 ? r : sv_answer_run(x, look.run.id, err);
@@ -132,8 +138,9 @@ static int cannot_cancel(const struct wr_run_info *look, struct upp_err *err)
 WEFT_SUSPENDS static int cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = wr_cancel(x->core->engine, &x->owner, run, err);
-    if (r == -UPP_EREFUSED && wr_get(x->core->engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
+    int                r = sv_cancel(x, run, err);
+    if (r == -UPP_EREFUSED && strcmp(err->cause, SV_MEMBER) != 0 &&
+        wr_get(x->core->engine, &x->owner, run, &x->arena, &look, NULL) >= 0)
         return cannot_cancel(&look, err);
     return r < 0 ? r : sv_answer_run(x, run, err);
 }

@@ -135,6 +135,10 @@ WEFT_SUSPENDS int sv_delete_file(struct sv_exchange *x, struct upp_err *err);
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same, if the client may change it. -UPP_EREFUSED: its actor has left. */
+WEFT_SUSPENDS int sv_find_thread_to_change(struct sv_exchange *x, struct wl_thread *ret,
+                                           struct upp_err *err) UPP_MUST_CHECK;
+
 /* Parameters of a list: `limit`, and, if `ascending` is not NULL, `order` (asc or desc). */
 enum { SV_LIST_MAX = 100 };
 int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* server/doors/v1/submit.c — POST /v1/threads/{t}/runs/{r}/submit_tool_outputs: the outputs of all calls of the
- * client's tools at once, as this API has it. They are answers as any others (wr_answer); this only refuses more. */
+ * client's tools at once, as this API has it. They are answers as any others (sv_answer_calls); this only refuses more.
+ */
 #include "base/defs.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -110,7 +111,7 @@ WEFT_SUSPENDS int sv_submit_tool_outputs(struct sv_exchange *x, struct upp_err *
     if (r >= 0)
         r = check(&look, &q.start.answers, err);
     if (r >= 0)
-        r = wr_answer(x->core->engine, &x->owner, look.run.id, q.start.answers.p, q.start.answers.n, err);
+        r = sv_answer_calls(x, look.run.id, &q.start.answers, err);
     q.stream.from = (struct wr_from){look.epoch, look.last, 0}; /* what follows is new to the client */
     return r < 0 ? r : sv_answer_started(x, look.run.id, &q, err);
 }

@@ -178,7 +178,7 @@ WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
         r = sv_body_read(x, known, &b, err);
     for (unsigned i = 0; r >= 0; i++) {
         r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
-        if (r > 0)
+        if (r > 0 && (r = sv_aitp_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(s, &x->owner, &t, metadata, err);
         if (r <= 0)
             break;
