@@ -52,8 +52,24 @@ SCRIPTS = {
     "ask": [{"parts": [{"text": "One moment."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
     "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
-    "fails": [{"error": {"code": "RATE_LIMITED", "message": "too much"}}],
+    "fails": [{"error": {"code": "INVALID_RESPONSE", "message": "too much"}}],
 }
+# Agents whose provider refuses.
+REFUSALS = {
+    "busy": {"code": "RATE_LIMITED", "status": 429, "retry_after_ms": 6100},
+    "empty": {"code": "QUOTA_EXCEEDED", "status": 429},
+    "over": {"code": "PROVIDER_ERROR", "status": 529},
+    "full": {"code": "PROVIDER_ERROR", "status": 503, "retry_after_ms": 30000},
+    "long": {"code": "CONTEXT_LENGTH_EXCEEDED", "status": 400},
+    "filtered": {"code": "CONTENT_FILTERED", "status": 400},
+    "denied": {"code": "AUTHENTICATION_FAILED", "status": 401},
+    "absent": {"code": "MODEL_NOT_FOUND", "status": 404},
+    "broken": {"code": "PROVIDER_ERROR", "status": 500},
+}
+for name, error in REFUSALS.items():
+    SCRIPTS[name] = [{"error": {"message": "no", **error}}]
+CONFIG = CONFIG.replace("tools:\n", "".join(f"  {n}: {{provider: scripted, script: {n}.json, retry: {{strategy: none}}}}\n" for n in REFUSALS) + "tools:\n", 1)
+CONFIG = CONFIG.replace("default_agent", "".join(f"  {n}: {{model: {n}}}\n" for n in REFUSALS) + "default_agent")
 
 
 def folder(name):
@@ -306,6 +322,35 @@ def test_failures():
         assert json.loads(found[-1][1])["error"] == a and a["type"] == "server_error", found
 
 
+def refused(s, url, body):
+    c = s.connection()
+    c.request("POST", url, json.dumps(body))
+    r = c.getresponse()
+    return r.status, r.headers, json.loads(r.read())["error"]
+
+
+def test_what_a_provider_refuses_reaches_the_client():
+    """As the provider said it: the client waits as long, or sends less. In a stream it is the last frame."""
+    cases = [("busy", 429, "rate_limit_exceeded", "rate_limit_error", "7"), ("empty", 429, "insufficient_quota", "rate_limit_error", None),
+             ("over", 503, "overloaded", "server_error", "1"), ("full", 503, "overloaded", "server_error", "30"),
+             ("long", 400, "context_length_exceeded", "invalid_request_error", None),
+             ("filtered", 400, "content_filter", "invalid_request_error", None)]
+    with Server(WEFT, folder("refused")) as s:
+        for agent, status, code, type, after in cases:
+            for url, body in ((URL, {"messages": [user("x")]}), ("/v1/responses", {"input": "x"})):
+                is_, headers, e = refused(s, url, {"model": agent, **body})
+                assert (is_, e["code"], e["type"], headers["Retry-After"]) == (status, code, type, after), (agent, url, is_, e, headers["Retry-After"])
+                assert headers["x-should-retry"] is None and e["message"] == "no", e
+            found = frames(s, {"model": agent, "messages": [user("x")]})
+            assert json.loads(found[-1][1])["error"] == e, found
+        # What the server has done wrong is not the client's fault: its key at the provider, its model there.
+        for agent in ("denied", "absent", "broken"):
+            is_, headers, e = refused(s, URL, {"model": agent, "messages": [user("x")]})
+            assert (is_, e["type"], headers["x-should-retry"]) == (500, "server_error", "false"), (agent, is_, e)
+            a = s.good("POST", "/v1/responses", {"model": agent, "input": "x"})
+            assert (a["status"], a["error"]["code"]) == ("failed", "server_error"), a
+
+
 def test_bad_requests_name_the_place():
     good = {"model": "echo", "messages": [user("x")]}
     cases = [
@@ -319,6 +364,7 @@ def test_bad_requests_name_the_place():
         ({**good, "logprobs": True}, 400, "/logprobs"),
         ({**good, "functions": [{"name": "f"}]}, 400, "/functions"),
         ({**good, "stream": "yes"}, 400, "/stream"),
+        ({**good, "store": False}, 400, "/store"),
     ]
     with Server(WEFT, folder("bad")) as s:
         for body, status, place in cases:

@@ -37,6 +37,9 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
         if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
             return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
     }
+    int r = sv_options_stored(b, err);
+    if (r < 0)
+        return r;
     yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
     bool        one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
     return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
