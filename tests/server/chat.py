@@ -27,6 +27,7 @@ models:
   erase: {provider: scripted, script: erase.json}
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
+  waits: {provider: scripted, script: waits.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
@@ -38,6 +39,7 @@ agents:
   erases: {model: erase, tools: [erase]}
   slow: {model: slow}
   fails: {model: fails}
+  waits: {model: waits, tools: [pick]}
 default_agent: echo
 """
 
@@ -52,6 +54,7 @@ SCRIPTS = {
     "ask": [{"parts": [{"text": "One moment."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
     "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "waits": [{"parts": [call("c1", "pick")]}, {"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
     "fails": [{"error": {"code": "INVALID_RESPONSE", "message": "too much"}}],
 }
 # Agents whose provider refuses.
@@ -320,6 +323,82 @@ def test_failures():
         assert r.status == 500 and r.headers["x-should-retry"] == "false", (r.status, a)
         found = frames(s, {"model": "fails", "messages": [user("x")]})
         assert json.loads(found[-1][1])["error"] == a and a["type"] == "server_error", found
+
+
+def given_up(s, url, body, headers):
+    """Sends a request and closes the connection when its run is at work."""
+    c = s.connection()
+    c.request("POST", url, json.dumps(body), headers)
+    end = time.monotonic() + 30
+    while not any(r["status"] == "in_progress" for t in threads(s) for r in s.good("GET", f"/v1/threads/{t}/runs")["data"]):
+        assert time.monotonic() < end
+    c.close()
+
+
+def runs(s):
+    return [r for t in threads(s) for r in s.good("GET", f"/v1/threads/{t}/runs?limit=100")["data"]]
+
+
+def test_a_client_that_gives_up_and_asks_again_joins_its_run():
+    """OpenAI's clients count their attempts; with an Idempotency-Key any client is known."""
+    requests = [(URL, {"model": "slow", "messages": [user("go")]}), ("/v1/responses", {"model": "slow", "input": "go"})]
+    cases = [({"x-stainless-retry-count": "0"}, {"x-stainless-retry-count": "1"}), ({"Idempotency-Key": "k"}, {"Idempotency-Key": "k"})]
+    for i, (first, again) in enumerate(cases):
+        for url, body in requests:
+            with Server(WEFT, folder(f"again{i}{len(url)}")) as s:
+                given_up(s, url, body, first)
+                for _ in range(2):  # while it works, and when it has just ended
+                    status, a = s.ask("POST", url, body, again)
+                    assert status == 200 and "0123456789" * 4 in json.dumps(a), a
+                [run] = runs(s)
+                assert a["id"].endswith(run["id"][4:]), (a, run)
+                status, _ = s.ask("POST", url, body, {})  # the same question once more is another one
+                assert status == 200 and len(runs(s)) == 2
+                if "Idempotency-Key" in again:
+                    status, e = s.ask("POST", url, {**body, "metadata": {"a": "b"}}, again)
+                    assert (status, e["error"]["code"]) == (400, "refused"), e
+                    assert s.ask("POST", url, body, {"Idempotency-Key": "x" * 256})[0] == 400
+
+
+def test_an_attempt_after_a_failure_is_another_run():
+    with Server(WEFT, folder("fails-again")) as s:
+        for n in ("0", "1", "2"):
+            assert s.ask("POST", URL, {"model": "fails", "messages": [user("x")]}, {"x-stainless-retry-count": n})[0] == 500
+        assert len(runs(s)) == 3
+
+
+def test_results_that_are_sent_twice_continue_one_run():
+    with Server(WEFT, folder("twice")) as s:
+        calls = chat(s, "waits", [user("go")])["choices"][0]["message"]
+        messages = [user("go"), calls, {"role": "tool", "tool_call_id": "c1", "content": "x"}]
+        given_up(s, URL, {"model": "waits", "messages": messages}, {})
+        a = chat(s, "waits", messages)
+        assert content(a) == "0123456789" * 4 and len(runs(s)) == 1, a
+        assert text_of(frames(s, {"model": "waits", "messages": messages})) == "0123456789" * 4 and len(runs(s)) == 1
+        w = s.good("POST", "/v1/responses", {"model": "waits", "input": "go"})
+        body = {"previous_response_id": w["id"], "input": [{"type": "function_call_output", "call_id": "c1", "output": "x"}]}
+        given_up(s, "/v1/responses", body, {"x-stainless-retry-count": "0"})
+        status, b = s.ask("POST", "/v1/responses", body, {"x-stainless-retry-count": "1"})
+        assert status == 200 and b["id"] == w["id"] + "_2" and len(runs(s)) == 2, b
+
+
+def test_the_same_words_elsewhere_are_another_request():
+    """A response is repeated only in its place: after the same response, in the same conversation."""
+    again = {"x-stainless-retry-count": "1"}
+    with Server(WEFT, folder("elsewhere")) as s:
+        a, b = (s.good("POST", "/v1/responses", {"model": "echo", "input": i})["id"] for i in ("one", "two"))
+        of = lambda **more: s.ask("POST", "/v1/responses", {"model": "echo", "input": "yes", **more}, again)[1]
+        first = of(previous_response_id=a)
+        assert of(previous_response_id=a)["id"] == first["id"], "sent again"
+        before = len(threads(s))
+        assert of(previous_response_id=a)["id"] == first["id"] and len(threads(s)) == before, "a branch was left behind"
+        other = of(previous_response_id=b)
+        assert other["id"] != first["id"] and other["conversation"] != first["conversation"], other
+        assert of()["id"] not in (first["id"], other["id"])
+        c, d = (s.good("POST", "/v1/conversations", {})["id"] for _ in "cd")
+        in_c = of(conversation=c)
+        assert in_c["conversation"]["id"] == c and of(conversation=c)["id"] == in_c["id"], in_c
+        assert of(conversation=d)["conversation"]["id"] == d
 
 
 def refused(s, url, body):

@@ -6,7 +6,9 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
+#include "log/change.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
@@ -25,6 +27,10 @@ struct request {
     struct sv_run_stream stream;
     struct upp_str       previous; /* id of the response before; NULL: none */
     bool                 streams, background;
+    bool                 made;     /* the thread was made for this request */
+    bool                 joins;    /* another request has started the run ... */
+    struct sv_joining    joining;  /* ... which is this one */
+    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
 };
 
 static const struct wb_uuid none;
@@ -89,6 +95,11 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
     r = sv_response_find(x, q->previous, &run, &segment, err);
     if (r == -UPP_ENOTFOUND)
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("previous_response_id")));
+    if (r >= 0 && run.status != WM_WAITING && !wm_status_ended(run.status) && sv_join_repeated(x)) {
+        q->joining = (struct sv_joining){.run = run, .results = true}; /* the results were sent before */
+        q->joins   = true;
+        return 0;
+    }
     if (r >= 0)
         r = sv_chat_after(x, &run, &q->place, err);
     if (r < 0)
@@ -137,7 +148,14 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = sv_responses_refuse(&q->body, err);
     if (r >= 0)
+        r = sv_start_key(x, sv_key_route(x, "POST /v1/responses"), &q->start.run, q->hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &q->start.run, &q->joining, err);
+    q->joins = r > 0;
+    if (r == 0)
         r = find_place(x, q, &before, err);
+    if (r >= 0 && q->joins)
+        return read_stream(x, q, err);
     if (r >= 0)
         r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
     if (r >= 0)
@@ -155,21 +173,26 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */
 
+WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct request *q, struct wb_uuid run, struct upp_err *err)
+{
+    if (q->streams)
+        return sv_run_stream(x, run, &q->stream, err);
+    if (q->background)
+        return sv_response_unfinished(x, run, 0, err);
+    int r = sv_run_answer(x, run, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid  run;
     int             r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+    if (r >= 0)
+        r = sv_join_lost(x, &q->start, q->made, err);
     if (r >= 0 && q->items.messages.list.n)
         r = sv_chat_remember(x, q->start.run.agent, &q->items.messages, run, err);
-    if (r < 0)
-        return r;
-    if (q->streams)
-        return sv_run_stream(x, run, &q->stream, err);
-    if (q->background)
-        return sv_response_unfinished(x, run, 0, err);
-    r = sv_run_answer(x, run, &q->stream, err);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : answer_run(x, q, run, err);
 }
 
 /* A conversation that the client sends whole continues its thread, if it is known. */
@@ -190,7 +213,8 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
-        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
+        r       = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
+        q->made = true;
     }
     q->start.thread   = q->place.thread;
     q->start.answers  = q->items.answers;
@@ -198,15 +222,49 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
     return r < 0 ? r : 0;
 }
 
+/* A conversation, or a response before, is part of what was asked. */
+static bool is_same_place(struct sv_exchange *x, const struct request *q, const struct wm_run *run)
+{
+    yyjson_val    *v        = NULL;
+    struct upp_str previous = {NULL, 0};
+    if (run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0)
+        previous = wj_text_at(v, "weft_previous");
+    return q->previous.p
+               ? wb_str_eq(previous, q->previous)
+               : !previous.p && (wb_uuid_eq(q->place.thread.id, none) || wb_uuid_eq(q->place.thread.id, run->thread));
+}
+
+/* Was the request sent before? */
+WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r    = sv_join_messages(x, q->start.run.agent, &q->items.messages, &q->joining, err);
+    q->joins = r > 0 && is_same_place(x, q, &q->joining.run);
+    if (!q->joins || !q->previous.p || wb_uuid_eq(q->place.thread.id, q->joining.run.thread))
+        return r < 0 ? r : 0;
+    r = wl_thread_delete(x->server->opts.store, &x->owner, &q->place.thread, err); /* a branch for nothing */
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
+}
+
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = wb_new(&x->arena, struct request);
     int             r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work           = q;
+    if (r >= 0 && !q->joins)
+        r = find_run(x, q, err);
+    if (r >= 0 && q->joins)
+        return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
         r = choose_thread(x, q, err);
     if (r < 0)
         return r;
-    x->work = q;
     return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
 }
 
