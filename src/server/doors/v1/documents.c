@@ -53,14 +53,20 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
     return def && !def->base ? def->id : (struct upp_str){NULL, 0};
 }
 
+static struct upp_str agent_title(void *arg, struct upp_str agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent);
+    return def && !def->base && !wb_str_eq(def->title, def->name) ? def->title : (struct upp_str){NULL, 0};
+}
+
 WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     const struct sv_server_opts              *o      = &x->server->opts;
-    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = x->core->engine};
-    struct wm_session                         doc;
-    struct wj_writer                          w;
-    int                                       r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct wa_doc_opts opts = {.id_of = agent_id, .title_of = agent_title, .arg = x->core->engine, .whole = true};
+    struct wm_session  doc;
+    struct wj_writer   w;
+    int                r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
