@@ -2,7 +2,7 @@
 """Live means true: what a run wrote is in every export that has a place for it, and where there is none the export says so.
 
 usage: live.py WEFT   (TAP)
-covers: TP-5, TP-6/2, TP-61, AAP-6, AITP-8/4, UAP-13.1
+covers: TP-61
 
 The scripted model reports everything that a model can report, with words and numbers that occur nowhere else.
 """
