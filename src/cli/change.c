@@ -22,11 +22,20 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
                      int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
 {
+    return cli_change_with(self, false, file, store, must_exist, fn, arg);
+}
+
+int cli_change_with(const struct cli_command *self, bool agents, const char *file, const char *store, bool must_exist,
+                    int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
+{
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct cli_change   p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
     struct wrt_location place;
     struct upp_err      err = {0};
-    int                 r   = cli_store_find(file, store, &config, &place, &err);
+    int                 r   = agents ? cli_config_load(file, CLI_NEEDS_ALL, &config, &err)
+                                     : cli_store_find(file, store, &config, &place, &err);
+    if (r >= 0 && agents)
+        r = wrt_location_of(config, store, &place, &err);
     if (r >= 0)
         r = cli_store_lasts(&place, &err);
     if (r >= 0 && must_exist && access(place.path, F_OK) != 0)

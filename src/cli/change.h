@@ -19,6 +19,10 @@ struct cli_change {
 int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
                      int (*fn)(struct cli_change *p, struct upp_err *err), void *arg);
 
+/* The same, with `agents` with the whole configuration: for a change that names its models and agents. */
+int cli_change_with(const struct cli_command *self, bool agents, const char *file, const char *store, bool must_exist,
+                    int (*fn)(struct cli_change *p, struct upp_err *err), void *arg);
+
 /* Sets p->path to "/v1/threads/THREAD" + rest, encoded. */
 int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, struct upp_err *err) UPP_MUST_CHECK;
 

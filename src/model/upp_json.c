@@ -456,5 +456,8 @@ void wm_err_write(struct wj_writer *w, const struct upp_err *e)
         wj_put_u64(w, "statusCode", (uint64_t)e->http);
     if (e->cause[0])
         wj_put_text(w, "cause", wb_cstr(e->cause));
+    if (e->code == UPP_ERATE || e->code == UPP_EQUOTA || e->code == UPP_EPROVIDER) /* others are not over with time */
+        if (e->retry_after_ms && e->retry_after_ms != UINT64_MAX)
+            wj_put_u64(w, "retryAfterMs", e->retry_after_ms);
     wj_write_close(w, '}');
 }

@@ -14,6 +14,9 @@ enum wr_tool_kind {
     WR_TOOL_HANDOFF,      /* the turn ends, and the next one is that of `agent` */
 };
 
+/* Where a tool comes from, for protocols that tell the calls of such tools apart. It changes nothing else. */
+enum wr_tool_source { WR_SOURCE_PLUGIN, WR_SOURCE_MCP, WR_SOURCE_COMPONENT };
+
 struct wr_tool {
     struct upp_tool_spec      spec;
     struct upp_tool           base;   /* run, approval, blocking, arg */
@@ -27,6 +30,8 @@ struct wr_tool {
     uint64_t                  timeout_ms; /* 0: 600000 */
     size_t                    max_result; /* 0: 1 MiB; a longer text is truncated and marked */
     bool                      withheld;   /* not offered to the model until a tool.grant event */
+    uint8_t                   source;     /* enum wr_tool_source */
+    struct upp_str            server;     /* MCP: the label of its server */
     struct upp_str            agent;      /* AGENT, HANDOFF: the agent's name */
     const struct weft_rights *rights;     /* AGENT: further limits for the child; NULL: its parent's rights */
 };

@@ -198,8 +198,10 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
 {
     static const char *const delivery[] = {
         [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
-    static const char *const   approval[] = {"never", "always", NULL};
-    static const char *const   commands[] = {"env", "limits", "timeout_ms"}; /* not allowed for other tools */
+    static const char *const approval[] = {"never", "always", NULL};
+    static const char *const source[]   = {
+          [WR_SOURCE_PLUGIN] = "plugin", [WR_SOURCE_MCP] = "mcp", [WR_SOURCE_COMPONENT] = "component", NULL};
+    static const char *const   commands[] = {"env", "limits", "timeout_ms", "as"}; /* not allowed for other tools */
     static const struct wc_key keys[]     = {
             WC_CHOICE(WC_STR, "description", struct reading, tool.tool.spec.description, 0, "a description", NULL),
             {.name = "parameters", .read = read_parameters},
@@ -213,10 +215,17 @@ static void read_keys(struct wc_reader *r, const struct wc_node *key, const stru
             {.name = "after", .read = read_after},
             WC_MEMBER(WC_TRUTH, "withheld", struct reading, tool.tool.withheld, 0, 0),
             WC_MEMBER(WC_U64, "timeout_ms", struct reading, timeout_ms, 1, 86400000),
+            WC_CHOICE(WC_ENUM, "as", struct reading, tool.tool.source, 0, NULL, source),
+            WC_MEMBER(WC_STR, "server_label", struct reading, tool.tool.server, 0, 0),
     };
     wc_map(r, value, "a tool", keys, WB_LEN(keys), t);
     if (t->unchecked)
         t->tool.tool.schema = NULL;
+    bool mcp = t->tool.tool.source == WR_SOURCE_MCP;
+    if (!mcp && wc_get(value, "server_label"))
+        wc_mistake(r, wc_get(value, "server_label"), "only a tool 'as: mcp' has a server");
+    else if (mcp && !t->tool.tool.server.n)
+        t->tool.tool.server = UPP_STR("weft");
     if (t->command.words)
         make_command(r, key, t);
     for (size_t i = 0; !wc_get(value, "command") && i < WB_LEN(commands); i++)

@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "thread/event.h"
+#include "thread/replies.h"
 #include "thread/repair.h"
 #include "base/iso8601.h"
 #include "log/note.h"
@@ -402,17 +403,7 @@ WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines
 
 static int note_reply(struct making *m, size_t line, const struct wm_event *ev, struct upp_err *err)
 {
-    struct wm_reply_info *reply = line < m->n_notes ? wb_new(m->a, struct wm_reply_info) : NULL;
-    if (!reply)
-        return line < m->n_notes ? wb_arena_check(m->a, err) : 0;
-    *reply               = (struct wm_reply_info){.model     = wb_arena_dup(m->a, ev->name),
-                                                  .provider  = wb_arena_dup(m->a, ev->call),
-                                                  .stop      = ev->stop,
-                                                  .has_usage = ev->usage.input || ev->usage.output,
-                                                  .usage     = ev->usage,
-                                                  .reasoning = ev->usage.reasoning};
-    m->notes[line].reply = reply;
-    return wb_arena_check(m->a, err);
+    return line < m->n_notes ? wa_reply_of(m->a, ev, &m->notes[line].reply, err) : 0;
 }
 
 static int note_sidecar(struct making *m, size_t line, const struct wm_sidecar *b, struct upp_err *err)

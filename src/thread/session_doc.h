@@ -53,7 +53,9 @@ struct wa_doc_opts {
     struct upp_str agent_id;    /* NULL: as in the log */
     /* The id of an agent, by name. NULL, or returns an empty string: unknown. */
     struct upp_str (*id_of)(void *arg, struct upp_str agent);
+    struct upp_str (*title_of)(void *arg, struct upp_str agent); /* for people; likewise */
     void *arg;
+    bool  whole; /* metadata.weft also has what the log's records know: models, usage, texts that events refer to */
 };
 
 /* Lists the nodes of a tree in order of creation, without their messages. */

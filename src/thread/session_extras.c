@@ -7,15 +7,19 @@
 #include "json/syntax.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "model/upp_json.h"
 #include "model/upp_weft.h"
+#include "thread/event.h"
 
 enum {
     EVENT_DEPTH = 5, /* levels of nesting between a message and an event's data */
     MAP_MAX     = 128 << 20,
 };
 
-enum { AGENT, NAME, PARTS, EVENTS, N };
-static const char *const names[] = {[AGENT] = "agent", [NAME] = "name", [PARTS] = "parts", [EVENTS] = "events"};
+enum { AGENT, NAME, PARTS, EVENTS, TITLE, MODEL, PROVIDER, STOP, USAGE, N };
+static const char *const names[] = {
+    [AGENT] = "agent", [NAME] = "name",         [PARTS] = "parts", [EVENTS] = "events", [TITLE] = "title",
+    [MODEL] = "model", [PROVIDER] = "provider", [STOP] = "stop",   [USAGE] = "usage"};
 
 static yyjson_val *text_at(yyjson_val *obj, const char *name)
 {
@@ -73,6 +77,8 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
 struct writing {
     struct wb_arena          *a;
     const struct wa_doc_opts *opts;
+    const struct wl_line     *lines; /* to which events may refer */
+    size_t                    n;
     struct wj_writer          w;
 };
 
@@ -99,6 +105,45 @@ static void write_json(struct writing *s, const char *name, struct upp_str json)
         wj_write_str(&s->w, json.p ? json : UPP_STR(""));
 }
 
+static struct upp_str title_of(const struct writing *s, struct upp_str who)
+{
+    bool known = who.n && s->opts && s->opts->whole && s->opts->title_of;
+    return known ? s->opts->title_of(s->opts->arg, who) : (struct upp_str){0};
+}
+
+static void write_reply(struct writing *s, const struct wm_reply_info *reply)
+{
+    wj_put_text(&s->w, names[MODEL], reply->model);
+    wj_put_text(&s->w, names[PROVIDER], reply->provider);
+    if (reply->stop && reply->stop < WB_LEN(wm_upp_stops))
+        wj_put_text(&s->w, names[STOP], wb_cstr(wm_upp_stops[reply->stop]));
+    if (!reply->has_usage)
+        return;
+    wj_write_name(&s->w, wb_cstr(names[USAGE]));
+    wm_usage_open(&s->w, &reply->usage, true);
+    if (reply->reasoning)
+        wj_put_u64(&s->w, "reasoningTokens", reply->reasoning);
+    wj_write_close(&s->w, '}');
+}
+
+/* Sessions name agents as the configuration does. */
+static int same_name(void *arg, struct upp_str agent, struct upp_str *ret, struct upp_err *err)
+{
+    (void)arg;
+    (void)err;
+    *ret = agent;
+    return 0;
+}
+
+static int write_said(struct writing *s, struct upp_str data, struct upp_err *err)
+{
+    const struct wa_event_doc of = {.lines = s->lines, .n = s->n, .id_of = same_name};
+    bool refers = s->opts && s->opts->whole && wb_str_find(data, UPP_STR("prompt.enriched"), 0) != SIZE_MAX;
+    int  r      = refers ? wa_event_doc(&of, s->a, &data, err) : 0;
+    write_json(s, "said", data);
+    return r;
+}
+
 static int imported_id(struct writing *s, struct upp_str metadata, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v;
@@ -118,9 +163,9 @@ static int write_event(struct writing *s, const struct wl_line *line, struct upp
     wj_put_text(&s->w, "id", m->id.n ? m->id : wb_uuid_text(line->id, id));
     write_author(s, line->entry.who, agent);
     wj_put_text(&s->w, "timestamp", m->time_text.p ? m->time_text : wb_time_upp(&t, time));
-    write_json(s, "said", line->entry.data);
+    int q = write_said(s, line->entry.data, err);
     wj_write_close(&s->w, '}');
-    return r;
+    return r < 0 ? r : q;
 }
 
 static bool is_event(const struct wl_line *line)
@@ -203,21 +248,28 @@ static int end_map(struct writing *s, struct upp_str *ret)
 }
 
 int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                      const struct upp_message *caller, struct upp_message *m, struct upp_err *err)
+                      const struct wa_extras_around *around, struct upp_message *m, struct upp_err *err)
 {
-    static const bool                     all[N] = {true, true, true, true};
-    WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(MAP_MAX);
-    struct writing                        s      = {.a = a, .opts = opts};
-    struct upp_str                        who    = lines->entry.who;
-    yyjson_val                           *v;
-    if (!who.n && !has_extras(m, caller) && !count_events(lines, n))
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(MAP_MAX);
+    struct writing                        s   = {.a = a, .opts = opts, .lines = around->lines, .n = around->n};
+    struct upp_str                        who = lines->entry.who, title = title_of(&s, who);
+    const struct upp_message             *caller = around->caller;
+    const struct wm_reply_info           *reply  = m->role == UPP_ROLE_ASSISTANT && opts->whole ? around->reply : NULL;
+    const bool  ours[N] = {[AGENT] = true,  [NAME] = true,      [PARTS] = true, [EVENTS] = true, [TITLE] = title.n,
+                           [MODEL] = reply, [PROVIDER] = reply, [STOP] = reply, [USAGE] = reply};
+    yyjson_val *v;
+    if (!who.n && !reply && !has_extras(m, caller) && !count_events(lines, n))
         return 0;
     int r = read_map(a, m->metadata, &v, err);
     if (r < 0)
         return r;
     wj_writer_init(&s.w, &b, err);
-    open_map(&s.w, m->metadata, v, all);
+    open_map(&s.w, m->metadata, v, ours);
     write_author(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
+    if (title.n)
+        wj_put_text(&s.w, names[TITLE], title);
+    if (reply)
+        write_reply(&s, reply);
     write_parts(&s, m, caller);
     r = write_events(&s, lines, n, err);
     return r < 0 ? r : end_map(&s, &m->metadata);
@@ -228,7 +280,7 @@ int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const s
 {
     static const bool                     events[N] = {[EVENTS] = true};
     WB_CLEANUP(wb_buf_done) struct wb_buf b         = WB_BUF(MAP_MAX);
-    struct writing                        s         = {.a = a, .opts = opts};
+    struct writing                        s         = {.a = a, .opts = opts, .lines = lines, .n = n};
     yyjson_val                           *v;
     if (!count_events(lines, n))
         return 0;

@@ -1,18 +1,28 @@
 /* thread/session_extras.h — data of a node's messages that the log has and UPP's JSON has no member for.
  *
  * Authors, tool names of results, metadata and titles of parts, and the system events after a message are in
- * metadata.weft of that message, in the format of docs/dialects/upp.md: agent, name, parts, events. Events before the
+ * metadata.weft of that message, in the format of docs/dialects/upp.md: agent, name, parts, events; of a whole export
+ * (wa_doc_opts) also title, model, provider, stop, usage. Events before the
  * first message of a node are in a map that the caller chooses.
  */
 #ifndef WA_SESSION_KNOWN_H
 #define WA_SESSION_KNOWN_H
 
+#include "model/doc.h"
 #include "thread/session_doc.h"
 
-/* Adds metadata.weft to the message of lines[0], with the events among the n - 1 entries after it. `caller`: the last
- * assistant message before it on its node, whose calls name the tools of results; NULL: none. */
+/* What is around a message: all entries that were read, the last assistant message before it on its node, whose calls
+ * name the tools of results (NULL: none), and what is known about the model's reply (NULL: nothing). */
+struct wa_extras_around {
+    const struct wl_line       *lines;
+    size_t                      n;
+    const struct upp_message   *caller;
+    const struct wm_reply_info *reply;
+};
+
+/* Adds metadata.weft to the message of lines[0], with the events among the n - 1 entries after it. */
 int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
-                      const struct upp_message *caller, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+                      const struct wa_extras_around *around, struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Adds the events of the lines to the map's `weft`; without events the map is unchanged. */
 int wa_extras_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,

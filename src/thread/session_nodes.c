@@ -1,4 +1,5 @@
 /* thread/session_nodes.c — reads the nodes of a tree and their messages from the log. */
+#include "thread/replies.h"
 #include "thread/session_extras.h"
 
 #include <stdlib.h>
@@ -199,11 +200,12 @@ static struct upp_message message_of(struct wb_arena *a, const struct wl_line *l
 }
 
 /* Adds metadata.weft to each message, from its entry and those up to the next message. */
-static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, struct wb_arena *a, struct upp_err *err)
+static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n,
+                     const struct wm_reply_info *const *replies, struct wb_arena *a, struct upp_err *err)
 {
-    const struct upp_message *caller = node->caller;
-    size_t                    at = 0, next = 0;
-    int                       r = 0;
+    struct wa_extras_around around = {.lines = lines, .n = n, .caller = node->caller};
+    size_t                  at = 0, next = 0;
+    int                     r = 0;
     while (at < n && !is_message(&lines[at].entry))
         at++;
     node->before   = lines;
@@ -212,8 +214,10 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, 
         struct upp_message *m = &node->messages[i];
         for (next = at + 1; next < n && !is_message(&lines[next].entry);)
             next++;
-        r      = wa_extras_message(a, node->known, &lines[at], next - at, caller, m, err);
-        caller = m->role == UPP_ROLE_ASSISTANT ? m : caller;
+        around.reply = replies ? replies[at] : NULL;
+        r            = wa_extras_message(a, node->known, &lines[at], next - at, &around, m, err);
+        if (m->role == UPP_ROLE_ASSISTANT)
+            around.caller = m;
     }
     return r;
 }
@@ -229,10 +233,11 @@ static size_t without_closing(const struct wl_line *lines, size_t n)
 int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
                  struct upp_err *err)
 {
-    struct wl_end   end;
-    struct wl_line *lines;
-    size_t          n;
-    int             r = wl_node_end(s, o, node->node.key, &end, err);
+    const struct wm_reply_info **replies = NULL;
+    struct wl_end                end;
+    struct wl_line              *lines;
+    size_t                       n;
+    int                          r = wl_node_end(s, o, node->node.key, &end, err);
     if (r < 0)
         return r;
     struct wl_span span = {.node = node->node.key, .length = end.length};
@@ -267,6 +272,9 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
                 .index = lines[i].index, .run = lines[i].run, .text = wm_message_text(a, &e->message)};
     }
     node->length = end.length;
-    r            = node->known ? add_known(node, lines, n, a, err) : 0;
+    if (node->known && node->known->whole && n)
+        r = wa_replies_read(s, o, node->node.key, lines[0].index, n, a, &replies, err);
+    if (r >= 0 && node->known)
+        r = add_known(node, lines, n, replies, a, err);
     return r < 0 ? r : wb_arena_check(a, err);
 }

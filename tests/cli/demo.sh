@@ -67,7 +67,7 @@ ours, theirs = (json.load(open(path)) for path in sys.argv[1:])
 wrong = []
 ids = {}     # of the example: ours
 models = {}  # the model and the provider that an agent of the example has: ours
-more = {"usage", "finish_reason", "provider_name", "x_weft"}
+live = []    # what a live run knows and the example does not say: of its responses alone
 uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 def same(at, want, have):
@@ -83,8 +83,13 @@ def same(at, want, have):
                     wrong.append(f"{at}/{k} is no UUID of version 4: {have[k]}")
             else:
                 same(f"{at}/{k}", v, have[k])
-        for k in have.keys() - want.keys() - more:
+        extra = {k: have[k] for k in have.keys() - want.keys() - {"x_weft"}}
+        if have.get("message_type") == "response":
+            live.append({k: extra.pop(k, have.get(k)) for k in ("usage", "finish_reason", "provider_name")})
+        for k in extra:
             wrong.append(f"{at}/{k} is not in the example")
+        for k in have.get("x_weft", {}).keys() - {"run", "model"}:
+            wrong.append(f"{at}/x_weft/{k} is unknown")
     elif isinstance(want, list) and isinstance(have, list) and len(want) == len(have):
         for i, (a, b) in enumerate(zip(want, have)):
             same(f"{at}/{i}", a, b)
@@ -102,6 +107,10 @@ ours["agents"] = dict(zip(theirs["agents"], ours["agents"].values()))
 usage = theirs["turns"][2]["total_usage"]
 usage["total_tokens"] -= usage["thinking_tokens"]
 same("", theirs, ours)
+def reply(i, o, finish, **more):
+    return {"usage": {"input_tokens": i, "output_tokens": o, **more, "total_tokens": i + o}, "finish_reason": finish, "provider_name": "scripted"}
+if live != [reply(50, 20, "tool_call"), reply(70, 25, "stop"), reply(150, 35, "stop", thinking_tokens=20)]:
+    wrong.append(f"of the responses it says {live}")
 if [models[m] for m in ("gpt-4", "openai", "claude-3-opus", "anthropic")] != ["weather-demo", "scripted", "travel-demo", "scripted"]:
     wrong.append(f"the models are {models}")
 if wrong:

@@ -52,6 +52,25 @@ def test_a_folder_comes_back_as_it_was_with_its_files():
                      "weft import: the dump: file-Gone99 is not there: messages keep its id, models are told that it is gone"], notes
 
 
+def test_assistants_are_stored_once():
+    """With a new id and their old one in the metadata; a model that is not there is named, and the rest is taken."""
+    with open(f"{HERE}/weft.yaml", "w") as f:
+        f.write("server: {listen: '127.0.0.1:0'}\nstore: sqlite:kept.db\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {base: {model: echo}}\n")
+    tutor = {"id": "asst_abc123", "object": "assistant", "created_at": 1700000000, "name": "Tutor", "description": None, "model": "echo", "instructions": "Teach.",
+             "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "top_p": 1.0, "temperature": 0.5, "metadata": {"k": "v"}, "response_format": "auto"}
+    with open(f"{HERE}/kept.json", "w") as f:
+        json.dump({"assistants": {"object": "list", "data": [tutor, {"id": "asst_gone", "object": "assistant", "model": "gpt-9", "name": "x"}]}}, f)
+    said = [weft("import", "--from", "assistants", "kept.json")[1] for _ in range(2)]
+    assert "assistant asst_abc123 is asst_" in said[0] and "asst_abc123 is" not in said[1], said
+    assert all("not taken: assistant asst_gone: " in s and "gpt-9" in s for s in said), said
+    with served.Server(WEFT, HERE) as s:
+        stored = [a for a in s.good("GET", "/v1/assistants")["data"] if a["metadata"].get("imported_id")]
+        assert len(stored) == 1, stored
+        assert {k: stored[0][k] for k in ("name", "model", "instructions", "temperature", "tools")} == {k: tutor[k] for k in ("name", "model", "instructions", "temperature", "tools")}, stored
+        assert stored[0]["metadata"] == {"k": "v", "imported_id": "asst_abc123"}, stored
+    os.remove(f"{HERE}/weft.yaml")
+
+
 def test_show_names_the_files():
     (thread,), _ = imported("folder", "shown")
     assert "[file-Gone99]" in weft("show", "--store", "sqlite:shown.db", thread)[0]

@@ -27,6 +27,7 @@ models:
   erase: {provider: scripted, script: erase.json}
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
+  waits: {provider: scripted, script: waits.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
@@ -38,6 +39,7 @@ agents:
   erases: {model: erase, tools: [erase]}
   slow: {model: slow}
   fails: {model: fails}
+  waits: {model: waits, tools: [pick]}
 default_agent: echo
 """
 
@@ -52,8 +54,25 @@ SCRIPTS = {
     "ask": [{"parts": [{"text": "One moment."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
     "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
-    "fails": [{"error": {"code": "RATE_LIMITED", "message": "too much"}}],
+    "waits": [{"parts": [call("c1", "pick")]}, {"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "fails": [{"error": {"code": "INVALID_RESPONSE", "message": "too much"}}],
 }
+# Agents whose provider refuses.
+REFUSALS = {
+    "busy": {"code": "RATE_LIMITED", "status": 429, "retry_after_ms": 6100},
+    "empty": {"code": "QUOTA_EXCEEDED", "status": 429},
+    "over": {"code": "PROVIDER_ERROR", "status": 529},
+    "full": {"code": "PROVIDER_ERROR", "status": 503, "retry_after_ms": 30000},
+    "long": {"code": "CONTEXT_LENGTH_EXCEEDED", "status": 400},
+    "filtered": {"code": "CONTENT_FILTERED", "status": 400},
+    "denied": {"code": "AUTHENTICATION_FAILED", "status": 401},
+    "absent": {"code": "MODEL_NOT_FOUND", "status": 404},
+    "broken": {"code": "PROVIDER_ERROR", "status": 500},
+}
+for name, error in REFUSALS.items():
+    SCRIPTS[name] = [{"error": {"message": "no", **error}}]
+CONFIG = CONFIG.replace("tools:\n", "".join(f"  {n}: {{provider: scripted, script: {n}.json, retry: {{strategy: none}}}}\n" for n in REFUSALS) + "tools:\n", 1)
+CONFIG = CONFIG.replace("default_agent", "".join(f"  {n}: {{model: {n}}}\n" for n in REFUSALS) + "default_agent")
 
 
 def folder(name):
@@ -306,6 +325,111 @@ def test_failures():
         assert json.loads(found[-1][1])["error"] == a and a["type"] == "server_error", found
 
 
+def given_up(s, url, body, headers):
+    """Sends a request and closes the connection when its run is at work."""
+    c = s.connection()
+    c.request("POST", url, json.dumps(body), headers)
+    end = time.monotonic() + 30
+    while not any(r["status"] == "in_progress" for t in threads(s) for r in s.good("GET", f"/v1/threads/{t}/runs")["data"]):
+        assert time.monotonic() < end
+    c.close()
+
+
+def runs(s):
+    return [r for t in threads(s) for r in s.good("GET", f"/v1/threads/{t}/runs?limit=100")["data"]]
+
+
+def test_a_client_that_gives_up_and_asks_again_joins_its_run():
+    """OpenAI's clients count their attempts; with an Idempotency-Key any client is known."""
+    requests = [(URL, {"model": "slow", "messages": [user("go")]}), ("/v1/responses", {"model": "slow", "input": "go"})]
+    cases = [({"x-stainless-retry-count": "0"}, {"x-stainless-retry-count": "1"}), ({"Idempotency-Key": "k"}, {"Idempotency-Key": "k"})]
+    for i, (first, again) in enumerate(cases):
+        for url, body in requests:
+            with Server(WEFT, folder(f"again{i}{len(url)}")) as s:
+                given_up(s, url, body, first)
+                for _ in range(2):  # while it works, and when it has just ended
+                    status, a = s.ask("POST", url, body, again)
+                    assert status == 200 and "0123456789" * 4 in json.dumps(a), a
+                [run] = runs(s)
+                assert a["id"].endswith(run["id"][4:]), (a, run)
+                status, _ = s.ask("POST", url, body, {})  # the same question once more is another one
+                assert status == 200 and len(runs(s)) == 2
+                if "Idempotency-Key" in again:
+                    status, e = s.ask("POST", url, {**body, "metadata": {"a": "b"}}, again)
+                    assert (status, e["error"]["code"]) == (400, "refused"), e
+                    assert s.ask("POST", url, body, {"Idempotency-Key": "x" * 256})[0] == 400
+
+
+def test_an_attempt_after_a_failure_is_another_run():
+    with Server(WEFT, folder("fails-again")) as s:
+        for n in ("0", "1", "2"):
+            assert s.ask("POST", URL, {"model": "fails", "messages": [user("x")]}, {"x-stainless-retry-count": n})[0] == 500
+        assert len(runs(s)) == 3
+
+
+def test_results_that_are_sent_twice_continue_one_run():
+    with Server(WEFT, folder("twice")) as s:
+        calls = chat(s, "waits", [user("go")])["choices"][0]["message"]
+        messages = [user("go"), calls, {"role": "tool", "tool_call_id": "c1", "content": "x"}]
+        given_up(s, URL, {"model": "waits", "messages": messages}, {})
+        a = chat(s, "waits", messages)
+        assert content(a) == "0123456789" * 4 and len(runs(s)) == 1, a
+        assert text_of(frames(s, {"model": "waits", "messages": messages})) == "0123456789" * 4 and len(runs(s)) == 1
+        w = s.good("POST", "/v1/responses", {"model": "waits", "input": "go"})
+        body = {"previous_response_id": w["id"], "input": [{"type": "function_call_output", "call_id": "c1", "output": "x"}]}
+        given_up(s, "/v1/responses", body, {"x-stainless-retry-count": "0"})
+        status, b = s.ask("POST", "/v1/responses", body, {"x-stainless-retry-count": "1"})
+        assert status == 200 and b["id"] == w["id"] + "_2" and len(runs(s)) == 2, b
+
+
+def test_the_same_words_elsewhere_are_another_request():
+    """A response is repeated only in its place: after the same response, in the same conversation."""
+    again = {"x-stainless-retry-count": "1"}
+    with Server(WEFT, folder("elsewhere")) as s:
+        a, b = (s.good("POST", "/v1/responses", {"model": "echo", "input": i})["id"] for i in ("one", "two"))
+        of = lambda **more: s.ask("POST", "/v1/responses", {"model": "echo", "input": "yes", **more}, again)[1]
+        first = of(previous_response_id=a)
+        assert of(previous_response_id=a)["id"] == first["id"], "sent again"
+        before = len(threads(s))
+        assert of(previous_response_id=a)["id"] == first["id"] and len(threads(s)) == before, "a branch was left behind"
+        other = of(previous_response_id=b)
+        assert other["id"] != first["id"] and other["conversation"] != first["conversation"], other
+        assert of()["id"] not in (first["id"], other["id"])
+        c, d = (s.good("POST", "/v1/conversations", {})["id"] for _ in "cd")
+        in_c = of(conversation=c)
+        assert in_c["conversation"]["id"] == c and of(conversation=c)["id"] == in_c["id"], in_c
+        assert of(conversation=d)["conversation"]["id"] == d
+
+
+def refused(s, url, body):
+    c = s.connection()
+    c.request("POST", url, json.dumps(body))
+    r = c.getresponse()
+    return r.status, r.headers, json.loads(r.read())["error"]
+
+
+def test_what_a_provider_refuses_reaches_the_client():
+    """As the provider said it: the client waits as long, or sends less. In a stream it is the last frame."""
+    cases = [("busy", 429, "rate_limit_exceeded", "rate_limit_error", "7"), ("empty", 429, "insufficient_quota", "rate_limit_error", None),
+             ("over", 503, "overloaded", "server_error", "1"), ("full", 503, "overloaded", "server_error", "30"),
+             ("long", 400, "context_length_exceeded", "invalid_request_error", None),
+             ("filtered", 400, "content_filter", "invalid_request_error", None)]
+    with Server(WEFT, folder("refused")) as s:
+        for agent, status, code, type, after in cases:
+            for url, body in ((URL, {"messages": [user("x")]}), ("/v1/responses", {"input": "x"})):
+                is_, headers, e = refused(s, url, {"model": agent, **body})
+                assert (is_, e["code"], e["type"], headers["Retry-After"]) == (status, code, type, after), (agent, url, is_, e, headers["Retry-After"])
+                assert headers["x-should-retry"] is None and e["message"] == "no", e
+            found = frames(s, {"model": agent, "messages": [user("x")]})
+            assert json.loads(found[-1][1])["error"] == e, found
+        # What the server has done wrong is not the client's fault: its key at the provider, its model there.
+        for agent in ("denied", "absent", "broken"):
+            is_, headers, e = refused(s, URL, {"model": agent, "messages": [user("x")]})
+            assert (is_, e["type"], headers["x-should-retry"]) == (500, "server_error", "false"), (agent, is_, e)
+            a = s.good("POST", "/v1/responses", {"model": agent, "input": "x"})
+            assert (a["status"], a["error"]["code"]) == ("failed", "server_error"), a
+
+
 def test_bad_requests_name_the_place():
     good = {"model": "echo", "messages": [user("x")]}
     cases = [
@@ -319,6 +443,7 @@ def test_bad_requests_name_the_place():
         ({**good, "logprobs": True}, 400, "/logprobs"),
         ({**good, "functions": [{"name": "f"}]}, 400, "/functions"),
         ({**good, "stream": "yes"}, 400, "/stream"),
+        ({**good, "store": False}, 400, "/store"),
     ]
     with Server(WEFT, folder("bad")) as s:
         for body, status, place in cases:

@@ -498,6 +498,39 @@ def test_an_image_is_stored_once_however_many_messages_have_it():
         assert sum(os.path.getsize(f"{HERE}/big/{f}") for f in os.listdir(f"{HERE}/big")) < 8 * MIB + 16 * MIB
 
 
+def test_a_page_gets_an_address_that_it_can_load():
+    """GET /api/chat shows the path of the content; POST takes it back, of the user's own files alone."""
+    png = b"\x89PNG\r\n\x1a\n" + b"x" * 20
+    CHAT = lambda id, url: {"id": id, "message": {"id": "m-" + id, "role": "user", "parts": [
+        {"type": "text", "text": "look"}, {"type": "file", "mediaType": "image/png", "url": url}]}}
+    k = dict(zip("ab", keys("page", ["a", "--tenant", "one"], ["b", "--tenant", "two"])))
+    with start("page") as s:
+        def post(id, url, key="a"):
+            c = s.connection()
+            c.request("POST", "/api/chat", json.dumps(CHAT(id, url)), {"Authorization": f"Bearer {k[key]}"})
+            r = c.getresponse()
+            return r.status, r.read().decode()
+
+        def shown(id, key="a"):
+            c = s.connection()
+            c.request("GET", f"/api/chat/{id}", headers={"Authorization": f"Bearer {k[key]}"})
+            return [p for m in json.loads(c.getresponse().read()) for p in m["parts"] if p["type"] == "file"]
+        status, file = send(s, form(png, "a.png", "vision", "image/png"), key=k["a"])
+        assert status == 200, file
+        url = f"/v1/files/{file['id']}/content"
+        for i, given in enumerate((url, f"http://127.0.0.1:{s.port}{url}")):
+            status, text = post(f"c{i}", given)
+            assert status == 200, text
+            [p] = shown(f"c{i}")
+            assert p["url"] == url and p["mediaType"] == "image/png", p
+        c = s.connection()
+        c.request("GET", p["url"], headers={"Authorization": f"Bearer {k['a']}"})
+        assert c.getresponse().read() == png
+        for key, given in (("b", url), ("a", "/v1/files/file-" + "0" * 32 + "/content"), ("a", "weft:" + file["id"]), ("b", "weft:" + file["id"])):
+            status, text = post("d", given, key)
+            assert status == 400 and json.loads(text)["error"]["param"].startswith("/message/parts"), (given, status, text)
+
+
 def test_what_is_wrong_in_a_message_is_pointed_at():
     (a, b) = keys("pointed", ["a", "--tenant", "one"], ["b", "--tenant", "two"])
     with start("pointed") as s:

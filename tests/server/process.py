@@ -32,15 +32,23 @@ models:
   slow: {provider: scripted, script: slow.json}
   ask: {provider: scripted, script: ask.json}
   own: {provider: scripted, script: own.json}
+  sources: {provider: scripted, script: sources.json}
+  looks: {provider: scripted, script: looks.json}
   fails: {provider: scripted, script: fails.json}
 tools:
   ask: {parameters: {type: object}}
   danger: {parameters: {type: object}, command: ["true"], approval: always}
+  look: {description: Looks, parameters: {type: object, properties: {q: {type: string}}}, command: [sh, -c, "cat >/dev/null; echo 1"], as: mcp, server_label: library}
+  find: {parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 2"], as: mcp, server_label: library, approval: always}
+  other: {parameters: {type: object}, command: ["true"], as: mcp}
+  show: {parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 3"], as: component}
 agents:
   echo: {model: echo}
   slow: {model: slow}
   asks: {model: ask, tools: [ask]}
   own: {model: own, tools: [danger]}
+  sources: {model: sources, tools: [ask, danger, look, find, other, show]}
+  looks: {model: looks, tools: [look, show]}
   fails: {model: fails}
   strict: {model: echo, middleware: [{guardrails: {input: [{name: no-keys, action: reject, pattern: "sk-"}]}}]}
 """
@@ -50,6 +58,10 @@ SCRIPTS = {
     "ask": {"replies": [{"parts": [{"text": "Let me ask."}, {"tool_call": {"id": "c1", "name": "ask", "arguments": {"q": 1}}}]},
                         {"parts": [{"text": "done"}]}], "at_end": "restart"},
     "own": {"replies": [{"parts": [{"tool_call": {"id": "d1", "name": "danger", "arguments": {}}}]}, {"parts": [{"text": "done"}]}], "at_end": "restart"},
+    "looks": {"replies": [{"parts": [{"tool_call": {"id": "m1", "name": "look", "arguments": {"q": "x"}}}, {"tool_call": {"id": "k1", "name": "show", "arguments": {}}}]},
+                          {"parts": [{"text": "done"}]}], "at_end": "restart"},
+    "sources": {"replies": [{"parts": [{"tool_call": {"id": "m1", "name": "look", "arguments": {"q": "x"}}}, {"tool_call": {"id": "k1", "name": "show", "arguments": {}}}]},
+                            {"parts": [{"tool_call": {"id": "m2", "name": "find", "arguments": {}}}]}, {"parts": [{"text": "done"}]}], "at_end": "restart"},
     "fails": {"replies": [{"error": {"code": "PROVIDER_ERROR", "message": "no luck"}}], "at_end": "restart"},
 }
 for name, script in SCRIPTS.items():
@@ -102,6 +114,51 @@ def check_order(frames):
         elif f["object"] == "content":
             assert f["msg_id"] in seen, f
     assert all(m["id"] in seen for m in last["output"]), last
+
+
+def data_of(message):
+    return message["content"][0]["data"]
+
+
+def test_tools_of_mcp_servers_and_components():
+    """`as` of a tool is the type of its calls; the tools of an MCP server are listed first; approvals name it."""
+    first = process(S, {"input": [user("go")], "session_id": "sources"}, "/agents/sources/process")[-1]
+    out = first["output"]
+    assert [m["type"] for m in out] == ["mcp_list_tools", "mcp_list_tools", "mcp_call", "component_call", "mcp_call_output", "component_call_output",
+                                        "mcp_call", "mcp_approval_request"], [m["type"] for m in out]
+    library, own = data_of(out[0]), data_of(out[1])
+    assert library["server_label"] == "library" and [t["name"] for t in library["tools"]] == ["look", "find"], library
+    assert library["tools"][0] == {"name": "look", "input_schema": {"type": "object", "properties": {"q": {"type": "string"}}}, "description": "Looks"}, library
+    assert (own["server_label"], [t["name"] for t in own["tools"]]) == ("weft", ["other"]), own
+    assert data_of(out[2]) == {"call_id": "m1", "name": "look", "arguments": '{"q":"x"}', "server_label": "library"}, out[2]
+    assert data_of(out[3]) == {"call_id": "k1", "name": "show", "arguments": "{}"}, out[3]
+    assert (data_of(out[4])["output"], data_of(out[5])["output"]) == ("1", "3") and out[4]["role"] == "tool", out
+    assert data_of(out[-1])["server_label"] == "library" and data_of(out[-1])["id"] == "m2", out[-1]
+    # The web page sends the question and the answer; the next response does not list the tools again.
+    yes = {"type": "mcp_approval_response", "role": "user", "content": [{"type": "data", "data": {"approval_request_id": "m2", "id": "m2", "approve": True}}]}
+    last = process(S, {"input": [out[-1], yes], "session_id": "sources"}, "/agents/sources/process")[-1]
+    assert [m["type"] for m in last["output"]] == ["mcp_call_output", "message"] and data_of(last["output"][0])["output"] == "2", last
+    with open(f"{HERE}/sources-output.json", "w") as f:
+        json.dump(out, f)
+    done = subprocess.run([WEFT, "validate", "--strict", "--as", "agentapi", f"{HERE}/sources-output.json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run([WEFT, "convert", "--from", "agentapi", "--to", "agentapi", "--verify", f"{HERE}/sources-output.json"], capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout) == out, done.stderr
+
+
+def test_another_server_reads_them():
+    far = f"{HERE}/far"
+    os.makedirs(far, exist_ok=True)
+    config = f"""
+server: {{listen: "127.0.0.1:0"}}
+store: memory
+log: {{level: warn}}
+agents:
+  far: {{remote: agentapi, url: "{S.url}/agents/looks/process"}}
+"""
+    with served.Server(WEFT, far, config) as b:
+        last = process(b, {"input": [user("go")]})[-1]
+        assert last["status"] == "completed" and text_of(last).endswith("done"), last
 
 
 def text_of(response):

@@ -49,7 +49,7 @@ SCRIPTS = {
     "remove": [{"parts": [{"reasoning": "Let us see."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
     "erase": [{"parts": [call("e1", "erase")]}, {"parts": [{"text": "Over."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
-    "fails": [{"error": {"code": "RATE_LIMITED", "message": "too much"}}],
+    "fails": [{"error": {"code": "PROVIDER_ERROR", "message": "too much"}}],
 }
 
 
@@ -319,6 +319,63 @@ def test_a_deleted_item_is_not_there():
         s.good("DELETE", f"/v1/threads/thread_{c['id'][5:]}/messages/{secret['id']}")
         assert s.ask("GET", f"{base}/{secret['id']}")[0] == 404
         assert s.good("GET", f"{base}/{open_['id']}") == open_ and s.good("GET", base)["data"] == [open_]
+
+
+def inputs(s, id, query=""):
+    return s.good("GET", f"{URL}/{id}/input_items?order=asc{query}")
+
+
+def kinds(items):
+    return [(i["type"], (i.get("content") or [{}])[0].get("text") or i.get("call_id")) for i in items]
+
+
+def test_the_input_of_a_response():
+    """What its model was given: all that is before its output, wherever the thread has gone since."""
+    with Server(WEFT, folder("inputs")) as s:
+        a = ask(s, model="echo", input=[{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
+        b = ask(s, previous_response_id=a["id"], input="three")
+        c = ask(s, previous_response_id=a["id"], input="other")
+        assert kinds(inputs(s, a["id"])["data"]) == [("message", "one"), ("message", "two")]
+        whole = inputs(s, b["id"])["data"]
+        assert kinds(whole) == [("message", "one"), ("message", "two"), ("message", "two"), ("message", "three")], whole
+        assert [i["role"] for i in whole] == ["user", "user", "assistant", "user"], whole
+        assert kinds(inputs(s, c["id"])["data"])[-1] == ("message", "other")
+        page = inputs(s, b["id"], "&limit=3")
+        assert page["has_more"] and inputs(s, b["id"], f"&after={page['last_id']}")["data"] == whole[3:], page
+        assert s.good("GET", f"{URL}/{b['id']}/input_items")["data"] == whole[::-1], "the newest is first"
+        # A response after results of the client: its input has the calls and the results.
+        w = ask(s, model="picks", input="go")
+        done = ask(s, previous_response_id=w["id"], input=[{"type": "function_call_output", "call_id": i, "output": "x"} for i in ("c1", "c2")])
+        assert done["id"] == w["id"] + "_2", done
+        assert kinds(inputs(s, w["id"])["data"]) == [("message", "go")]
+        found = kinds(inputs(s, done["id"])["data"])
+        assert [k for k, _ in found] == ["message", "message", "function_call", "function_call", "function_call_output", "function_call_output"], found
+        assert s.ask("GET", f"{URL}/resp_{'0' * 32}/input_items")[0] == 404
+
+
+def test_a_deleted_response_is_gone():
+    path = folder("gone")
+    with Server(WEFT, path) as s:
+        a = ask(s, model="echo", input="the first secret")
+        b = ask(s, previous_response_id=a["id"], input="the second one")
+        assert s.good("DELETE", f"{URL}/{a['id']}") == {"id": a["id"], "object": "response", "deleted": True}
+        for method, route in (("GET", ""), ("DELETE", ""), ("GET", "/input_items"), ("POST", "/cancel")):
+            status, e = s.ask(method, f"{URL}/{a['id']}{route}")
+            assert (status, e["error"]["code"]) == (404, "not_found"), (method, route, e)
+        assert s.ask("POST", URL, {"previous_response_id": a["id"], "input": "x"})[0] == 404
+        left = json.dumps(s.good("GET", f"/v1/conversations/{b['conversation']['id']}/items"))
+        assert "second" in left and "secret" not in left, left
+        assert "secret" not in json.dumps(s.good("GET", f"/v1/threads/thread_{b['conversation']['id'][5:]}/export?as=thread"))
+        assert text(s.good("GET", f"{URL}/{b['id']}")) == "the second one"
+        assert text(ask(s, previous_response_id=b["id"], input="goes on")) == "goes on"
+        c = ask(s, model="slow", input="x", background=True)
+        status, e = s.ask("DELETE", f"{URL}/{c['id']}")
+        assert (status, e["error"]["code"]) == (400, "conflict") and "cancel" in e["error"]["message"], e
+        s.good("POST", f"{URL}/{c['id']}/cancel")
+        s.good("DELETE", f"{URL}/{c['id']}")
+        assert s.ask("GET", f"{URL}/{c['id']}")[0] == 404
+    with Server(WEFT, path) as s:
+        assert s.ask("GET", f"{URL}/{a['id']}")[0] == 404 and text(s.good("GET", f"{URL}/{b['id']}")) == "the second one"
 
 
 def test_failures():

@@ -53,6 +53,15 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
     return (struct upp_str){NULL, 0};
 }
 
+static struct upp_str agent_title(void *arg, struct upp_str agent)
+{
+    const struct exporting *x = arg;
+    for (size_t i = 0; i < x->n; i++)
+        if (wb_str_eq(x->defs[i]->name, agent) && !wb_str_eq(x->defs[i]->title, agent))
+            return x->defs[i]->title;
+    return (struct upp_str){NULL, 0};
+}
+
 static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_err *err)
 {
     if (!x->log)
@@ -70,10 +79,10 @@ WEFT_SUSPENDS static int write_session(struct cli_reader *rd, const struct wl_th
                                        struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = rd->arg};
-    struct wm_session                         doc;
-    struct wj_writer                          w;
-    int                                       r = wa_session_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    struct wa_doc_opts opts = {.id_of = agent_id, .title_of = agent_title, .arg = rd->arg, .whole = true};
+    struct wm_session  doc;
+    struct wj_writer   w;
+    int                r = wa_session_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, out, err);

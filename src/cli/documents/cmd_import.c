@@ -9,6 +9,8 @@
 #include "cli/change.h"
 #include "cli/documents/dump.h"
 #include "dialects/core/document.h"
+#include "json/value.h"
+#include "json/write.h"
 #include "server/doors/v1/routes.h"
 
 enum { PIECE = 64 << 10, FILE_MAX = 60 << 20 /* of a dump: a request of this command is in memory */ };
@@ -127,6 +129,91 @@ WEFT_SUSPENDS static int put_file(struct cli_change *p, const struct cli_dump_fi
     return r < 0 ? upp_wrap(err, r, "%s", f->path) : r;
 }
 
+/* ---- Assistants of a dump --------------------------------------------------------------------------------- */
+
+/* The server gives an assistant an id of its own; the one of the dump is in its metadata. */
+#define ORIGIN "imported_id"
+
+/* 1: an assistant with this origin is stored already. */
+WEFT_SUSPENDS static int find_assistant(struct cli_change *p, struct upp_str id, struct upp_err *err)
+{
+    struct upp_str after = {NULL, 0};
+    yyjson_val    *v     = NULL, *one;
+    size_t         i, n;
+    int            r = 0;
+    do {
+        wb_buf_clear(&p->path);
+        wb_buf_add(&p->path, UPP_STR("/v1/assistants?limit=100&order=asc"));
+        if (after.n) {
+            wb_buf_add(&p->path, UPP_STR("&after="));
+            cli_path_add(&p->path, after);
+        }
+        struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->path)};
+        r                    = wb_buf_check(&p->path, err);
+        r                    = r < 0 ? r : cli_owner_call(&p->door, &q, &p->arena, &v, err);
+        if (r < 0)
+            return r;
+        yyjson_arr_foreach(yyjson_obj_get(v, "data"), i, n, one)
+        {
+            if (wb_str_eq(wj_text_at(yyjson_obj_get(one, "metadata"), ORIGIN), id))
+                return 1;
+        }
+        after = wj_text_at(v, "last_id");
+    } while (after.n && yyjson_is_true(yyjson_obj_get(v, "has_more")));
+    return 0;
+}
+
+static int write_assistant(const struct cli_dump_object *x, struct wb_buf *out, struct upp_err *err)
+{
+    static const char *const settings[] = {
+        "model",          "name",        "description", "instructions",    "tools",
+        "tool_resources", "temperature", "top_p",       "response_format", "reasoning_effort"};
+    struct wj_writer w;
+    yyjson_val      *key, *value;
+    size_t           i, n;
+    wb_buf_clear(out);
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    for (size_t k = 0; k < WB_LEN(settings); k++) {
+        yyjson_val *v = yyjson_obj_get(x->v, settings[k]);
+        if (v && !yyjson_is_null(v))
+            wj_put_value(&w, settings[k], v);
+    }
+    wj_put_open(&w, "metadata", '{');
+    yyjson_obj_foreach(yyjson_obj_get(x->v, "metadata"), i, n, key, value)
+    {
+        if (!wj_named(key, UPP_STR(ORIGIN)))
+            wj_put_member(&w, key);
+    }
+    wj_put_str(&w, ORIGIN, x->id);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+/* What the server refuses (a model that the configuration does not have) is named, and the rest goes on. */
+WEFT_SUSPENDS static int put_assistant(struct cli_change *p, const struct cli_dump_object *o, struct upp_err *err)
+{
+    struct importing *x = p->arg;
+    yyjson_val       *v;
+    int               r = find_assistant(p, o->id, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = write_assistant(o, &x->document, err);
+    if (r < 0)
+        return r;
+    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/assistants"), .body = wb_buf_str(&x->document)};
+    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND || r == -UPP_ENOMODEL || r == -UPP_EREFUSED) {
+        say("not taken: assistant ", o->id, err->msg);
+        return 0;
+    }
+    if (r >= 0 && !x->json)
+        (void)fprintf(stderr, "weft import: assistant %.*s is %.*s now\n", UPP_FMT(o->id),
+                      UPP_FMT(wj_text_at(v, "id")));
+    return r;
+}
+
 WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
@@ -137,6 +224,9 @@ WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
     for (size_t i = 0; r >= 0 && i < d->files.n; i++)
         if (d->files.p[i].path)
             r = put_file(p, &d->files.p[i], err);
+    for (size_t i = 0; r >= 0 && i < d->objects.n; i++)
+        if (d->objects.p[i].kind == CLI_DUMP_ASSISTANT)
+            r = put_assistant(p, &d->objects.p[i], err);
     for (size_t i = 0; r >= 0 && i < d->threads.n; i++) {
         wb_buf_clear(&x->document);
         r = cli_dump_write(d, i, &x->document, err);
@@ -191,7 +281,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (x.conflict && strcmp(x.conflict, "copy") != 0)
         return cli_misuse(self, "--on-conflict wants the word copy");
     int r    = read_all(&x, &err);
-    int code = r < 0 ? cli_fail(self, &err) : cli_change_store(self, file, store, false, import_it, &x);
+    int code = r < 0 ? cli_fail(self, &err)
+                     : cli_change_with(self, cli_dump_has_assistants(&x.dump), file, store, false, import_it, &x);
     cli_dump_done(&x.dump);
     wb_buf_done(&x.document);
     return code;
@@ -214,7 +305,8 @@ const struct cli_command cli_import = {
         "--on-conflict copy it is imported as another thread.\n"
         "With --from assistants it also takes a dump of the Assistants API: a folder, JSON lines, or JSON with "
         "threads,\n"
-        "messages, runs, run steps and files in any order, and the files themselves by id or name. Each thread is\n"
-        "imported; what is not taken is named on standard error.\n" CLI_AS_HELP,
+        "messages, runs, run steps, assistants and files in any order, and the files themselves by id or name. Each\n"
+        "thread is imported. An assistant is stored once, with a new id, which standard error names, and with its old\n"
+        "one as imported_id of its metadata. What is not taken is named on standard error.\n" CLI_AS_HELP,
     .run = run,
 };

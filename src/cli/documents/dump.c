@@ -19,8 +19,15 @@ enum {
     ARENA_MAX = 2000 << 20,
 };
 
-static const char *const objects[] = {"thread", "thread.message", "thread.run", "thread.run.step", "file"};
-static const char *const members[] = {"thread", "messages", "runs", "steps", "run_steps", "files", "data"};
+static const char *const objects[] = {"thread", "thread.message", "thread.run", "thread.run.step", "file", "assistant"};
+static const char *const members[] = {"thread",    "messages", "runs",       "steps",
+                                      "run_steps", "files",    "assistants", "data"};
+
+/* Objects that belong to no thread. */
+static bool is_apart(enum cli_dump_kind kind)
+{
+    return kind == CLI_DUMP_FILE || kind == CLI_DUMP_ASSISTANT;
+}
 
 static int no_memory(struct upp_err *err)
 {
@@ -240,7 +247,7 @@ static int find_threads(struct cli_dump *d, struct upp_err *err)
     int  r     = 0;
     for (size_t i = 0; r >= 0 && i < d->objects.n; i++) {
         const struct cli_dump_object *x = &d->objects.p[i];
-        if (x->kind == CLI_DUMP_FILE)
+        if (is_apart(x->kind))
             continue;
         loose |= !x->thread.n;
         if (x->thread.n)
@@ -248,7 +255,7 @@ static int find_threads(struct cli_dump *d, struct upp_err *err)
     }
     if (r >= 0 && loose && d->threads.n > 1) {
         for (size_t i = 0; r >= 0 && i < d->objects.n; i++)
-            if (d->objects.p[i].kind != CLI_DUMP_FILE && !d->objects.p[i].thread.n)
+            if (!is_apart(d->objects.p[i].kind) && !d->objects.p[i].thread.n)
                 r = note(d, "the dump", d->objects.p[i].id,
                          "does not say its thread, and there are several: it is not taken", err);
     } else if (r >= 0 && loose && !d->threads.n)
@@ -257,6 +264,14 @@ static int find_threads(struct cli_dump *d, struct upp_err *err)
         if (!d->objects.p[i].thread.n)
             d->objects.p[i].thread = d->threads.p[0];
     return r;
+}
+
+bool cli_dump_has_assistants(const struct cli_dump *d)
+{
+    for (size_t i = 0; i < d->objects.n; i++)
+        if (d->objects.p[i].kind == CLI_DUMP_ASSISTANT)
+            return true;
+    return false;
 }
 
 static struct cli_dump_file *file_of(struct cli_dump *d, struct upp_str id)
@@ -353,8 +368,8 @@ int cli_dump_read(struct cli_dump *d, const char *path, struct upp_str text, str
         r = find_threads(d, err);
     if (r >= 0)
         r = find_files(d, err);
-    if (r >= 0 && !d->threads.n)
-        r = upp_fail(err, UPP_EINVALID, "%s has no thread and no message of the Assistants API", path);
+    if (r >= 0 && !d->threads.n && !cli_dump_has_assistants(d))
+        r = upp_fail(err, UPP_EINVALID, "%s has no thread, no message and no assistant of the Assistants API", path);
     return r;
 }
 

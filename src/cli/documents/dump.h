@@ -13,7 +13,15 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-enum cli_dump_kind { CLI_DUMP_THREAD, CLI_DUMP_MESSAGE, CLI_DUMP_RUN, CLI_DUMP_STEP, CLI_DUMP_FILE, CLI_DUMP_KINDS };
+enum cli_dump_kind {
+    CLI_DUMP_THREAD,
+    CLI_DUMP_MESSAGE,
+    CLI_DUMP_RUN,
+    CLI_DUMP_STEP,
+    CLI_DUMP_FILE,
+    CLI_DUMP_ASSISTANT,
+    CLI_DUMP_KINDS
+};
 
 struct cli_dump_object {
     yyjson_val        *v;
@@ -48,6 +56,7 @@ bool cli_dump_is_dump(struct upp_str text);
 /* `text`: of the file; empty: the path is a folder. */
 int  cli_dump_read(struct cli_dump *d, const char *path, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 void cli_dump_done(struct cli_dump *d);
+bool cli_dump_has_assistants(const struct cli_dump *d);
 
 /* The document of the i-th thread. */
 int cli_dump_write(struct cli_dump *d, size_t i, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;

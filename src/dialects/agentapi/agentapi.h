@@ -58,7 +58,15 @@ static inline bool wd_aap_unfinished(struct upp_str word)
 }
 
 /* What a message contains, by its type; in the order in which the messages of one reply follow each other. */
-enum wd_aap_kind { WD_AAP_OTHER, WD_AAP_REASONING, WD_AAP_MESSAGE, WD_AAP_CALL, WD_AAP_OUTPUT, WD_AAP_IS_EVENT };
+enum wd_aap_kind {
+    WD_AAP_OTHER,
+    WD_AAP_REASONING,
+    WD_AAP_MESSAGE,
+    WD_AAP_CALL,
+    WD_AAP_OUTPUT,
+    WD_AAP_IS_EVENT,
+    WD_AAP_TOOLS, /* mcp_list_tools, only in streams */
+};
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type); /* empty: a message */
 bool             wd_aap_knows(struct upp_str type);

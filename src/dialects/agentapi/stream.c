@@ -191,7 +191,11 @@ static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct 
     wj_put_str(&w, "id", p->call);
     wj_put_str(&w, "name", p->name);
     wj_put_str_or_empty(&w, "arguments", p->arguments);
-    wj_put_str(&w, "server_label", ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    const struct wd_tool *tool = wd_aap_tool(s, p->name);
+    wj_put_str(&w, "server_label",
+               tool && tool->server.p ? tool->server
+               : ev->from->agent.p    ? ev->from->agent
+                                      : UPP_STR("agent"));
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
@@ -295,10 +299,10 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
                                                      .text    = WB_BUF(WD_FRAMES_TEXT),
                                                      .live    = {.texts = WB_ARENA(SCRATCH_MAX), .content = WB_BUF(WD_FRAMES_TEXT)}};
     if (opts) {
-        s->bare     = opts->agentapi.uncreated;
-        s->session  = opts->agentapi.session;
-        s->client   = opts->agentapi.client_tools;
-        s->n_client = opts->agentapi.n_client_tools;
+        s->bare    = opts->agentapi.uncreated;
+        s->session = opts->agentapi.session;
+        s->own     = opts->agentapi.tools;
+        s->n_own   = opts->agentapi.n_tools;
     }
     wd_open_init(&s->open);
     int r = opts ? read_options(s, opts, err) : 0;

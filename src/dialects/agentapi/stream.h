@@ -16,6 +16,7 @@ struct wd_aap_live {
     bool               tool; /* its content is a call, sent as snapshots, not as deltas */
     uint8_t            kind; /* enum wd_aap_kind */
     bool               client;
+    struct upp_str     server;      /* of a call of an MCP tool: its label; NULL: it is none */
     bool               closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
     enum wd_aap_status status;
     size_t             part, sent; /* sent: bytes of the arguments in the last snapshot */
@@ -28,8 +29,8 @@ struct wd_aap_live {
 
 struct wd_aap_stream {
     bool                  bare; /* no message gets the status "created" */
-    const struct upp_str *client;
-    size_t                n_client;
+    const struct wd_tool *own;  /* tools of the agent that are not plugins */
+    size_t                n_own;
     struct upp_str        session, id; /* id: of the first response, if the request chose one */
     yyjson_val           *tools;       /* of the run's options: executed by the client */
     struct wb_arena       memory;      /* of the run's options */
@@ -60,6 +61,9 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
 
 /* A message of type heartbeat. It takes a number of the sequence, and is in no output. */
 void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o);
+
+/* The tool of the agent with this name, if it is not a plugin; NULL: it is one, or unknown. */
+const struct wd_tool *wd_aap_tool(const struct wd_aap_stream *s, struct upp_str name);
 
 /* Begins a message; none is open. It is part k of the model's message. */
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,

@@ -82,6 +82,8 @@ static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_s
     wd_str(o, "call_id", m->call);
     wd_str(o, "name", m->name);
     wd_str(o, m->kind == WD_AAP_OUTPUT ? "output" : "arguments", text);
+    if (m->kind == WD_AAP_CALL && m->server.p)
+        wd_str(o, "server_label", m->server);
     wd_end(o, '}');
 }
 
@@ -92,7 +94,7 @@ static void put_content(struct wd_out *o, const struct wd_aap_live *m, const str
         put_media(o, m, media);
     else if (m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT)
         put_tool(o, m, wb_buf_str(&m->content));
-    else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER) {
+    else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER || m->kind == WD_AAP_TOOLS) {
         content_head(o, m, "data");
         wj_put_raw(&o->w, "data", m->content.p, m->content.n);
     } else {
@@ -161,29 +163,45 @@ void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
     wd_frame_close(o, UPP_STR("}"));
 }
 
-static const char *type_of(enum wd_aap_kind kind, bool client)
+static const char *type_of(enum wd_aap_kind kind, uint8_t source)
 {
+    static const char *const calls[]   = {[WD_TOOL_PLUGIN]    = "plugin_call",
+                                          [WD_TOOL_CLIENT]    = "function_call",
+                                          [WD_TOOL_MCP]       = "mcp_call",
+                                          [WD_TOOL_COMPONENT] = "component_call"};
+    static const char *const outputs[] = {[WD_TOOL_PLUGIN]    = "plugin_call_output",
+                                          [WD_TOOL_CLIENT]    = "function_call_output",
+                                          [WD_TOOL_MCP]       = "mcp_call_output",
+                                          [WD_TOOL_COMPONENT] = "component_call_output"};
     switch (kind) {
     case WD_AAP_REASONING:
         return "reasoning";
     case WD_AAP_CALL:
-        return client ? "function_call" : "plugin_call";
+        return calls[source];
     case WD_AAP_OUTPUT:
-        return client ? "function_call_output" : "plugin_call_output";
+        return outputs[source];
     case WD_AAP_IS_EVENT:
         return WD_AAP_EVENT;
     case WD_AAP_OTHER:
         return "mcp_approval_request";
+    case WD_AAP_TOOLS:
+        return "mcp_list_tools";
     default:
         return "message";
     }
 }
 
-static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
+const struct wd_tool *wd_aap_tool(const struct wd_aap_stream *s, struct upp_str name)
 {
-    for (size_t i = 0; i < s->n_client; i++)
-        if (wb_str_eq(s->client[i], name))
-            return true;
+    for (size_t i = 0; i < s->n_own; i++)
+        if (wb_str_eq(s->own[i].name, name))
+            return &s->own[i];
+    return NULL;
+}
+
+/* Tools of the request are the client's. */
+static bool is_of_request(const struct wd_aap_stream *s, struct upp_str name)
+{
     size_t      i, n;
     yyjson_val *tool;
     yyjson_arr_foreach(s->tools, i, n, tool)
@@ -211,8 +229,10 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     wd_aap_to_started(s, ev, o);
     wd_aap_progress(s, ev, o);
     /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
-    uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
-    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
+    uint64_t              nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
+    struct upp_str        id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
+    const struct wd_tool *tool = wd_aap_tool(s, name);
+    uint8_t source = client || is_of_request(s, name) ? WD_TOOL_CLIENT : tool ? tool->source : WD_TOOL_PLUGIN;
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->content);
     m->open       = true;
@@ -220,8 +240,9 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     m->cut        = false;
     m->kind       = (uint8_t)kind;
     m->tool       = kind == WD_AAP_CALL;
-    m->client     = client || is_clients(s, name);
-    m->type       = type_of(kind, m->client);
+    m->client     = source == WD_TOOL_CLIENT;
+    m->server     = source == WD_TOOL_MCP ? wb_arena_dup(&m->texts, tool->server) : (struct upp_str){0};
+    m->type       = type_of(kind, source);
     m->status     = WD_AAP_UNKNOWN;
     m->part       = k;
     m->sent       = 0;
@@ -391,10 +412,52 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
     s->fresh = true;
 }
 
+static bool is_first_of_server(const struct wd_aap_stream *s, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (s->own[k].source == WD_TOOL_MCP && wb_str_eq(s->own[k].server, s->own[i].server))
+            return false;
+    return s->own[i].source == WD_TOOL_MCP;
+}
+
+/* The tools of one MCP server, as the agent has them. */
+static void list_tools(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_str server)
+{
+    struct wj_writer w;
+    wb_buf_clear(&s->text);
+    wj_writer_init(&w, &s->text, o->w.err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "id", server);
+    wj_put_str(&w, "server_label", server);
+    wj_put_open(&w, "tools", '[');
+    for (size_t i = 0; i < s->n_own; i++) {
+        const struct wd_tool *t = &s->own[i];
+        if (t->source != WD_TOOL_MCP || !wb_str_eq(t->server, server))
+            continue;
+        wj_write_open(&w, '{');
+        wj_put_str(&w, "name", t->name);
+        wj_put_raw(&w, "input_schema", t->parameters.n ? t->parameters.p : "{}", t->parameters.n ? t->parameters.n : 2);
+        if (t->description.n)
+            wj_put_str(&w, "description", t->description);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    else
+        wd_aap_whole(s, ev, o, WD_AAP_TOOLS, 0, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&s->text), false,
+                     WD_AAP_COMPLETED);
+}
+
 void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     if (!s->fresh)
         return;
     s->fresh = false;
     wd_aap_response_frame(s, o, WD_AAP_IN_PROGRESS, ev);
+    for (size_t i = 0; s->responses == 1 && i < s->n_own; i++)
+        if (is_first_of_server(s, i))
+            list_tools(s, ev, o, s->own[i].server);
 }

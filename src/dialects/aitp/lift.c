@@ -7,6 +7,7 @@
 #include "dialects/aitp/aitp.h"
 #include "json/number.h"
 #include "json/value.h"
+#include "model/upp_weft.h"
 
 struct lifting {
     struct wd_lifting *l;
@@ -124,6 +125,21 @@ static int gather(struct lifting *t, yyjson_val *content)
     return r;
 }
 
+static void lift_reply(yyjson_val *weft, struct wm_reply_info *to)
+{
+    yyjson_val *usage = yyjson_obj_get(weft, "usage");
+    to->model         = wj_text_at(weft, "model");
+    to->provider      = wj_text_at(weft, "provider");
+    to->response      = wj_text_at(weft, "response");
+    to->stop          = wm_upp_stop_of(wj_text_at(weft, "stop"));
+    to->has_usage     = yyjson_is_obj(usage);
+    to->usage         = (struct upp_usage){.input       = wd_number_at(usage, "inputTokens"),
+                                           .output      = wd_number_at(usage, "outputTokens"),
+                                           .cache_read  = wd_number_at(usage, "cacheReadTokens"),
+                                           .cache_write = wd_number_at(usage, "cacheWriteTokens")};
+    to->reasoning     = wd_number_at(usage, "reasoningTokens");
+}
+
 /* The whole message if metadata.weft has it, else its texts. */
 static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct wm_doc_entry *e)
 {
@@ -134,10 +150,8 @@ static int lift_parts(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct
         r = wd_aitp_read_whole(t->l->a, weft, &t->texts, to, t->err);
     if (r < 0)
         return r;
-    if (to->role == UPP_ROLE_ASSISTANT) {
-        e->said.model    = wj_text_at(weft, "model");
-        e->said.provider = wj_text_at(weft, "provider");
-    }
+    if (to->role == UPP_ROLE_ASSISTANT)
+        lift_reply(weft, &e->said);
     return r ? 0 : wd_parts_finish(t->l->a, &t->texts, to, t->err);
 }
 

@@ -7,6 +7,8 @@
 #include "dialects/aitp/aitp.h"
 #include "dialects/aitp/members.h"
 #include "json/value.h"
+#include "model/upp_json.h"
+#include "model/upp_weft.h"
 
 struct lowering {
     struct wd_lowering *l;
@@ -169,6 +171,28 @@ static void put_event(struct wd_lowering *l, struct upp_str json)
     wj_write_close(&l->w, '}');
 }
 
+static bool has_reply(const struct wm_reply_info *s)
+{
+    return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
+}
+
+/* As in metadata.weft of UPP's messages. */
+static void put_reply(struct wd_lowering *l, const struct wm_reply_info *s)
+{
+    wd_member(l, "model", s->model);
+    wd_member(l, "provider", s->provider);
+    wd_member(l, "response", s->response);
+    if (s->stop && s->stop < WB_LEN(wm_upp_stops))
+        wd_member(l, "stop", wb_cstr(wm_upp_stops[s->stop]));
+    if (!s->has_usage)
+        return;
+    wj_write_name(&l->w, UPP_STR("usage"));
+    wm_usage_open(&l->w, &s->usage, true);
+    if (s->reasoning)
+        wj_put_u64(&l->w, "reasoningTokens", s->reasoning);
+    wj_write_close(&l->w, '}');
+}
+
 static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
 {
     const struct wm_doc_entry *e     = &l->doc->entries.p[i];
@@ -176,19 +200,15 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
     bool                       whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
     struct upp_str             time  = precise_time(l, m);
-    if (!event && (e->said.has_usage || e->said.stop || e->said.response.p))
-        wd_lose(l, i, "what it cost, why the model stopped, and its ids", "there is no member for it");
-    bool reply = !event && m->role == UPP_ROLE_ASSISTANT;
-    if (!event && !whole && !time.p && !(reply && (e->said.model.p || e->said.provider.p)))
+    bool                       reply = !event && m->role == UPP_ROLE_ASSISTANT && has_reply(&e->said);
+    if (!event && !whole && !time.p && !reply)
         return;
     wj_put_open(&l->w, "weft", '{');
     wd_member(l, "time", time);
     if (event)
         put_event(l, e->e.data);
-    if (reply) {
-        wd_member(l, "model", e->said.model);
-        wd_member(l, "provider", e->said.provider);
-    }
+    if (reply)
+        put_reply(l, &e->said);
     if (whole)
         wd_aitp_put_whole(l, i, m);
     wj_write_close(&l->w, '}');

@@ -2,6 +2,7 @@
 #include "dialects/core/answers.h"
 #include "dialects/assistants/lower.h"
 #include "dialects/core/data_url.h"
+#include "model/event.h"
 #include "json/value.h"
 #include "model/file_url.h"
 
@@ -307,12 +308,30 @@ void wd_asst_put_step(struct wd_asst_out *t, const struct wd_asst_piece *p)
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
+/* After a handoff the next turn belongs to the same run. */
+static bool continues_run(const struct wm_doc_turn *turn, const struct wm_doc_turn *before)
+{
+    return turn->run.p && before->agent != WM_NO_AGENT && wb_str_eq(before->run, turn->run);
+}
+
+static bool sum_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn, struct upp_usage *ret)
+{
+    const struct wm_doc_turn *end = t->l->doc->turns.p + t->l->doc->turns.n;
+    bool                      has = wd_asst_usage_of(t, turn, ret);
+    for (const struct wm_doc_turn *next = turn + 1; has && next < end && continues_run(next, next - 1); next++) {
+        struct upp_usage more;
+        if (wd_asst_usage_of(t, next, &more))
+            wm_usage_add(ret, &more);
+    }
+    return has;
+}
+
 static void put_usage(struct wd_asst_out *t, const struct wm_doc_turn *turn)
 {
     struct wd_lowering *l = t->l;
     struct upp_usage    u;
     wd_name(l, "usage");
-    if (!wd_asst_usage_of(t, turn, &u)) {
+    if (!sum_usage(t, turn, &u)) {
         wj_write_null(&l->w);
         return;
     }
@@ -361,9 +380,11 @@ static void put_run(struct wd_asst_out *t, const struct wm_doc_turn *turn, struc
 void wd_asst_put_run(struct wd_asst_out *t, size_t i)
 {
     const struct wm_doc_turn *turn = &t->l->doc->turns.p[i], *before = i ? turn - 1 : NULL;
-    struct upp_str            id = wd_asst_run_of(t, turn);
-    if (!id.p || !turn->n ||
-        (before && turn->run.p && before->agent != WM_NO_AGENT && wb_str_eq(before->run, turn->run)))
+    struct upp_str            id        = wd_asst_run_of(t, turn);
+    bool                      continues = before && continues_run(turn, before);
+    if (id.p && turn->n && continues)
+        wd_lose(t->l, turn->first, "the model and the usage of an agent that took over", "a run has one of each");
+    if (!id.p || !turn->n || continues)
         return;
     put_run(t, turn, id);
 }

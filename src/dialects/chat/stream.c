@@ -12,10 +12,9 @@
 #include <upp/model.h>
 
 #include "base/err.h"
+#include "dialects/core/failure.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
-#include "json/read.h"
-#include "json/value.h"
 
 enum {
     SCRATCH_MAX = 64 << 20,
@@ -344,22 +343,14 @@ static const char *finish_of(const struct chat *s, const struct wm_event *ev)
 
 static void failed(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val    *v       = NULL;
-    struct upp_str message = {0}, code = {0};
-    if (ev->text.n && wj_read(&s->scratch, ev->text, NULL, &v, NULL) >= 0) {
-        message = wj_text_at(v, "message");
-        code    = wj_text_at(v, "code");
-    }
-    if (!message.p)
-        message = wb_arena_printf(&s->scratch, "the run is %s", wd_status_word(ev->status));
-    if (wb_arena_check(&s->scratch, o->w.err) < 0)
-        wj_writer_fail(&o->w, -UPP_ENOMEM);
+    struct wd_failure f;
+    wd_failure_read(&s->scratch, ev->status, ev->text, &f);
     wd_frame_open(o, UPP_STR("{"));
     wj_put_open(&o->w, "error", '{');
-    wd_str(o, "message", message);
-    wd_str(o, "type", ev->status == WM_FAILED ? UPP_STR("server_error") : UPP_STR("run_ended"));
+    wd_str(o, "message", f.message);
+    wd_str(o, "type", wb_cstr(f.type));
     wj_put_null(&o->w, "param");
-    wd_str(o, "code", code.p ? code : wb_cstr(wd_status_word(ev->status)));
+    wd_str(o, "code", f.code);
     wd_end(o, '}');
     wd_frame_close(o, UPP_STR("}"));
     if (s->whole && o->to->list.n)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <upp/model.h>
 
+#include "dialects/core/failure.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -131,17 +132,15 @@ void resp_keep(struct resp_stream *s, struct wd_out *o, struct upp_str json)
 
 static void put_error(struct resp_stream *s, struct wj_writer *w)
 {
-    yyjson_val    *v    = NULL;
-    struct upp_str text = wb_buf_str(&s->error), message = {0};
+    struct wd_failure f;
     if (s->status != WM_FAILED && s->status != WM_EXPIRED) {
         wj_put_null(w, "error");
         return;
     }
-    if (text.n && wj_read(&s->scratch, text, NULL, &v, NULL) >= 0)
-        message = wj_text_at(v, "message");
+    wd_failure_read(&s->scratch, s->status, wb_buf_str(&s->error), &f);
     wj_put_open(w, "error", '{');
-    wj_put_str(w, "code", UPP_STR("server_error"));
-    wj_put_str(w, "message", message.p ? message : UPP_STR("the run has failed"));
+    wj_put_str(w, "code", f.refused ? f.code : UPP_STR("server_error")); /* clients know few codes */
+    wj_put_str(w, "message", f.message);
     wj_write_close(w, '}');
 }
 

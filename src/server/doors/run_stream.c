@@ -3,7 +3,9 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "dialects/core/failure.h"
 #include "server/http/conn.h"
+#include "server/http/error.h"
 #include "server/http/server.h"
 #include "server/http/stream.h"
 
@@ -179,16 +181,26 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
     return r;
 }
 
-/* Tools of the agent that the client executes. */
-static int client_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
+/* Tools of the agent that are not plugins. */
+static int own_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
 {
-    const struct wr_agent_def *def   = wr_agent(x->core->engine, agent);
-    struct upp_str            *names = def && def->n_tools ? wb_new_n(&x->arena, struct upp_str, def->n_tools) : NULL;
-    ret->n_client_tools              = 0;
-    for (size_t i = 0; names && i < def->n_tools; i++)
-        if (def->tools[i].kind == WR_TOOL_CLIENT)
-            names[ret->n_client_tools++] = wb_arena_dup(&x->arena, def->tools[i].spec.name);
-    ret->client_tools = names;
+    static const uint8_t sources[] = {
+        [WR_SOURCE_PLUGIN] = WD_TOOL_PLUGIN, [WR_SOURCE_MCP] = WD_TOOL_MCP, [WR_SOURCE_COMPONENT] = WD_TOOL_COMPONENT};
+    const struct wr_agent_def *def  = wr_agent(x->core->engine, agent);
+    struct wd_tool            *list = def && def->n_tools ? wb_new_n(&x->arena, struct wd_tool, def->n_tools) : NULL;
+    ret->n_tools                    = 0;
+    for (size_t i = 0; list && i < def->n_tools; i++) {
+        const struct wr_tool *t      = &def->tools[i];
+        uint8_t               source = t->kind == WR_TOOL_CLIENT ? WD_TOOL_CLIENT : sources[t->source];
+        if (source == WD_TOOL_PLUGIN)
+            continue;
+        list[ret->n_tools++] = (struct wd_tool){.source      = source,
+                                                .name        = wb_arena_dup(&x->arena, t->spec.name),
+                                                .server      = wb_arena_dup(&x->arena, t->server),
+                                                .description = wb_arena_dup(&x->arena, t->spec.description),
+                                                .parameters  = wb_arena_dup(&x->arena, t->spec.parameters)};
+    }
+    ret->tools = list;
     return wb_arena_check(&x->arena, err);
 }
 
@@ -201,7 +213,7 @@ int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_
     s->opts.thread     = look.run.thread;
     s->opts.created_ms = look.run.created_ms;
     s->opts.options    = look.run.options;
-    return client_tools(x, look.run.agent, &s->opts.agentapi, err);
+    return own_tools(x, look.run.agent, &s->opts.agentapi, err);
 }
 
 /* Calls `frame` for the frames of one event that the client does not have. 1: it wants no more. */
@@ -239,26 +251,45 @@ struct one {
     struct sv_exchange *x;
     uint32_t            skip;
     bool                found;
+    bool                stored; /* it is looked at: that the run has failed is no failure of the request */
 };
+
+/* A run that failed as the answer to the request that started it. 0: the frame says it. */
+static int answer_failure(struct one *o, const struct wm_event *ev, bool error, struct upp_err *err)
+{
+    struct wd_failure f;
+    if (o->stored || ev->kind != WM_RUN || !wm_status_ended(ev->status) || ev->status == WM_COMPLETED)
+        return 0;
+    wd_failure_read(&o->x->arena, ev->status, ev->text, &f);
+    if (!f.refused && !error)
+        return 0;
+    const char *message = wb_arena_dup(&o->x->arena, f.message).p, *code = wb_arena_dup(&o->x->arena, f.code).p;
+    if (!message || !code)
+        return wb_arena_check(&o->x->arena, err);
+    sv_error_refuse_as(&o->x->reply, o->x->conn->match.door, f.status, message, code, f.retry_ms);
+    if (!f.refused) /* the run has tried what it may, and another request would be another run */
+        sv_reply_header(&o->x->reply, "x-should-retry", UPP_STR("false"));
+    return 1;
+}
 
 static int take_one(void *arg, const struct wm_event *ev, const char *name, struct upp_str frame, struct upp_err *err)
 {
     struct one *o = arg;
-    (void)ev;
     if (o->skip--)
         return 0;
-    o->found           = true;
-    o->x->reply.status = name ? 500 : 200;
-    if (name) /* the run has tried what it may, and another request would be another run */
-        sv_reply_header(&o->x->reply, "x-should-retry", UPP_STR("false"));
+    o->found = true;
+    int r    = answer_failure(o, ev, name != NULL, err);
+    if (r != 0)
+        return r;
+    o->x->reply.status = 200;
     wb_buf_add(&o->x->reply.body, frame);
-    int r = wb_buf_check(&o->x->reply.body, err);
+    r = wb_buf_check(&o->x->reply.body, err);
     return r < 0 ? r : 1;
 }
 
 int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct one one = {.x = x, .skip = s->skip};
+    struct one one = {.x = x, .skip = s->skip, .stored = s->now};
     int        r   = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
     if (r < 0 || one.found || s->now)
         return r < 0 ? r : one.found;

@@ -51,7 +51,8 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Responds with the one frame that a dialect gives for a whole segment: the body of the answer. A frame with a name is
- * an error: 500. 1; 0, only with `now`: it is not there yet, and nothing was done. */
+ * an error. A run that failed is an error with the status of dialects/core/failure.h, unless it is only looked at
+ * (`now`) or the dialect says it in the answer. 1; 0, only with `now`: it is not there yet, and nothing was done. */
 WEFT_SUSPENDS int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s,
                                 struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,11 +1,16 @@
 /* server/doors/start.c — see start.h. */
 #include "server/doors/start.h"
 
+#include <openssl/evp.h>
+
+#include "base/log.h"
 #include "log/change.h"
 #include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
+
+enum { KEY_MAX = 255 };
 
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
 {
@@ -25,6 +30,24 @@ struct upp_str sv_key_route(struct sv_exchange *x, const char *route)
 {
     struct upp_str user = x->owner.user;
     return user.n ? wb_arena_printf(&x->arena, "%s of %.*s", route, UPP_FMT(user)) : wb_cstr(route);
+}
+
+int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *start, unsigned char hash[32],
+                 struct upp_err *err)
+{
+    size_t         n;
+    unsigned       len  = 32;
+    struct upp_str body = wb_buf_str(&x->request->body);
+    start->key          = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
+    if (!n)
+        return wb_arena_check(&x->arena, err);
+    if (n > 1 || !start->key.n || start->key.n > KEY_MAX)
+        return upp_fail(err, UPP_EINVALID, "an Idempotency-Key has 1 to %d bytes, and there is one of them", KEY_MAX);
+    if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
+    start->route = route;
+    start->body  = hash;
+    return wb_arena_check(&x->arena, err);
 }
 
 /* Has an earlier request with this key started the run? */

@@ -38,6 +38,10 @@ WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct
  * apart. The caller checks the arena. */
 struct upp_str sv_key_route(struct sv_exchange *x, const char *route);
 
+/* Reads the request's Idempotency-Key, if it has one, and makes a hash of its body, which must outlive the start. */
+int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *start, unsigned char hash[32],
+                 struct upp_err *err) UPP_MUST_CHECK;
+
 /* After -UPP_EBUSY: a sentence, OpenAI's, that names the run that holds the thread. */
 WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 

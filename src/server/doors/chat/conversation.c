@@ -156,6 +156,18 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, stru
     return r;
 }
 
+int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wm_run *ret,
+                   struct upp_err *err)
+{
+    struct wl_store *s    = x->server->opts.store;
+    struct upp_str   name = alias_of(x, agent, m->all);
+    struct wb_uuid   id;
+    int              r = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
+    return r < 0 ? r : wl_get_run(s, &x->owner, id, &x->arena, ret, err);
+}
+
 int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wb_uuid run,
                      struct upp_err *err)
 {

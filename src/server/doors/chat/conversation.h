@@ -28,6 +28,10 @@ WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run,
 WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s,
                                 struct wr_from *from, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The run of an earlier request with the same messages: the one that left the alias. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                                 struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Leaves the alias. */
 WEFT_SUSPENDS int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                    struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;

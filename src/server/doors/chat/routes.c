@@ -6,6 +6,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
@@ -23,6 +24,9 @@ struct request {
     struct sv_run_stream    stream;
     bool                    streams;
     bool                    model; /* `model` names one of the configuration */
+    bool                    made;  /* the thread was made for this request */
+    struct sv_joining       joining;
+    unsigned char           hash[32]; /* of the body, with an Idempotency-Key */
 };
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -37,6 +41,9 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
         if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
             return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
     }
+    int r = sv_options_stored(b, err);
+    if (r < 0)
+        return r;
     yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
     bool        one = !n || (yyjson_is_raw(n) && wb_str_eq(wj_text(n), UPP_STR("1")));
     return one ? 0 : sv_body_wrong(b, n, err, "an answer has one choice");
@@ -127,10 +134,31 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
     if (r >= 0)
+        r = sv_join_lost(x, &q->start, q->made, err);
+    if (r >= 0)
         r = sv_chat_remember(x, q->start.run.agent, &q->messages, run, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
     return r < 0 ? r : 0;
+}
+
+/* The request was sent before: the answer is that of its run, from the beginning. */
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    if (r >= 0)
+        r = q->streams ? sv_run_stream(x, q->joining.run.id, &q->stream, err)
+                       : sv_run_answer(x, q->joining.run.id, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r = sv_start_key(x, sv_key_route(x, "POST /v1/chat/completions"), &q->start.run, q->hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &q->start.run, &q->joining, err);
+    return r != 0 ? r : sv_join_messages(x, q->start.run.agent, &q->messages, &q->joining, err);
 }
 
 WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
@@ -139,19 +167,24 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread_opts opts = {.size = sizeof opts};
     size_t                from = 0;
     int                   r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work                    = q;
+    if (r >= 0)
+        r = find_run(x, q, err);
+    if (r > 0)
+        return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
         r = sv_chat_find(x, q->start.run.agent, &q->messages, &q->place, err);
     if (r < 0)
         return r;
     q->start.thread = q->place.thread;
-    if (wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+    q->made         = wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}});
+    if (q->made)
         r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->start.thread, err);
     else
         from = q->messages.next;
     if (r < 0)
         return r;
     q->start.messages = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
-    x->work           = q;
     return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
 }
 

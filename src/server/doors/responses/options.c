@@ -24,8 +24,7 @@ int sv_responses_refuse(const struct sv_body *b, struct upp_err *err)
     yyjson_val *v = sv_member(b->root, UPP_STR("truncation"));
     if (v && !(yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("disabled"))))
         return sv_body_wrong(b, v, err, "truncation is disabled");
-    v = sv_member(b->root, UPP_STR("store"));
-    return v && yyjson_is_false(v) ? sv_body_wrong(b, v, err, "every response is stored") : 0;
+    return sv_options_stored(b, err);
 }
 
 static void put_member(struct wj_writer *w, const char *name, yyjson_val *object, const char *of)

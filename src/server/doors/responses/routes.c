@@ -2,17 +2,19 @@
 #include "server/doors/responses/routes.h"
 
 #include "base/defs.h"
-#include "dialects/responses/response.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
+#include "log/change.h"
 #include "server/doors/chat/conversation.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/responses/options.h"
+#include "server/doors/responses/stored.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/server.h"
@@ -25,44 +27,13 @@ struct request {
     struct sv_run_stream stream;
     struct upp_str       previous; /* id of the response before; NULL: none */
     bool                 streams, background;
+    bool                 made;     /* the thread was made for this request */
+    bool                 joins;    /* another request has started the run ... */
+    struct sv_joining    joining;  /* ... which is this one */
+    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
 };
 
 static const struct wb_uuid none;
-
-/* ---- Ids --------------------------------------------------------------------------------------------------------- */
-
-/* resp_ + a run, and _2 for its second segment. */
-static bool parse_id(struct upp_str id, struct wb_uuid *run, uint32_t *segment)
-{
-    static const struct upp_str prefix = UPP_STR_INIT("resp_");
-    uint64_t                    n      = 1;
-    if (!wb_str_starts(id, prefix))
-        return false;
-    struct upp_str rest = wb_str_sub(id, prefix.n, SIZE_MAX);
-    size_t         at   = wb_str_find(rest, UPP_STR("_"), 0);
-    if (at < rest.n && (!wb_str_u64(wb_str_sub(rest, at + 1, SIZE_MAX), &n) || n < 2 || n > UINT32_MAX))
-        return false;
-    *segment = (uint32_t)(n - 1);
-    return wl_id_parse(wb_str_sub(rest, 0, at), UPP_STR("run_"), run);
-}
-
-/* A run of another owner and none at all get the same answer. */
-WEFT_SUSPENDS static int find(struct sv_exchange *x, struct upp_str id, struct wm_run *run, uint32_t *segment,
-                              struct upp_err *err)
-{
-    struct wl_store  *s = x->server->opts.store;
-    struct wl_thread *t = wb_new(&x->arena, struct wl_thread);
-    struct wb_uuid    u;
-    if (!t)
-        return wb_arena_check(&x->arena, err);
-    int r = parse_id(id, &u, segment) ? wl_get_run(s, &x->owner, u, &x->arena, run, err) : -UPP_ENOTFOUND;
-    if (r >= 0)
-        r = wl_get_thread(s, &x->owner, run->thread, &x->arena, t, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(t->owner.user, x->owner.user)))
-        return upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(id));
-    x->thread = t;
-    return r;
-}
 
 /* ---- Reading a request ------------------------------------------------------------------------------------------- */
 
@@ -121,9 +92,14 @@ WEFT_SUSPENDS static int find_place(struct sv_exchange *x, struct request *q, st
         return find_conversation(x, q, conversation, err);
     if (!q->previous.p)
         return 0;
-    r = find(x, q->previous, &run, &segment, err);
+    r = sv_response_find(x, q->previous, &run, &segment, err);
     if (r == -UPP_ENOTFOUND)
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("previous_response_id")));
+    if (r >= 0 && run.status != WM_WAITING && !wm_status_ended(run.status) && sv_join_repeated(x)) {
+        q->joining = (struct sv_joining){.run = run, .results = true}; /* the results were sent before */
+        q->joins   = true;
+        return 0;
+    }
     if (r >= 0)
         r = sv_chat_after(x, &run, &q->place, err);
     if (r < 0)
@@ -172,7 +148,14 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = sv_responses_refuse(&q->body, err);
     if (r >= 0)
+        r = sv_start_key(x, sv_key_route(x, "POST /v1/responses"), &q->start.run, q->hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &q->start.run, &q->joining, err);
+    q->joins = r > 0;
+    if (r == 0)
         r = find_place(x, q, &before, err);
+    if (r >= 0 && q->joins)
+        return read_stream(x, q, err);
     if (r >= 0)
         r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
     if (r >= 0)
@@ -190,18 +173,14 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int answer_unfinished(struct sv_exchange *x, struct wb_uuid id, uint32_t segment,
-                                           struct upp_err *err)
+WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct request *q, struct wb_uuid run, struct upp_err *err)
 {
-    struct wm_run    run;
-    struct wj_writer w;
-    x->run = id;
-    int r  = wl_get_run(x->server->opts.store, &x->owner, id, &x->arena, &run, err);
-    wj_writer_init(&w, &x->reply.body, err);
-    if (r >= 0)
-        r = resp_write_unfinished(&w, &run, segment, err);
-    x->reply.status = 200;
-    return r < 0 ? r : wj_writer_check(&w);
+    if (q->streams)
+        return sv_run_stream(x, run, &q->stream, err);
+    if (q->background)
+        return sv_response_unfinished(x, run, 0, err);
+    int r = sv_run_answer(x, run, &q->stream, err);
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
@@ -209,16 +188,11 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     struct request *q = x->work;
     struct wb_uuid  run;
     int             r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+    if (r >= 0)
+        r = sv_join_lost(x, &q->start, q->made, err);
     if (r >= 0 && q->items.messages.list.n)
         r = sv_chat_remember(x, q->start.run.agent, &q->items.messages, run, err);
-    if (r < 0)
-        return r;
-    if (q->streams)
-        return sv_run_stream(x, run, &q->stream, err);
-    if (q->background)
-        return answer_unfinished(x, run, 0, err);
-    r = sv_run_answer(x, run, &q->stream, err);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : answer_run(x, q, run, err);
 }
 
 /* A conversation that the client sends whole continues its thread, if it is known. */
@@ -239,7 +213,8 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
-        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
+        r       = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
+        q->made = true;
     }
     q->start.thread   = q->place.thread;
     q->start.answers  = q->items.answers;
@@ -247,82 +222,58 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
     return r < 0 ? r : 0;
 }
 
+/* A conversation, or a response before, is part of what was asked. */
+static bool is_same_place(struct sv_exchange *x, const struct request *q, const struct wm_run *run)
+{
+    yyjson_val    *v        = NULL;
+    struct upp_str previous = {NULL, 0};
+    if (run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0)
+        previous = wj_text_at(v, "weft_previous");
+    return q->previous.p
+               ? wb_str_eq(previous, q->previous)
+               : !previous.p && (wb_uuid_eq(q->place.thread.id, none) || wb_uuid_eq(q->place.thread.id, run->thread));
+}
+
+/* Was the request sent before? */
+WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r    = sv_join_messages(x, q->start.run.agent, &q->items.messages, &q->joining, err);
+    q->joins = r > 0 && is_same_place(x, q, &q->joining.run);
+    if (!q->joins || !q->previous.p || wb_uuid_eq(q->place.thread.id, q->joining.run.thread))
+        return r < 0 ? r : 0;
+    r = wl_thread_delete(x->server->opts.store, &x->owner, &q->place.thread, err); /* a branch for nothing */
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
+}
+
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = wb_new(&x->arena, struct request);
     int             r = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work           = q;
+    if (r >= 0 && !q->joins)
+        r = find_run(x, q, err);
+    if (r >= 0 && q->joins)
+        return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
         r = choose_thread(x, q, err);
     if (r < 0)
         return r;
-    x->work = q;
     return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
-}
-
-/* ---- Stored responses -------------------------------------------------------------------------------------------- */
-
-struct stored {
-    struct wm_run run;
-    uint32_t      segment;
-    sv_handler   *handler;
-};
-
-/* Finds it, and goes where it is at home. */
-WEFT_SUSPENDS static int at_home(struct sv_exchange *x, sv_handler *handler, struct upp_err *err)
-{
-    struct stored *it = wb_new(&x->arena, struct stored);
-    int            r  = it ? find(x, x->params[0], &it->run, &it->segment, err) : wb_arena_check(&x->arena, err);
-    x->work           = it;
-    return r < 0 ? r : sv_core_run(&x->server->cores[wr_home(x->thread->tree, x->server->n_cores)], x, handler, err);
-}
-
-WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
-{
-    const struct stored *it = x->work;
-    struct sv_run_stream s;
-    struct upp_str       text;
-    int                  r = sv_run_stream_read(x, NULL, &s, err);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("stream"), &text, err);
-    bool streams = r > 0 && wb_str_eq(text, UPP_STR("true"));
-    s.to_wait    = true;
-    if (r >= 0 && streams)
-        r = sv_run_stream_from(x, &s, err);
-    if (r < 0)
-        return r;
-    if (streams)
-        return sv_run_stream(x, it->run.id, &s, err);
-    s.opts.responses.whole = true;
-    s.skip                 = it->segment;
-    s.now                  = true;
-    r                      = sv_run_answer(x, it->run.id, &s, err);
-    return r == 0 ? answer_unfinished(x, it->run.id, it->segment, err) : r < 0 ? r : 0;
-}
-
-WEFT_SUSPENDS static int get_response(struct sv_exchange *x, struct upp_err *err)
-{
-    return at_home(x, read_here, err);
-}
-
-WEFT_SUSPENDS static int cancel_here(struct sv_exchange *x, struct upp_err *err)
-{
-    const struct stored *it = x->work;
-    uint8_t              status;
-    int                  r = sv_cancel(x, it->run.id, err);
-    if (r >= 0)
-        r = wr_wait(x->core->engine, &x->owner, it->run.id, &status, err);
-    return r < 0 ? r : read_here(x, err);
-}
-
-WEFT_SUSPENDS static int cancel_response(struct sv_exchange *x, struct upp_err *err)
-{
-    return at_home(x, cancel_here, err);
 }
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/responses", create, 0, 0},
-    {SV_GET, "/v1/responses/{response}", get_response, 0, SV_ROUTE_LARGE},
-    {SV_POST, "/v1/responses/{response}/cancel", cancel_response, 0, SV_ROUTE_SMALL},
+    {SV_GET, "/v1/responses/{response}", sv_response_get, 0, SV_ROUTE_LARGE},
+    {SV_DELETE, "/v1/responses/{response}", sv_response_delete, 0, 0},
+    {SV_POST, "/v1/responses/{response}/cancel", sv_response_cancel, 0, SV_ROUTE_SMALL},
+    {SV_GET, "/v1/responses/{response}/input_items", sv_response_input, 0, SV_ROUTE_LARGE},
 };
 const struct sv_door sv_door_responses = {.name     = "responses",
                                           .prefix   = "/v1/responses",

@@ -8,8 +8,10 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "log/log.h"
+#include "model/file_url.h"
 #include "model/id.h"
 #include "server/doors/options.h"
+#include "server/doors/v1/objects.h"
 #include "server/http/error.h"
 
 enum { CHAT_MAX = 200, MESSAGES_MAX = 65536, PARTS_MAX = 1024 };
@@ -108,6 +110,23 @@ int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *q, struct upp_err *e
 
 /* ---- A user's message -------------------------------------------------------------------------------------------- */
 
+struct file {
+    struct upp_str url, mime, name;
+};
+
+/* Bytes, an address, or the path of an uploaded file, as GET /api/chat shows it. */
+static int read_file(struct sv_exchange *x, const struct sv_ui_request *q, yyjson_val *v, const struct file *f,
+                     struct upp_part *ret, struct upp_err *err)
+{
+    struct upp_str id;
+    if (wm_file_url(f->url, &id))
+        return sv_body_wrong(&q->body, sv_member(v, UPP_STR("url")), err,
+                             "an uploaded file is given as /v1/files/{id}/content");
+    if (sv_file_of_path(x, f->url, &id))
+        return sv_file_part(&x->arena, id, f->mime, ret, err);
+    return wd_url_media(&x->arena, f->url, f->mime, f->name, ret, err);
+}
+
 /* 1: a part of the entry; 0: of no meaning to an agent. */
 static int read_part(struct sv_exchange *x, const struct sv_ui_request *q, yyjson_val *v, struct upp_part *ret,
                      struct upp_err *err)
@@ -131,7 +150,7 @@ static int read_part(struct sv_exchange *x, const struct sv_ui_request *q, yyjso
             r = sv_body_str(&q->body, v, UPP_STR("filename"), &name, err);
         if (r >= 0 && !text.n)
             return sv_body_wrong(&q->body, v, err, "a file part needs a url");
-        r = r < 0 ? r : wd_url_media(&x->arena, text, mime, name, ret, err);
+        r = r < 0 ? r : read_file(x, q, v, &(struct file){text, mime, name}, ret, err);
         return r < 0 ? r : 1;
     }
     if (wb_str_starts(type, UPP_STR("data-")) || wb_str_eq(type, UPP_STR("step-start")))
@@ -140,7 +159,8 @@ static int read_part(struct sv_exchange *x, const struct sv_ui_request *q, yyjso
     return sv_body_wrong(&q->body, at ? at : v, err, "a part of type '%.*s' is not taken from a user", UPP_FMT(type));
 }
 
-int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret, struct upp_err *err)
+WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
+                              struct upp_err *err)
 {
     yyjson_val *parts = NULL, *v;
     size_t      i, max;
@@ -164,7 +184,9 @@ int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_
             return r;
         m->n_parts += r > 0;
     }
-    return m->n_parts ? 0 : sv_body_wrong(&q->body, parts ? parts : q->last, err, "the message is empty");
+    if (!m->n_parts)
+        return sv_body_wrong(&q->body, parts ? parts : q->last, err, "the message is empty");
+    return sv_check_files(x, &q->body, parts, ret, 0, 1, err);
 }
 
 /* ---- Outputs and approvals --------------------------------------------------------------------------------------- */

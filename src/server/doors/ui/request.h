@@ -25,8 +25,8 @@ struct sv_ui_request {
 int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The last message as an entry: texts and files. */
-int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
-                struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
 
 /* The outputs and approvals in the last message for calls that are pending. -UPP_EINVALID: none; -UPP_EREFUSED: an
  * output for a call that needs an approval. */

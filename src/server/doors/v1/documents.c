@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "dialects/core/convert.h"
 #include "json/write.h"
+#include "model/file_url.h"
 #include "server/doors/aitp/members.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -53,14 +54,20 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
     return def && !def->base ? def->id : (struct upp_str){NULL, 0};
 }
 
+static struct upp_str agent_title(void *arg, struct upp_str agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent);
+    return def && !def->base && !wb_str_eq(def->title, def->name) ? def->title : (struct upp_str){NULL, 0};
+}
+
 WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     const struct sv_server_opts              *o      = &x->server->opts;
-    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = x->core->engine};
-    struct wm_session                         doc;
-    struct wj_writer                          w;
-    int                                       r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct wa_doc_opts opts = {.id_of = agent_id, .title_of = agent_title, .arg = x->core->engine, .whole = true};
+    struct wm_session  doc;
+    struct wj_writer   w;
+    int                r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
@@ -128,6 +135,28 @@ static void ask_approvals(struct wb_arena *a, struct wm_doc *doc, const struct s
     }
 }
 
+/* Uploaded files have an address that only the log knows; a page gets one that it can load. */
+static int show_files(struct wb_arena *a, struct wm_doc *doc, struct upp_err *err)
+{
+    struct upp_str id;
+    for (uint32_t i = 0; i < doc->entries.n; i++) {
+        const struct upp_message *m = &doc->entries.p[i].e.message;
+        for (size_t k = 0; k < m->n_parts; k++) {
+            if (!wm_part_file(&m->parts[k], &id))
+                continue;
+            struct upp_media *media = wb_new(a, struct upp_media);
+            if (!media)
+                return wb_arena_check(a, err);
+            *media      = *m->parts[k].media;
+            media->data = sv_file_path(a, id);
+            if (!media->mime.n && m->parts[k].kind == UPP_PART_IMAGE)
+                media->mime = UPP_STR("image/*"); /* what kind of image is known when it is loaded */
+            m->parts[k].media = media;
+        }
+    }
+    return wb_arena_check(a, err);
+}
+
 int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct sv_chat_opts *chat,
                   struct upp_err *err)
 {
@@ -139,7 +168,7 @@ int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct
     int r = wa_thread_doc(x->server->opts.store, &x->owner, t, &opts, &memory, &doc, err);
     if (r >= 0) {
         ask_approvals(&memory, &doc, chat);
-        r = wb_arena_check(&memory, err);
+        r = show_files(&memory, &doc, err);
     }
     x->reply.status = 200;
     return r < 0 ? r

@@ -16,6 +16,9 @@
 
 enum { ATTACHMENTS = 64, FILES = 256 /* of one message */ };
 
+#define FILES_PATH   "/v1/files/"
+#define CONTENT_PATH "/content"
+
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
 static int file_part(struct wb_arena *a, uint8_t kind, struct upp_str url, struct upp_str metadata,
@@ -82,6 +85,41 @@ int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb
         return sv_body_wrong(b, sv_member(v, UPP_STR("file_id")), err, "the id of a file begins with 'file-'");
     r = file_part(a, kind, address(a, id), (struct upp_str){NULL, 0}, ret, err);
     return r < 0 ? r : 1;
+}
+
+struct upp_str sv_file_path(struct wb_arena *a, struct upp_str id)
+{
+    return wb_arena_join(a, (struct upp_str[]){UPP_STR(FILES_PATH), id, UPP_STR(CONTENT_PATH)}, 3);
+}
+
+/* What follows http://HOST, if that is us. */
+static struct upp_str own_path(struct sv_exchange *x, struct upp_str url)
+{
+    size_t         n, at = wb_str_find(url, UPP_STR("://"), 0);
+    struct upp_str host = sv_http_header(x->request, UPP_STR("host"), &n), rest = wb_str_sub(url, at + 3, SIZE_MAX);
+    if (at == SIZE_MAX || !host.n || !wb_str_starts(url, UPP_STR("http")) || !wb_str_starts(rest, host))
+        return url;
+    return wb_str_sub(rest, host.n, SIZE_MAX);
+}
+
+bool sv_file_of_path(struct sv_exchange *x, struct upp_str url, struct upp_str *id)
+{
+    struct upp_str path = own_path(x, url), end = UPP_STR(CONTENT_PATH);
+    if (!wb_str_starts(path, UPP_STR(FILES_PATH WL_FILE_PREFIX)) || !wb_str_ends(path, end))
+        return false;
+    *id = wb_str_sub(path, sizeof FILES_PATH - 1, path.n - end.n - (sizeof FILES_PATH - 1));
+    return true;
+}
+
+int sv_file_part(struct wb_arena *a, struct upp_str id, struct upp_str mime, struct upp_part *ret, struct upp_err *err)
+{
+    struct upp_media *m = wb_new(a, struct upp_media);
+    if (!m)
+        return wb_arena_check(a, err);
+    *m   = (struct upp_media){.source = UPP_SOURCE_URL, .data = address(a, id), .mime = mime};
+    *ret = (struct upp_part){.kind  = wb_str_starts(mime, UPP_STR("image/")) ? UPP_PART_IMAGE : UPP_PART_DOCUMENT,
+                             .media = m};
+    return wb_arena_check(a, err);
 }
 
 /* ---- Files that are there ---------------------------------------------------------------------------------------- */

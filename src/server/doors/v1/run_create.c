@@ -1,6 +1,4 @@
 /* server/doors/v1/run_create.c — POST /v1/threads/{t}/runs. */
-#include <openssl/evp.h>
-
 #include "base/defs.h"
 #include "server/doors/agent.h"
 #include "server/doors/aitp/members.h"
@@ -12,8 +10,6 @@
 #include "server/http/body.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
-
-enum { KEY_MAX = 255 };
 
 static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *err)
 {
@@ -37,28 +33,17 @@ static int read_on_busy(const struct sv_body *b, uint8_t *ret, struct upp_err *e
                          "on_busy is reject, enqueue, interrupt or rollback");
 }
 
-/* The Idempotency-Key, for this thread or, of a run with a thread of its own, for all of the user; and a hash of the
- * request. */
+/* Keys are for this thread or, of a run with a thread of its own, for all of the user. */
 static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_start *start, unsigned char hash[32],
                     struct upp_err *err)
 {
-    size_t         n;
-    unsigned       len  = 32;
-    struct upp_str body = wb_buf_str(&x->request->body);
-    bool           own  = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
+    bool           own = wb_uuid_eq(t->id, (struct wb_uuid){{0}});
     char           hex[WB_UUID_HEX + 1];
-    start->key = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
-    if (!n)
-        return 0;
-    if (n > 1 || !start->key.n || start->key.n > KEY_MAX)
-        return upp_fail(err, UPP_EINVALID, "an Idempotency-Key has 1 to %d bytes, and there is one of them", KEY_MAX);
-    if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
+    struct upp_str route;
     (void)wb_uuid_hex(t->id, hex);
-    start->route =
+    route =
         own ? sv_key_route(x, "POST /v1/threads/runs") : wb_arena_printf(&x->arena, "POST /v1/threads/%s/runs", hex);
-    start->body = hash;
-    return wb_arena_check(&x->arena, err);
+    return sv_start_key(x, route, start, hash, err);
 }
 
 WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,

@@ -23,7 +23,7 @@ static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opt
     return EXPECT(ok);
 }
 
-static const struct upp_str locate = UPP_STR_INIT("locate");
+static const struct wd_tool locate = {.source = WD_TOOL_CLIENT, .name = UPP_STR_INIT("locate")};
 
 static void golden(const char *name)
 {
@@ -31,8 +31,7 @@ static void golden(const char *name)
     (void)snprintf(path, sizeof path, "agentapi/%s", name);
     CHECK(dialect_golden(
         &wd_stream_agentapi, name,
-        UPP_OPTS(wd_stream_opts, .agentapi = {.session = UPP_STR("s1"), .client_tools = &locate, .n_client_tools = 1}),
-        path));
+        UPP_OPTS(wd_stream_opts, .agentapi = {.session = UPP_STR("s1"), .tools = &locate, .n_tools = 1}), path));
 }
 
 #define GOLDEN(name_)                                                                                                  \

@@ -275,7 +275,6 @@ TEST_WITH(dialect_aitp_comes_back_through_a_thread, .no_torture = "hundreds of d
 TEST(dialect_aitp_tells_what_is_lost)
 {
     static const char *const what[] = {"when the thread was made and changed", "how and when the agents were made",
-                                       "what it cost, why the model stopped, and its ids",
                                        "a member of the thread's metadata", "id, run, times and usage of a turn"};
     static const char        thread[] =
         "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"metadata\":{\"actors\":1}"

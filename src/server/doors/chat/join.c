@@ -1,0 +1,93 @@
+/* server/doors/chat/join.c — see join.h. */
+#include "server/doors/chat/join.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "log/change.h"
+#include "log/log.h"
+#include "server/doors/chat/conversation.h"
+#include "server/http/server.h"
+
+enum { RECENT_MS = 60000 }; /* a client that repeats itself does so at once, or after seconds */
+
+bool sv_join_repeated(const struct sv_exchange *x)
+{
+    size_t         n;
+    uint64_t       count = 0;
+    struct upp_str text  = sv_http_header(x->request, UPP_STR("x-stainless-retry-count"), &n);
+    return n == 1 && wb_str_u64(text, &count) && count > 0;
+}
+
+int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_joining *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_key    used;
+    *ret  = (struct sv_joining){0};
+    int r = start->key.n ? wl_get_key(s, &x->owner, start->route, start->key, &used, err) : -UPP_ENOTFOUND;
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (memcmp(used.body, start->body, sizeof used.body) != 0)
+        return upp_fail(err, UPP_EREFUSED, "the idempotency key was used with another request");
+    r = wl_get_run(s, &x->owner, used.object, &x->arena, &ret->run, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
+/* Is it the answer to this request, and not to one of another day? A run that has failed is not. */
+static bool is_recent(const struct wm_run *run)
+{
+    return !wm_status_ended(run->status) ||
+           (run->status == WM_COMPLETED && wb_wall_ms() - run->ended_ms < (int64_t)RECENT_MS);
+}
+
+int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                     struct sv_joining *ret, struct upp_err *err)
+{
+    *ret = (struct sv_joining){.results = m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL};
+    if (!m->list.n || (!ret->results && !sv_join_repeated(x)))
+        return 0;
+    int r = sv_chat_recall(x, agent, m, &ret->run, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    return is_recent(&ret->run);
+}
+
+int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret, struct upp_err *err)
+{
+    struct wr_reader *reader = NULL;
+    struct wr_from    before = {0}, last = {0}; /* the last two waits */
+    struct wm_event   ev;
+    bool              waits = false;
+    *ret                    = (struct wr_from){0};
+    if (!j->results)
+        return 0;
+    int r = wr_reader_open(x->core->engine, &x->owner, j->run.id, ret, &reader, err);
+    while (r >= 0 && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
+        if (ev.from->depth || ev.kind != WM_RUN)
+            continue;
+        waits = ev.status == WM_WAITING;
+        if (waits) {
+            before = last;
+            last   = (struct wr_from){ev.from->epoch, ev.number, 0};
+        }
+    }
+    wr_reader_close(reader);
+    *ret = waits ? before : last;
+    return r == -UPP_EBUSY ? 0 : r < 0 ? r : 0;
+}
+
+int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer, struct upp_err *err)
+{
+    struct wl_thread t;
+    int              r = wl_get_thread(x->server->opts.store, &x->owner, j->run.thread, &x->arena, &t, err);
+    x->run             = j->run.id;
+    return r < 0 ? r : sv_core_run(&x->server->cores[wr_home(t.tree, x->server->n_cores)], x, answer, err);
+}
+
+int sv_join_lost(struct sv_exchange *x, const struct sv_start *s, bool made, struct upp_err *err)
+{
+    if (x->started || !s->run.key.n || s->answers.n)
+        return 0;
+    if (made && wl_thread_delete(x->server->opts.store, &x->owner, &s->thread, NULL) < 0)
+        wb_log(WB_WARN, "a thread without its run could not be deleted", WB_LZ("id", x->request_id));
+    return upp_fail(err, UPP_EBUSY, "another request with this Idempotency-Key has just started the run");
+}

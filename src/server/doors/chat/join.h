@@ -1,0 +1,41 @@
+/* server/doors/chat/join.h — a request that was sent before: its run is joined, and no second one starts.
+ *
+ * A request is known by its Idempotency-Key. Without one it is known by its conversation (conversation.h), but only if
+ * the client says that it repeats itself: the same question twice may as well be meant, by one who wants two answers.
+ * OpenAI's clients say it with x-stainless-retry-count. Results of tools say it themselves: they are for one run.
+ */
+#ifndef SV_CHAT_JOIN_H
+#define SV_CHAT_JOIN_H
+
+#include "server/doors/chat/messages.h"
+#include "server/doors/run_stream.h"
+
+/* A run that is to be joined, on the loop where it is at home. */
+struct sv_joining {
+    struct wm_run run;
+    bool          results; /* the request continued the run with results: its answer begins there */
+};
+
+/* Does the client say that it has sent the request before? */
+bool sv_join_repeated(const struct sv_exchange *x);
+
+/* The run of a request before this one: with the same Idempotency-Key, or with the same messages. 1; 0: none. */
+WEFT_SUSPENDS int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_joining *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                                   struct sv_joining *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Where the answer to this request begins. To be called where the run is at home. */
+WEFT_SUSPENDS int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* Continues with `answer` on the loop where the run is at home. */
+WEFT_SUSPENDS int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer,
+                             struct upp_err *err) UPP_MUST_CHECK;
+
+/* After a start: another request with the same key was first, so that the run is not this one's. Deletes the thread
+ * if it was `made` for it. */
+WEFT_SUSPENDS int sv_join_lost(struct sv_exchange *x, const struct sv_start *s, bool made,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+#endif
