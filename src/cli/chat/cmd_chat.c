@@ -109,7 +109,7 @@ WEFT_SUSPENDS int cli_chat_say(struct cli_chat *c, struct upp_err *err)
     (void)wb_uuid_text(key, c->key);
     c->f.start = start;
     wb_buf_clear(&c->view.agent);
-    cli_chat_view_begin(&c->view);
+    cli_chat_view_begin(&c->view, true);
     r = cli_follow_run(&c->f, err);
     if (r >= 0)
         r = cli_chat_view_end(&c->view, err);
@@ -211,7 +211,7 @@ WEFT_SUSPENDS static int session(struct cli_follow *f, struct upp_err *err)
     int               r    = find_agent(c, err);
     if (r >= 0)
         r = cli_line_editor_start(c->lines, &keys, err);
-    cli_chat_view_begin(&c->view);
+    cli_chat_view_begin(&c->view, true);
     if (r >= 0 && cli_line_editor_is_terminal(c->lines))
         r = cli_chat_note(&c->view, CLI_FAINT, err, "weft %s, %s; /help lists the commands", upp_version(),
                           f->door.url      ? f->door.url

@@ -210,7 +210,7 @@ int cli_line_editor_open(struct cli_line_editor **ret, struct upp_err *err)
         (void)setlocale(LC_CTYPE, "C.UTF-8"); /* what models write is UTF-8 */
     bool file = fstat(0, &st) == 0 && S_ISREG(st.st_mode);
     if (!file) /* a description of our own */
-        e->fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        e->fd = open(isatty(0) ? "/dev/tty" : "/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     e->own_fd = e->fd >= 0;
     if (!e->own_fd)
         e->fd = 0;

@@ -147,7 +147,7 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
             return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "(it still waits; /approve asks again)");
         c->attempts = 0;
         c->f.start  = send_answer;
-        cli_chat_view_begin(&c->view);
+        cli_chat_view_begin(&c->view, false);
         r = cli_follow_run(&c->f, err);
         if (r < 0)
             return r;

@@ -15,13 +15,21 @@
 #include "json/value.h"
 #include "json/write.h"
 
-enum { REASONING_MAX = 1 << 20, ARGUMENTS_MAX = 1 << 20, NOTE_MAX = 64 << 10, HEIGHT = 24, NARROW = 20 };
+enum {
+    REASONING_MAX = 1 << 20,
+    SAID_MAX      = 4 << 20,
+    ARGUMENTS_MAX = 1 << 20,
+    NOTE_MAX      = 64 << 10,
+    HEIGHT        = 24,
+    NARROW        = 20
+};
 
 void cli_chat_view_init(struct cli_chat_view *v)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     *v          = (struct cli_chat_view){.terminal  = isatty(1) == 1,
                                          .utf8      = cli_draws_utf8(stdout),
+                                         .said      = WB_BUF(SAID_MAX),
                                          .reasoning = WB_BUF(REASONING_MAX),
                                          .agent     = WB_BUF(4096)};
     v->terminal = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
@@ -41,13 +49,14 @@ void cli_chat_view_done(struct cli_chat_view *v)
 {
     forget_calls(v);
     wb_vec_done(&v->calls);
+    wb_buf_done(&v->said);
     wb_buf_done(&v->reasoning);
     wb_buf_done(&v->agent);
     cli_stream_done(&v->text);
     cli_screen_done(&v->screen);
 }
 
-void cli_chat_view_begin(struct cli_chat_view *v)
+void cli_chat_view_begin(struct cli_chat_view *v, bool fresh)
 {
     struct winsize size    = {0};
     unsigned       columns = cli_columns(stdout);
@@ -55,7 +64,8 @@ void cli_chat_view_begin(struct cli_chat_view *v)
     v->screen.width        = width;
     v->screen.height       = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : HEIGHT;
     v->text.opts           = (struct cli_markdown_opts){.width = width, .styled = v->styled, .utf8 = v->utf8};
-    forget_calls(v);
+    if (fresh)
+        forget_calls(v);
 }
 
 int64_t cli_number_at(yyjson_val *object, const char *name)
@@ -156,11 +166,12 @@ static int end_part(struct cli_chat_view *v, struct upp_err *err)
     } else
         end_plain_line(v);
     wb_buf_clear(&v->reasoning);
-    v->now = CLI_SHOWS_NOTHING;
+    v->now     = CLI_SHOWS_NOTHING;
+    v->repeats = false;
     return r;
 }
 
-static int add_text(struct cli_chat_view *v, struct upp_str text, struct upp_err *err)
+static int show_text(struct cli_chat_view *v, struct upp_str text, struct upp_err *err)
 {
     int r = v->now == CLI_SHOWS_REASONING ? end_part(v, err) : 0;
     if (r < 0 || !text.n)
@@ -178,9 +189,42 @@ static int add_text(struct cli_chat_view *v, struct upp_str text, struct upp_err
     return r < 0 ? r : put_out(v, err);
 }
 
+/* The answer that comes again is another one: what was shown of the first does not count. */
+static int begin_anew(struct cli_chat_view *v, struct upp_err *err)
+{
+    v->repeats = false;
+    v->said.n  = v->again;
+    cli_stream_drop(&v->text);
+    (void)cli_screen_final(&v->screen);
+    v->now = CLI_SHOWS_NOTHING;
+    int r  = cli_chat_note(v, CLI_FAINT, err, "(the answer broke off, and comes again)");
+    return r < 0 ? r : show_text(v, wb_buf_str(&v->said), err);
+}
+
+static int add_text(struct cli_chat_view *v, struct upp_str text, struct upp_err *err)
+{
+    int r = 0;
+    if (v->repeats) {
+        struct upp_str rest = wb_str_sub(wb_buf_str(&v->said), v->again, text.n);
+        if (wb_str_starts(text, rest)) {
+            v->again += rest.n;
+            v->repeats = v->again < v->said.n;
+            text       = wb_str_sub(text, rest.n, SIZE_MAX);
+        } else
+            r = begin_anew(v, err);
+    }
+    if (v->said.n + text.n <= SAID_MAX)
+        wb_buf_add(&v->said, text);
+    return r < 0 ? r : show_text(v, text, err);
+}
+
 static int add_reasoning(struct cli_chat_view *v, struct upp_str text, struct upp_err *err)
 {
-    int r = v->now == CLI_SHOWS_TEXT ? end_part(v, err) : 0;
+    int r = 0;
+    if (v->repeats)
+        return 0; /* it was shown */
+    if (v->now == CLI_SHOWS_TEXT)
+        r = end_part(v, err);
     if (v->now != CLI_SHOWS_REASONING)
         v->since_ms = wb_mono_ms();
     v->now = CLI_SHOWS_REASONING;
@@ -189,14 +233,10 @@ static int add_reasoning(struct cli_chat_view *v, struct upp_str text, struct up
     return r < 0 ? r : show_live(v, UPP_STR("thinking:"), wb_buf_str(&v->reasoning), err);
 }
 
-static int take_back(struct cli_chat_view *v, struct upp_err *err)
+static void take_back(struct cli_chat_view *v)
 {
-    bool any = v->now == CLI_SHOWS_TEXT;
-    cli_stream_drop(&v->text);
-    (void)cli_screen_final(&v->screen);
-    wb_buf_clear(&v->reasoning);
-    v->now = CLI_SHOWS_NOTHING;
-    return any ? cli_chat_note(v, CLI_FAINT, err, "(the answer broke off, and comes again)") : 0;
+    v->repeats = v->said.n > 0;
+    v->again   = 0;
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
@@ -283,10 +323,16 @@ int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjs
         return add_text(v, wj_text_at(data, "text"), err);
     if (wb_str_eq(type, UPP_STR("reasoning_delta")) || (aside && wb_str_eq(type, UPP_STR("text_delta"))))
         return add_reasoning(v, wj_text_at(data, "text"), err);
-    if (wb_str_eq(type, UPP_STR("message_start")) || wb_str_eq(type, UPP_STR("content_block_stop")))
+    if (wb_str_eq(type, UPP_STR("message_start")) && !v->repeats) {
+        wb_buf_clear(&v->said);
         return end_part(v, err);
-    if (wb_str_eq(type, UPP_STR("attempt_void")))
-        return take_back(v, err);
+    }
+    if (wb_str_eq(type, UPP_STR("content_block_stop")) && !v->repeats)
+        return end_part(v, err);
+    if (wb_str_eq(type, UPP_STR("attempt_void"))) {
+        take_back(v);
+        return 0;
+    }
     if (wb_str_eq(type, UPP_STR("action")))
         return add_calls(v, data, err);
     if (wb_str_eq(type, UPP_STR("tool_execution_start")))

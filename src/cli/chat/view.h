@@ -28,7 +28,10 @@ struct cli_chat_view {
     struct cli_screen screen;
     struct cli_stream text;
     enum { CLI_SHOWS_NOTHING, CLI_SHOWS_TEXT, CLI_SHOWS_REASONING } now;
-    bool          open; /* not a terminal: the last line of the answer has no end */
+    bool          open;    /* not a terminal: the last line of the answer has no end */
+    struct wb_buf said;    /* the text of this message; what is beyond its maximum is not in it */
+    size_t        again;   /* how much of it has come again ... */
+    bool          repeats; /* ... after an attempt that was void: as long as it is the same, it is not shown again */
     struct wb_buf reasoning;
     uint64_t      since_ms; /* of the reasoning */
     WB_VEC(struct cli_call) calls;
@@ -37,8 +40,8 @@ struct cli_chat_view {
 void cli_chat_view_init(struct cli_chat_view *v);
 void cli_chat_view_done(struct cli_chat_view *v);
 
-/* Before each answer: the size of the terminal. */
-void cli_chat_view_begin(struct cli_chat_view *v);
+/* Before each answer: looks how large the terminal is. fresh: of another run than the last one. */
+void cli_chat_view_begin(struct cli_chat_view *v, bool fresh);
 
 /* cli_run_view.on_event. */
 int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjson_val *data,
