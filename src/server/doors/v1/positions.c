@@ -23,9 +23,15 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member,
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, wb_cstr(member), ret, err);
-    if (r == 0 && other && (r = sv_body_str(&b, b.root, wb_cstr(other), ret, err)) > 0)
-        r = 2;
-    return r;
+    if (r < 0 || !other)
+        return r;
+    struct upp_str second = {NULL, 0};
+    int            more   = sv_body_str(&b, b.root, wb_cstr(other), &second, err);
+    if (more > 0 && r > 0)
+        return upp_fail(err, UPP_EINVALID, "%s and %s name two places: give one", member, other);
+    if (more > 0)
+        *ret = second;
+    return more < 0 ? more : more > 0 ? 2 : r;
 }
 
 /* Responds with the thread's current position. */
