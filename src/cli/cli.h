@@ -15,9 +15,9 @@ struct cli_command {
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_config, cli_convert, cli_deny,
-    cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_keys, cli_restore, cli_run, cli_runs, cli_serve,
-    cli_show, cli_threads, cli_tree, cli_validate;
+extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_chat, cli_config, cli_convert,
+    cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_keys, cli_restore, cli_run, cli_runs,
+    cli_serve, cli_show, cli_threads, cli_tree, cli_validate;
 
 /* Prints "weft NAME: sentence" and the usage. Returns CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);

@@ -13,13 +13,20 @@ enum { PIECE = 16 << 10 };
 
 void cli_answer_init(struct cli_answer *a)
 {
-    *a = (struct cli_answer){
-        .fd = -1, .length = -1, .raw = WB_BUF(CLI_MAX_BODY), .id = WB_BUF(64), .data = WB_BUF(CLI_MAX_BODY)};
+    *a = (struct cli_answer){.fd     = -1,
+                             .length = -1,
+                             .raw    = WB_BUF(CLI_MAX_BODY),
+                             .sent   = WB_ARENA(CLI_MAX_BODY + CLI_MAX_HEAD),
+                             .id     = WB_BUF(64),
+                             .data   = WB_BUF(CLI_MAX_BODY)};
 }
 
 void cli_answer_done(struct cli_answer *a)
 {
     wb_fd_close(&a->fd);
+    upp_http_call_close(a->call);
+    a->call = NULL;
+    wb_arena_done(&a->sent);
     wb_buf_done(&a->raw);
     wb_buf_done(&a->id);
     wb_buf_done(&a->data);
@@ -36,6 +43,13 @@ void cli_path_add(struct wb_buf *path, struct upp_str word)
 /* 1: more data; 0: the end. */
 WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
 {
+    if (a->call) {
+        struct upp_str piece;
+        int            r = upp_http_call_read(a->call, &piece, err);
+        if (r > 0)
+            wb_buf_add(&a->raw, piece);
+        return r <= 0 ? r : a->raw.failed ? wb_buf_check(&a->raw, err) : 1;
+    }
     if (!wb_buf_reserve(&a->raw, PIECE))
         return wb_buf_check(&a->raw, err);
     int64_t n = weft_recv(a->fd, a->raw.p + a->raw.n, PIECE, err);
@@ -100,6 +114,47 @@ WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer
         if (r == 0)
             return upp_fail(err, UPP_ENET, "the connection ended before the answer");
     }
+    return r;
+}
+
+struct head_out {
+    struct wb_arena   *arena;
+    struct upp_header *list;
+    size_t             n;
+};
+
+static void add_header(struct head_out *h, const char *name, struct upp_str value)
+{
+    if (value.n && h->list)
+        h->list[h->n++] = (struct upp_header){wb_cstr(name), wb_arena_dup(h->arena, value)};
+}
+
+/* The transport borrows the request until its call is closed. */
+WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request *q, struct cli_answer *ret,
+                              struct upp_err *err)
+{
+    struct wb_arena        *a       = &ret->sent;
+    struct head_out         h       = {.arena = a, .list = wb_new_n(a, struct upp_header, 6)};
+    struct upp_http_request request = {.method    = wb_cstr(q->method),
+                                       .url       = wb_arena_printf(a, "%.*s%.*s", UPP_FMT(to->base), UPP_FMT(q->path)),
+                                       .headers   = h.list,
+                                       .body      = q->body.p ? wb_arena_dup(a, q->body) : q->body,
+                                       .max_bytes = SIZE_MAX / 2};
+    struct upp_http_head    head;
+    if (to->key.n)
+        add_header(&h, "authorization", wb_arena_printf(a, "Bearer %.*s", UPP_FMT(to->key)));
+    add_header(&h, "last-event-id", q->last_event_id);
+    add_header(&h, "idempotency-key", q->key);
+    if (q->body.p)
+        add_header(&h, "content-type", wb_cstr(q->type ? q->type : "application/json"));
+    request.n_headers = h.n;
+    int r             = wb_arena_check(a, err);
+    if (r >= 0)
+        r = upp_http_send(to->http, &request, to->wait, &ret->call, err);
+    if (r >= 0)
+        r = upp_http_call_head(ret->call, &head, err);
+    if (r >= 0)
+        ret->status = head.status;
     return r;
 }
 

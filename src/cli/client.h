@@ -1,13 +1,16 @@
-/* cli/client.h — one HTTP request over a local socket, on a fiber.
+/* cli/client.h — one HTTP request over a local socket or to a URL, on a fiber.
  *
- * It uses HTTP/1.0, so a response is a head and then bytes to the end of the connection: no chunks, one request per
- * connection. Server and client are the same program on one machine; this is not a general HTTP client.
+ * To a URL it goes by libupp's transport. Over a socket it uses HTTP/1.0, so a response is a head and then bytes to the
+ * end of the connection: no chunks, one request per connection. Server and client are the same program on one machine;
+ * this is not a general HTTP client.
  */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
 
+#include <upp/http.h>
 #include <weft/fiber.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 
 enum {
@@ -16,10 +19,12 @@ enum {
 };
 
 struct cli_answer {
-    int           fd; /* -1: closed */
-    int           status;
-    int64_t       length; /* of the body; -1: unknown */
-    struct wb_buf raw;    /* received, not yet consumed */
+    int                   fd;   /* -1: closed */
+    struct upp_http_call *call; /* to a URL; NULL: none */
+    struct wb_arena       sent; /* its request */
+    int                   status;
+    int64_t               length; /* of the body; -1: unknown */
+    struct wb_buf         raw;    /* received, not yet consumed */
 
     struct wb_buf id, data; /* of the last event of a stream; it may have no id */
 };
@@ -42,6 +47,15 @@ void cli_path_add(struct wb_buf *path, struct upp_str word);
 /* Sends it over fd, which the answer then owns, and reads the head of the answer. */
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret,
                           struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same to a URL (without a slash at its end), with an API key (empty: none). */
+struct cli_url {
+    struct upp_http       *http;
+    const struct upp_wait *wait;
+    struct upp_str         base, key;
+};
+WEFT_SUSPENDS int cli_ask_url(const struct cli_url *to, const struct cli_request *q, struct cli_answer *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
 
 /* The whole body, in a->raw. */
 WEFT_SUSPENDS int cli_read_body(struct cli_answer *a, struct upp_err *err) UPP_MUST_CHECK;

@@ -227,6 +227,8 @@ int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str
         print_text(s, type, what);
     if (r < 0)
         return r;
+    if (s->how == CLI_SHOW_NOT)
+        return s->on_event(s->arg, type, root, what, err);
     if (s->how == CLI_SHOW_EVENTS) {
         (void)printf("%.*s\n", UPP_FMT(data));
         (void)fflush(stdout);

@@ -15,6 +15,7 @@ enum cli_show {
     CLI_SHOW_OBJECT, /* one JSON object at the end */
     CLI_SHOW_LINES,  /* one line per event */
     CLI_SHOW_EVENTS, /* the events themselves, one per line */
+    CLI_SHOW_NOT,    /* on_event shows them */
 };
 
 struct cli_run_view {
@@ -25,7 +26,10 @@ struct cli_run_view {
     struct wb_buf   text;                               /* of the last message */
     struct wb_uuid  run;                                /* all zero: unknown yet */
     struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON, except status */
-    bool            open;                               /* the last line on standard output is not complete */
+    /* Of CLI_SHOW_NOT: the type of an event, all of it, and its data. */
+    int (*on_event)(void *arg, struct upp_str type, yyjson_val *event, yyjson_val *data, struct upp_err *err);
+    void *arg;
+    bool  open; /* the last line on standard output is not complete */
 
     pthread_mutex_t lock; /* for `open` and `held`: any thread may log */
     bool            same; /* standard output and standard error are the same file or terminal */

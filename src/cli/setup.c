@@ -59,15 +59,20 @@ int cli_config_report(const char *given, enum cli_need need, struct wc_report *r
     return r < 0 ? cli_config_mistakes(given, report, r, err) : r;
 }
 
+int cli_no_config(struct wc_config **ret, struct upp_err *err)
+{
+    return wc_config_parse("weft.yaml", UPP_STR("store: 'memory:'\n"),
+                           UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = true, .only_store = true), NULL, ret,
+                           err);
+}
+
 int cli_store_find(const char *given, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err)
 {
     const char *env = getenv("WEFT_CONFIG");
     int         r   = cli_config_load(given, CLI_NEEDS_STORE, ret, err);
     if (r == -UPP_ENOTFOUND && store && !given && !(env && env[0]))
-        r = wc_config_parse("weft.yaml", UPP_STR("store: 'memory:'\n"),
-                            UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = true, .only_store = true), NULL, ret,
-                            err);
+        r = cli_no_config(ret, err);
     if (r >= 0)
         r = wrt_location_of(*ret, store, place, err);
     if (r >= 0)

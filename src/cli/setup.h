@@ -35,6 +35,9 @@ int cli_config_mistakes(const char *given, const struct wc_report *report, int r
 int cli_store_find(const char *config, const char *store, struct wc_config **ret, struct wrt_location *place,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* A configuration without anything, for commands that need none. */
+int cli_no_config(struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* A command that opens the store for a moment can do nothing with one in memory. */
 int cli_store_lasts(const struct wrt_location *place, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "json/read.h"
+#include "run/wait.h"
 #include "server/doors/doors.h"
 #include "stores/sqlite/lock.h"
 
@@ -93,9 +94,35 @@ WEFT_SUSPENDS int cli_owner_find(struct cli_owner *d, struct upp_err *err)
     return r < 0 ? upp_wrap(err, r, "process %d owns %s and does not answer", who.pid, d->place->path) : 0;
 }
 
+/* Waits until the server at the URL answers. */
+WEFT_SUSPENDS static int open_url(struct cli_owner *d, struct upp_err *err)
+{
+    uint64_t since = wb_mono_ms();
+    int      r     = d->http ? 0 : upp_http_new(NULL, &d->http, err);
+    if (r < 0)
+        return r;
+    d->wait = wr_wait_table(d->http);
+    for (;;) {
+        WB_CLEANUP(cli_answer_done) struct cli_answer a;
+        cli_answer_init(&a);
+        r = cli_owner_ask(d, &(struct cli_request){.method = "GET", .path = UPP_STR("/livez")}, &a, err);
+        if (r >= 0 && a.status / 100 != 2)
+            return upp_fail(err, UPP_EPROTO, "%s is no server of Weft: it answers %d to /livez", d->url, a.status);
+        bool wait = (r == -UPP_ENET || r == -UPP_ETIMEOUT) && d->was_there && wb_mono_ms() - since < CLI_URL_MS;
+        d->was_there |= r >= 0;
+        if (!wait)
+            return r < 0 ? upp_wrap(err, r, "%s", d->url) : 0;
+        r = weft_sleep_ms(POLL_MS * 10, err);
+        if (r < 0)
+            return r;
+    }
+}
+
 WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
+    if (d->url)
+        return open_url(d, err);
     for (;;) {
         int r = d->only_others ? -UPP_EBUSY : open_own(d, recover, err);
         if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
@@ -139,6 +166,7 @@ WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
         (void)!weft_scope_join(&d->serving, NULL); /* requests in progress are completed, unless we were cancelled */
     }
     weft_scope_close(&d->serving);
+    upp_http_free(WB_TAKE(d->http));
     sv_server_close(server);
     sv_keys_close(keys);
     wrt_runtime_close(runtime);
@@ -158,6 +186,8 @@ WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q
     int r = named.tenant.n ? sv_tenant_check(named.tenant, err) : 0; /* they become headers */
     if (r >= 0 && named.user.n)
         r = sv_user_check(named.user, err);
+    if (r >= 0 && d->url)
+        return cli_ask_url(&(struct cli_url){d->http, &d->wait, wb_cstr(d->url), wb_cstr(d->key)}, &named, a, err);
     if (r >= 0)
         r = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
     return r < 0 ? r : cli_ask(fd, &named, a, err);

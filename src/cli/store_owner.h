@@ -7,6 +7,7 @@
 #ifndef CLI_STORE_OWNER_H
 #define CLI_STORE_OWNER_H
 
+#include <upp/http.h>
 #include <yyjson.h>
 
 #include "cli/cli.h"
@@ -25,9 +26,18 @@ struct cli_owner {
     struct sv_server          *server;
     struct weft_scope          serving;
     char                       socket[108]; /* of the other owner */
+
+    /* Or a server elsewhere, which is asked for everything: */
+    const char      *url, *key; /* NULL: none */
+    struct upp_http *http;
+    struct upp_wait  wait;
+    bool             was_there; /* it has answered once: it is waited for */
 };
 
-enum { CLI_OWNER_MS = 10000 /* for an owner to start or stop */ };
+enum {
+    CLI_OWNER_MS = 10000, /* for an owner to start or stop */
+    CLI_URL_MS   = 60000, /* for a server elsewhere to come back */
+};
 
 /* recover: resumes interrupted runs, if we own the store. */
 WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_err *err) UPP_MUST_CHECK;

@@ -5,21 +5,38 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 enum { USUAL_COLUMNS = 80, FEW_COLUMNS = 20 };
+
+/* Not printable, or able to reorder or hide what is printed: controls, line separators, directions, tags. */
+static bool is_hostile(uint32_t c)
+{
+    return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e ||
+           c == 0x200f || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || (c >= 0xd800 && c < 0xe000) ||
+           (c >= 0xe0000 && c < 0xe0080);
+}
+
+size_t cli_safe_char(struct upp_str text, size_t at, uint32_t *ret)
+{
+    size_t n = wb_wtf8_decode(text, at, ret);
+    if (!n || is_hostile(*ret))
+        *ret = '?';
+    return n ? n : 1;
+}
 
 void cli_print_text(FILE *out, struct upp_str text, unsigned indent)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c    = (unsigned char)text.p[i];
-        bool          high = c == 0xc2 && i + 1 < text.n && ((unsigned char)text.p[i + 1] & 0xe0) == 0x80;
-        if (high || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+    for (size_t at = 0; at < text.n;) {
+        uint32_t c;
+        size_t   n = cli_safe_char(text, at, &c);
+        if (c == '?')
             (void)putc('?', out);
-            i += high; /* U+0080 to U+009F are control characters too */
-            continue;
-        }
-        (void)putc(c, out);
+        else
+            (void)fwrite(text.p + at, 1, n, out);
         if (c == '\n')
             (void)fprintf(out, "%*s", (int)indent, "");
+        at += n;
     }
 }
 
@@ -39,12 +56,10 @@ unsigned cli_columns_left(unsigned columns, unsigned used)
 /* The bytes of the character at text.p[at]; *blank: white space or a control character. */
 static size_t character(struct upp_str text, size_t at, bool *blank)
 {
-    unsigned char c = (unsigned char)text.p[at];
-    size_t        n = 1;
-    while (at + n < text.n && n < 4 && ((unsigned char)text.p[at + n] & 0xc0) == 0x80)
-        n++;
-    *blank = c <= 0x20 || c == 0x7f || (c == 0xc2 && n == 2 && (unsigned char)text.p[at + 1] < 0xa0);
-    return n;
+    uint32_t c;
+    size_t   n = wb_wtf8_decode(text, at, &c);
+    *blank     = !n || c <= ' ' || is_hostile(c);
+    return n ? n : 1;
 }
 
 /* Counts the columns of the text up to one more than max, or prints at most max of them. */

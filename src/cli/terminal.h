@@ -5,8 +5,13 @@
 #include <stdio.h>
 #include <upp/base.h>
 
-/* Prints text without terminal control sequences: control characters other than line ends and tabs become '?'. Each
- * line but the first begins with `indent` blanks. */
+/* The character of an untrusted text at byte `at`, and the number of its bytes. '?' is in the place of what a terminal
+ * might obey or reorder: control characters other than line ends and tabs, controls of direction, and bytes that are no
+ * UTF-8. */
+size_t cli_safe_char(struct upp_str text, size_t at, uint32_t *ret);
+
+/* Prints text without terminal control sequences: see cli_safe_char. Each line but the first
+ * begins with `indent` blanks. */
 void cli_print_text(FILE *out, struct upp_str text, unsigned indent);
 
 /* The width of the terminal that this goes to; 0: it is none. */

@@ -136,6 +136,8 @@ static void draw_node(const struct drawing *x)
     const struct wa_summary_node *n       = &x->look->nodes[at];
     bool                          current = at == x->look->current;
     draw_lines(x, true);
+    if (x->how->numbers)
+        (void)fprintf(x->out, "[%u] ", at + 1);
     if (current)
         (void)fputs("* ", x->out);
     if (x->depth)

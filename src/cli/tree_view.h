@@ -9,6 +9,7 @@
 struct cli_drawing {
     bool utf8;        /* with box-drawing characters; else ASCII */
     bool checkpoints; /* one line per checkpoint, with its id, instead of a dot */
+    bool numbers;     /* of nodes, from 1, in the order of the summary */
 };
 
 /* One line per node: where it branches off, its name, its number of messages (and how many of them the thread has,

@@ -31,6 +31,11 @@ WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, c
 WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                     struct upp_str checkpoint, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for the position before a message of the thread's tree. */
+WEFT_SUSPENDS int wa_thread_restore_before(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
+                                           struct upp_str message, struct wb_arena *a,
+                                           struct upp_err *err) UPP_MUST_CHECK;
+
 /* The same for any position of the thread's tree. Calls before it whose results come after it are closed on a branch.
  */
 WEFT_SUSPENDS int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,

@@ -3,8 +3,7 @@
 
 #include "base/defs.h"
 #include "cli/cli.h"
-#include "cli/runs/follow.h"
-#include "json/write.h"
+#include "cli/runs/start.h"
 #include "runtime/config_read.h"
 
 enum { INPUT_MAX = 8 << 20 };
@@ -22,65 +21,20 @@ struct running {
 WEFT_SUSPENDS static int find_thread(struct cli_follow *f, struct upp_err *err)
 {
     struct running *c = f->arg;
-    yyjson_val     *v;
-    char            id[64];
-    if (c->thread_text.n) { /* the owner accepts every spelling of an id */
-        cli_path_add(&c->thread_path, c->thread_text);
-        return wb_buf_check(&c->thread_path, err);
-    }
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &body, err);
-    wj_write_open(&w, '{');
-    if (c->title.n)
-        wj_put_str(&w, "title", c->title);
-    wj_write_close(&w, '}');
-    int                r = wj_writer_check(&w);
-    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
-    if (r >= 0)
-        r = cli_owner_call(&c->f.door, &q, &c->f.arena, &v, err);
-    if (r >= 0)
-        r = cli_follow_id(v, "id", "thread_", &c->f.thread, err);
-    if (r < 0)
-        return r;
-    wb_buf_add(&c->thread_path, wb_cstr(cli_id("thread_", f->thread, id)));
+    if (!c->thread_text.n)
+        return cli_new_thread(f, c->title, &c->thread_path, err);
+    cli_path_add(&c->thread_path, c->thread_text); /* the owner accepts every spelling of an id */
     return wb_buf_check(&c->thread_path, err);
 }
 
-static int write_request(struct running *c, struct wb_buf *out, struct upp_err *err)
-{
-    struct wj_writer w;
-    wj_writer_init(&w, out, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "assistant_id", c->agent);
-    wj_put_open(&w, "additional_messages", '[');
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "role", UPP_STR("user"));
-    wj_put_str(&w, "content", c->text);
-    wj_write_close(&w, '}');
-    wj_write_close(&w, ']');
-    wj_write_close(&w, '}');
-    return wj_writer_check(&w);
-}
-
-/* Returns the run's id before any event is read, so that a queued run can be cancelled too. Sending the request
- * twice starts one run: it has an idempotency key. */
 WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
 {
-    struct running                       *c    = f->arg;
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    yyjson_val                           *v;
-    struct cli_request                    q = {.method = "POST", .key = wb_cstr(c->key)};
-    int                                   r = write_request(c, &body, err);
-    q.path = wb_arena_printf(&c->f.arena, "/v1/threads/%.*s/runs", UPP_FMT(wb_buf_str(&c->thread_path)));
-    q.body = wb_buf_str(&body);
-    if (r >= 0)
-        r = wb_arena_check(&c->f.arena, err);
-    if (r >= 0)
-        r = cli_owner_call(&c->f.door, &q, &c->f.arena, &v, err);
-    if (r >= 0)
-        r = cli_follow_id(v, "thread_id", "thread_", &c->f.thread, err);
-    return r < 0 ? r : cli_follow_id(v, "id", "run_", &c->f.shown.run, err);
+    struct running *c = f->arg;
+    return cli_start_run(
+        f,
+        &(struct cli_start){
+            .thread = wb_buf_str(&c->thread_path), .agent = c->agent, .text = c->text, .key = wb_cstr(c->key)},
+        err);
 }
 
 /* No such agent: suggests a similar name. The owner of the store may have other agents than our file. */

@@ -41,6 +41,8 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
         int64_t                 n = weft_read(c->signal_fd, &info, sizeof info, err);
         if (n < 0)
             return (int)n;
+        if (c->on_signal && c->on_signal(c, (int)info.ssi_signo))
+            continue;
         bool again     = c->interrupted;
         c->interrupted = true;
         if (again || !c->cancels || wb_uuid_eq(c->shown.run, none) || ask_cancel(c, err) < 0)
@@ -113,11 +115,10 @@ WEFT_SUSPENDS static int follow(struct cli_follow *c, bool *some, struct upp_err
     return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner has died or is stopping */
 }
 
-WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
+/* Follows the run through deaths of its owner. */
+WEFT_SUSPENDS static int until_over(struct cli_follow *c, struct upp_err *err)
 {
-    int r = cli_owner_open(&c->door, true, err);
-    if (r >= 0 && c->prepare)
-        r = c->prepare(c, err);
+    int r = 0;
     for (unsigned lost = 0; r >= 0;) {
         bool some = false;
         r         = follow(c, &some, err);
@@ -129,6 +130,28 @@ WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
         cli_owner_close(&c->door);
         r = cli_owner_open(&c->door, true, err);
     }
+    return r;
+}
+
+WEFT_SUSPENDS int cli_follow_run(struct cli_follow *c, struct upp_err *err)
+{
+    c->started = c->stored = c->interrupted = false;
+    wb_buf_clear(&c->shown.status);
+    return until_over(c, err);
+}
+
+WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
+{
+    int r = cli_owner_open(&c->door, true, err);
+    if (r >= 0 && c->session) {
+        r         = c->session(c, err);
+        c->stored = true;
+        return r;
+    }
+    if (r >= 0 && c->prepare)
+        r = c->prepare(c, err);
+    if (r >= 0)
+        r = until_over(c, err);
     return r < 0 ? r : cli_run_view_end(&c->shown, c->thread, err);
 }
 
@@ -225,8 +248,10 @@ int cli_follow(const struct cli_command *self, struct cli_follow *c, const char 
     WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
     struct wrt_location                           place;
     struct upp_err                                err = {0};
-    int                                           r   = find_door(c, file, store, &config, &place, &err);
-    if (r >= 0)
+    int r = c->door.url ? cli_no_config(&config, &err) : find_door(c, file, store, &config, &place, &err);
+    if (c->door.url)
+        place = (struct wrt_location){0};
+    else if (r >= 0)
         r = cli_take_key(&place, &master, &err);
     if (r >= 0 && must_exist)
         r = cli_store_lasts(&place, &err);

@@ -27,6 +27,11 @@ struct cli_follow {
     int (*explain)(struct cli_follow *f, int r, struct upp_err *err);
     void *arg;
 
+    /* Instead of prepare and one run: follows as many as it likes, each with cli_follow_run. May be NULL. */
+    WEFT_SUSPENDS int (*session)(struct cli_follow *f, struct upp_err *err);
+    /* A signal came; true: nothing else happens. May be NULL. */
+    bool (*on_signal)(struct cli_follow *f, int number);
+
     /* Its own: */
     struct weft_fiber *fiber;
     int                signal_fd;
@@ -38,6 +43,9 @@ void cli_follow_done(struct cli_follow *f);
 /* Does all of it, and returns the exit code. must_exist: a missing database is an error, and is not created. */
 int cli_follow(const struct cli_command *self, struct cli_follow *f, const char *file, const char *store,
                bool must_exist);
+
+/* In a session: starts a run and follows it until it ends or waits. */
+WEFT_SUSPENDS int cli_follow_run(struct cli_follow *f, struct upp_err *err) UPP_MUST_CHECK;
 
 /* An id in an answer of the owner. */
 int cli_follow_id(yyjson_val *object, const char *name, const char *prefix, struct wb_uuid *ret,

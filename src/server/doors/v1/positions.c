@@ -8,11 +8,12 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* The thread, its path, and the one member that the body of these routes has. */
-WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member, struct wl_thread *t,
+/* The thread, its path, and the one member that the body of these routes has; or the other one (may be NULL), which is
+ * then 2. */
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member, const char *other, struct wl_thread *t,
                                       struct wl_path *path, struct upp_str *ret, struct upp_err *err)
 {
-    const char *const known[] = {member, NULL};
+    const char *const known[] = {member, other, NULL};
     struct sv_body    b;
     *ret  = (struct upp_str){NULL, 0};
     int r = sv_find_thread_to_change(x, t, err);
@@ -22,7 +23,15 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member,
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_str(&b, b.root, wb_cstr(member), ret, err);
-    return r;
+    if (r < 0 || !other)
+        return r;
+    struct upp_str second = {NULL, 0};
+    int            more   = sv_body_str(&b, b.root, wb_cstr(other), &second, err);
+    if (more > 0 && r > 0)
+        return upp_fail(err, UPP_EINVALID, "%s and %s name two places: give one", member, other);
+    if (more > 0)
+        *ret = second;
+    return more < 0 ? more : more > 0 ? 2 : r;
 }
 
 /* Responds with the thread's current position. */
@@ -54,7 +63,7 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t, fork;
     struct wl_path   path;
     struct upp_str   at;
-    int              r = read_request(x, "at", &t, &path, &at, err);
+    int              r = read_request(x, "at", NULL, &t, &path, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
     if (r >= 0)
@@ -67,10 +76,13 @@ WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     struct wl_path   path;
     struct upp_str   id;
-    int              r = read_request(x, "checkpoint_id", &t, &path, &id, err);
+    int              r = read_request(x, "checkpoint_id", "before", &t, &path, &id, err);
     if (r == 0)
-        return upp_fail(err, UPP_EINVALID, "checkpoint_id names the place to go back to, and is missing");
-    if (r >= 0)
+        return upp_fail(err, UPP_EINVALID,
+                        "checkpoint_id names the place to go back to, and is missing; or before, a message");
+    if (r == 2)
+        r = wa_thread_restore_before(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+    else if (r >= 0)
         r = wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
     if (r >= 0)
         r = sv_aitp_moved(x, &path, &t, err);
@@ -82,7 +94,7 @@ WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     struct wl_path   path;
     struct upp_str   id;
-    int              r = read_request(x, "node_id", &t, &path, &id, err);
+    int              r = read_request(x, "node_id", NULL, &t, &path, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)

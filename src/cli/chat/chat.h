@@ -1,0 +1,51 @@
+/* cli/chat/chat.h — the state of `weft chat`: a thread, an agent, and who serves them. */
+#ifndef CLI_CHAT_H
+#define CLI_CHAT_H
+
+#include "cli/chat/line_editor.h"
+#include "cli/chat/view.h"
+#include "cli/runs/start.h"
+
+struct cli_chat {
+    const struct cli_command *self;
+    struct cli_follow         f;
+    struct cli_chat_view      view;
+    struct cli_line_editor   *lines;
+    struct wb_arena           arena;  /* of the current command */
+    struct wb_buf             thread; /* as in a path; empty: none yet */
+    struct wb_buf             agent, model;
+    struct wb_buf             line;    /* the last one that was read */
+    struct wb_buf             text;    /* what the user says */
+    struct wb_buf             answers; /* the body of a request that answers open calls */
+    struct wb_buf             again;   /* what is to be edited; empty: nothing */
+    char                      key[64]; /* of the current run */
+    uint64_t                  in, out; /* tokens of this chat */
+    unsigned                  runs, attempts;
+    bool                      leaves, asked_to_leave, failed;
+    char                      prompt[128];
+};
+
+/* A request about anything, with `body` (NULL: none); its answer is in c->arena. If the server is gone, it is looked
+ * for again, once. */
+WEFT_SUSPENDS int cli_chat_call(struct cli_chat *c, const char *method, struct upp_str path, const struct wb_buf *body,
+                                yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* {"name": "value"} */
+int cli_chat_body(struct wb_buf *out, const char *name, struct upp_str value, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Says c->text to the agent, shows the answer, and asks what it waits for. */
+WEFT_SUSPENDS int cli_chat_say(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same in the place of the last question, on a branch; empty: asks that one again. */
+WEFT_SUSPENDS int cli_chat_edit(struct cli_chat *c, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A line that begins with a slash. 0 also if it was wrong, which it says. */
+WEFT_SUSPENDS int cli_chat_command(struct cli_chat *c, struct upp_str line, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Asks for the answers to the calls that the run waits for, and follows it. 1: they are answered; 0: nobody did. */
+WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Asks as long as the run in c->f.shown waits; then says why it did not complete, if it did not. */
+WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

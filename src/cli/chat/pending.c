@@ -1,0 +1,159 @@
+/* cli/chat/pending.c — what a run waits for: approvals, and results of the client's tools. */
+#include "cli/chat/chat.h"
+#include "json/read.h"
+#include "json/syntax.h"
+#include "json/value.h"
+#include "json/write.h"
+
+enum { ARGUMENTS_MAX = 8 << 20 };
+
+struct call {
+    struct upp_str id, tool;
+    struct wb_buf  arguments; /* JSON */
+    bool           approval;
+};
+
+static void call_done(struct call *c)
+{
+    wb_buf_done(&c->arguments);
+}
+
+static bool is_word(const struct cli_chat *c, const char *a, const char *b)
+{
+    struct upp_str word = wb_str_trim(wb_buf_str(&c->line));
+    return wb_str_eq_nocase(word, wb_cstr(a)) || wb_str_eq_nocase(word, wb_cstr(b));
+}
+
+WEFT_SUSPENDS static int read_line(struct cli_chat *c, const char *prompt, const struct wb_buf *text,
+                                   struct upp_err *err)
+{
+    int r = cli_line_editor_read(c->lines, prompt, text ? text->p : NULL, false, &c->line, err);
+    return r == -UPP_ELIMIT ? upp_fail(err, UPP_ELIMIT, "a line has at most %d bytes", CLI_LINE_MAX) : r;
+}
+
+/* The model is told which arguments it should use, and asks again with them: what it asked for is in the log. */
+WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, struct wj_writer *w,
+                                         struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf reason = WB_BUF(ARGUMENTS_MAX);
+    struct wj_syntax                      syntax;
+    wb_buf_addc(&call->arguments, '\0');
+    int r = read_line(c, "arguments: ", &call->arguments, err);
+    if (r != CLI_LINE_READ)
+        return r;
+    if (wj_syntax(wb_buf_str(&c->line), WJ_MAX_DEPTH, &syntax, err) < 0) {
+        r = cli_chat_note(&c->view, 0, err, "that is no JSON");
+        return r < 0 ? r : CLI_LINE_INTERRUPTED;
+    }
+    wb_buf_addf(&reason, "not with these arguments; call it again with these: %.*s", UPP_FMT(wb_buf_str(&c->line)));
+    wj_put_bool(w, "approved", false);
+    wj_put_str(w, "reason", wb_buf_str(&reason));
+    r = wb_buf_check(&reason, err);
+    return r < 0 ? r : CLI_LINE_READ;
+}
+
+WEFT_SUSPENDS static int ask_approval(struct cli_chat *c, struct call *call, struct wj_writer *w, struct upp_err *err)
+{
+    for (;;) {
+        int r = read_line(c, "may it run? [y]es, [n]o, [e]dit arguments: ", NULL, err);
+        if (r != CLI_LINE_READ)
+            return r;
+        if (is_word(c, "y", "yes") || is_word(c, "n", "no")) {
+            wj_put_bool(w, "approved", is_word(c, "y", "yes"));
+            return CLI_LINE_READ;
+        }
+        if (is_word(c, "e", "edit"))
+            return other_arguments(c, call, w, err);
+    }
+}
+
+/* JSON as it is, anything else as a text. */
+WEFT_SUSPENDS static int ask_result(struct cli_chat *c, struct wj_writer *w, struct upp_err *err)
+{
+    struct wj_syntax syntax;
+    int              r = read_line(c, "its result: ", NULL, err);
+    if (r != CLI_LINE_READ)
+        return r;
+    struct upp_str text = wb_buf_str(&c->line);
+    if (wj_syntax(text, WJ_MAX_DEPTH, &syntax, NULL) >= 0)
+        wj_put_raw(w, "output", text.p, text.n);
+    else
+        wj_put_str(w, "output", text);
+    return CLI_LINE_READ;
+}
+
+/* 1: an answer is in c->answers. */
+WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struct upp_err *err)
+{
+    WB_CLEANUP(call_done)
+    struct call      call = {.id        = wj_text_at(pending, "toolCallId"),
+                             .tool      = wj_text_at(pending, "toolName"),
+                             .arguments = WB_BUF(ARGUMENTS_MAX),
+                             .approval  = yyjson_is_true(yyjson_obj_get(pending, "approval"))};
+    yyjson_val      *v    = yyjson_obj_get(pending, "arguments");
+    struct wj_writer w;
+    int              r = v ? wj_write(v, &call.arguments, err) : 0;
+    if (r >= 0)
+        r = cli_chat_note(&c->view, CLI_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call.tool),
+                          UPP_FMT(wb_buf_str(&call.arguments)), call.approval ? "" : " is for you to run");
+    if (r < 0)
+        return r;
+    wb_buf_clear(&c->answers);
+    wj_writer_init(&w, &c->answers, err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, "answers", '[');
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "call_id", call.id);
+    r = call.approval ? ask_approval(c, &call, &w, err) : ask_result(c, &w, err);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    if (r < 0 || r != CLI_LINE_READ)
+        return r < 0 ? r : 0;
+    r = wj_writer_check(&w);
+    return r < 0 ? r : 1;
+}
+
+/* Sends the answer. If the server died meanwhile, it may have it already. */
+WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
+{
+    struct cli_chat *c = f->arg;
+    yyjson_val      *run;
+    char             id[64];
+    wb_arena_reset(&f->arena);
+    struct upp_str     path = wb_arena_printf(&f->arena, "/v1/runs/%s/answers", cli_id("run_", f->shown.run, id));
+    struct cli_request q    = {.method = "POST", .path = path, .body = wb_buf_str(&c->answers)};
+    int                r    = wb_arena_check(&f->arena, err);
+    if (r >= 0)
+        r = cli_owner_call(&f->door, &q, &f->arena, &run, err);
+    bool again = c->attempts++ > 0;
+    if (r == -UPP_EREFUSED && again)
+        return 0;
+    return r < 0 ? r : wb_str_eq(wj_text_at(run, "status"), UPP_STR("requires_action")) ? 1 : 0;
+}
+
+WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(64u << 20);
+    yyjson_val                               *list, *p;
+    size_t                                    i, max;
+    int r = wj_read(&arena, wb_arena_dup(&arena, wb_buf_str(&c->f.shown.pending)), NULL, &list, err);
+    if (r < 0)
+        return r;
+    yyjson_arr_foreach(list, i, max, p)
+    {
+        r = ask_call(c, p, err);
+        if (r <= 0)
+            return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "(it still waits; /approve asks again)");
+        c->attempts = 0;
+        c->f.start  = send_answer;
+        cli_chat_view_begin(&c->view, false);
+        r = cli_follow_run(&c->f, err);
+        if (r < 0)
+            return r;
+        if (c->f.stored) /* others still wait */
+            wb_buf_add(&c->f.shown.status, UPP_STR("waiting"));
+    }
+    r = cli_chat_view_end(&c->view, err);
+    return r < 0 ? r : 1;
+}

@@ -1,0 +1,57 @@
+/* cli/chat/view.h — the events of runs, as `weft chat` shows them.
+ *
+ * On a terminal: markdown rendered as it arrives, reasoning folded to one line, a line for each tool call. Otherwise
+ * the answer goes to standard output as it is, and everything else to standard error.
+ */
+#ifndef CLI_CHAT_VIEW_H
+#define CLI_CHAT_VIEW_H
+
+#include <yyjson.h>
+
+#include "base/vec.h"
+#include "cli/chat/cells.h"
+#include "cli/chat/stream.h"
+
+enum { CLI_CALLS_MAX = 4096 };
+
+/* A whole number of an object; 0: there is none. */
+int64_t cli_number_at(yyjson_val *object, const char *name);
+
+struct cli_call {
+    char          id[128], name[128];
+    struct wb_buf arguments;
+    int64_t       since_ms;
+};
+
+struct cli_chat_view {
+    bool              terminal, styled, utf8;
+    struct cli_screen screen;
+    struct cli_stream text;
+    enum { CLI_SHOWS_NOTHING, CLI_SHOWS_TEXT, CLI_SHOWS_REASONING } now;
+    bool          open;    /* not a terminal: the last line of the answer has no end */
+    struct wb_buf said;    /* the text of this message; what is beyond its maximum is not in it */
+    size_t        again;   /* how much of it has come again ... */
+    bool          repeats; /* ... after an attempt that was void: as long as it is the same, it is not shown again */
+    struct wb_buf reasoning;
+    uint64_t      since_ms; /* of the reasoning */
+    WB_VEC(struct cli_call) calls;
+    struct wb_buf agent; /* whose turn it is */
+};
+void cli_chat_view_init(struct cli_chat_view *v);
+void cli_chat_view_done(struct cli_chat_view *v);
+
+/* Before each answer: looks how large the terminal is. fresh: of another run than the last one. */
+void cli_chat_view_begin(struct cli_chat_view *v, bool fresh);
+
+/* cli_run_view.on_event. */
+int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjson_val *data,
+                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* The run has ended or waits: what is open is completed. */
+int cli_chat_view_end(struct cli_chat_view *v, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A line about the conversation; its text is not trusted, and cut to the width of the terminal. */
+int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
+    UPP_PRINTF(4, 5) UPP_MUST_CHECK;
+
+#endif

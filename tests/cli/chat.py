@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+"""weft chat: by pipes, and in a terminal (tmux); alone, over the server's socket, and by a URL.
+
+usage: chat.py WEFT   (TAP)
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from served import Server, main  # noqa: E402
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-chat-")
+WAIT = 60
+
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:chat.db
+log: {level: warn}
+default_agent: echo
+models:
+  echo: {provider: scripted, echo: true}
+  rich: {provider: scripted, script: rich.json}
+  slow: {provider: scripted, script: slow.json}
+  hostile: {provider: scripted, script: hostile.json}
+  asks: {provider: scripted, script: asks.json}
+  picks: {provider: scripted, script: picks.json}
+tools:
+  hurt: {description: Hurts, parameters: {type: object}, command: [sh, hurt.sh]}
+  remove: {description: Removes a file, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
+  pick_date: {description: Picks a date, parameters: {type: object}}
+agents:
+  echo: {model: echo}
+  rich: {model: rich}
+  slow: {model: slow}
+  hostile: {model: hostile, tools: [hurt]}
+  asks: {model: asks, tools: [remove]}
+  picks: {model: picks, tools: [pick_date]}
+"""
+
+BAD = "\x1b]52;c;aGFja2Vk\x07 \x1b[2J\x1b[31mred \u009b31m \u202eevil\u2066 \x08\x7f"
+SLOW = " ".join(f"word{i}" for i in range(60)) + " end."
+
+
+def call(id, name, **arguments):
+    return {"tool_call": {"id": id, "name": name, "arguments": arguments}}
+
+
+SCRIPTS = {
+    "rich": [{"parts": [{"reasoning": "Let me think about it."},
+                        {"text": "# Title\n\nSome **bold** text and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | \u6f22\u5b57 |\n\n"
+                                 "```c\nint x;\n```\nThe end."}], "delta_bytes": 5}],
+    "slow": [{"parts": [{"text": SLOW}], "delta_bytes": 6, "delay_ms": 25}],
+    "hostile": [{"parts": [{"reasoning": BAD}, {"text": f"{BAD}\n\n`{BAD}`\n\n[a]({BAD})\n\n"}, call("h1", "hurt", what=BAD)]},
+                {"parts": [{"text": f"# {BAD}\n\n| {BAD} | b |\n|--|--|\n| c | {BAD} |\n\nthe end"}]}],
+    "asks": [{"when": {"contains": "remove"}, "parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]},
+             {"when": {"contains": "other"}, "parts": [call("c2", "remove", path="other")]},
+             {"when": {"tool_result": "remove"}, "parts": [{"text": "Done."}]}],
+    "picks": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
+}
+
+
+class Folder:
+    def __init__(self, name):
+        self.path = f"{HERE}/{name}"
+        os.makedirs(self.path)
+        for script, replies in SCRIPTS.items():
+            with open(f"{self.path}/{script}.json", "w") as f:
+                json.dump({"replies": replies, "again": script == "asks"} if script == "asks"
+                          else {"replies": replies, "at_end": "restart"}, f)
+        with open(f"{self.path}/hurt.sh", "w") as f:
+            f.write("cat >/dev/null; printf '%s' 'failed \033]52;c;aGFja2Vk\007 \033[2J' >&2; exit 1\n")
+        with open(f"{self.path}/weft.yaml", "w") as f:
+            f.write(CONFIG)
+        self.env = {**os.environ, "XDG_STATE_HOME": f"{self.path}/state", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+        self.env.pop("NO_COLOR", None)
+
+    def chat(self, *args, lines=(), want=0, env=None):
+        p = subprocess.run([WEFT, "chat", *args], cwd=self.path, capture_output=True, text=True, timeout=WAIT,
+                           input="".join(f"{line}\n" for line in lines), env={**self.env, **(env or {})})
+        assert p.returncode == want, p
+        self.said = p.stderr
+        return p.stdout
+
+
+class Screen:
+    """A terminal with a chat in it."""
+
+    def __init__(self, folder, *args, columns=70, rows=30, env=""):
+        self.tmux = ["tmux", "-S", f"{folder.path}/tmux-{len(os.listdir(folder.path))}", "-f", "/dev/null"]
+        self.raw = f"{folder.path}/raw-{len(os.listdir(folder.path))}"
+        command = f"stty -echoctl; {env} {WEFT} chat {' '.join(args)}; echo left=$?; cat"
+        self.run("new-session", "-d", "-x", str(columns), "-y", str(rows), "cat", env=folder.env, cwd=folder.path)
+        self.run("pipe-pane", f"cat >{self.raw}")
+        self.run("respawn-pane", "-k", command)
+        self.wait(">")
+
+    def run(self, *args, **more):
+        p = subprocess.run([*self.tmux, *args], capture_output=True, text=True, timeout=WAIT, **more)
+        assert p.returncode == 0, p
+        return p.stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([*self.tmux, "kill-server"], capture_output=True, timeout=WAIT)
+
+    def text(self, *more):
+        return self.run("capture-pane", "-p", "-S", "-2000", *more)
+
+    def keys(self, *keys):
+        self.run("send-keys", *keys)
+
+    def type(self, text):
+        self.run("send-keys", "-l", text)
+        self.run("send-keys", "Enter")
+
+    def wait(self, what, times=1):
+        """Until the screen has it; so often."""
+        until = time.monotonic() + WAIT
+        while True:
+            text = self.text()
+            if len(re.findall(what, text)) >= times:
+                return text
+            assert time.monotonic() < until, (what, text)
+            time.sleep(0.02)
+
+    def bytes(self):
+        with open(self.raw, "rb") as f:
+            return f.read()
+
+
+def flat(text):
+    """Without line breaks, which the width of the terminal makes."""
+    return " ".join(text.split())
+
+
+# ---- By pipes
+
+def test_pipe_has_the_answers_and_nothing_else():
+    f = Folder("pipe")
+    out = f.chat(lines=["Hello", "", "World"])
+    assert out == "Hello\nWorld\n" and f.said == "", (out, f.said)
+    out = f.chat("rich", lines=["go"])
+    assert out.startswith("# Title\n\nSome **bold**") and out.endswith("The end.\n") and "\x1b" not in out + f.said, out
+
+
+def test_pipe_wrong_lines_make_it_fail():
+    f = Folder("wrong")
+    assert f.chat(lines=["/nothing", "Hi"], want=1) == "Hi\n"
+    assert f.said == "weft chat: there is no command '/nothing'; /help lists them\n", f.said
+    f.chat("nobody", lines=["Hi"], want=1)
+    assert "no agent 'nobody'" in f.said, f.said
+    f.chat("--key", "k", want=2)
+    f.chat("--url", "ftp://x", want=2)
+    f.chat("--thread", "thread_" + "0" * 32, lines=["Hi"], want=1)
+
+
+def test_pipe_long_line_is_refused():
+    f = Folder("long")
+    assert f.chat(lines=["x" * (1 << 20) + "y", "Hi"], want=1) == "Hi\n"
+
+
+def test_commands():
+    f = Folder("commands")
+    out = f.chat(lines=["One", "Two", "/retry", "/edit Three", "/tree", "/switch 1", "/tree", "/cost", "/export upp x.json", "/agents", "/agent rich",
+                        "/model slow", "/model -", "/help", "/branch", "Four", "/threads"], want=1)
+    assert out.startswith("One\nTwo\nTwo\nThree\n") and out.count("3 nodes") == 2, out
+    assert re.search(r"\[1\] \* root  4 messages", out) and re.search(r"\[3\] \* at 2  2 messages", out), out
+    assert "4 runs, 0 tokens in, 0 out" in f.said and "did you mean '/agent'" in f.said, f.said
+    assert len(re.findall("thread_[0-9a-f]{32} 20", f.said)) == 2, f.said
+    with open(f"{f.path}/x.json") as x:
+        texts = [p["text"] for m in json.load(x)["messages"] for p in m["content"]]
+    assert texts == ["One", "One", "Two", "Two"], texts
+    assert stat.S_IMODE(os.stat(f"{f.path}/x.json").st_mode) == 0o600
+    for name in "help branch tree switch retry edit agent model cost export approve threads quit".split():
+        assert f"/{name} " in f.said, name
+
+
+def test_the_thread_and_its_agent_go_on():
+    f = Folder("thread")
+    f.chat("asks", lines=["remove it", "y"])
+    thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
+    assert f.chat("--thread", thread, lines=["remove it", "n"]) == "Let me see.\nDone.\n", f.said
+
+
+def test_approvals_and_results():
+    f = Folder("waits")
+    assert f.chat("asks", lines=["remove it", "what?", "y"]) == "Let me see.\nDone.\n"
+    assert '? remove {"path":"x"}' in f.said and '* remove {"path":"x"}' in f.said, f.said
+    assert f.chat("asks", lines=["remove it", "e", '{"path":"other"}', "yes"]) == "Let me see.\nDone.\n"
+    assert '? remove {"path":"other"}' in f.said, f.said
+    assert f.chat("picks", lines=["go", '{"day": 3}']) == "Booked.\n"
+    assert "pick_date" in f.said and "is for you to run" in f.said, f.said
+    out = f.chat("asks", lines=["remove it"])
+    assert out == "Let me see.\n" and "still waits" in f.said, (out, f.said)
+
+
+def test_waits_are_answered_later():
+    f = Folder("later")
+    f.chat("asks", lines=["remove it"])
+    thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
+    assert f.chat("--thread", thread, lines=["/approve", "y", "/approve"]) == "Done.\n", f.said
+    assert "nothing waits in this thread" in f.said, f.said
+
+
+# ---- In a terminal
+
+def test_terminal_renders_markdown():
+    f = Folder("rich")
+    with Screen(f, "rich") as s:
+        s.type("go")
+        text = s.wait("The end.")
+        for line in ("Title", "Some bold text and code.", "\u2022 one", "a \u2502 b", "\u2500\u2500\u253c\u2500\u2500\u2500\u2500\u2500", "1 \u2502 \u6f22\u5b57", "  int x;", "The end."):
+            assert re.search(f"^{re.escape(line)}$", text, re.M), (line, text)
+        assert re.search(r"^\u2234 thought for \d+\.\d s: Let me think about it\.$", text, re.M), text
+        assert b"\x1b[0;1m" in s.bytes()
+    with Screen(f, "rich", env="NO_COLOR=1") as s:
+        s.type("go")
+        text = s.wait("The end.")
+        assert "# Title" in text and "`code`" in text and not re.search(rb"\x1b\[[0-9;]*[1-9][0-9;]*m", s.bytes()), s.bytes()
+
+
+def test_terminal_narrow():
+    f = Folder("narrow")
+    with Screen(f, "slow", columns=24, rows=8) as s:
+        s.type("go")
+        text = s.wait("end\\.")
+        assert flat(SLOW) in flat(text), text
+        assert len(re.findall("word3 ", flat(text))) == 1, text
+
+
+def test_terminal_obeys_nobody():
+    f = Folder("hostile")
+    with Screen(f, "hostile") as s:
+        s.type("go")
+        text = s.wait("the end")
+        raw = s.bytes()
+        assert b"\x1b]" not in raw and b"\x1b[31m" not in raw and b"\x1b[2J" not in raw.split(b"go", 1)[1], raw
+        assert "\u202e".encode() not in raw and "\u2066".encode() not in raw and "\u009b".encode() not in raw, raw
+        assert "?]52;c;aGFja2Vk?" in text, text
+
+
+def test_ctrl_c_stops_and_keeps():
+    f = Folder("stop")
+    with Screen(f, "slow") as s:
+        s.type("go")
+        s.wait("word5")
+        s.keys("C-c")
+        text = s.wait(r"\(stopped\)")
+        assert "end." not in text, text
+        s.keys("C-c")
+        s.wait("C-c again|Ctrl-C again")
+        s.keys("C-c")
+        s.wait("left=0")
+    shown = subprocess.run([WEFT, "threads", "--json"], cwd=f.path, capture_output=True, text=True).stdout
+    shown = subprocess.run([WEFT, "show", json.loads(shown)["id"]], cwd=f.path, capture_output=True, text=True).stdout
+    assert "word3" in shown and "end." not in shown, shown
+
+
+def test_second_ctrl_c_leaves():
+    f = Folder("leave")
+    with Screen(f, "slow") as s:
+        s.type("go")
+        s.wait("word3")
+        s.keys("C-c", "C-c")
+        s.wait(r"left=130|\(stopped\)")
+
+
+def test_lines_are_edited_and_remembered():
+    f = Folder("history")
+    with Screen(f, "echo") as s:
+        s.type("First one")
+        s.wait("First one", 2)
+        s.keys("Up")
+        s.wait("echo> First one", 2)
+        s.keys("C-a")
+        s.type("The v")
+        s.wait("The vFirst one", 2)
+        s.type("two \\")
+        s.wait(r"\.\.\.")
+        s.type("lines \u6f22\u5b57")
+        s.wait("two\\s+lines \u6f22\u5b57")
+        s.type("/edit")
+        s.wait("echo> two +lines \u6f22\u5b57")
+        s.type(" more")
+        s.wait("\u6f22\u5b57 more", 2)
+        s.keys("C-d")
+        s.wait("left=0")
+    path = f"{f.path}/state/weft/chat_history"
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    with open(path) as x:
+        assert x.read().splitlines()[0] == "First one"
+    with open(path, "w") as x:
+        x.writelines(f"line {i}\n" for i in range(3000))
+    with Screen(f, "echo") as s:
+        s.keys("Up")
+        s.wait("echo> line 2999")
+        s.keys("Enter")
+        s.type("/quit")
+        s.wait("left=0")
+    with open(path) as x:
+        assert len(x.read().splitlines()) == 1000
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_terminal_asks():
+    f = Folder("ask")
+    with Screen(f, "asks") as s:
+        s.type("remove it")
+        s.wait("may it run")
+        s.type("e")
+        s.wait('arguments: {"path":"x"}')
+        s.keys("C-a", "C-k")
+        s.type('{"path":"other"}')
+        s.wait("may it run", 2)
+        s.keys("C-c")
+        s.wait("still waits")
+        s.type("/approve")
+        s.wait("may it run", 3)
+        s.type("y")
+        s.wait("Done\\.")
+
+
+# ---- With a server
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def serve(f, *args):
+    p = subprocess.Popen([WEFT, "serve", *args], cwd=f.path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    line = p.stdout.readline()
+    assert line.startswith("listening on "), line
+    return p, line.split()[-1]
+
+
+def test_killed_server_leaves_the_answer_whole():
+    f = Folder("killed")
+    p, _ = serve(f)
+    try:
+        with Screen(f, "slow") as s:
+            s.wait("server of this store")
+            s.type("go")
+            s.wait("word5")
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            text = flat(s.wait("end\\."))
+            assert text.count("word59 end.") == 1 and flat(SLOW) in text and "broke off" not in text, text
+            s.type("/agent echo")
+            s.type("still here")
+            s.wait("still here", 2)
+    finally:
+        p.kill()
+        p.wait()
+
+
+def test_url_and_a_server_that_comes_back():
+    f = Folder("url")
+    port = free_port()
+    p, url = serve(f, "--listen", f"127.0.0.1:{port}")
+    os.makedirs(f"{f.path}/elsewhere")
+    try:
+        elsewhere = Folder("elsewhere")
+        os.remove(f"{elsewhere.path}/weft.yaml")
+        assert elsewhere.chat("echo", "--url", url + "/", lines=["Hi"]) == "Hi\n"
+        elsewhere.chat("--url", url, lines=["Hi"], want=1)
+        assert "which agent?" in elsewhere.said, elsewhere.said
+        with Screen(elsewhere, "slow", "--url", url) as s:
+            s.type("go")
+            s.wait("word5")
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            p, _ = serve(f, "--listen", f"127.0.0.1:{port}")
+            text = flat(s.wait("end\\."))
+            assert text.count("word59 end.") == 1 and flat(SLOW) in text and "broke off" not in text, text
+    finally:
+        p.kill()
+        p.wait()
+
+
+def test_url_with_a_key():
+    f = Folder("keys")
+    key = subprocess.run([WEFT, "keys", "add", "me"], cwd=f.path, capture_output=True, text=True, timeout=WAIT)
+    secret = re.search(r"\S*weft\S{20,}|sk\S{20,}|\S{30,}", key.stdout)[0]
+    with Server(WEFT, f.path) as s:
+        url = f"http://127.0.0.1:{s.port}"
+        f.chat("echo", "--url", url, lines=["Hi"], want=1)
+        assert "key" in f.said.lower(), f.said
+        assert f.chat("echo", "--url", url, "--key", secret, lines=["Hi"]) == "Hi\n"
+        assert f.chat("echo", "--url", url, lines=["Hi"], env={"WEFT_API_KEY": secret}) == "Hi\n"
+    f.chat("echo", "--url", url, lines=["Hi"], want=1)
+
+
+if __name__ == "__main__":
+    try:
+        main({n: t for n, t in globals().items() if len(sys.argv) < 3 or sys.argv[2] in n})
+    finally:
+        shutil.rmtree(HERE, ignore_errors=True)
