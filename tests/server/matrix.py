@@ -119,7 +119,7 @@ def fixture(agent="echo"):
     key = good("POST", "/v1/keys", {"name": f"spare-{uuid.uuid4()}"})
     step = good("GET", f"/v1/threads/{thread}/runs/{run['id']}/steps")["first_id"]
     assistant = good("POST", "/v1/assistants", {"model": "echo"})
-    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "session": thread, "chat": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
+    return {"a": assistant["id"], "model": "echo", "t": thread, "r": run["id"], "s": step, "m": messages["last_id"], "k": key["id"], "file": "docs.js", "module": "app.js", "session": thread, "chat": thread, "response": "resp_" + run["id"][4:], "c": "conv_" + thread[7:], "i": messages["last_id"],
             "actor": "guest", "agent": "echo",
             "f": good("POST", "/v1/files", FORM)["id"]}
 
