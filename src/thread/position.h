@@ -20,6 +20,12 @@ WEFT_SUSPENDS int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *
                                      struct upp_str id, struct wa_put *put, struct wa_position *ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
 
+/* Finds the position before a message (msg_HEX, UUID) of the thread's tree, or after it and the results of its calls.
+ * 0: the tree has no such message. */
+WEFT_SUSPENDS int wa_message_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                  struct upp_str text, bool before, struct wa_position *ret,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+
 /* Creates a thread in the same tree, after a message (msg_HEX, UUID) or a checkpoint of it; NULL: at the thread's
  * current position. -UPP_ENOTFOUND: there is neither. */
 WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,

@@ -1,8 +1,8 @@
 /* server/ops/page.c — GET / and /page/{file}: the web page, from the files of server/page/ that are inside the program.
  *
  * The page shows what models, tools and users have written. Its policy is the second wall behind a page that only makes
- * text nodes: nothing from another host, no script or style inside the markup, no HTML made from strings (Trusted Types).
- * Images of messages are blobs, because they are fetched with the key.
+ * text nodes: nothing from another host, no script or style inside the markup, no HTML made from strings (Trusted
+ * Types). Images of messages are blobs, because they are fetched with the key.
  */
 #include "server/ops/ops.h"
 #include "server/ops/pages.h"
@@ -23,7 +23,7 @@ static int respond(struct sv_exchange *x, struct upp_str name, struct upp_err *e
         sv_reply_header(&x->reply, "Cross-Origin-Opener-Policy", UPP_STR("same-origin"));
         sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-cache"));
         sv_reply_header(&x->reply, "ETag", wb_cstr(f->etag));
-        bool same = wb_str_eq(sv_http_header(x->request, UPP_STR("if-none-match"), NULL), wb_cstr(f->etag));
+        bool same       = wb_str_eq(sv_http_header(x->request, UPP_STR("if-none-match"), NULL), wb_cstr(f->etag));
         x->reply.status = same ? 304 : 200;
         x->reply.type   = f->type;
         if (!same)
