@@ -74,9 +74,9 @@ class Conversation {
     return request(query(`/v1/threads/${this.thread}/entries`, { limit: PAGE, ...params }), { signal: this.signal });
   }
 
-  /** The newest page, and the run at work. */
-  async load() {
-    const [page, runs] = await Promise.all([this.entries(), request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal })]);
+  /** The newest page, and the run at work. `ready`: what else the page needs first. */
+  async load(ready) {
+    const [page, runs] = await Promise.all([this.entries(), request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal }), ready]);
     const run = runs.data[0];
     this.lastRun = run?.id;
     this.#unfollow();
@@ -91,7 +91,7 @@ class Conversation {
     this.sticky = true;
     this.stick();
     if (working) this.follow(working);
-    this.#loadBranches();
+    requestIdleCallback(() => this.#loadBranches(), { timeout: 500 });
   }
 
   /** Groups entries and puts them before or after those that are there. A run that a page's edge cuts is joined again. */
@@ -145,6 +145,7 @@ class Conversation {
       this.#put(page.data.reverse(), true);
       this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
       if (this.groups.length > WINDOW && !this.live) this.#trim(true);
+      requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
     } catch (error) {
       if (!this.signal.aborted) toast(error.message, "bad");
     } finally {
@@ -164,6 +165,7 @@ class Conversation {
         this.#trim(false);
         this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
       }
+      requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
     } catch (error) {
       if (!this.signal.aborted) toast(error.message, "bad");
     } finally {
@@ -366,13 +368,14 @@ class Conversation {
 
 /* ---- Views ---- */
 
-async function show(root, { thread, query: search }, signal) {
+async function show(root, { thread: given, query: search }, signal) {
+  const thread = encodeURIComponent(given);
   const view = new Conversation(thread, root, signal);
   signal.addEventListener("abort", releaseMedia, { once: true });
-  const [info] = await Promise.all([request(`/v1/threads/${thread}`, { signal }), agents().catch(() => {}), view.composer.load(search?.get("agent"))]);
+  const ready = Promise.all([agents().catch(() => {}), view.composer.load(search?.get("agent")).catch(() => {})]);
+  const [info] = await Promise.all([request(`/v1/threads/${thread}`, { signal }), view.load(ready)]);
   setTitle(info.title || "Conversation");
   setActions(threadActions.map((action) => action(thread)), iconButton("edit", "Rename", () => rename(info)));
-  await view.load();
   if (!matchMedia("(max-width: 760px)").matches) view.composer.input.focus({ preventScroll: true });
   const timer = setInterval(() => view.look().catch(() => {}), POLL), channel = new BroadcastChannel("weft");
   channel.onmessage = ({ data }) => { if (data.thread === thread) (data.moved ? view.load() : view.look()).catch(() => {}); };

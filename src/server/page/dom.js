@@ -81,10 +81,10 @@ export function ask({ title, text, fields = [], action = "OK", danger = false })
   return new Promise((done) => {
     const inputs = fields.map((f) => h(f.rows ? "textarea" : "input", { id: `ask-${f.name}`, rows: f.rows, value: f.value ?? "", required: f.required, maxlength: f.max, autocomplete: "off" }));
     const form = h("form", { method: "dialog", onsubmit: () => box.close("ok") },
-      h("h2", { id: "ask-title" }, title), text && h("p", {}, text),
+      h("h2", { id: "ask-heading" }, title), text && h("p", {}, text),
       fields.map((f, i) => h("label", { for: `ask-${f.name}` }, f.label, inputs[i])),
       h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: () => box.close() }, "Cancel"), h("button", { type: "submit", class: danger ? "danger" : "primary" }, action)));
-    const box = h("dialog", { "aria-labelledby": "ask-title", onclose: () => {
+    const box = h("dialog", { "aria-labelledby": "ask-heading", onclose: () => {
       box.remove();
       done(box.returnValue === "ok" ? Object.fromEntries(fields.map((f, i) => [f.name, inputs[i].value])) : null);
     } }, form);

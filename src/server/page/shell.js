@@ -35,8 +35,8 @@ export function shortcut(keys, label, run, signal) {
 
 let before = "";
 function onKey(event) {
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog");
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+  const typing = event.target.closest?.("input, textarea, select");
+  if (event.defaultPrevented || document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
   const pair = `${before} ${event.key}`, found = shortcuts.get(pair) || shortcuts.get(event.key);
   before = shortcuts.get(pair) ? "" : event.key;
   setTimeout(() => { before = ""; }, 1500);
