@@ -12,6 +12,14 @@
     "media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                   \
     "require-trusted-types-for 'script'; trusted-types 'none'"
 
+/* "gzip, deflate": does the client take it compressed? One that weighs its encodings gets it as it is. */
+static bool takes_gzip(const struct sv_exchange *x)
+{
+    struct upp_str list = sv_http_header(x->request, UPP_STR("accept-encoding"), NULL);
+    size_t         at   = wb_str_find(list, UPP_STR("gzip"), 0);
+    return at != SIZE_MAX && wb_str_find(list, UPP_STR("gzip;"), 0) == SIZE_MAX;
+}
+
 static int respond(struct sv_exchange *x, struct upp_str name, struct upp_err *err)
 {
     for (size_t i = 0; i < sv_page_n_files; i++) {
@@ -26,8 +34,12 @@ static int respond(struct sv_exchange *x, struct upp_str name, struct upp_err *e
         bool same       = wb_str_eq(sv_http_header(x->request, UPP_STR("if-none-match"), NULL), wb_cstr(f->etag));
         x->reply.status = same ? 304 : 200;
         x->reply.type   = f->type;
+        bool small      = takes_gzip(x);
+        sv_reply_header(&x->reply, "Vary", UPP_STR("Accept-Encoding"));
+        if (small && !same)
+            sv_reply_header(&x->reply, "Content-Encoding", UPP_STR("gzip"));
         if (!same)
-            wb_buf_add(&x->reply.body, f->bytes);
+            wb_buf_add(&x->reply.body, small ? f->gzip : f->bytes);
         return 0;
     }
     return upp_fail(err, UPP_ENOTFOUND, "no file '%.*s'", UPP_FMT(name));

@@ -9,7 +9,7 @@ extern const struct upp_str sv_page_openapi_json, sv_page_docs_html, sv_page_doc
 /* A file of server/page/. */
 struct sv_page_file {
     const char    *name, *type, *etag;
-    struct upp_str bytes;
+    struct upp_str bytes, gzip; /* and the same, compressed */
 };
 
 extern const struct sv_page_file sv_page_files[];
