@@ -32,6 +32,7 @@ class Conversation {
   constructor(thread, root, signal) {
     this.thread = thread;
     this.signal = signal;
+    this.timed = new IntersectionObserver((seen) => { for (const e of seen) if (e.isIntersecting) this.#time(e.target); });
     this.list = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-live": "off" });
     this.top = h("div", { class: "edge" });
     this.bottom = h("div", { class: "edge" });
@@ -42,7 +43,7 @@ class Conversation {
     root.classList.add("conversation");
     const grown = new ResizeObserver(() => this.stick());
     grown.observe(this.list);
-    signal.addEventListener("abort", () => grown.disconnect(), { once: true });
+    signal.addEventListener("abort", () => { grown.disconnect(); this.timed.disconnect(); }, { once: true });
     this.scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
   }
 
@@ -121,9 +122,19 @@ class Conversation {
       group.turn = new Turn({ reply: (text) => this.send(messageOf(text), this.composer.agent) });
       for (const e of group.entries) group.turn.entry(e);
       group.el = h("div", { class: "group" }, group.turn.el);
+      if (group.turn.calls.size && first.run_id) this.timed.observe(group.el);
     }
     group.bar = h("div", { class: "bar" });
     group.el.append(group.bar);
+  }
+
+  /** How long the calls of a turn took, from the trace of its run, when somebody sees it. */
+  async #time(el) {
+    this.timed.unobserve(el);
+    const group = this.groups.find((g) => g.el === el);
+    if (!group) return;
+    const trace = await request(`/v1/runs/${group.entries.find((e) => e.run_id).run_id}/trace`, { signal: this.signal }).catch(() => null);
+    for (const span of trace?.spans ?? []) if (span.toolCallId && span.kind !== "wait" && span.ended) group.turn.calls.get(span.toolCallId)?.took(span.ended - span.started);
   }
 
   #trim(end) {
@@ -324,7 +335,7 @@ class Conversation {
       el.remove();
       this.live = null;
       this.#put(all.filter((e) => !known.has(e.id)), false);
-      for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) card.took(durations.get(id));
+      for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) if (durations.get(id)?.ms !== undefined) card.took(durations.get(id).ms);
     } catch (error) {
       if (this.signal.aborted) return;
       el.removeAttribute("aria-busy");

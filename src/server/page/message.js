@@ -69,22 +69,22 @@ export class ToolCard {
   end(result, isError, time) {
     this.#result = { result, isError };
     this.form.replaceChildren();
-    this.text = time && this.started ? duration(time - this.started) : "";
-    this.state(isError ? "failed" : "done", this.text);
+    if (time && this.started) this.ms = time - this.started;
+    this.state(isError ? "failed" : "done", this.ms !== undefined ? duration(this.ms) : "");
     this.#draw();
   }
 
-  /** Takes over how long it took: events say that, entries do not. */
-  took(other) {
-    if (other?.text && this.el.dataset.state === "done") this.state("done", other.text);
+  /** How long it took: events and traces say that, entries do not. */
+  took(ms) {
+    if (this.#result) this.state(this.#result.isError ? "failed" : "done", duration(ms));
   }
 
   /** The body is made when somebody looks at it. */
   #draw() {
     if (!this.details.open) return;
     const args = typeof this.#args === "string" ? safeParse(this.#args) : this.#args;
-    fill(this.#body, h("p", { class: "label" }, "Arguments"), value(args, "arguments"),
-      this.#result && [h("p", { class: "label" }, this.#result.isError ? "Error" : "Result"), value(this.#result.result ?? null, "result")]);
+    fill(this.#body, h("div", {}, h("p", { class: "label" }, "Arguments"), value(args, "arguments")),
+      this.#result && h("div", {}, h("p", { class: "label" }, this.#result.isError ? "Error" : "Result"), value(this.#result.result ?? null, "result")));
   }
 }
 

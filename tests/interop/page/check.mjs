@@ -132,7 +132,7 @@ const tests = {
     await send(one, "tell a story");
     for (const page of [two, far]) { await says(page, "Once upon"); await quiet(page); }
     await quiet(one);
-    const texts = await Promise.all([one, two, far].map((p) => p.locator(".answer .markdown").allInnerTexts()));
+    const texts = await Promise.all([one, two, far].map((p) => p.locator(".answer .markdown").allTextContents()));
     assert(texts[0].join() === texts[1].join() && texts[1].join() === texts[2].join(), texts);
     for (const page of [one, two, far]) await clean(page);
   },
