@@ -23,6 +23,7 @@ tools: {look: {description: d, parameters: {type: object}, command: [sh, -c, "ca
 agents:
   main: {model: main, tools: [look], handoff: [{agent: echo, on_mention: true, prompt: "And you?"}]}
   echo: {model: echo, title: Echo Agent}
+  thinker: {model: echo, strategy: react}
 """
 SCRIPT = {"again": True, "replies": [
     {"when": {"tool_result": "look"}, "parts": [{"text": "Seen. Echo Agent, go on."}]},
@@ -135,6 +136,13 @@ def test_entries_are_the_whole_path():
     newer = entries(thread, f"order=asc&limit=2&after={data[1]['id']}")
     assert newer["data"] == data[2:4] and newer["has_more"]
     assert ask("GET", f"/v1/threads/{thread}/entries?limit=101")[0] == 400 and ask("GET", "/v1/threads/thread_x/entries")[0] == 404
+
+
+def test_what_a_strategy_uses_internally_is_marked():
+    thread = talk("look up", agent="thinker")
+    shown = [(e["internal"], e["phase"]) for e in entries(thread)["data"] if e["role"] == "assistant"]
+    assert (True, "reason") in shown and (False, "act") in shown, shown
+    assert len(good("GET", f"/v1/threads/{thread}/messages")["data"]) < len(entries(thread)["data"])
 
 
 def test_deleted_entries_have_no_content():

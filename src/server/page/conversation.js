@@ -4,7 +4,7 @@ import { query, request, stream } from "./api.js";
 import { ask, fill, h, icon, iconButton, toast } from "./dom.js";
 import { Composer, messageOf } from "./ask.js";
 import { loadBranches, switcher } from "./branches.js";
-import { approvalForm, outputForm } from "./forms.js";
+import { answers, approvalForm, outputForm } from "./forms.js";
 import { releaseMedia } from "./media.js";
 import { textOf, Turn, userMessage } from "./message.js";
 import { agents, nameOf } from "./roster.js";
@@ -198,9 +198,17 @@ class Conversation {
     } catch { /* the conversation is readable without */ }
   }
 
+  /** Requests that have an answer take no other one. */
+  #close() {
+    const done = new Set(this.groups.filter((g) => !g.turn).map((g) => answers(textOf(g.entries[0]))));
+    for (const form of this.list.querySelectorAll("[data-request]"))
+      if (done.has(form.dataset.request)) for (const control of form.querySelectorAll("button, input, textarea, select")) control.disabled = true;
+  }
+
   /** The controls below each group. */
   #decorate() {
     let before = null;
+    this.#close();
     for (const group of this.groups) {
       const first = group.entries.find((e) => e.type === "message") || group.entries[0], at = this.branches?.of(first, before);
       const choose = (alternative) => this.#branch(() => this.branches.checkout(this.thread, alternative));

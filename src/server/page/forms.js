@@ -46,10 +46,10 @@ function decisionForm(schema, asked, hooks) {
   const many = asked.type === "checkbox", group = fresh(), options = Array.isArray(asked.options) ? asked.options : [];
   const answer = (ids) => hooks.reply(reply(schema, { decision: { request_decision_id: asked.id, options: ids.map((id) => ({ id })) } }));
   const title = h("legend", {}, asked.title || asked.description || "Choose one");
-  if (!many) return h("fieldset", { class: "ask-form" }, title, asked.title && asked.description && h("p", { class: "note" }, asked.description),
+  if (!many) return h("fieldset", { class: "ask-form", data: { request: asked.id } }, title, asked.title && asked.description && h("p", { class: "note" }, asked.description),
     h("div", { class: "options" }, options.map((o) => h("button", { type: "button", class: "option", disabled: !hooks.reply, onclick: (e) => doing(e.target.closest("fieldset"), () => answer([o.id])) },
       h("strong", {}, o.name || o.id), o.description && h("span", { class: "note" }, o.description)))));
-  const form = h("form", { onsubmit: (e) => { e.preventDefault(); doing(form, () => answer([...form.querySelectorAll("input:checked")].map((i) => i.value))); } },
+  const form = h("form", { data: { request: asked.id }, onsubmit: (e) => { e.preventDefault(); doing(form, () => answer([...form.querySelectorAll("input:checked")].map((i) => i.value))); } },
     h("fieldset", { class: "ask-form" }, title, options.map((o) => h("label", { class: "inline" }, h("input", { type: "checkbox", name: group, value: o.id }), o.name || o.id)),
       h("div", { class: "row" }, h("button", { class: "primary", type: "submit", disabled: !hooks.reply }, "Send"))));
   return form;
@@ -66,7 +66,7 @@ function field(f, id) {
 
 function dataForm(schema, asked, hooks) {
   const fields = (asked.form?.fields || []).map((f) => ({ ...f, key: fresh() })), inputs = fields.map((f) => field(f, f.key));
-  const form = h("form", { class: "ask-form", onsubmit: (e) => {
+  const form = h("form", { class: "ask-form", data: { request: asked.id }, onsubmit: (e) => {
     e.preventDefault();
     const given = fields.map((f, i) => ({ id: f.id, value: inputs[i].value })).filter((f) => f.value !== "");
     doing(form, () => hooks.reply(reply(schema, { data: { request_data_id: asked.id, fields: given } })));
@@ -75,6 +75,12 @@ function dataForm(schema, asked, hooks) {
       f.type === "combobox" && Array.isArray(f.options) && h("datalist", { id: `${f.key}-list` }, f.options.map((o) => h("option", { value: o }))))),
     h("div", { class: "row" }, h("button", { class: "primary", type: "submit", disabled: !hooks.reply }, asked.fillButtonLabel || "Send")));
   return form;
+}
+
+/** The id of the request that a structured message answers, or undefined. */
+export function answers(text) {
+  if (!/_id"/.test(text) || !text.includes('"$schema"')) return undefined;
+  try { const { decision, data } = JSON.parse(text); return decision?.request_decision_id ?? data?.request_data_id; } catch { return undefined; }
 }
 
 const answered = (rows) => h("dl", { class: "answered" }, rows.map(([name, v]) => h("div", {}, h("dt", {}, name), h("dd", {}, v))));

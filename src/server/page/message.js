@@ -218,7 +218,7 @@ export class Turn {
     if (type === "message_start") return this.#open.clear();
     if (type === "tool_execution_start") return this.call(delta.toolCallId, delta.toolName, number).start(delta.timestamp);
     if (type === "tool_execution_end") return this.call(delta.toolCallId, delta.toolName, number).end(delta.result, delta.isError, delta.timestamp);
-    if (type === "tool_call_delta") return this.call(delta.toolCallId, delta.toolName, number).addArguments(delta.argumentsJson || "");
+    if (type === "tool_call_delta") return aside || this.call(delta.toolCallId, delta.toolName, number).addArguments(delta.argumentsJson || "");
     if (type !== "text_delta" && type !== "reasoning_delta") return;
     const quiet = aside || type === "reasoning_delta", key = `${index}${quiet}`;
     if (!this.#open.has(key)) this.#open.set(key, quiet ? this.reasoning(number, aside === "plan" ? "Plan" : "Reasoning") : this.text(number));
@@ -248,8 +248,8 @@ export class Turn {
   }
 
   part(part, e) {
-    const plan = e.phase === "reason" || e.phase === "plan";
-    if (part.type === "reasoning" || (part.type === "text" && plan && e.origin === "run")) this.reasoning(0, e.phase === "plan" ? "Plan" : "Reasoning").set(part.text);
+    if (e.internal && part.type !== "text" && part.type !== "reasoning") return; // calls of such a message never run
+    if (part.type === "reasoning" || e.internal) this.reasoning(0, e.phase === "plan" ? "Plan" : "Reasoning").set(part.text);
     else if (part.type === "text") this.text(0).set(part.text);
     else if (part.toolCallId && "isError" in part) this.call(part.toolCallId, "tool", 0).end(part.result, part.isError);
     else if (part.toolCallId) this.call(part.toolCallId, part.toolName, 0).setArguments(part.arguments);

@@ -175,6 +175,7 @@ const tests = {
     await page.getByRole("button", { name: "Economy" }).click();
     await says(page, "Decided.");
     await page.locator(".answered", { hasText: "eco" }).waitFor(SHOWN);
+    assert(await page.getByRole("button", { name: "Economy" }).isDisabled(), "an answered request takes no other answer");
     await quiet(page);
     await send(page, "form");
     await page.getByLabel("Name *").fill("Ann");

@@ -46,7 +46,7 @@ static void put_parts(struct wj_writer *w, const struct upp_message *m)
 
 bool sv_is_entry(const struct wl_line *line)
 {
-    return wm_is_visible(&line->entry);
+    return line->entry.kind != WM_ENTRY_TURN && !wm_is_hidden(&line->entry);
 }
 
 void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_line *line)
@@ -71,6 +71,7 @@ void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_li
     wj_put_u64(w, "step", e->step);
     wj_put_str(w, "phase", e->phase.n ? e->phase : (struct upp_str){NULL, 0});
     wj_put_str(w, "status", e->message.interrupted ? UPP_STR("incomplete") : UPP_STR("completed"));
+    wj_put_bool(w, "internal", e->audience != WM_AUDIENCE_ALL);
     wj_put_bool(w, "deleted", wm_is_erased(e));
     wj_put_str(w, "node_id", wb_uuid_text(node, id));
     wj_put_u64(w, "index", line->index);
