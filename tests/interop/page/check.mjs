@@ -356,7 +356,7 @@ const tests = {
   async "sign-in: a wrong key, the right one, and it stays in the tab"() {
     const locked = await new Server(WEFT).start();
     try {
-      const key = execFileSync(WEFT, ["keys", "add", "person", "--config", "weft.yaml"], { cwd: locked.folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+      const key = execFileSync(locked.weft, ["keys", "add", "person", "--config", "weft.yaml"], { cwd: locked.folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
       const page = await openPage(browser, locked.url);
       await page.getByLabel("API key").fill("weft_nothing");
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -371,7 +371,7 @@ const tests = {
       await says(page, "Hello.");
       await page.reload();
       await says(page, "Hello.");
-      execFileSync(WEFT, ["keys", "revoke", "person", "--config", "weft.yaml"], { cwd: locked.folder, stdio: "ignore" });
+      execFileSync(locked.weft, ["keys", "revoke", "person", "--config", "weft.yaml"], { cwd: locked.folder, stdio: "ignore" });
       await page.getByLabel("API key").waitFor(SHOWN);
       await clean(page);
     } finally {

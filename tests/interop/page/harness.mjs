@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -76,7 +76,7 @@ export class Server {
   folder = mkdtempSync(join(tmpdir(), "weft-page-"));
 
   constructor(weft, config = CONFIG, script = SCRIPT) {
-    this.weft = weft;
+    this.weft = resolve(weft);
     writeFileSync(join(this.folder, "weft.yaml"), config(this.folder));
     writeFileSync(join(this.folder, "script.json"), JSON.stringify(script));
     writeFileSync(join(this.folder, "evil.txt"), HOSTILE);
