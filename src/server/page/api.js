@@ -105,6 +105,9 @@ export function sseParser(emit) {
   };
 }
 
+/** A key that makes a repeated request harmless. (randomUUID is missing where the page is served without TLS.) */
+export const uniqueKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
 const FIRST_WAIT = 250, LAST_WAIT = 5000;
 
 /**

@@ -1,6 +1,6 @@
 // A conversation: pages of its log, the run at work, and the composer. A window of the log is in the page: older entries
 // come when one scrolls up, and what is far away is removed.
-import { query, request, stream } from "./api.js";
+import { query, request, stream, uniqueKey } from "./api.js";
 import { ask, fill, h, icon, iconButton, toast } from "./dom.js";
 import { Composer, messageOf } from "./ask.js";
 import { loadBranches, switcher } from "./branches.js";
@@ -92,7 +92,7 @@ class Conversation {
     this.sticky = true;
     this.stick();
     if (working) this.follow(working);
-    requestIdleCallback(() => this.#loadBranches(), { timeout: 500 });
+    setTimeout(() => this.#loadBranches(), 50); // after the first picture
   }
 
   /** Groups entries and puts them before or after those that are there. A run that a page's edge cuts is joined again. */
@@ -263,7 +263,7 @@ class Conversation {
   /* ---- Runs ---- */
 
   async #start(body, agent) {
-    const run = await request(`/v1/threads/${this.thread}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": crypto.randomUUID() } });
+    const run = await request(`/v1/threads/${this.thread}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
     this.lastRun = run.id;
     changed({ thread: this.thread, run: run.id });
     return run;
@@ -425,7 +425,7 @@ export async function start(root, { query: search }, signal) {
   const composer = new Composer({ stop() {}, placeholder: "What would you like to know?", send: async (message, agent) => {
     const text = typeof message.content === "string" ? message.content : message.content.find((p) => p.type === "text")?.text || "Files";
     const title = text.split("\n")[0].slice(0, 80);
-    const run = await request("/v1/threads/runs", { body: { assistant_id: agent, thread: { title }, additional_messages: [message] }, headers: { "idempotency-key": crypto.randomUUID() } });
+    const run = await request("/v1/threads/runs", { body: { assistant_id: agent, thread: { title }, additional_messages: [message] }, headers: { "idempotency-key": uniqueKey() } });
     changed({ thread: run.thread_id, made: true });
     threadChanged(run.thread_id);
     go(`/t/${run.thread_id}`);
