@@ -56,7 +56,8 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
 WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
                                  struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Replaces the metadata of a thread that was just read; 1: another writer was first, read it again. */
+/* Replaces the metadata of a thread that was just read, and stores the title that it has now; 1: another writer was
+ * first, read it again. */
 WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                 struct upp_str metadata, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -190,9 +190,8 @@ WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner 
     return r;
 }
 
-/* 1: the text is the id of a message of the tree, which stands at *ret. 0: it is not. */
-WEFT_SUSPENDS static int find_entry(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                    struct upp_str text, struct wa_position *ret, struct upp_err *err)
+WEFT_SUSPENDS int wa_message_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                  struct upp_str text, bool before, struct wa_position *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wb_uuid                            id;
@@ -207,20 +206,8 @@ WEFT_SUSPENDS static int find_entry(struct wl_store *s, const struct wl_owner *o
         return 0;
     if (r < 0)
         return r;
-    *ret = (struct wa_position){.node = line.node, .length = line.index};
-    return 1;
-}
-
-/* The same for the position after it, and after the results of its calls. */
-WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                      struct upp_str text, struct wa_position *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
-    int                                       r = find_entry(s, o, t, text, ret, err);
-    if (r <= 0)
-        return r;
-    ret->length++;
-    r = pass_results(s, o, ret, &a, err);
+    *ret = (struct wa_position){.node = line.node, .length = line.index + !before};
+    r    = before ? 0 : pass_results(s, o, ret, &a, err);
     return r < 0 ? r : 1;
 }
 
@@ -235,7 +222,7 @@ WEFT_SUSPENDS static int find_position(struct wl_store *s, const struct wl_owner
         *ret = (struct wa_position){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
         return r < 0 ? r : close_calls(s, o, ret, put, err);
     }
-    r = find_message(s, o, t, at, ret, err);
+    r = wa_message_find(s, o, t, at, false, ret, err);
     if (r)
         return r < 0 ? r : close_calls(s, o, ret, put, err);
     r = wa_checkpoint_find(s, o, t, at, put, ret, err);
@@ -394,16 +381,6 @@ WEFT_SUSPENDS static int is_shared(struct wl_store *s, const struct wl_owner *o,
         }
     }
     return 0;
-}
-
-int wa_thread_restore_before(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct upp_str message,
-                             struct wb_arena *a, struct upp_err *err)
-{
-    struct wa_position pos;
-    int                r = find_entry(s, o, t, message, &pos, err);
-    if (r == 0)
-        return upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no message '%.*s'", UPP_FMT(message));
-    return r < 0 ? r : wa_thread_move(s, o, t, &pos, a, err);
 }
 
 int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct upp_str node,

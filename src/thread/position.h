@@ -20,6 +20,12 @@ WEFT_SUSPENDS int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *
                                      struct upp_str id, struct wa_put *put, struct wa_position *ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
 
+/* Finds the position before a message (msg_HEX, UUID) of the thread's tree, or after it and the results of its calls.
+ * 0: the tree has no such message. */
+WEFT_SUSPENDS int wa_message_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                  struct upp_str text, bool before, struct wa_position *ret,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+
 /* Creates a thread in the same tree, after a message (msg_HEX, UUID) or a checkpoint of it; NULL: at the thread's
  * current position. -UPP_ENOTFOUND: there is neither. */
 WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
@@ -30,11 +36,6 @@ WEFT_SUSPENDS int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, c
  * has not ended, err names it. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                     struct upp_str checkpoint, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
-
-/* The same for the position before a message of the thread's tree. */
-WEFT_SUSPENDS int wa_thread_restore_before(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
-                                           struct upp_str message, struct wb_arena *a,
-                                           struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for any position of the thread's tree. Calls before it whose results come after it are closed on a branch.
  */

@@ -159,7 +159,7 @@ def test_without_keys_loopback_is_open_and_with_one_it_is_not():
             assert answer[0] == 401 and answer[2] == nothing[2], (wrong, answer)
         good(s, "GET", "/v1/threads", x_api_key=key)
         assert ask(s, "GET", "/v1/threads", x_api_key="x")[2] == nothing[2]
-        for path in ("/livez", "/readyz", "/health", "/openapi.json", "/docs"):  # as docs/http.md says
+        for path in ("/livez", "/readyz", "/health", "/openapi.json", "/docs", "/", "/page/app.js"):  # as docs/http.md says
             assert ask(s, "GET", path)[0] == 200, path
     lines = [line for line in s.log().splitlines() if 'msg="request"' in line and "status=401" in line]
     assert lines and all("tenant=- " in line for line in lines), lines  # who that was is not known

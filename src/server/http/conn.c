@@ -410,7 +410,7 @@ int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
 /* The head of a response. */
 static int write_head(struct sv_exchange *x, struct wb_buf *out, int64_t length, bool keep_alive, struct upp_err *err)
 {
-    bool none = x->reply.status == 204; /* it has neither type nor length */
+    bool none = x->reply.status == 204 || x->reply.status == 304; /* they have neither type nor length */
     int  r    = sv_conn_headers(x, err);
     if (r < 0)
         return r;

@@ -76,6 +76,7 @@ static const struct {
     {200, "OK"},
     {201, "Created"},
     {204, "No Content"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {401, "Unauthorized"},
     {403, "Forbidden"},

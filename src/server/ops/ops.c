@@ -13,6 +13,8 @@ static const struct sv_route rows[] = {
     {SV_GET, "/openapi.json", sv_get_openapi, 1, SV_ROUTE_OPEN},
     {SV_GET, "/docs", sv_get_docs, 1, SV_ROUTE_OPEN},
     {SV_GET, "/docs/{file}", sv_get_docs_file, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/", sv_get_page, 1, SV_ROUTE_OPEN},
+    {SV_GET, "/page/{module}", sv_get_page_file, 1, SV_ROUTE_OPEN},
 };
 _Static_assert(WB_LEN(rows) <= SV_OPS_ROUTES, "struct sv_ops has room for all of them");
 

@@ -26,7 +26,7 @@ struct sv_ops_opts {
     struct sv_telemetry *telemetry; /* gets the spans; NULL: none */
 };
 
-enum { SV_OPS_ROUTES = 7 };
+enum { SV_OPS_ROUTES = 9 };
 
 struct sv_ops {
     struct sv_ops_opts opts;
@@ -67,5 +67,7 @@ WEFT_SUSPENDS int sv_get_metrics(struct sv_exchange *x, struct upp_err *err);
 int               sv_get_openapi(struct sv_exchange *x, struct upp_err *err);
 int               sv_get_docs(struct sv_exchange *x, struct upp_err *err);
 int               sv_get_docs_file(struct sv_exchange *x, struct upp_err *err);
+int               sv_get_page(struct sv_exchange *x, struct upp_err *err);
+int               sv_get_page_file(struct sv_exchange *x, struct upp_err *err);
 
 #endif

@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     node    = desk_id(d, "root_id");
     TRY(desk_thread(d, &t, err));
     ASK("{}", "POST /v1/threads/%s/restore", t.s);
-    REFUSED(400, "checkpoint_id names the place to go back to, and is missing");
+    REFUSED(400, "the place to go back to is missing: checkpoint_id, before or after");
     ASK("", "POST /v1/threads/%s/checkout", t.s);
     REFUSED(400, "node_id names the node to go to, and is missing");
     ASK("{\"checkpoint_id\":7}", "POST /v1/threads/%s/restore", t.s);
@@ -196,6 +196,10 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     struct desk_id message = desk_id(d, "data/0/id");
     TRY(go(d, t.s, "fork", "at", message.s, err));
     REFUSED(404, "no message and no checkpoint");
+    TRY(go(d, t.s, "restore", "before", message.s, err));
+    REFUSED(404, "the thread's tree has no message");
+    ASK("{\"before\":\"a\",\"after\":\"b\"}", "POST /v1/threads/%s/restore", t.s);
+    REFUSED(400, "'before' or 'after', not both");
     /* A run that waits is in the way. */
     TRY(desk_run(d, other.s, "picker", "pick!", err));
     TRY(go(d, other.s, "restore", "checkpoint_id", foreign.s, err));
@@ -210,6 +214,36 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
 TEST(server_tree_refuses_what_is_not_there)
 {
     DESK(.act = refuses);
+}
+
+/* Before and after a message; and the entries of the log say where the thread is. */
+static WEFT_SUSPENDS int messages(struct desk *d, struct upp_err *err)
+{
+    struct desk_id t;
+    TRY(desk_thread(d, &t, err));
+    TRY(desk_run(d, t.s, "echo", "one", err));
+    TRY(desk_run(d, t.s, "echo", "two", err));
+    GET("/v1/threads/%s/entries?order=asc", t.s);
+    FAIL_UNLESS(d->reply.status == 200);
+    struct desk_id question = desk_id(d, "data/2/id");
+    IS("data/2/parts/0/text", "two");
+    IS("data/3/agent", "echo");
+    TRY(go(d, t.s, "restore", "before", question.s, err));
+    FAIL_UNLESS(d->reply.status == 200);
+    GET("/v1/threads/%s/entries", t.s);
+    IS("data/0/role", "assistant");
+    IS("data/0/parts/0/text", "one");
+    TRY(go(d, t.s, "restore", "after", question.s, err));
+    FAIL_UNLESS(d->reply.status == 200);
+    GET("/v1/threads/%s/entries?limit=1", t.s);
+    IS("data/0/parts/0/text", "two");
+    IS("data/0/role", "user");
+    return 0;
+}
+
+TEST(server_tree_goes_back_to_messages)
+{
+    DESK(.act = messages);
 }
 
 /* ---- Two at once ------------------------------------------------------------------------------------------------- */

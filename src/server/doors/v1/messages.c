@@ -187,6 +187,7 @@ struct page {
     bool            up;
     uint32_t        limit;
     struct wb_uuid  run;   /* only its messages; all zero: any */
+    bool            all;   /* entries of the log, not only the messages of the API */
     struct wl_line *found; /* limit + 1 of them, in the order they were read */
     size_t          n;
 };
@@ -233,7 +234,7 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
     int has_before = has_after < 0 ? 0 : read_cursor(x, path, UPP_STR("before"), &before, err);
     if (has_after < 0 || has_before < 0)
         return has_after < 0 ? has_after : has_before;
-    *ret = (struct page){.lo = 0, .hi = path->length, .up = *ascending, .limit = (uint32_t)limit};
+    *ret = (struct page){.hi = path->length, .up = *ascending, .limit = (uint32_t)limit, .all = ret->all};
     r    = read_run(x, &ret->run, err);
     if (r < 0)
         return r;
@@ -265,7 +266,7 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
             const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
-            if (sv_is_visible(line) && (any || wb_uuid_eq(line->run, p->run)))
+            if ((p->all ? sv_is_entry(line) : sv_is_visible(line)) && (any || wb_uuid_eq(line->run, p->run)))
                 p->found[p->n++] = *line;
         }
         if (p->up)
@@ -289,6 +290,26 @@ int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const c
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
+/* An entry, with the id of its node, which is looked up once for a row of them. */
+WEFT_SUSPENDS static int write_entry(struct sv_exchange *x, const struct wl_line *line, struct wl_node *node,
+                                     struct wj_writer *w, struct upp_err *err)
+{
+    int r = node->key == line->node ? 0 : wl_get_node(x->server->opts.store, &x->owner, line->node, node, err);
+    if (r >= 0)
+        sv_write_entry(w, node->id, line);
+    return r;
+}
+
+WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_thread *t, struct wl_line *line,
+                                       struct wj_writer *w, struct upp_err *err)
+{
+    const char *why;
+    int         r = sv_why_incomplete(x, line, &why, err);
+    if (r >= 0)
+        r = sv_aitp_name_author(&x->arena, t, line, err);
+    return r < 0 ? r : sv_write_message(w, &x->arena, t->id, line, why, err);
+}
+
 WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p,
                                     bool ascending, struct upp_err *err)
 {
@@ -296,16 +317,12 @@ WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_threa
     struct wj_writer            w;
     size_t                      n       = WB_MIN(p->n, p->limit);
     bool                        reverse = p->up != ascending;
+    struct wl_node              node    = {0};
     wj_writer_init(&w, &x->reply.body, err);
     sv_list_begin(&w);
     for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &p->found[reverse ? n - 1 - i : i];
-        const char     *why;
-        int             r = sv_why_incomplete(x, line, &why, err);
-        if (r >= 0)
-            r = sv_aitp_name_author(&x->arena, t, line, err);
-        if (r >= 0)
-            r = sv_write_message(&w, &x->arena, t->id, line, why, err);
+        int             r    = p->all ? write_entry(x, line, &node, &w, err) : write_message(x, t, line, &w, err);
         if (r < 0)
             return r;
     }
@@ -348,21 +365,30 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
     return r < 0 ? r : add_notes(s, l, err);
 }
 
+WEFT_SUSPENDS static int list(struct listing *l, struct upp_err *err)
+{
+    struct sv_exchange *x = l->x;
+    struct wl_store    *s = x->server->opts.store;
+    int                 r = wl_at_once(s, begin_list, l, err);
+    if (r >= 0)
+        r = fill_page(s, x, &l->path, &l->page, SIZE_MAX, err);
+    if (r >= 0)
+        r = add_notes(s, l, err);
+    return r < 0 ? r : write_page(x, &l->thread, &l->page, l->ascending, err);
+}
+
+WEFT_SUSPENDS int sv_list_entries(struct sv_exchange *x, struct upp_err *err)
+{
+    return list(&(struct listing){.x = x, .page.all = true}, err);
+}
+
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_store *s = x->server->opts.store;
-    struct listing   l = {.x = x};
-    struct upp_str   below;
-    int              r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
+    struct upp_str below;
+    int            r = sv_query(x, UPP_STR("include_subthreads"), &below, err);
     if (r > 0 && wb_str_eq(below, UPP_STR("true")))
         return sv_aitp_list_family(x, err);
     if (r > 0 && !wb_str_eq(below, UPP_STR("false")))
         return upp_fail(err, UPP_EINVALID, "include_subthreads is true or false");
-    if (r >= 0)
-        r = wl_at_once(s, begin_list, &l, err);
-    if (r >= 0)
-        r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
-    if (r >= 0)
-        r = add_notes(s, &l, err);
-    return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);
+    return r < 0 ? r : list(&(struct listing){.x = x}, err);
 }

@@ -83,6 +83,8 @@ void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t meta
     sv_put_id(w, "id", "thread_", t->id);
     wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
+    if (t->title.n)
+        wj_put_str(w, "title", t->title);
     if (wb_str_find(t->metadata, UPP_STR(SV_RESOURCES), 0) == SIZE_MAX) {
         sv_aitp_put_metadata(w, t);
         wj_put_null(w, "tool_resources");

@@ -31,6 +31,11 @@ bool sv_is_visible(const struct wl_line *line);
 int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                      const char *why, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Of server/doors/v1/entries.c: is it listed as an entry of the log, and such an entry; `node` is the id of its node.
+ */
+bool sv_is_entry(const struct wl_line *line);
+void sv_write_entry(struct wj_writer *w, struct wb_uuid node, const struct wl_line *line);
+
 int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_info *look,
                  struct upp_err *err) UPP_MUST_CHECK;
 

@@ -8,30 +8,31 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* The thread, its path, and the one member that the body of these routes has; or the other one (may be NULL), which is
- * then 2. */
-WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *member, const char *other, struct wl_thread *t,
-                                      struct wl_path *path, struct upp_str *ret, struct upp_err *err)
+/* The thread, its path, and the one member that the body of these routes has: *which is its index in `known`. 0: there
+ * is none. */
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *const *known, struct wl_thread *t,
+                                      struct wl_path *path, size_t *which, struct upp_str *ret, struct upp_err *err)
 {
-    const char *const known[] = {member, other, NULL};
-    struct sv_body    b;
-    *ret  = (struct upp_str){NULL, 0};
-    int r = sv_find_thread_to_change(x, t, err);
+    struct sv_body b;
+    int            found = 0;
+    *ret                 = (struct upp_str){NULL, 0};
+    int r                = sv_find_thread_to_change(x, t, err);
     if (r >= 0 && sv_aitp_has_members(t)) /* otherwise nobody asks for it */
         r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, path, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
-    if (r >= 0)
-        r = sv_body_str(&b, b.root, wb_cstr(member), ret, err);
-    if (r < 0 || !other)
-        return r;
-    struct upp_str second = {NULL, 0};
-    int            more   = sv_body_str(&b, b.root, wb_cstr(other), &second, err);
-    if (more > 0 && r > 0)
-        return upp_fail(err, UPP_EINVALID, "%s and %s name two places: give one", member, other);
-    if (more > 0)
-        *ret = second;
-    return more < 0 ? more : more > 0 ? 2 : r;
+    for (size_t i = 0; r >= 0 && known[i]; i++) {
+        struct upp_str text;
+        r = sv_body_str(&b, b.root, wb_cstr(known[i]), &text, err);
+        if (r <= 0)
+            continue;
+        if (found++)
+            return sv_body_wrong(&b, sv_member(b.root, wb_cstr(known[i])), err, "'%s' or '%s', not both", known[*which],
+                                 known[i]);
+        *which = i;
+        *ret   = text;
+    }
+    return r < 0 ? r : found;
 }
 
 /* Responds with the thread's current position. */
@@ -60,10 +61,12 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
 
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread t, fork;
-    struct wl_path   path;
-    struct upp_str   at;
-    int              r = read_request(x, "at", NULL, &t, &path, &at, err);
+    struct wl_thread         t, fork;
+    struct wl_path           path;
+    static const char *const known[] = {"at", NULL};
+    struct upp_str           at;
+    size_t                   which;
+    int                      r = read_request(x, known, &t, &path, &which, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
     if (r >= 0)
@@ -71,19 +74,33 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : sv_answer_thread(x, &fork, err);
 }
 
+/* Where a thread can be set back to. */
+enum { CHECKPOINT, BEFORE, AFTER };
+static const char *const places[] = {[CHECKPOINT] = "checkpoint_id", [BEFORE] = "before", [AFTER] = "after", NULL};
+
+WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_thread *t, struct upp_str id, bool before,
+                                         struct upp_err *err)
+{
+    struct wl_store   *s = x->server->opts.store;
+    struct wa_position to;
+    int                r = wa_message_find(s, &x->owner, t, id, before, &to, err);
+    if (r == 0)
+        return upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no message '%.*s'", UPP_FMT(id));
+    return r < 0 ? r : wa_thread_move(s, &x->owner, t, &to, &x->arena, err);
+}
+
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t;
     struct wl_path   path;
     struct upp_str   id;
-    int              r = read_request(x, "checkpoint_id", "before", &t, &path, &id, err);
+    size_t           which;
+    int              r = read_request(x, places, &t, &path, &which, &id, err);
     if (r == 0)
-        return upp_fail(err, UPP_EINVALID,
-                        "checkpoint_id names the place to go back to, and is missing; or before, a message");
-    if (r == 2)
-        r = wa_thread_restore_before(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
-    else if (r >= 0)
-        r = wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+        return upp_fail(err, UPP_EINVALID, "the place to go back to is missing: checkpoint_id, before or after");
+    if (r >= 0)
+        r = which == CHECKPOINT ? wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err)
+                                : move_to_message(x, &t, id, which == BEFORE, err);
     if (r >= 0)
         r = sv_aitp_moved(x, &path, &t, err);
     return r < 0 ? r : answer_place(x, &t, err);
@@ -91,10 +108,12 @@ WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread t;
-    struct wl_path   path;
-    struct upp_str   id;
-    int              r = read_request(x, "node_id", NULL, &t, &path, &id, err);
+    struct wl_thread         t;
+    struct wl_path           path;
+    static const char *const known[] = {"node_id", NULL};
+    struct upp_str           id;
+    size_t                   which;
+    int                      r = read_request(x, known, &t, &path, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "base/utf8.h"
 #include "json/pointer.h"
 #include "log/log.h"
 #include "server/doors/aitp/members.h"
@@ -21,6 +22,9 @@ enum {
     HANDFUL    = 4, /* threads whose whole metadata is in memory at once ... */
     TRIES      = 16,
     OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
+
+    TITLE_MAX    = 1024, /* bytes of a new title ... */
+    LISTED_TITLE = 256,  /* ... and those that a list shows */
 };
 
 struct found {
@@ -67,8 +71,8 @@ static void take(struct list *l, const struct wl_thread *t)
     if (f.metadata > SV_LISTED_METADATA)
         f.thread.metadata = (struct upp_str){NULL, 0};
     f.thread.metadata = wb_arena_dup(&l->x->arena, f.thread.metadata);
-    f.thread.title    = (struct upp_str){NULL, 0}; /* a page contains neither title nor owner */
-    f.thread.owner    = (struct wl_owner){.tenant = {NULL, 0}};
+    f.thread.title    = wb_arena_dup(&l->x->arena, wb_str_sub(t->title, 0, wb_utf8_cut(t->title, LISTED_TITLE)));
+    f.thread.owner    = (struct wl_owner){.tenant = {NULL, 0}}; /* not shown */
     l->found[l->n++]  = f;
 }
 
@@ -164,20 +168,36 @@ WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv
     return r < 0 ? r : 1;
 }
 
+/* A new title; an empty one removes it. */
+static int read_title(const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
+{
+    int r = sv_body_str(b, b->root, UPP_STR("title"), ret, err);
+    if (r > 0 && ret->n > TITLE_MAX)
+        return sv_body_wrong(b, sv_member(b->root, UPP_STR("title")), err, "a title has at most %d bytes", TITLE_MAX);
+    return r < 0 ? r : 0;
+}
+
 /* With an empty body it retrieves, as AITP's transport T01 does. Others may write at the same time: read, set, and once
  * more if somebody else was first. */
 WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    static const char *const known[] = {"metadata", "tool_resources", NULL};
+    static const char *const known[] = {"metadata", "tool_resources", "title", NULL};
     struct wl_store         *s       = x->server->opts.store;
-    struct upp_str           metadata;
+    struct upp_str           metadata, title = {NULL, 0};
     struct wl_thread         t;
     struct sv_body           b;
     int                      r = sv_find_thread(x, &t, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
+    if (r >= 0)
+        r = read_title(&b, &title, err);
     for (unsigned i = 0; r >= 0; i++) {
-        r = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
+        metadata = t.metadata;
+        r        = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);
+        if (title.p && r >= 0) {
+            t.title = title;
+            r       = 1;
+        }
         if (r > 0 && (r = sv_aitp_may_write(x, &t, err)) >= 0)
             r = wl_thread_set(s, &x->owner, &t, metadata, err);
         if (r <= 0)

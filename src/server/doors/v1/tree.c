@@ -51,6 +51,7 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     node_id(w, "id", l, (uint32_t)(n - l->nodes));
     node_id(w, "parent_id", l, n->parent);
     wj_put_u64(w, "branch_point", n->branch);
+    wj_put_u64(w, "branch_entries", n->node.parent_length);
     wj_put_str(w, "name", n->node.name);
     seconds(w, "created_at", n->node.created_ms);
     wj_put_u64(w, "messages", n->messages);

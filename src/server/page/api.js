@@ -1,0 +1,149 @@
+// The server's HTTP API: requests with the key, errors as messages, lists page by page, streams that resume.
+
+const STORED = "weft.key";
+let key = sessionStorage.getItem(STORED) || "";
+
+/** Other modules listen here: "signin" when the server wants a key, "online" and "offline" when it comes and goes. */
+export const events = new EventTarget();
+
+export const hasKey = () => key !== "";
+
+/** Sets the key; it is forgotten when the tab closes. "" removes it. */
+export function setKey(text) {
+  key = text.trim();
+  if (key) sessionStorage.setItem(STORED, key);
+  else sessionStorage.removeItem(STORED);
+}
+
+export class ApiError extends Error {
+  constructor(status, code, message, param) {
+    super(message);
+    Object.assign(this, { status, code, param });
+  }
+}
+
+let reachable = true;
+function reached(yes) {
+  if (yes === reachable) return;
+  reachable = yes;
+  events.dispatchEvent(new Event(yes ? "online" : "offline"));
+}
+
+async function failure(response) {
+  let error = {};
+  try { error = (await response.json()).error || {}; } catch { /* not ours: a proxy's */ }
+  if (response.status === 401) events.dispatchEvent(new Event("signin"));
+  return new ApiError(response.status, error.code, error.message || `The server answered ${response.status}.`, error.param);
+}
+
+async function send(path, { method, body, headers = {}, signal } = {}) {
+  const all = { ...headers };
+  if (key) all.authorization = `Bearer ${key}`;
+  let data = body;
+  if (body !== undefined && !(body instanceof FormData) && typeof body !== "string") {
+    all["content-type"] = "application/json";
+    data = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(path, { method: method || (body === undefined ? "GET" : "POST"), headers: all, body: data, signal, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    reached(false);
+    throw new ApiError(0, "unreachable", "The server cannot be reached.");
+  }
+  reached(true);
+  if (!response.ok) throw await failure(response);
+  return response;
+}
+
+/** JSON of a route. With `body` it is a POST. Throws ApiError. */
+export const request = async (path, options) => (await send(path, options)).json();
+
+/** Text, or bytes with their type. */
+export const text = async (path, options) => (await send(path, options)).text();
+export const blob = async (path, options) => (await send(path, options)).blob();
+export const response = send;
+
+/** "/v1/threads" and {limit: 20, after: undefined} as a path with a query. */
+export function query(path, params = {}) {
+  const q = new URLSearchParams(Object.entries(params).filter(([, v]) => v != null && v !== ""));
+  return q.size ? `${path}?${q}` : path;
+}
+
+/** The items of a list, page after page. */
+export async function* items(path, params = {}, options = {}) {
+  for (let after = params.after; ;) {
+    const page = await request(query(path, { limit: 100, ...params, after }), options);
+    yield* page.data;
+    if (!page.has_more) return;
+    after = page.last_id;
+  }
+}
+
+export const pause = (ms, signal) => new Promise((done) => {
+  const timer = setTimeout(done, ms);
+  signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
+});
+
+/** Cuts the text of server-sent events into {id, event, data}. */
+export function sseParser(emit) {
+  let rest = "", event = { data: [] };
+  return (chunk) => {
+    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line === "") {
+        if (event.data.length) emit({ id: event.id, event: event.event, data: event.data.join("\n") });
+        event = { data: [] };
+      } else if (!line.startsWith(":")) {
+        const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line);
+        if (name === "data") event.data.push(value);
+        else if (name === "id" || name === "event") event[name] = value;
+      }
+    }
+  };
+}
+
+/** A key that makes a repeated request harmless. (randomUUID is missing where the page is served without TLS.) */
+export const uniqueKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+const FIRST_WAIT = 250, LAST_WAIT = 5000;
+
+/**
+ * Reads a stream of server-sent events, and reads on after a lost connection with Last-Event-ID, until `onEvent`
+ * returns true (the stream is over), the signal aborts, or the server refuses. The wait between attempts doubles.
+ */
+export async function stream(path, { onEvent, signal, lastId, onState = () => {} }) {
+  let wait = FIRST_WAIT, over = false, id = lastId;
+  while (!over && !signal?.aborted) {
+    try {
+      const answer = await send(path, { signal, headers: { accept: "text/event-stream", ...(id && { "last-event-id": id }) } });
+      onState("open");
+      const feed = sseParser((event) => {
+        if (event.id) id = event.id;
+        if (!over) over = onEvent(event) === true;
+      });
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let chunk; !over && !(chunk = await reader.read()).done;) { wait = FIRST_WAIT; feed(chunk.value); }
+      if (over) reader.cancel().catch(() => {});
+    } catch (error) {
+      if (signal?.aborted || error.name === "AbortError") return id;
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
+    }
+    if (over || signal?.aborted) return id;
+    onState("waiting");
+    await pause(wait, signal);
+    wait = Math.min(wait * 2, LAST_WAIT);
+  }
+  return id;
+}
+
+/** Saves a response as a file. */
+export async function download(path, name, options) {
+  const url = URL.createObjectURL(await blob(path, options)), a = document.createElement("a");
+  a.href = url;
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}

@@ -1,0 +1,65 @@
+// Start, sign-in and routes. A view is {path, title, nav?, render(root, params, signal)}: render fills `root`; `signal`
+// aborts when another view is shown. `:name` in a path is a parameter.
+import { events, hasKey, request, setKey } from "./api.js";
+import { fill, h } from "./dom.js";
+import { buildShell, go, markNavigation, setActions, setTitle, shortcut, showSidebar, signIn } from "./shell.js";
+import { conversation, start } from "./conversation.js";
+import { markThread, threadList } from "./threads.js";
+
+const views = [
+  { path: "/", title: "New conversation", render: start },
+  { path: "/t/:thread", title: "Conversation", render: conversation },
+];
+
+function match(path) {
+  const given = path.split("/");
+  for (const view of views) {
+    const wanted = view.path.split("/"), params = {};
+    if (wanted.length === given.length && wanted.every((part, i) => (part[0] === ":" ? (params[part.slice(1)] = given[i]) : part === given[i])))
+      return { view, params };
+  }
+  return null;
+}
+
+let current = new AbortController();
+
+async function show(root) {
+  const [path, search = ""] = (location.hash.slice(1) || "/").split("?");
+  const found = match(path);
+  current.abort();
+  current = new AbortController();
+  const { signal } = current, first = !root.childElementCount;
+  setActions();
+  showSidebar(false);
+  markNavigation(path);
+  fill(root);
+  root.className = "view";
+  if (!found) return fill(root, h("p", { class: "empty" }, "There is no such page. ", h("a", { href: "#/" }, "Start a conversation")));
+  const params = Object.fromEntries(Object.entries(found.params).map(([name, value]) => [name, decodeURIComponent(value)]));
+  markThread(params.thread);
+  setTitle(found.view.title);
+  if (!first) document.getElementById("main").focus();
+  try {
+    await found.view.render(root, { ...params, query: new URLSearchParams(search) }, signal);
+  } catch (error) {
+    if (!signal.aborted) fill(root, h("p", { class: "empty error", role: "alert" }, error.message));
+  }
+}
+
+const knock = () => request("/v1/threads?limit=1");
+
+async function begin() {
+  try {
+    await knock();
+  } catch (error) {
+    if (error.status === 401 || error.status === 403) await signIn(knock);
+  }
+  const root = buildShell(threadList(), views.filter((view) => view.nav));
+  events.addEventListener("signin", () => { if (hasKey()) { setKey(""); location.reload(); } });
+  shortcut("n", "New conversation", () => { go("/"); document.getElementById("message")?.focus(); });
+  for (const { path, nav } of views) if (nav?.key) shortcut(`g ${nav.key}`, nav.label, () => go(path));
+  window.addEventListener("hashchange", () => show(root));
+  show(root);
+}
+
+begin();

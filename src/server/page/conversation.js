@@ -1,0 +1,439 @@
+// A conversation: pages of its log, the run at work, and the composer. A window of the log is in the page: older entries
+// come when one scrolls up, and what is far away is removed.
+import { query, request, stream, uniqueKey } from "./api.js";
+import { ask, fill, h, icon, iconButton, toast } from "./dom.js";
+import { Composer, messageOf } from "./ask.js";
+import { loadBranches, switcher } from "./branches.js";
+import { answers, approvalForm, outputForm } from "./forms.js";
+import { releaseMedia } from "./media.js";
+import { textOf, Turn, userMessage } from "./message.js";
+import { agents, nameOf } from "./roster.js";
+import { announce, go, setActions, setTitle, shortcut } from "./shell.js";
+import { changed, threadChanged } from "./threads.js";
+
+const PAGE = 40, WINDOW = 160; // entries of a request; groups in the page
+const POLL = 2500;
+const OVER = new Set(["completed", "incomplete", "failed", "cancelled", "expired"]);
+const ENDED = { failed: "The run failed", cancelled: "Stopped", expired: "Nobody answered in time", incomplete: "Cut short by a limit" };
+
+/** Actions in the top bar of a conversation: other views add theirs, (thread) => node. */
+export const threadActions = [];
+
+/** A message of the user stands alone; the entries of a run after its question belong together. */
+const keyOf = (e) => (e.role === "user" && e.origin !== "run" ? e.id : e.run_id || e.id);
+
+class Conversation {
+  groups = []; // {key, entries, el, turn?}, oldest first
+  live = null; // {run, turn, el, abort}
+  older = null; // the id of the oldest entry, if there are older ones
+  newer = null; // the id of the newest entry, if newer ones were removed
+  branches = null;
+
+  constructor(thread, root, signal) {
+    this.thread = thread;
+    this.signal = signal;
+    this.timed = new IntersectionObserver((seen) => { for (const e of seen) if (e.isIntersecting) this.#time(e.target); });
+    this.list = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-live": "off" });
+    this.top = h("div", { class: "edge" });
+    this.bottom = h("div", { class: "edge" });
+    this.scroller = h("div", { class: "scroller", tabindex: "0", "aria-label": "Conversation" }, h("div", { class: "column" }, this.top, this.list, this.bottom));
+    this.latest = h("button", { type: "button", class: "latest", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Latest");
+    this.composer = new Composer({ send: (message, agent) => this.send(message, agent), stop: () => this.stop() });
+    fill(root, this.scroller, h("div", { class: "dock" }, this.latest, h("div", { class: "column" }, this.composer.el)));
+    root.classList.add("conversation");
+    const grown = new ResizeObserver(() => this.stick());
+    grown.observe(this.list);
+    signal.addEventListener("abort", () => { grown.disconnect(); this.timed.disconnect(); }, { once: true });
+    this.scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
+  }
+
+  /* ---- Scrolling ---- */
+
+  get atEnd() { return this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 80; }
+
+  stick() {
+    if (this.sticky) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  #scrolled() {
+    this.sticky = this.atEnd && !this.newer;
+    this.latest.hidden = this.sticky;
+    if (this.scroller.scrollTop < 600) this.#loadOlder();
+    if (this.newer && this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 600) this.#loadNewer();
+  }
+
+  async toEnd() {
+    if (this.newer) await this.load();
+    this.sticky = true;
+    this.stick();
+    this.composer.input.focus();
+  }
+
+  /* ---- Pages of the log ---- */
+
+  entries(params) {
+    return request(query(`/v1/threads/${this.thread}/entries`, { limit: PAGE, ...params }), { signal: this.signal });
+  }
+
+  /** The newest page, and the run at work. `ready`: what else the page needs first. */
+  async load(ready) {
+    const [page, runs] = await Promise.all([this.entries(), request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal }), ready]);
+    const run = runs.data[0];
+    this.lastRun = run?.id;
+    this.#unfollow();
+    this.groups = [];
+    fill(this.list);
+    this.older = page.has_more ? page.last_id : null;
+    this.newer = null;
+    const working = run && !OVER.has(run.status) ? run : null;
+    this.#put(page.data.reverse().filter((e) => !working || keyOf(e) !== working.id), false);
+    this.composer.choose(this.#lastAgent() || run?.assistant_id);
+    if (run && !working) this.#ending(run);
+    this.sticky = true;
+    this.stick();
+    if (working) this.follow(working);
+    setTimeout(() => this.#loadBranches(), 50); // after the first picture
+  }
+
+  /** Groups entries and puts them before or after those that are there. A run that a page's edge cuts is joined again. */
+  #put(entries, before) {
+    const made = [];
+    for (const e of entries) {
+      if (made.at(-1)?.key === keyOf(e)) made.at(-1).entries.push(e);
+      else made.push({ key: keyOf(e), entries: [e] });
+    }
+    const seam = before ? this.groups[0] : this.groups.at(-1), edge = before ? made.at(-1) : made[0];
+    if (seam && edge && seam.key === edge.key) {
+      edge.entries = before ? [...edge.entries, ...seam.entries] : [...seam.entries, ...edge.entries];
+      seam.el.remove();
+      this.groups.splice(before ? 0 : -1, 1);
+    }
+    for (const group of made) this.#render(group);
+    this.groups = before ? [...made, ...this.groups] : [...this.groups, ...made];
+    if (before) this.list.prepend(...made.map((g) => g.el));
+    else this.list.append(...made.map((g) => g.el));
+    this.#decorate();
+  }
+
+  #render(group) {
+    const [first] = group.entries;
+    if (group.key === first.id && first.role === "user") group.el = h("div", { class: "group" }, userMessage(first));
+    else {
+      group.turn = new Turn({ reply: (text) => this.send(messageOf(text), this.composer.agent) });
+      for (const e of group.entries) group.turn.entry(e);
+      group.el = h("div", { class: "group" }, group.turn.el);
+      if (group.turn.calls.size && first.run_id) this.timed.observe(group.el);
+    }
+    group.bar = h("div", { class: "bar" });
+    group.el.append(group.bar);
+  }
+
+  /** How long the calls of a turn took, from the trace of its run, when somebody sees it. */
+  async #time(el) {
+    this.timed.unobserve(el);
+    const group = this.groups.find((g) => g.el === el);
+    if (!group) return;
+    const trace = await request(`/v1/runs/${group.entries.find((e) => e.run_id).run_id}/trace`, { signal: this.signal }).catch(() => null);
+    for (const span of trace?.spans ?? []) if (span.toolCallId && span.kind !== "wait" && span.ended) group.turn.calls.get(span.toolCallId)?.took(span.ended - span.started);
+  }
+
+  #trim(end) {
+    while (this.groups.length > WINDOW) {
+      const gone = end ? this.groups.pop() : this.groups.shift();
+      gone.el.remove();
+    }
+    if (end) this.newer = this.groups.at(-1).entries.at(-1).id;
+    else this.older = this.groups[0].entries[0].id;
+  }
+
+  async #loadOlder() {
+    if (!this.older || this.loading) return;
+    this.loading = true;
+    try {
+      const page = await this.entries({ after: this.older });
+      const height = this.scroller.scrollHeight, top = this.scroller.scrollTop;
+      this.older = page.has_more ? page.last_id : null;
+      this.#put(page.data.reverse(), true);
+      this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
+      if (this.groups.length > WINDOW && !this.live) this.#trim(true);
+      requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
+    } catch (error) {
+      if (!this.signal.aborted) toast(error.message, "bad");
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  async #loadNewer() {
+    if (!this.newer || this.loading) return;
+    this.loading = true;
+    try {
+      const page = await this.entries({ after: this.newer, order: "asc" });
+      this.newer = page.has_more ? page.last_id : null;
+      this.#put(page.data, false);
+      if (this.groups.length > WINDOW) {
+        const height = this.scroller.scrollHeight, top = this.scroller.scrollTop;
+        this.#trim(false);
+        this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
+      }
+      requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
+    } catch (error) {
+      if (!this.signal.aborted) toast(error.message, "bad");
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  /* ---- What can be done with a message ---- */
+
+  #lastAgent() {
+    for (let i = this.groups.length - 1; i >= 0; i--) for (const e of [...this.groups[i].entries].reverse()) if (e.role === "assistant" && e.agent) return e.agent;
+    return null;
+  }
+
+  async #loadBranches() {
+    try {
+      this.branches = await loadBranches(this.thread, this.signal);
+      this.#decorate();
+    } catch { /* the conversation is readable without */ }
+  }
+
+  /** Requests that have an answer take no other one. */
+  #close() {
+    const done = new Set(this.groups.filter((g) => !g.turn).map((g) => answers(textOf(g.entries[0]))));
+    for (const form of this.list.querySelectorAll("[data-request]"))
+      if (done.has(form.dataset.request)) for (const control of form.querySelectorAll("button, input, textarea, select")) control.disabled = true;
+  }
+
+  /** The controls below each group. */
+  #decorate() {
+    let before = null;
+    this.#close();
+    for (const group of this.groups) {
+      const first = group.entries.find((e) => e.type === "message") || group.entries[0], at = this.branches?.of(first, before);
+      const choose = (alternative) => this.#branch(() => this.branches.checkout(this.thread, alternative));
+      const controls = group.turn ? [iconButton("copy", "Copy the answer", () => this.#copy(group.turn.plain)), iconButton("again", "Answer again", () => this.again(group))]
+        : [iconButton("copy", "Copy the message", () => this.#copy(textOf(first))), iconButton("edit", "Edit the message", () => this.edit(group))];
+      fill(group.bar, at && switcher(at, choose), controls);
+      before = group.entries.findLast((e) => e.type === "message") || before;
+    }
+  }
+
+  async #copy(text) {
+    try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not allow copying", "bad"); }
+  }
+
+  /** Does something that changes the path, and shows the new one. */
+  async #branch(action) {
+    try {
+      await action();
+      changed({ thread: this.thread, moved: true });
+      await this.load();
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+
+  edit(group) {
+    const [entry] = group.entries, input = h("textarea", { value: textOf(entry), rows: 3, "aria-label": "Edited message" });
+    const shown = group.el.firstChild;
+    const close = () => { form.replaceWith(shown); group.bar.hidden = false; };
+    const form = h("form", { class: "edit", onkeydown: (e) => { if (e.key === "Escape") { e.stopPropagation(); close(); } }, onsubmit: (e) => {
+      e.preventDefault();
+      const kept = entry.parts.filter((p) => p.type !== "text").map((p) => /^weft:(file-[\w-]+)$/.exec(p.source?.url ?? "")).map((m, i) => m && { id: m[1], image: entry.parts.filter((p) => p.type !== "text")[i].type === "image" }).filter(Boolean);
+      this.#branch(async () => {
+        await request(`/v1/threads/${this.thread}/restore`, { body: { before: entry.id } });
+        await this.#start({ additional_messages: [messageOf(input.value, kept)] }, this.composer.agent);
+      });
+    } }, input, h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Send")));
+    shown.replaceWith(form);
+    group.bar.hidden = true;
+    input.focus();
+  }
+
+  again(group) {
+    const [first] = group.entries, at = this.groups.indexOf(group), question = this.groups.slice(0, at).findLast((g) => !g.turn);
+    const agent = group.entries.find((e) => e.role === "assistant")?.agent || this.composer.agent;
+    return this.#branch(async () => {
+      await request(`/v1/threads/${this.thread}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
+      await this.#start({}, agent);
+    });
+  }
+
+  /* ---- Runs ---- */
+
+  async #start(body, agent) {
+    const run = await request(`/v1/threads/${this.thread}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
+    this.lastRun = run.id;
+    changed({ thread: this.thread, run: run.id });
+    return run;
+  }
+
+  async send(message, agent) {
+    if (this.newer) await this.load();
+    const run = await this.#start({ additional_messages: [message] }, agent);
+    await this.#question(run);
+    this.sticky = true;
+    this.follow(run);
+  }
+
+  /** Puts the message that began a run into the list. */
+  async #question(run) {
+    const page = await this.entries({ run_id: run.id, order: "asc", limit: 1 });
+    const fresh = page.data.filter((e) => keyOf(e) === e.id && !this.groups.some((g) => g.key === e.id));
+    this.#put(fresh, false);
+  }
+
+  /** Shows a run as it works, also after a reload, a lost connection and a restart of the server. */
+  async follow(run) {
+    this.#unfollow();
+    const abort = new AbortController(), turn = new Turn({ grown: () => this.stick(), reply: (text) => this.send(messageOf(text), this.composer.agent) });
+    const state = h("div", { class: "working", role: "status" }, h("span", { class: "pulse" }), h("span", {}, "Thinking…"));
+    const el = h("div", { class: "group live", "aria-busy": "true" }, turn.el, state);
+    this.live = { run, turn, el, abort };
+    this.list.append(el);
+    this.composer.working(true);
+    turn.speaker(run.assistant_id, run.created_at * 1000);
+    this.signal.addEventListener("abort", () => abort.abort(), { once: true, signal: abort.signal });
+    this.stick();
+    let status = null;
+    try {
+      await stream(`/v1/runs/${run.id}/events?as=uap`, { signal: abort.signal, onState: (s) => { state.lastChild.textContent = s === "open" ? "Working…" : "Reconnecting…"; }, onEvent: ({ id, data }) => {
+        const now = turn.frame(Number(/^\d+-(\d+)/.exec(id ?? "")?.[1] ?? 0), JSON.parse(data));
+        if (now) { status = now; this.#wait(turn, run, now); state.hidden = now.status === "waiting"; }
+        this.stick();
+        return now && OVER.has(now.status);
+      } });
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+    if (this.live?.turn !== turn || abort.signal.aborted) return;
+    await this.#finish(run, turn, status);
+  }
+
+  /** What the run waits for becomes forms at its calls. */
+  #wait(turn, run, { status, pending }) {
+    const answer = (call, body) => request(`/v1/runs/${run.id}/answers`, { body: { answers: [{ call_id: call, ...body }] } }).then(() => turn.calls.get(call)?.state("running"));
+    for (const card of turn.calls.values()) card.form.replaceChildren();
+    if (status !== "waiting") return;
+    for (const { toolCallId: id, toolName: name, arguments: args, approval } of pending || []) {
+      const card = turn.call(id, name, 0);
+      card.setArguments(args);
+      card.state("waiting");
+      card.details.open = true;
+      fill(card.form, approval ? approvalForm(name, (approved, reason) => answer(id, { approved, reason })) : outputForm(name, (output) => answer(id, { output })));
+    }
+    announce("The agent waits for your answer.");
+  }
+
+  /** The run is over: its entries replace its events, because they have ids. */
+  async #finish(run, turn, status) {
+    const { el } = this.live;
+    this.composer.working(false);
+    try {
+      const known = new Set(this.groups.flatMap((g) => g.entries.map((e) => e.id))), all = [];
+      for (let after; ;) {
+        const page = await this.entries({ run_id: run.id, order: "asc", limit: 100, after });
+        all.push(...page.data);
+        if (!page.has_more) break;
+        after = page.last_id;
+      }
+      const durations = turn.calls;
+      if (this.live?.turn !== turn) return;
+      el.remove();
+      this.live = null;
+      this.#put(all.filter((e) => !known.has(e.id)), false);
+      for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) if (durations.get(id)?.ms !== undefined) card.took(durations.get(id).ms);
+    } catch (error) {
+      if (this.signal.aborted) return;
+      el.removeAttribute("aria-busy");
+      toast(error.message, "bad");
+    }
+    this.#ending({ status: status?.status, last_error: status?.error, usage: status?.usage, incomplete_details: status?.incomplete });
+    announce(`${nameOf(this.#lastAgent())}: ${turn.plain.slice(0, 600)}`);
+    this.composer.choose(this.#lastAgent());
+    this.stick();
+    this.#loadBranches();
+    threadChanged(this.thread);
+  }
+
+  #ending(run) {
+    const group = this.groups.at(-1), said = ENDED[run.status];
+    if (!said || !group) return;
+    const why = run.last_error?.message || run.incomplete_details?.reason;
+    group.bar.before(h("p", { class: ["event", run.status === "failed" ? "bad" : ""] }, said, why && `: ${why}`));
+  }
+
+  #unfollow() {
+    this.live?.abort.abort();
+    this.live?.el.remove();
+    this.live = null;
+    this.composer.working(false);
+  }
+
+  async stop() {
+    if (!this.live) return;
+    try { await request(`/v1/runs/${this.live.run.id}/cancel`, { method: "POST" }); } catch (error) { if (error.status !== 400) toast(error.message, "bad"); }
+  }
+
+  /** Another tab or client has started a run, or moved the thread. */
+  async look() {
+    if (this.live || this.signal.aborted || document.hidden || this.newer) return;
+    const run = (await request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal })).data[0];
+    if (!run || run.id === this.lastRun || this.live) return;
+    await this.load();
+  }
+}
+
+/* ---- Views ---- */
+
+async function show(root, { thread: given, query: search }, signal) {
+  const thread = encodeURIComponent(given);
+  const view = new Conversation(thread, root, signal);
+  signal.addEventListener("abort", releaseMedia, { once: true });
+  const ready = Promise.all([agents().catch(() => {}), view.composer.load(search?.get("agent")).catch(() => {})]);
+  const [info] = await Promise.all([request(`/v1/threads/${thread}`, { signal }), view.load(ready)]);
+  setTitle(info.title || "Conversation");
+  setActions(threadActions.map((action) => action(thread)), iconButton("edit", "Rename", () => rename(info)));
+  if (!matchMedia("(max-width: 760px)").matches) view.composer.input.focus({ preventScroll: true });
+  const timer = setInterval(() => view.look().catch(() => {}), POLL), channel = new BroadcastChannel("weft");
+  channel.onmessage = ({ data }) => { if (data.thread === thread) (data.moved ? view.load() : view.look()).catch(() => {}); };
+  signal.addEventListener("abort", () => { clearInterval(timer); channel.close(); }, { once: true });
+  shortcut("e", "Edit your last message", () => { const g = view.groups.findLast((one) => !one.turn); if (g && !view.live) view.edit(g); }, signal);
+  shortcut("r", "Answer again", () => { const g = view.groups.at(-1); if (g?.turn && !view.live) view.again(g); }, signal);
+  shortcut("c", "Copy the last answer", () => view.groups.findLast((one) => one.turn)?.bar.querySelector("button[aria-label^=Copy]")?.click(), signal);
+  for (const [key, label] of [["[", "Previous"], ["]", "Next"]])
+    shortcut(key, `${label} branch`, () => [...root.querySelectorAll(`.switcher [aria-label="${label} branch"]`)].findLast((b) => !b.disabled)?.click(), signal);
+  shortcut("Escape", "Stop the answer", () => view.stop(), signal);
+  shortcut("m", "Write a message", () => view.composer.input.focus(), signal);
+  return view;
+}
+
+async function rename(info) {
+  const given = await ask({ title: "Rename the conversation", fields: [{ name: "title", label: "Title", value: info.title || "", max: 200 }], action: "Rename" });
+  if (!given) return;
+  info.title = given.title;
+  await request(`/v1/threads/${info.id}`, { body: { title: given.title } });
+  setTitle(given.title || "Conversation");
+  threadChanged(info.id);
+}
+
+export const conversation = (root, params, signal) => show(root, params, signal);
+
+/** A thread is made with its first message. */
+export async function start(root, { query: search }, signal) {
+  const composer = new Composer({ stop() {}, placeholder: "What would you like to know?", send: async (message, agent) => {
+    const text = typeof message.content === "string" ? message.content : message.content.find((p) => p.type === "text")?.text || "Files";
+    const title = text.split("\n")[0].slice(0, 80);
+    const run = await request("/v1/threads/runs", { body: { assistant_id: agent, thread: { title }, additional_messages: [message] }, headers: { "idempotency-key": uniqueKey() } });
+    changed({ thread: run.thread_id, made: true });
+    threadChanged(run.thread_id);
+    go(`/t/${run.thread_id}`);
+  } });
+  const cards = h("div", { class: "agent-cards" });
+  fill(root, h("div", { class: "welcome" }, h("img", { src: "/page/icon.svg", alt: "", width: 44, height: 44 }), h("h2", {}, "What shall we talk about?"), h("div", { class: "column" }, composer.el), cards));
+  await composer.load(search?.get("agent"));
+  if (signal.aborted) return;
+  fill(cards, [...(await agents()).values()].slice(0, 6).map((a) => h("button", { type: "button", class: "agent-card", onclick: () => { composer.choose(a.id); composer.choice.dispatchEvent(new Event("change")); composer.input.focus(); } }, h("strong", {}, a.name || a.id), a.description && h("span", { class: "note" }, a.description))));
+  if (!matchMedia("(max-width: 760px)").matches) composer.input.focus();
+}

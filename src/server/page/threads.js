@@ -1,0 +1,186 @@
+// The sidebar's list of threads: newest first, page by page; search; rename and delete.
+import { pause, query, request } from "./api.js";
+import { ask, fill, h, hue, icon, iconButton, toast } from "./dom.js";
+import { go, shortcut } from "./shell.js";
+import { agents, nameOf } from "./roster.js";
+
+const PAGE = 30, AT_ONCE = 4;
+const channel = new BroadcastChannel("weft");
+const WORKING = new Set(["queued", "in_progress", "cancelling"]);
+
+let current = null;
+const rows = new Map(); // id: {el, link, title, info}
+const list = h("nav", { class: "threads", "aria-label": "Threads" });
+const more = h("div", { class: "edge" });
+const found = h("div", { class: "threads", role: "region", "aria-label": "Search results", hidden: true });
+const input = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search conversations", autocomplete: "off" });
+
+/** Tells other tabs. */
+export const changed = (what) => channel.postMessage(what);
+
+/* ---- What a row shows besides the title: looked up when it is seen, a few at a time ---- */
+
+let busy = 0;
+const queue = [];
+
+async function work() {
+  while (busy < AT_ONCE && queue.length) {
+    const row = queue.shift();
+    busy++;
+    look(row).catch(() => {}).finally(() => { busy--; work(); });
+  }
+}
+
+async function look(row) {
+  const id = row.info.id, run = (await request(`/v1/threads/${id}/runs?limit=1`)).data[0];
+  if (!row.info.title && !row.named) {
+    const first = (await request(`/v1/threads/${id}/messages?order=asc&limit=1`)).data[0];
+    row.named = true;
+    const text = first?.content.find((p) => p.text)?.text.value;
+    if (text) row.title.textContent = text.slice(0, 90);
+  }
+  const state = run && (run.status === "requires_action" ? "waiting" : WORKING.has(run.status) ? "working" : run.status === "failed" ? "failed" : "");
+  row.agent.textContent = run ? nameOf(run.assistant_id) : "";
+  row.dot.className = `dot ${hue(run?.assistant_id)} ${state || ""}`;
+  row.state.textContent = state ? ` ${state === "waiting" ? "waits for you" : state}` : "";
+  if (state === "working" || state === "waiting") pause(4000).then(() => { if (row.el.isConnected) { queue.push(row); work(); } });
+}
+
+const seen = new IntersectionObserver((entries) => {
+  for (const e of entries) if (e.isIntersecting) {
+    seen.unobserve(e.target);
+    queue.push(rows.get(e.target.dataset.id));
+  }
+  work();
+});
+
+/* ---- Rows ---- */
+
+async function rename(row) {
+  const given = await ask({ title: "Rename the conversation", fields: [{ name: "title", label: "Title", value: row.info.title || row.title.textContent, max: 200 }], action: "Rename" });
+  if (!given) return;
+  try {
+    row.info = await request(`/v1/threads/${row.info.id}`, { body: { title: given.title } });
+    row.title.textContent = row.info.title || "Conversation";
+  } catch (error) { toast(error.message, "bad"); }
+}
+
+async function remove(row) {
+  if (!await ask({ title: "Delete this conversation?", text: `“${row.title.textContent}” and its messages are deleted for good.`, action: "Delete", danger: true })) return;
+  try {
+    await request(`/v1/threads/${row.info.id}`, { method: "DELETE" });
+    row.el.remove();
+    rows.delete(row.info.id);
+    if (current === row.info.id) go("/");
+  } catch (error) { toast(error.message, "bad"); }
+}
+
+function makeRow(info) {
+  const row = { info, named: false };
+  row.title = h("span", { class: "thread-title" }, info.title || "Conversation");
+  row.agent = h("span", {});
+  row.state = h("span", {});
+  row.dot = h("span", { class: "dot", "aria-hidden": "true" });
+  row.link = h("a", { href: `#/t/${info.id}`, "aria-current": info.id === current ? "page" : null }, row.title, h("span", { class: "thread-note" }, row.dot, row.agent, row.state));
+  row.el = h("div", { class: "thread", data: { id: info.id } }, row.link, h("div", { class: "thread-tools" }, iconButton("edit", `Rename ${info.title || "conversation"}`, () => rename(row)), iconButton("trash", `Delete ${info.title || "conversation"}`, () => remove(row))));
+  rows.set(info.id, row);
+  seen.observe(row.el);
+  return row;
+}
+
+export function markThread(id) {
+  current = id || null;
+  for (const [key, { link }] of rows) {
+    if (key === current) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/* ---- Pages ---- */
+
+let last = null, loading = false;
+
+async function loadMore() {
+  if (loading || (last === null && rows.size)) return;
+  loading = true;
+  try {
+    const page = await request(query("/v1/threads", { limit: PAGE, after: last }));
+    for (const info of page.data) if (!rows.has(info.id)) list.append(makeRow(info).el);
+    last = page.has_more ? page.last_id : null;
+    more.hidden = !page.has_more;
+    if (!rows.size) fill(list, h("p", { class: "note pad" }, "No conversations yet."));
+  } catch (error) {
+    fill(list, h("p", { class: "note pad" }, error.message));
+  } finally {
+    loading = false;
+  }
+}
+
+/** Puts new and changed threads to the top. */
+async function refresh() {
+  const page = await request(query("/v1/threads", { limit: 10 })).catch(() => null);
+  if (!page) return;
+  if (!rows.size) fill(list);
+  for (const info of [...page.data].reverse()) {
+    const row = rows.get(info.id) || makeRow(info), top = list.firstElementChild;
+    row.info = info;
+    if (info.title) row.title.textContent = info.title;
+    if (top !== row.el && !row.el.contains(document.activeElement)) list.prepend(row.el);
+  }
+}
+
+/** A thread is new, or its run has ended. */
+export async function threadChanged(id) {
+  await refresh();
+  const row = rows.get(id);
+  if (row) { queue.push(row); work(); }
+}
+
+/* ---- Search ---- */
+
+let searching;
+
+async function search() {
+  const text = input.value.trim();
+  searching?.abort();
+  searching = new AbortController();
+  const { signal } = searching;
+  found.hidden = !text;
+  list.hidden = more.hidden = !!text;
+  if (!text) { more.hidden = last === null; return; }
+  await pause(180, signal);
+  if (signal.aborted) return;
+  const titles = [...rows.values()].filter((row) => row.title.textContent.toLowerCase().includes(text.toLowerCase())).slice(0, 8);
+  const shown = titles.map((row) => h("a", { class: "hit", href: `#/t/${row.info.id}` }, h("span", { class: "thread-title" }, row.title.textContent)));
+  try {
+    const page = await request(query("/v1/search", { q: text, limit: 20 }), { signal });
+    for (const hit of page.data) {
+      const thread = hit.threads.find((t) => !t.abandoned) || hit.threads[0], s = hit.snippet;
+      if (thread) shown.push(h("a", { class: "hit", href: `#/t/${thread.id}` }, h("span", { class: "thread-note" }, hit.agent ? nameOf(hit.agent) : hit.role), h("span", { class: "snippet" }, s.before.slice(-40), h("mark", {}, s.match), s.after.slice(0, 60))));
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    shown.push(h("p", { class: "note pad" }, error.message));
+  }
+  fill(found, shown.length ? shown : h("p", { class: "note pad" }, "Nothing found."));
+}
+
+/** The next or previous thread of the list. */
+function step(by) {
+  const all = [...list.querySelectorAll("a")], at = all.findIndex((a) => a.hash === `#/t/${current}`);
+  all[Math.max(0, Math.min(all.length - 1, at + by))]?.click();
+}
+
+export function threadList() {
+  input.addEventListener("input", search);
+  input.addEventListener("keydown", (e) => { if (e.key === "Escape") { input.value = ""; search(); input.blur(); } });
+  agents().catch(() => {}).finally(loadMore);
+  new IntersectionObserver((e) => e[0].isIntersecting && rows.size && loadMore()).observe(more);
+  channel.addEventListener("message", ({ data }) => threadChanged(data.thread));
+  window.addEventListener("focus", refresh);
+  shortcut("/", "Search", () => input.focus());
+  shortcut("j", "Next conversation", () => step(1));
+  shortcut("k", "Previous conversation", () => step(-1));
+  return h("div", { class: "threads-panel" }, h("div", { class: "threads-head" }, h("div", { class: "search" }, icon("search"), input), h("a", { class: "button primary new", href: "#/", title: "New conversation (n)", "aria-label": "New conversation" }, icon("plus"))),
+    h("div", { class: "threads-scroll" }, list, found, more));
+}
