@@ -334,6 +334,20 @@ def test_a_tree_is_erased(s):
     found(s, "q=erased", 0)
 
 
+def test_losses_of_an_export(s):
+    stream, thread, _ = s.start("weather", "and Tokyo?")
+    list(stream)
+    counts = {}
+    for dialect in ("uap", "thread", "pydantic", "ui", "aitp", "assistants", "agentapi", "envelope", "upp"):
+        said = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}&losses=true")
+        assert said["object"] == "export.losses" and said["more"] == 0, said
+        assert all(set(x) == {"pointer", "what", "why"} and x["what"] and x["why"] for x in said["data"]), said
+        counts[dialect] = len(said["data"])
+        assert s.good("GET", f"/v1/threads/{thread}/export?as={dialect}&losses=false") == s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
+    assert counts["uap"] == 0 and any(counts.values()), counts
+    assert s.refused(400, "GET", f"/v1/threads/{thread}/export?as=ui&losses=maybe")
+
+
 def test_messages_of_another_branch(s):
     t = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "one"}]})["id"]
     list(s.start("echo", "two", thread=t)[0])
