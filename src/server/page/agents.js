@@ -1,14 +1,15 @@
 // The agents of the server: a list, and a page for each with its prompt, tools and handoffs, and a way to try it.
-import { items, request } from "./api.js";
+import { request } from "./api.js";
 import { fill, h, hue, icon, toast } from "./dom.js";
+import { agents as roster } from "./roster.js";
 import { go, setTitle } from "./shell.js";
 
 const link = (id) => `#/agents/${encodeURIComponent(id)}`;
 
-export async function agents(root, _, signal) {
+export async function agents(root) {
   const list = h("ul", { class: "plain cards" });
   fill(root, h("div", { class: "page" }, list));
-  for await (const a of items("/v1/assistants", {}, { signal }))
+  for (const a of (await roster(true)).values())
     list.append(h("li", {}, h("a", { class: ["card", "agent-card", hue(a.id)], href: link(a.id) }, h("span", { class: "avatar" }, icon("agents")),
       h("span", { class: "agent-text" }, h("strong", { class: "truncate" }, a.name || a.id), h("span", { class: "note" }, a.description || "No description."), h("span", { class: "row" }, h("span", { class: "pill" }, a.model || "no model"), a.name && a.name !== a.id && h("span", { class: "mono note" }, a.id))))));
   if (!list.childElementCount) fill(root, h("p", { class: "empty" }, "The configuration has no agents."));
@@ -33,7 +34,7 @@ function parameters(schema) {
 
 const RUNS = { server: "runs on the server", client: "the client runs it", agent: "a sub-agent" };
 
-const tool = (t) => h("details", { class: "card tool" }, h("summary", {}, icon(t.kind === "agent" ? "agents" : "tool"), h("strong", { class: "mono" }, t.name), h("span", { class: "pill" }, RUNS[t.kind] || t.kind), t.approval && h("span", { class: "pill warn" }, "asks first")),
+const tool = (t) => h("details", { class: "card tool-card" }, h("summary", {}, icon(t.kind === "agent" ? "agents" : "tool"), h("strong", { class: "mono" }, t.name), h("span", { class: "pill" }, RUNS[t.kind] || t.kind), t.approval && h("span", { class: "pill warn" }, "asks first")),
   h("p", {}, t.description || "No description."), t.agent && h("p", {}, h("a", { href: link(t.agent) }, `The agent ${t.agent}`)), parameters(t.parameters),
   t.parameters && h("details", { class: "schema" }, h("summary", {}, "JSON Schema"), h("pre", { tabindex: "0" }, JSON.stringify(t.parameters, null, 2))));
 

@@ -6,10 +6,11 @@ import { buildShell, go, markNavigation, setActions, setTitle, shortcut, showSid
 import { agent, agents } from "./agents.js";
 import { approvals, watchApprovals } from "./approvals.js";
 import { compare } from "./compare.js";
-import { conversation, start } from "./conversation.js";
+import { conversation, start, threadActions } from "./conversation.js";
 import { exchange } from "./exchange.js";
 import { figures } from "./figures.js";
 import { markThread, threadList } from "./threads.js";
+import { threadBar } from "./threadbar.js";
 import { trace } from "./trace.js";
 import { tree } from "./tree.js";
 
@@ -26,6 +27,8 @@ const views = [
   { path: "/figures", title: "Server", render: figures, nav: { icon: "figures", label: "Server", key: "s" } },
   { path: "/exchange/:envelope", title: "Exchange", render: exchange },
 ];
+
+threadActions.push((thread) => threadBar(thread, ""));
 
 function match(path) {
   const given = path.split("/");

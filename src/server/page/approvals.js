@@ -1,6 +1,8 @@
 // Calls that wait for a person, over all threads: approved, denied or answered in place. Their number is in the navigation.
 import { pause, query, request } from "./api.js";
-import { ago, fill, h, hue, icon, toast } from "./dom.js";
+import { ago, fill, h, hue, icon } from "./dom.js";
+import { approvalForm, outputForm } from "./forms.js";
+import { agents, nameOf } from "./roster.js";
 import { announce, setBadge } from "./shell.js";
 
 const EVERY = 5000, PAGE = 100;
@@ -37,30 +39,18 @@ function pretty(text) {
 }
 
 function card(item, gone) {
-  const tool = item.kind === "tool", field = h("textarea", { rows: 2, id: `f-${item.id}`, required: tool }), buttons = [];
+  const { name } = item.function;
   const answer = async (members, said) => {
-    for (const b of buttons) b.disabled = true;
-    try {
-      await request(`/v1/runs/${item.run_id}/answers`, { body: { answers: [{ call_id: item.call_id, ...members }] } });
-      announce(said);
-      gone(item);
-      approvalsChanged();
-    } catch (error) {
-      toast(error.message, "bad");
-      for (const b of buttons) b.disabled = false;
-    }
+    await request(`/v1/runs/${item.run_id}/answers`, { body: { answers: [{ call_id: item.call_id, ...members }] } });
+    announce(said);
+    gone(item);
+    approvalsChanged();
   };
-  const output = () => { try { return JSON.parse(field.value); } catch { return field.value; } };
-  if (tool) buttons.push(h("button", { type: "submit", class: "primary" }, icon("send"), "Send the result"));
-  else buttons.push(h("button", { type: "submit", class: "primary" }, icon("check"), "Approve"),
-    h("button", { type: "button", class: "danger", onclick: () => answer({ approved: false, ...(field.value && { reason: field.value }) }, `Denied ${item.function.name}`) }, "Deny"));
   return h("li", { class: "card approval", data: { id: item.id } },
-    h("div", { class: "row" }, h("strong", { class: "mono" }, item.function.name), h("span", { class: ["pill", "who", hue(item.assistant_id)] }, item.assistant_id), h("span", { class: "pill" }, tool ? "needs a result" : "needs approval"), h("span", { class: "note push" }, "waits since ", ago(item.created_at))),
-    item.description && h("p", {}, item.description), h("pre", { tabindex: "0" }, pretty(item.function.arguments)),
-    h("form", { onsubmit: (e) => { e.preventDefault(); answer(tool ? { output: output() } : { approved: true }, tool ? "Sent" : `Approved ${item.function.name}`); } },
-      h("label", { for: `f-${item.id}` }, tool ? "Result, text or JSON" : "Reason, if you deny it (the model reads it)", field),
-      h("div", { class: "row" }, buttons, h("a", { class: "push", href: `#/t/${item.thread_id}` }, "Open the conversation"))),
-    item.expires_at && h("p", { class: "note" }, "Expires ", ago(item.expires_at)));
+    h("div", { class: "row" }, h("strong", { class: "mono" }, name), h("span", { class: ["pill", "speaker", hue(item.assistant_id)] }, nameOf(item.assistant_id)), h("span", { class: "note push" }, "waits since ", ago(item.created_at))),
+    item.description && h("p", {}, item.description), h("pre", { tabindex: "0", "aria-label": `Arguments of ${name}` }, pretty(item.function.arguments)),
+    item.kind === "tool" ? outputForm(name, (output) => answer({ output }, `Sent the result of ${name}`)) : approvalForm(name, (approved, reason) => answer({ approved, reason }, `${approved ? "Approved" : "Denied"} ${name}`)),
+    h("div", { class: "row between" }, h("a", { href: `#/t/${item.thread_id}` }, "Open the conversation"), item.expires_at && h("span", { class: "note" }, "expires ", ago(item.expires_at))));
 }
 
 export async function approvals(root, _, signal) {
@@ -75,5 +65,6 @@ export async function approvals(root, _, signal) {
     none.hidden = cards.size > 0;
   };
   changed.addEventListener("list", (e) => update(e.page), { signal });
+  await agents().catch(() => {}); // their names
   update(await list(signal));
 }

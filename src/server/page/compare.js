@@ -2,7 +2,7 @@
 import { request } from "./api.js";
 import { ago, fill, h, hue } from "./dom.js";
 import { go, setActions, setTitle } from "./shell.js";
-import { author, messageText, pathMessages, short, threadActions } from "./threadbar.js";
+import { author, messageText, pathMessages, short, threadBar } from "./threadbar.js";
 
 const MESSAGES = 500, WORDS = 1500; // read of a branch; compared word by word
 
@@ -28,14 +28,14 @@ export function diffWords(a, b) {
 
 function messageCell(m, side, parts) {
   if (!m) return h("div", { class: "cell none" }, h("span", { class: "note" }, "—"));
-  return h("div", { class: "cell" }, h("div", { class: "row between" }, h("strong", { class: ["who", m.role === "user" ? "user" : hue(author(m))] }, author(m)), h("span", { class: "note" }, ago(m.created_at))),
+  return h("div", { class: "cell" }, h("div", { class: "row between" }, h("strong", { class: ["speaker", m.role === "user" ? "user" : hue(author(m))] }, author(m)), h("span", { class: "note" }, ago(m.created_at))),
     h("div", { class: "cell-text" }, parts.filter(([, s]) => s === "same" || s === side).map(([text, s]) => (s === "same" ? text : h(side === "left" ? "del" : "ins", {}, text)))));
 }
 
 const nodeLabel = (n, tree) => `${n.name || (n.text ? `“${n.text.replace(/\s+/g, " ").slice(0, 48)}”` : `Branch ${short(n.id)}`)}${n.id === tree.current_id ? " (current)" : ""}`;
 
 export async function compare(root, { thread, query }, signal) {
-  setActions(...threadActions(thread, "/compare"));
+  setActions(...threadBar(thread, "/compare"));
   setTitle("Compare branches");
   const tree = await request(`/v1/threads/${thread}/tree`, { signal });
   const nodes = tree.nodes.filter((n) => n.messages > 0).sort((a, b) => b.created_at - a.created_at);

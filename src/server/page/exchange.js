@@ -64,14 +64,14 @@ export async function exchange(root, { envelope }, signal) {
   };
   const edges = nodes.flatMap((n) => (n.parents || []).filter((id) => byId.has(id)).map((id) => {
     const [x1, y1] = at(byId.get(id)), [x2, y2] = at(n), mid = (x1 + W + x2) / 2;
-    return svg("path", { class: "edge on-path", d: `M${x1 + W} ${y1 + H / 2}C${mid} ${y1 + H / 2} ${mid} ${y2 + H / 2} ${x2} ${y2 + H / 2}` });
+    return svg("path", { class: "link-line on-path", d: `M${x1 + W} ${y1 + H / 2}C${mid} ${y1 + H / 2} ${mid} ${y2 + H / 2} ${x2} ${y2 + H / 2}` });
   }));
   const boxes = nodes.map((n) => {
     const [x, y] = at(n), score = Math.min(1, Math.max(0, Number(n.score) || 0));
     const g = svg("g", { class: ["box", hue(n.agent || n.role)], role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": `${n.agent || n.role}: ${n.intent || "message"}${n.score != null ? `, score ${n.score}` : ""}`,
       transform: `translate(${x} ${y})`, onclick: () => select(n), onfocus: () => select(n), onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); select(n); } } },
       svg("rect", { width: W, height: H, rx: 9 }), svg("rect", { class: "stripe", width: 3, height: H - 18, y: 9, rx: 1.5 }),
-      svg("text", { class: "who", x: 14, y: 21 }, clip(n.agent || n.role, 22)), svg("text", { class: "what", x: 14, y: 39 }, clip(n.intent || n.task, 26)),
+      svg("text", { class: "speaker", x: 14, y: 21 }, clip(n.agent || n.role, 22)), svg("text", { class: "what", x: 14, y: 39 }, clip(n.intent || n.task, 26)),
       n.score != null && [svg("rect", { class: "score-back", x: 14, y: H - 10, width: W - 28, height: 3, rx: 1.5 }), svg("rect", { class: "score", x: 14, y: H - 10, width: (W - 28) * score, height: 3, rx: 1.5 })]);
     drawn.set(n.id, g);
     return g;

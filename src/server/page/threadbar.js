@@ -4,8 +4,8 @@ import { fill, h, icon, iconButton, toast } from "./dom.js";
 
 const VIEWS = [["", "chat", "Conversation"], ["/tree", "tree", "Tree"], ["/compare", "branch", "Compare branches"], ["/trace", "trace", "Trace"]];
 
-/** For setActions: the views of the thread, and its export. */
-export function threadActions(thread, current) {
+/** For the top bar: the views of the thread, and its export. */
+export function threadBar(thread, current) {
   return [
     h("nav", { class: "thread-views", "aria-label": "Views of this conversation" }, VIEWS.map(([path, symbol, label]) =>
       h("a", { class: "icon-button button quiet", href: `#/t/${thread}${path}`, title: label, "aria-label": label, "aria-current": path === current ? "page" : null }, icon(symbol)))),

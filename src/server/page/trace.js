@@ -2,7 +2,7 @@
 import { pause, request } from "./api.js";
 import { duration, fill, h, hue, icon, svg } from "./dom.js";
 import { go, setActions, setTitle } from "./shell.js";
-import { short, threadActions, tile, tokens } from "./threadbar.js";
+import { short, threadBar, tile, tokens } from "./threadbar.js";
 
 const KINDS = { model: ["bulb", "Model"], tool: ["tool", "Tool"], agent: ["agents", "Sub-agent"], branch: ["branch", "Parallel step"], wait: ["approvals", "Wait"], run: ["agents", "Run"] };
 const WIDTH = 1000, SHRUNK = 0.05; // of a picture; a wait's share of it
@@ -45,9 +45,9 @@ function ticks(span) {
 
 function bar(row, at, now) {
   const x = at(row.started), end = at(row.ended ?? now), width = Math.max(3, end - x), first = row.firstOutput && at(row.firstOutput);
-  return svg("svg", { class: "bar", viewBox: `0 0 ${WIDTH} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    svg("rect", { class: ["span", row.kind, row.outcome && row.outcome !== "done" && "bad", row.error && "bad", row.ended == null && "open"], x: Math.min(x, WIDTH - 3), y: row.kind === "run" ? 8 : 4, width, height: row.kind === "run" ? 4 : 12, rx: row.kind === "run" ? 2 : 3 }),
-    first > x && svg("rect", { class: "waiting", x, y: 4, width: Math.max(0, first - x), height: 12 }));
+  return svg("svg", { class: "timeline", viewBox: `0 0 ${WIDTH} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { class: ["span", `is-${row.kind}`, row.outcome && row.outcome !== "done" && "bad", row.error && "bad", row.ended == null && "open"], x: Math.min(x, WIDTH - 3), y: row.kind === "run" ? 8 : 4, width, height: row.kind === "run" ? 4 : 12, rx: row.kind === "run" ? 2 : 3 }),
+    first > x && svg("rect", { class: "quiet-time", x, y: 4, width: Math.max(0, first - x), height: 12 }));
 }
 
 const money = (cost) => (cost == null ? "" : cost === 0 ? "0" : cost < 0.01 ? cost.toFixed(5) : cost.toFixed(3));
@@ -68,7 +68,7 @@ function waterfall(trace, now, choose) {
   const rows = rowsOf(trace), from = trace.started ?? now, to = trace.ended ?? now, { at, cut, span } = scale(rows, from, to);
   const cells = (row) => [
     h("th", { scope: "row" }, h("button", { type: "button", class: ["quiet", "span-name"], style: { "--depth": row.depth }, onclick: () => choose(row, from) },
-      h("span", { class: ["dot", row.kind, hue(row.agent)] }, icon((KINDS[row.kind] || KINDS.tool)[0])), h("span", { class: "truncate" }, row.name || "Parallel step"), outcome(row) && h("span", { class: ["pill", row.ended == null ? "warn" : "bad"] }, outcome(row)))),
+      h("span", { class: ["mark", `is-${row.kind}`, hue(row.agent)] }, icon((KINDS[row.kind] || KINDS.tool)[0])), h("span", { class: "truncate" }, row.name || "Parallel step"), outcome(row) && h("span", { class: ["pill", row.ended == null ? "warn" : "bad"] }, outcome(row)))),
     h("td", { class: "bars" }, bar(row, at, now)),
     h("td", { class: "number" }, row.ended == null ? "…" : duration(row.ended - row.started)),
     h("td", { class: "number" }, row.kind === "model" && row.usage.totalTokens ? `${tokens(row.usage.inputTokens)} → ${tokens(row.usage.outputTokens)}` : ""),
@@ -76,7 +76,7 @@ function waterfall(trace, now, choose) {
   return h("div", { class: "scroll-x" }, h("table", { class: "waterfall" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "What"), h("th", { scope: "col", class: "bars" }, cut ? h("span", { class: "axis" }, "Time, waits shortened") : h("span", { class: "axis" }, ticks(span).map((t) => h("span", { style: { left: `${(t / span) * 100}%` } }, duration(t))))),
       h("th", { scope: "col", class: "number" }, "Took"), h("th", { scope: "col", class: "number" }, "Tokens"), h("th", { scope: "col", class: "number" }, "Cost"))),
-    h("tbody", {}, rows.map((row) => h("tr", { class: row.kind }, cells(row))))));
+    h("tbody", {}, rows.map((row) => h("tr", { class: `is-${row.kind}` }, cells(row))))));
 }
 
 function summary(trace, now) {
@@ -104,7 +104,7 @@ async function show(root, run, signal) {
 
 /** #/t/THREAD/trace and #/t/THREAD/trace/RUN; without a run, the newest one. */
 export async function trace(root, { thread, run }, signal) {
-  setActions(...threadActions(thread, "/trace"));
+  setActions(...threadBar(thread, "/trace"));
   setTitle("Trace");
   const runs = (await request(`/v1/threads/${thread}/runs?limit=100`, { signal })).data;
   if (!runs.length && !run) return fill(root, h("p", { class: "empty" }, "No agent has run here yet."));

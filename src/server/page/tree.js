@@ -2,7 +2,7 @@
 import { request } from "./api.js";
 import { ago, fill, h, hue, svg, toast } from "./dom.js";
 import { announce, go, setActions, setTitle } from "./shell.js";
-import { author, messageText, pathMessages, threadActions } from "./threadbar.js";
+import { author, messageText, pathMessages, threadBar } from "./threadbar.js";
 
 const BRANCHES = 40, MESSAGES = 300, CHAIN = 7; // drawn at most: branches, messages of each, of a line without branches
 const W = 196, H = 50, DX = 220, DY = 72, PAD = 24;
@@ -87,7 +87,7 @@ const clip = (text, n) => { const line = text.replace(/\s+/g, " ").trim(); retur
 
 function edge(box) {
   const x1 = PAD + box.parent.x * DX + W / 2, y1 = PAD + box.parent.depth * DY + H, x2 = PAD + box.x * DX + W / 2, y2 = PAD + box.depth * DY, mid = (y1 + y2) / 2;
-  return svg("path", { class: ["edge", box.item.onPath && "on-path"], d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}C${x1} ${mid} ${x2} ${mid} ${x2} ${y2}` });
+  return svg("path", { class: ["link-line", box.item.onPath && "on-path"], d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}C${x1} ${mid} ${x2} ${mid} ${x2} ${y2}` });
 }
 
 function drawBox(box, select) {
@@ -97,7 +97,7 @@ function drawBox(box, select) {
   box.node = svg("g", { class: ["box", m ? (m.role === "user" ? "user" : hue(name)) : "folded", item.onPath && "on-path", item.here && "here"], role: "treeitem", "aria-label": label,
     "aria-level": box.depth + 1, "aria-selected": "false", tabindex: "-1", transform: `translate(${PAD + box.x * DX} ${PAD + box.depth * DY})`, onclick: () => select(box, true), onfocus: () => select(box, false) },
     svg("rect", { width: W, height: H, rx: 9 }), m && svg("rect", { class: "stripe", width: 3, height: H - 18, x: 0, y: 9, rx: 1.5 }),
-    svg("text", { class: "who", x: 14, y: 20 }, clip(name, 24)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, 29)),
+    svg("text", { class: "speaker", x: 14, y: 20 }, clip(name, 24)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, 29)),
     item.here && svg("g", { class: "flag", transform: `translate(${W - 44} -9)` }, svg("rect", { width: 38, height: 18, rx: 9 }), svg("text", { x: 19, y: 13 }, "here")));
   return box.node;
 }
@@ -113,7 +113,7 @@ function neighbour(box, key, boxes) {
 /* ---- The view ---- */
 
 export async function tree(root, { thread }, signal) {
-  setActions(...threadActions(thread, "/tree"));
+  setActions(...threadBar(thread, "/tree"));
   setTitle("Tree");
   root.classList.add("split");
   const picture = h("div", { class: "canvas" }), side = h("aside", { class: "details", "aria-label": "The chosen message", "aria-live": "polite" });
@@ -137,7 +137,7 @@ export async function tree(root, { thread }, signal) {
     const { item } = box, m = item.message;
     if (!m) return fill(side, h("p", { class: "note" }, `${item.folded.length} messages without a branch.`), h("button", { type: "button", onclick: () => unfold(box) }, "Show them"));
     const branch = [...item.branches][0], other = !item.onPath && branch;
-    fill(side, h("div", { class: "row between" }, h("strong", { class: ["who", m.role === "user" ? "user" : hue(author(m))] }, author(m)), ago(m.created_at)),
+    fill(side, h("div", { class: "row between" }, h("strong", { class: ["speaker", m.role === "user" ? "user" : hue(author(m))] }, author(m)), ago(m.created_at)),
       h("div", { class: "details-text" }, messageText(m)),
       h("div", { class: "row" }, item.here ? h("span", { class: "pill good" }, "You are here") : null,
         other && h("button", { type: "button", class: "primary", onclick: () => act("Switched to this branch", "checkout", { node_id: branch.id }, async () => { toast("This branch is now the conversation."); await reload(); }) }, "Switch to this branch"),
