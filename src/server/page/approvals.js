@@ -4,6 +4,7 @@ import { ago, fill, h, hue, icon } from "./dom.js";
 import { approvalForm, outputForm } from "./forms.js";
 import { agents, nameOf } from "./roster.js";
 import { announce, setBadge } from "./shell.js";
+import { short } from "./threadbar.js";
 
 const EVERY = 5000, PAGE = 100;
 const changed = new EventTarget();
@@ -46,11 +47,12 @@ function card(item, gone) {
     gone(item);
     approvalsChanged();
   };
+  const form = item.kind === "tool" ? outputForm(name, (output) => answer({ output }, `Sent the result of ${name}`)) : approvalForm(name, (approved, reason) => answer({ approved, reason }, `${approved ? "Approved" : "Denied"} ${name}`));
+  form.setAttribute("aria-label", `${form.getAttribute("aria-label")}, run ${short(item.run_id)}`); // one of several
   return h("li", { class: "card approval", data: { id: item.id } },
     h("div", { class: "row" }, h("strong", { class: "mono" }, name), h("span", { class: ["pill", "speaker", hue(item.assistant_id)] }, nameOf(item.assistant_id)), h("span", { class: "note push" }, "waits since ", ago(item.created_at))),
     item.description && h("p", {}, item.description), h("pre", { tabindex: "0", "aria-label": `Arguments of ${name}` }, pretty(item.function.arguments)),
-    item.kind === "tool" ? outputForm(name, (output) => answer({ output }, `Sent the result of ${name}`)) : approvalForm(name, (approved, reason) => answer({ approved, reason }, `${approved ? "Approved" : "Denied"} ${name}`)),
-    h("div", { class: "row between" }, h("a", { href: `#/t/${item.thread_id}` }, "Open the conversation"), item.expires_at && h("span", { class: "note" }, "expires ", ago(item.expires_at))));
+    form, h("div", { class: "row between" }, h("a", { href: `#/t/${item.thread_id}` }, "Open the conversation"), item.expires_at && h("span", { class: "note" }, "expires ", ago(item.expires_at))));
 }
 
 export async function approvals(root, _, signal) {

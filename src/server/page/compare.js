@@ -1,8 +1,9 @@
 // Two branches of a thread side by side, from the last message that they share.
 import { request } from "./api.js";
-import { ago, fill, h, hue } from "./dom.js";
+import { ago, fill, h } from "./dom.js";
+import { agents } from "./roster.js";
 import { go, setActions, setTitle } from "./shell.js";
-import { author, messageText, pathMessages, short, threadBar } from "./threadbar.js";
+import { author, colour, messageText, pathMessages, short, threadBar } from "./threadbar.js";
 
 const MESSAGES = 500, WORDS = 1500; // read of a branch; compared word by word
 
@@ -26,10 +27,21 @@ export function diffWords(a, b) {
   return out;
 }
 
+/** A side's own words; the space between two of them is theirs. */
+function ofSide(parts, side) {
+  const own = parts.filter(([, s]) => s === "same" || s === side), out = [];
+  own.forEach(([text, s], i) => {
+    const marked = s === side || (!text.trim() && own[i - 1]?.[1] === side && own[i + 1]?.[1] === side);
+    if (out.at(-1)?.[1] === marked) out.at(-1)[0] += text;
+    else out.push([text, marked]);
+  });
+  return out;
+}
+
 function messageCell(m, side, parts) {
   if (!m) return h("div", { class: "cell none" }, h("span", { class: "note" }, "—"));
-  return h("div", { class: "cell" }, h("div", { class: "row between" }, h("strong", { class: ["speaker", m.role === "user" ? "user" : hue(author(m))] }, author(m)), h("span", { class: "note" }, ago(m.created_at))),
-    h("div", { class: "cell-text" }, parts.filter(([, s]) => s === "same" || s === side).map(([text, s]) => (s === "same" ? text : h(side === "left" ? "del" : "ins", {}, text)))));
+  return h("div", { class: "cell" }, h("div", { class: "row between" }, h("strong", { class: ["speaker", colour(m)] }, author(m)), h("span", { class: "note" }, ago(m.created_at))),
+    h("div", { class: "cell-text" }, ofSide(parts, side).map(([text, marked]) => (marked ? h(side === "left" ? "del" : "ins", {}, text) : text))));
 }
 
 const nodeLabel = (n, tree) => `${n.name || (n.text ? `“${n.text.replace(/\s+/g, " ").slice(0, 48)}”` : `Branch ${short(n.id)}`)}${n.id === tree.current_id ? " (current)" : ""}`;
@@ -37,7 +49,7 @@ const nodeLabel = (n, tree) => `${n.name || (n.text ? `“${n.text.replace(/\s+/
 export async function compare(root, { thread, query }, signal) {
   setActions(...threadBar(thread, "/compare"));
   setTitle("Compare branches");
-  const tree = await request(`/v1/threads/${thread}/tree`, { signal });
+  const [tree] = await Promise.all([request(`/v1/threads/${thread}/tree`, { signal }), agents().catch(() => {})]);
   const nodes = tree.nodes.filter((n) => n.messages > 0).sort((a, b) => b.created_at - a.created_at);
   const known = (id) => nodes.some((n) => n.id === id) && id;
   const a = known(query.get("a")) || known(tree.current_id) || nodes[0]?.id, b = known(query.get("b")) || nodes.find((n) => n.id !== a)?.id;

@@ -50,7 +50,7 @@ export async function exchange(root, { envelope }, signal) {
   const nodes = (data.nodes || []).slice(0, NODES);
   if (!nodes.length) return fill(root, h("p", { class: "empty" }, "Nothing was exchanged."));
   root.classList.add("split");
-  const { depth, row, columns } = layers(nodes), side = h("aside", { class: "details", "aria-label": "The chosen envelope", "aria-live": "polite" });
+  const { depth, row, columns } = layers(nodes), side = h("aside", { class: "details", tabindex: "0", "aria-label": "The chosen envelope", "aria-live": "polite" });
   const at = (n) => [PAD + depth.get(n.id) * DX, PAD + row.get(n.id) * DY], byId = new Map(nodes.map((n) => [n.id, n])), drawn = new Map();
   let chosen;
   const select = (n) => {
@@ -71,7 +71,7 @@ export async function exchange(root, { envelope }, signal) {
     const g = svg("g", { class: ["box", hue(n.agent || n.role)], role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": `${n.agent || n.role}: ${n.intent || "message"}${n.score != null ? `, score ${n.score}` : ""}`,
       transform: `translate(${x} ${y})`, onclick: () => select(n), onfocus: () => select(n), onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); select(n); } } },
       svg("rect", { width: W, height: H, rx: 9 }), svg("rect", { class: "stripe", width: 3, height: H - 18, y: 9, rx: 1.5 }),
-      svg("text", { class: "speaker", x: 14, y: 21 }, clip(n.agent || n.role, 22)), svg("text", { class: "what", x: 14, y: 39 }, clip(n.intent || n.task, 26)),
+      svg("svg", { width: W - 10, height: H, "aria-hidden": "true" }, svg("text", { class: "speaker", x: 14, y: 21 }, clip(n.agent || n.role, 22)), svg("text", { class: "what", x: 14, y: 39 }, clip(n.intent || n.task, 26))),
       n.score != null && [svg("rect", { class: "score-back", x: 14, y: H - 10, width: W - 28, height: 3, rx: 1.5 }), svg("rect", { class: "score", x: 14, y: H - 10, width: (W - 28) * score, height: 3, rx: 1.5 })]);
     drawn.set(n.id, g);
     return g;

@@ -91,7 +91,7 @@ function tables(all) {
 
 export async function figures(root, _, signal) {
   const head = h("p", { class: "note" }), grid = h("div", { class: "tiles figures-tiles" }), rest = h("div", { class: "stack" });
-  fill(root, h("div", { class: "page" }, head, grid, rest));
+  fill(root, h("div", { class: "page", tabindex: "0", role: "region", "aria-label": "Figures of the server" }, head, grid, rest));
   const history = TILES.map(() => []);
   for (let before; !signal.aborted; await pause(EVERY, signal)) {
     if (document.hidden && before) continue;

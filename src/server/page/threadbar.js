@@ -1,6 +1,7 @@
 // What the views of one thread share: their controls in the top bar, the export menu, and its messages as text.
 import { download, query, request } from "./api.js";
-import { fill, h, icon, iconButton, toast } from "./dom.js";
+import { fill, h, hue, icon, iconButton, toast } from "./dom.js";
+import { nameOf } from "./roster.js";
 
 const VIEWS = [["", "chat", "Conversation"], ["/tree", "tree", "Tree"], ["/compare", "branch", "Compare branches"], ["/trace", "trace", "Trace"]];
 
@@ -19,8 +20,11 @@ export const short = (id) => String(id).replace(/^[a-z]+_/, "").slice(0, 8);
 /** What a message says, for pictures and comparisons. */
 export const messageText = (m) => m.content.map((part) => part.text?.value ?? `[${part.type.replace(/_.*/, "")}]`).join("\n");
 
+/** Whose colour it has: as everywhere, by the agent's id. */
+export const colour = (m) => (m.role === "user" ? "user" : hue(m.assistant_id || "Assistant"));
+
 /** Who wrote it. */
-export const author = (m) => (m.role === "user" ? "You" : m.assistant_id || "Assistant");
+export const author = (m) => (m.role === "user" ? "You" : m.assistant_id ? nameOf(m.assistant_id) : "Assistant");
 
 /** The newest messages of a path, oldest first: those of the thread, or up to the end of a node of its tree. `until`:
  *  stops at a message that it returns true for. */

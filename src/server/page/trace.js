@@ -1,6 +1,7 @@
 // A run as a waterfall: model calls, tools, sub-agents and waits over time, with tokens and cost.
 import { pause, request } from "./api.js";
 import { duration, fill, h, hue, icon, svg } from "./dom.js";
+import { agents, nameOf } from "./roster.js";
 import { go, setActions, setTitle } from "./shell.js";
 import { short, threadBar, tile, tokens } from "./threadbar.js";
 
@@ -55,28 +56,36 @@ const outcome = (row) => (row.error ? "failed" : row.outcome && row.outcome !== 
 
 function describe(row, start) {
   const usage = row.usage, pairs = [
-    ["Kind", (KINDS[row.kind] || KINDS.tool)[1]], ["Agent", row.agent], ["Step", row.step], ["Model", row.kind === "model" && row.name], ["Provider", row.provider],
+    ["Kind", (KINDS[row.kind] || KINDS.tool)[1]], ["Agent", nameOf(row.agent)], ["Step", row.step], ["Provider", row.provider],
     ["Began", `after ${duration(row.started - start)}`], ["First output", row.firstOutput && `${duration(row.firstOutput - row.started)} later`], ["Took", row.ended == null ? "not over" : duration(row.ended - row.started)],
     ["Tokens", usage && `${usage.inputTokens} in, ${usage.outputTokens} out${usage.cacheReadTokens ? `, ${usage.cacheReadTokens} from the cache` : ""}${usage.reasoningTokens ? `, ${usage.reasoningTokens} of reasoning` : ""}`],
     ["Cost", row.cost != null && money(row.cost)], ["Outcome", outcome(row) || "done"], ["Call", row.toolCallId], ["Run", row.run && short(row.run.turnId)], ["Input", row.input],
   ];
-  return [h("h2", { class: "truncate" }, row.name || "Parallel step"), h("dl", { class: "facts" }, pairs.filter(([, value]) => value != null && value !== false && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-    row.error && h("pre", { class: "error" }, row.error.message || JSON.stringify(row.error, null, 2))];
+  return [h("dl", { class: "span-facts" }, pairs.filter(([, value]) => value != null && value !== false && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    row.error && h("pre", { class: "error", tabindex: "0" }, row.error.message || JSON.stringify(row.error, null, 2))];
 }
 
-function waterfall(trace, now, choose) {
+/** What a row is of, in words. */
+const title = (row) => (row.kind === "run" || row.kind === "agent" ? nameOf(row.name) : row.name || "Parallel step");
+
+function waterfall(trace, now, open) {
   const rows = rowsOf(trace), from = trace.started ?? now, to = trace.ended ?? now, { at, cut, span } = scale(rows, from, to);
-  const cells = (row) => [
-    h("th", { scope: "row" }, h("button", { type: "button", class: ["quiet", "span-name"], style: { "--depth": row.depth }, onclick: () => choose(row, from) },
-      h("span", { class: ["mark", `is-${row.kind}`, hue(row.agent)] }, icon((KINDS[row.kind] || KINDS.tool)[0])), h("span", { class: "truncate" }, row.name || "Parallel step"), outcome(row) && h("span", { class: ["pill", row.ended == null ? "warn" : "bad"] }, outcome(row)))),
-    h("td", { class: "bars" }, bar(row, at, now)),
-    h("td", { class: "number" }, row.ended == null ? "…" : duration(row.ended - row.started)),
-    h("td", { class: "number" }, row.kind === "model" && row.usage.totalTokens ? `${tokens(row.usage.inputTokens)} → ${tokens(row.usage.outputTokens)}` : ""),
-    h("td", { class: "number" }, row.kind === "model" ? money(row.cost) : "")];
+  const pair = (row, i) => {
+    const details = h("tr", { class: "span-details", id: `span-${i}`, hidden: !open.has(i) }, h("td", { colspan: 5 }, describe(row, from)));
+    const button = h("button", { type: "button", class: "quiet span-name", style: { "--depth": row.depth }, "aria-expanded": String(open.has(i)), "aria-controls": `span-${i}`, onclick: () => {
+      details.hidden = !details.hidden;
+      button.setAttribute("aria-expanded", String(!details.hidden));
+      if (details.hidden) open.delete(i); else open.add(i);
+    } }, h("span", { class: ["mark", `is-${row.kind}`, hue(row.agent)] }, icon((KINDS[row.kind] || KINDS.tool)[0])), h("span", { class: "truncate" }, title(row)), outcome(row) && h("span", { class: ["pill", row.ended == null ? "warn" : "bad"] }, outcome(row)));
+    return [h("tr", { class: `is-${row.kind}` }, h("th", { scope: "row" }, button), h("td", { class: "bars" }, bar(row, at, now)),
+      h("td", { class: "number" }, row.ended == null ? "…" : duration(row.ended - row.started)),
+      h("td", { class: "number" }, row.kind === "model" && row.usage.totalTokens ? `${tokens(row.usage.inputTokens)} → ${tokens(row.usage.outputTokens)}` : ""),
+      h("td", { class: "number" }, row.kind === "model" ? money(row.cost) : "")), details];
+  };
+  const axis = cut ? h("span", { class: "axis" }, "Time, waits shortened") : h("span", { class: "axis" }, ticks(span).map((t) => h("span", { style: { left: `${(t / span) * 100}%` } }, duration(t))));
   return h("div", { class: "scroll-x" }, h("table", { class: "waterfall" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "What"), h("th", { scope: "col", class: "bars" }, cut ? h("span", { class: "axis" }, "Time, waits shortened") : h("span", { class: "axis" }, ticks(span).map((t) => h("span", { style: { left: `${(t / span) * 100}%` } }, duration(t))))),
-      h("th", { scope: "col", class: "number" }, "Took"), h("th", { scope: "col", class: "number" }, "Tokens"), h("th", { scope: "col", class: "number" }, "Cost"))),
-    h("tbody", {}, rows.map((row) => h("tr", { class: `is-${row.kind}` }, cells(row))))));
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "What"), h("th", { scope: "col", class: "bars" }, axis), ["Took", "Tokens", "Cost"].map((name) => h("th", { scope: "col", class: "number" }, name)))),
+    h("tbody", {}, rows.map(pair))));
 }
 
 function summary(trace, now) {
@@ -89,14 +98,13 @@ function summary(trace, now) {
 }
 
 async function show(root, run, signal) {
-  const box = h("div", { class: "trace" }), side = h("section", { class: "card facts-card", "aria-live": "polite", hidden: true });
-  root.append(box, side);
-  const choose = (row, start) => { side.hidden = false; fill(side, describe(row, start)); side.scrollIntoView({ block: "nearest" }); };
+  const box = h("div", { class: "trace" }), open = new Set();
+  root.append(box);
   for (let trace; !signal.aborted; await pause(POLL, signal)) {
     trace = await request(`/v1/runs/${run}/trace`, { signal });
     const now = Math.max(Date.now(), trace.started ?? 0);
     const focused = [...box.querySelectorAll(".span-name")].indexOf(document.activeElement);
-    fill(box, summary(trace, now), trace.error && h("p", { class: "error", role: "alert" }, trace.error.message || "It failed."), trace.started ? waterfall(trace, now, choose) : h("p", { class: "empty" }, "This run has not begun."));
+    fill(box, summary(trace, now), trace.error && h("p", { class: "error", role: "alert" }, trace.error.message || "It failed."), trace.started ? waterfall(trace, now, open) : h("p", { class: "empty" }, "This run has not begun."));
     if (focused >= 0) box.querySelectorAll(".span-name")[focused]?.focus();
     if (trace.ended || trace.status === "waiting") return;
   }
@@ -106,10 +114,10 @@ async function show(root, run, signal) {
 export async function trace(root, { thread, run }, signal) {
   setActions(...threadBar(thread, "/trace"));
   setTitle("Trace");
-  const runs = (await request(`/v1/threads/${thread}/runs?limit=100`, { signal })).data;
+  const [{ data: runs }] = await Promise.all([request(`/v1/threads/${thread}/runs?limit=100`, { signal }), agents().catch(() => {})]);
   if (!runs.length && !run) return fill(root, h("p", { class: "empty" }, "No agent has run here yet."));
   const chosen = run || runs[0].id, page = h("div", { class: "page wide" });
-  const label = (r) => `${r.assistant_id}, ${new Date(r.created_at * 1000).toLocaleString()}, ${r.status.replace("_", " ")}`;
+  const label = (r) => `${nameOf(r.assistant_id)}, ${new Date(r.created_at * 1000).toLocaleString()}, ${r.status.replace("_", " ")}`;
   fill(page, h("div", { class: "choices" }, h("label", {}, "Run", h("select", { onchange: (e) => go(`/t/${thread}/trace/${e.target.value}`) },
     runs.map((r) => h("option", { value: r.id, selected: r.id === chosen }, label(r)))))));
   fill(root, page);

@@ -1,11 +1,12 @@
 // The tree of a thread as a picture: messages, branches, and where the thread is.
 import { request } from "./api.js";
-import { ago, fill, h, hue, svg, toast } from "./dom.js";
+import { ago, fill, h, svg, toast } from "./dom.js";
+import { agents } from "./roster.js";
 import { announce, go, setActions, setTitle } from "./shell.js";
-import { author, messageText, pathMessages, threadBar } from "./threadbar.js";
+import { author, colour, messageText, pathMessages, threadBar } from "./threadbar.js";
 
 const BRANCHES = 40, MESSAGES = 300, CHAIN = 7; // drawn at most: branches, messages of each, of a line without branches
-const W = 196, H = 50, DX = 220, DY = 72, PAD = 24;
+const W = 196, H = 50, DX = 220, DY = 78, PAD = 24, R = 8;
 
 /* ---- The messages as a tree ---- */
 
@@ -87,17 +88,17 @@ const clip = (text, n) => { const line = text.replace(/\s+/g, " ").trim(); retur
 
 function edge(box) {
   const x1 = PAD + box.parent.x * DX + W / 2, y1 = PAD + box.parent.depth * DY + H, x2 = PAD + box.x * DX + W / 2, y2 = PAD + box.depth * DY, mid = (y1 + y2) / 2;
-  return svg("path", { class: ["link-line", box.item.onPath && "on-path"], d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}C${x1} ${mid} ${x2} ${mid} ${x2} ${y2}` });
+  return svg("path", { class: ["link-line", box.item.onPath && "on-path"], d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}V${mid - R}q0 ${R} ${R} ${R}H${x2 - R}q${R} 0 ${R} ${R}V${y2}` });
 }
 
 function drawBox(box, select) {
   const { item } = box, m = item.message;
   const name = m ? author(m) : `${item.folded.length} messages`, text = m ? messageText(m) : "Enter shows them";
   const label = m ? `${name}: ${clip(text, 120)}${item.here ? ". You are here" : ""}${item.end && !item.here ? ". End of a branch" : ""}` : `${name}, folded`;
-  box.node = svg("g", { class: ["box", m ? (m.role === "user" ? "user" : hue(name)) : "folded", item.onPath && "on-path", item.here && "here"], role: "treeitem", "aria-label": label,
+  box.node = svg("g", { class: ["box", m ? colour(m) : "folded", item.onPath && "on-path", item.here && "here"], role: "treeitem", "aria-label": label,
     "aria-level": box.depth + 1, "aria-selected": "false", tabindex: "-1", transform: `translate(${PAD + box.x * DX} ${PAD + box.depth * DY})`, onclick: () => select(box, true), onfocus: () => select(box, false) },
     svg("rect", { width: W, height: H, rx: 9 }), m && svg("rect", { class: "stripe", width: 3, height: H - 18, x: 0, y: 9, rx: 1.5 }),
-    svg("text", { class: "speaker", x: 14, y: 20 }, clip(name, 24)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, 29)),
+    svg("svg", { width: W - 10, height: H, "aria-hidden": "true" }, svg("text", { class: "speaker", x: 14, y: 20 }, clip(name, 26)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, 27))),
     item.here && svg("g", { class: "flag", transform: `translate(${W - 44} -9)` }, svg("rect", { width: 38, height: 18, rx: 9 }), svg("text", { x: 19, y: 13 }, "here")));
   return box.node;
 }
@@ -116,9 +117,10 @@ export async function tree(root, { thread }, signal) {
   setActions(...threadBar(thread, "/tree"));
   setTitle("Tree");
   root.classList.add("split");
-  const picture = h("div", { class: "canvas" }), side = h("aside", { class: "details", "aria-label": "The chosen message", "aria-live": "polite" });
+  const picture = h("div", { class: "canvas" }), side = h("aside", { class: "details", tabindex: "0", "aria-label": "The chosen message", "aria-live": "polite" });
   fill(root, picture, side);
   const open = new Set();
+  await agents().catch(() => {}); // their names
   let data = await readTree(thread, signal), boxes, chosen;
   if (!data.items.size) return fill(root, h("p", { class: "empty" }, "Nothing has been said here yet."));
 
@@ -137,7 +139,7 @@ export async function tree(root, { thread }, signal) {
     const { item } = box, m = item.message;
     if (!m) return fill(side, h("p", { class: "note" }, `${item.folded.length} messages without a branch.`), h("button", { type: "button", onclick: () => unfold(box) }, "Show them"));
     const branch = [...item.branches][0], other = !item.onPath && branch;
-    fill(side, h("div", { class: "row between" }, h("strong", { class: ["speaker", m.role === "user" ? "user" : hue(author(m))] }, author(m)), ago(m.created_at)),
+    fill(side, h("div", { class: "row between" }, h("strong", { class: ["speaker", colour(m)] }, author(m)), ago(m.created_at)),
       h("div", { class: "details-text" }, messageText(m)),
       h("div", { class: "row" }, item.here ? h("span", { class: "pill good" }, "You are here") : null,
         other && h("button", { type: "button", class: "primary", onclick: () => act("Switched to this branch", "checkout", { node_id: branch.id }, async () => { toast("This branch is now the conversation."); await reload(); }) }, "Switch to this branch"),

@@ -161,11 +161,11 @@ const tests = {
     assert((await ended(t)).status === "completed", "it ended");
     await page.goto(`${server.url}/#/t/${t}/trace/${(await run(t)).id}`);
     await page.locator(".tile", { hasText: "completed" }).waitFor();
-    const kinds = await page.locator(".waterfall tbody tr").evaluateAll((rows) => rows.map((r) => r.className));
+    const kinds = await page.locator(".waterfall tbody tr:not(.span-details)").evaluateAll((rows) => rows.map((r) => r.className));
     assert(kinds.join(" ") === "is-run is-model is-run is-model is-tool is-tool is-model is-model is-wait is-tool is-model", kinds.join(" "));
     assert(/0\.0\d+/.test(await page.locator(".tile", { hasText: "Cost" }).innerText()), "cost");
     await page.locator("tr.is-tool .span-name", { hasText: "broken" }).press("Enter");
-    assert(/error/.test(await page.locator(".facts-card").innerText()), "why it failed");
+    assert(/error/.test(await page.locator(".span-details:not([hidden])").innerText()), "why it failed");
     await sound(page);
     await page.context().close();
     await everywhere(`/t/${t}/trace`, ".waterfall tbody tr", "trace", (p) => p.locator(".span-name").nth(1).click());
@@ -211,7 +211,7 @@ const tests = {
 
   "agents are listed, described and tried": async () => {
     await everywhere("/agents", ".agent-card", "agents");
-    await everywhere("/agents/main", ".tool-card", "agent", (p) => p.locator(".tool-card summary").nth(1).click());
+    await everywhere("/agents/main", ".tool-card", "agent", (p) => p.locator(".tool-card > summary").nth(1).click());
     const page = await look("/agents/main", ".try");
     assert((await page.locator(".prompt").innerText()).includes("onerror"), "the prompt is text");
     await page.getByLabel("Try it").fill("a plan");
@@ -223,11 +223,11 @@ const tests = {
 
   "figures come from the metrics": async () => {
     const page = await look("/figures", ".tile");
-    await page.waitForFunction(() => document.querySelector(".sparkline polyline"), null, { timeout: 15000 });
+    await page.locator(".sparkline polyline").first().waitFor({ state: "attached" });
     assert(await page.locator(".tile").count() === 10, "ten tiles");
     assert((await page.locator("table.figures").first().innerText()).includes("main"), "runs by agent");
     await page.context().close();
-    await everywhere("/figures", ".tile", "figures", (p) => p.waitForFunction(() => document.querySelector(".sparkline polyline"), null, { timeout: 15000 }));
+    await everywhere("/figures", ".tile", "figures", (p) => p.locator(".sparkline polyline").first().waitFor({ state: "attached" }));
   },
 
   "a thread is exported in nine dialects, with what is lost": async () => {
