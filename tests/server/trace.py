@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 
 from served import Server, main
 
@@ -94,6 +95,8 @@ def test_a_run_with_all_kinds_of_spans():
         assert t["status"] == "waiting" and t["ended"] is None, t
         assert [(x["kind"], x["name"]) for x in t["spans"]] == [("model", "scripted"), ("agent", "helper"), ("model", "scripted"), ("wait", "remove")], t
         assert spans(t, "wait")[0]["ended"] is None and spans(t, "wait")[0]["outcome"] is None, t
+        while time.time() * 1000 < spans(t, "wait")[0]["started"] + 60:  # so long it waits at least
+            time.sleep(0.005)
         s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": spans(t, "wait")[0]["toolCallId"], "approved": True}]})
         run = {**run, "status": "in_progress"}
         assert s.ended(run, thread)["status"] == "completed"
@@ -102,6 +105,8 @@ def test_a_run_with_all_kinds_of_spans():
         assert [(x["kind"], x["name"], x["outcome"]) for x in t["spans"]] == [
             ("model", "scripted", "done"), ("agent", "helper", "done"), ("model", "scripted", "done"), ("wait", "remove", "done"),
             ("tool", "remove", "done"), ("model", "scripted", "done")], t
+        wait, (remove,) = spans(t, "wait")[0], spans(t, "tool")
+        assert wait["ended"] - wait["started"] >= 60 and remove["started"] >= wait["ended"], (wait, remove)
         first, last = spans(t, "model")[0], spans(t, "model")[-1]
         assert first["usage"]["inputTokens"] == 1000 and first["provider"] == "scripted" and first["step"] == 1, first
         assert abs(first["cost"] - 0.003) < 1e-9, first

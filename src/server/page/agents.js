@@ -7,10 +7,10 @@ import { go, setTitle } from "./shell.js";
 const link = (id) => `#/agents/${encodeURIComponent(id)}`;
 
 export async function agents(root) {
-  const list = h("ul", { class: "plain cards" });
+  const list = h("ul", { class: "plain agent-list" });
   fill(root, h("div", { class: "page" }, list));
   for (const a of (await roster(true)).values())
-    list.append(h("li", {}, h("a", { class: ["card", "agent-card", hue(a.id)], href: link(a.id) }, h("span", { class: "avatar" }, icon("agents")),
+    list.append(h("li", {}, h("a", { class: ["card", "agent-entry", hue(a.id)], href: link(a.id) }, h("span", { class: "avatar" }, icon("agents")),
       h("span", { class: "agent-text" }, h("strong", { class: "truncate" }, a.name || a.id), h("span", { class: "note" }, a.description || "No description."), h("span", { class: "row" }, h("span", { class: "pill" }, a.model || "no model"), a.name && a.name !== a.id && h("span", { class: "mono note" }, a.id))))));
   if (!list.childElementCount) fill(root, h("p", { class: "empty" }, "The configuration has no agents."));
 }

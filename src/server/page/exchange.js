@@ -79,4 +79,5 @@ export async function exchange(root, { envelope }, signal) {
   fill(root, h("div", { class: "canvas" }, svg("svg", { class: "tree", role: "group", "aria-label": "Envelopes and what they were made from", width: PAD * 2 + (columns.length - 1) * DX + W, height: PAD * 2 + (Math.max(...columns.map((c) => c.length)) - 1) * DY + H }, edges, boxes),
     (data.nodes.length > NODES) && h("p", { class: "note hint" }, `Only the first ${NODES} are drawn.`)), side);
   select(byId.get(envelope) || nodes[0]);
+  drawn.get(chosen.id).scrollIntoView({ block: "nearest", inline: "center" });
 }

@@ -94,7 +94,7 @@ function summary(trace, now) {
   return h("div", { class: "tiles" }, tile("Total", duration((trace.ended ?? now) - (trace.started ?? now)), trace.status),
     tile("Models", duration(sum("model")), `${count("model")} ${count("model") === 1 ? "call" : "calls"}`), tile("Tools", duration(sum("tool")), `${count("tool")} ${count("tool") === 1 ? "call" : "calls"}`),
     sum("wait") > 0 && tile("Waited", duration(sum("wait")), "for an answer"), tile("Tokens", tokens(u.totalTokens), `${tokens(u.inputTokens)} in, ${tokens(u.outputTokens)} out`),
-    trace.totalCost != null && tile("Cost", money(trace.totalCost), "by the agent's prices"));
+    trace.totalCost != null && tile("Cost", money(trace.totalCost), "at its prices"));
 }
 
 async function show(root, run, signal) {

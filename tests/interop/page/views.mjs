@@ -210,7 +210,7 @@ const tests = {
   },
 
   "agents are listed, described and tried": async () => {
-    await everywhere("/agents", ".agent-card", "agents");
+    await everywhere("/agents", ".agent-entry", "agents");
     await everywhere("/agents/main", ".tool-card", "agent", (p) => p.locator(".tool-card > summary").nth(1).click());
     const page = await look("/agents/main", ".try");
     assert((await page.locator(".prompt").innerText()).includes("onerror"), "the prompt is text");
