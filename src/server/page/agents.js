@@ -28,7 +28,7 @@ function typeOf(s) {
 function parameters(schema) {
   const rows = Object.entries(schema?.properties || {});
   if (!rows.length) return h("p", { class: "note" }, "No arguments.");
-  return h("div", { class: "scroll-x" }, h("table", {}, h("thead", {}, h("tr", {}, ["Argument", "Type", "Meaning"].map((t) => h("th", { scope: "col" }, t)))),
+  return h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": "Arguments" }, h("table", {}, h("thead", {}, h("tr", {}, ["Argument", "Type", "Meaning"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, rows.map(([name, s]) => h("tr", {}, h("th", { scope: "row", class: "mono" }, name, (schema.required || []).includes(name) && h("span", { class: "required", title: "required" }, " *")), h("td", { class: "mono" }, typeOf(s)), h("td", {}, s?.description || ""))))));
 }
 

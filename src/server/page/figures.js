@@ -71,7 +71,7 @@ const TILES = [
 
 function table(title, name, rows) {
   if (!rows.length) return null;
-  return h("section", {}, h("h2", {}, title), h("div", { class: "scroll-x" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, name.map((n, i) => h("th", { scope: "col", class: i && "number" }, n)))),
+  return h("section", {}, h("h2", {}, title), h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": title }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, name.map((n, i) => h("th", { scope: "col", class: i && "number" }, n)))),
     h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row", class: "mono" }, first), rest.map((v) => h("td", { class: "number" }, v))))))));
 }
 
