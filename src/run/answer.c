@@ -65,6 +65,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
                       struct upp_err *err)
 {
     struct wr_call *c = wr_call_add(run, p->call, err);
+    (void)wr_now(run); /* the wait ends */
     if (!c)
         return -UPP_ENOMEM;
     if (c->state == WR_CALL_ENDED) /* an earlier request came this far before the process died */
@@ -79,7 +80,6 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     int            r    = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
     if (r < 0)
         return r;
-    (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return -UPP_ENOMEM;
@@ -143,7 +143,7 @@ static int answer_root(struct answering *a, struct upp_err *err)
 {
     struct wr_run *run = a->root;
     size_t         n   = 0;
-    (void)wr_now(run); /* when it was answered */
+    (void)wr_now(run); /* also if only a run below was answered */
     for (size_t i = 0; i < run->journal.pending.n; i++) {
         struct wm_pending      *p      = &run->journal.pending.p[i];
         const struct wr_answer *answer = answer_for(a, p);

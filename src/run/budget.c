@@ -50,7 +50,7 @@ uint64_t wr_worked_ms(const struct wr_run *run)
 }
 
 /* Cache tokens are part of the input: each is paid once, at its own price if there is one. */
-static double cost(const struct weft_budget *b, const struct upp_usage *u)
+double wr_cost(const struct weft_budget *b, const struct upp_usage *u)
 {
     double   read   = b->cache_read_price > 0 ? b->cache_read_price : b->input_price;
     double   write  = b->cache_write_price > 0 ? b->cache_write_price : b->input_price;
@@ -58,6 +58,21 @@ static double cost(const struct weft_budget *b, const struct upp_usage *u)
     return ((double)fresh * b->input_price + (double)u->output * b->output_price + (double)u->cache_read * read +
             (double)u->cache_write * write) /
            1e6;
+}
+
+static bool has_prices(const struct weft_budget *b)
+{
+    return b->input_price > 0 || b->output_price > 0;
+}
+
+const struct weft_budget *wr_prices(const struct wr_agent_def *def)
+{
+    if (def->rights && has_prices(&def->rights->budget))
+        return &def->rights->budget;
+    for (size_t i = 0; def->middleware && i < def->middleware->n_budgets; i++)
+        if (has_prices(def->middleware->budgets[i]))
+            return def->middleware->budgets[i];
+    return NULL;
 }
 
 /* The limit that is exceeded; NULL: none. A run with all its steps used exceeds max_steps when it wants one more. */
@@ -68,7 +83,7 @@ static const char *exceeded(const struct wr_run *run, const struct weft_budget *
     wm_usage_add(&u, &run->budget.below.usage);
     if (b->max_tokens && u.input + u.output > b->max_tokens)
         return "max_tokens";
-    if (b->max_cost > 0 && cost(b, &u) > b->max_cost)
+    if (b->max_cost > 0 && wr_cost(b, &u) > b->max_cost)
         return "max_cost";
     if (b->max_time_ms && worked_ms(run) >= b->max_time_ms)
         return "max_time";

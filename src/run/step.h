@@ -50,6 +50,10 @@ int wr_limit_reached(struct wr_run *run, const char *which, struct upp_err *err)
 uint64_t wr_budget_ms(const struct wr_run *run);
 uint64_t wr_worked_ms(const struct wr_run *run);
 
+/* What tokens cost by the prices of a budget, and an agent's budget that has prices; NULL: none. */
+double                    wr_cost(const struct weft_budget *b, const struct upp_usage *u);
+const struct weft_budget *wr_prices(const struct wr_agent_def *def);
+
 /* 1: the strategy failed because a limit was reached, which is not a failure of the run. */
 int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 

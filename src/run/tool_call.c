@@ -328,8 +328,9 @@ static int open_call(struct wr_job *j, struct upp_err *err)
 
 static int begin(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run   *run = j->round->run;
-    struct wm_event *ev  = wr_draft_record(run, WM_TOOL_STARTED, err);
+    struct wr_run *run = j->round->run;
+    (void)wr_now(run);
+    struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
         return -UPP_ENOMEM;
     if (j->tool->kind == WR_TOOL_AGENT) {

@@ -1,4 +1,9 @@
-/* run/trace.c — the call tree of a run, from the rows of the log: callers, inputs, times and usage.
+/* run/trace.c — the call tree of a run, from the rows of the log: callers, inputs, times, usage, and what it waited
+ * for.
+ *
+ * Everything is of the log, so a trace is the same after a restart. The log has no record of the moment in which a
+ * model is asked: its span begins where the run's record before it ended, and its message has the time of the first
+ * output.
  *
  * The row of an ended run has its total usage, with all runs below it. Its own usage is that minus the totals of its
  * children, so the parts add up to the whole. For a run that has not ended, the usage of its messages is added up.
@@ -6,25 +11,165 @@
 #include "json/write.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
+#include "run/step.h"
 #include "run/turn.h"
 
-enum { CALLS = 4096, INPUT_BYTES = 1 << 20 }; /* runs of one trace; bytes of one run's input */
+enum { CALLS = 4096, SPANS = 1 << 16, INPUT_BYTES = 1 << 20 }; /* runs and spans of a trace; bytes of a run's input */
+
+enum span_kind { MODEL, TOOL, AGENT, BRANCH, WAIT };
+
+/* What a run did, or waited for. */
+struct span {
+    uint8_t          kind, outcome; /* outcome: enum wm_outcome; 0: not ended, or not a call */
+    bool             voided;        /* the attempt of a model that broke off */
+    uint32_t         step;
+    struct upp_str   name, agent, call, provider;
+    struct wb_uuid   child;                     /* AGENT, BRANCH */
+    int64_t          started, output, ended_ms; /* 0: not yet, or unknown */
+    struct upp_usage usage;
+    double           cost; /* < 0: no price is known */
+    struct span     *next;
+};
 
 struct traced {
-    struct wm_run    run;
-    struct upp_str   agent_id, input;
-    struct upp_usage own, total;
-    bool             adopted;       /* a branch that its run has adopted */
-    struct traced   *parent, *next; /* next: of the same parent */
-    struct traced   *first, *last;  /* children, in the order of their calls */
+    struct wm_run             run;
+    struct upp_str            agent_id, input;
+    struct upp_usage          own, total;
+    bool                      adopted; /* a branch that its run has adopted */
+    int64_t                   clock;   /* of the last record that was read */
+    struct upp_str            speaker; /* the agent of the rows, after handoffs */
+    double                    cost, all_costs;
+    struct span              *spans, *last_span;
+    const struct weft_budget *prices;        /* NULL: none are known */
+    struct traced            *parent, *next; /* next: of the same parent */
+    struct traced            *first, *last;  /* children, in the order of their calls */
 };
 
 struct tracing {
     struct wr_engine      *engine;
     const struct wl_owner *owner;
     struct wb_arena        memory;
-    size_t                 n;
+    size_t                 n, n_spans;
 };
+
+/* ---- Spans ------------------------------------------------------------------------------------------------------- */
+
+static struct span *add_span(struct tracing *t, struct traced *of, enum span_kind kind, const struct wm_event *ev)
+{
+    struct span *s = t->n_spans < SPANS ? wb_new(&t->memory, struct span) : NULL;
+    t->n_spans++;
+    if (!s)
+        return NULL;
+    *s = (struct span){.kind  = (uint8_t)kind,
+                       .step  = ev->step,
+                       .agent = of->speaker,
+                       .name  = ev->name,
+                       .call  = kind == MODEL ? UPP_STR("") : ev->call,
+                       .cost  = -1};
+    if (of->last_span)
+        of->last_span->next = s;
+    else
+        of->spans = s;
+    of->last_span = s;
+    return s;
+}
+
+static void add_model(struct tracing *t, struct traced *of, const struct wm_event *ev, const struct wm_entry *message)
+{
+    struct span *s = add_span(t, of, MODEL, ev);
+    if (!s)
+        return;
+    s->provider = ev->call;
+    s->started  = of->clock;
+    s->ended_ms = ev->time_ms;
+    s->usage    = ev->usage;
+    s->voided   = ev->kind == WM_VOID;
+    if (message && message->message.time_ms >= s->started && message->message.time_ms <= s->ended_ms)
+        s->output = message->message.time_ms;
+    if (of->prices && !s->voided) {
+        s->cost = wr_cost(of->prices, &s->usage);
+        of->cost += s->cost;
+    }
+}
+
+/* The call that has begun and not ended; NULL: its start was swept, or it never began. */
+static struct span *open_span(const struct traced *of, struct upp_str call)
+{
+    struct span *s = of->spans;
+    while (s && (s->ended_ms || s->kind == MODEL || s->kind == WAIT || !wb_str_eq(s->call, call)))
+        s = s->next;
+    return s;
+}
+
+static void begin_call(struct tracing *t, struct traced *of, const struct wm_event *ev)
+{
+    struct span *s = add_span(t, of, wm_is_branch(ev) ? BRANCH : ev->child_node ? AGENT : TOOL, ev);
+    if (!s)
+        return;
+    s->started = ev->time_ms;
+    if (ev->child_node)
+        s->child = ev->child;
+}
+
+static void end_call(struct tracing *t, struct traced *of, const struct wm_event *ev)
+{
+    struct span *s = open_span(of, ev->call);
+    if (!s)
+        s = add_span(t, of, TOOL, ev);
+    if (!s)
+        return;
+    s->outcome  = ev->outcome;
+    s->ended_ms = ev->time_ms;
+    if (!s->started)
+        s->started = ev->time_ms - (int64_t)WB_MIN(ev->ms, (uint64_t)ev->time_ms);
+}
+
+/* A wait lasts from one record of the run's state to the next. */
+static void note_state(struct tracing *t, struct traced *of, const struct wm_event *ev)
+{
+    struct span *s = of->spans;
+    while (s && (s->kind != WAIT || s->ended_ms))
+        s = s->next;
+    if (s && ev->status != WM_WAITING)
+        s->ended_ms = ev->time_ms;
+    if (s || ev->status != WM_WAITING)
+        return;
+    s = add_span(t, of, WAIT, ev);
+    if (!s)
+        return;
+    s->started = ev->time_ms;
+    if (ev->n_pending) {
+        s->name = ev->pending[0].name;
+        s->call = ev->pending[0].call;
+    }
+}
+
+static void note_record(struct tracing *t, struct traced *of, const struct wm_row *row, const struct wm_event *ev)
+{
+    switch (ev->kind) {
+    case WM_MESSAGE:
+        if (ev->entry && ev->entry->message.role == UPP_ROLE_ASSISTANT)
+            add_model(t, of, ev, ev->entry);
+        break;
+    case WM_VOID:
+        add_model(t, of, ev, row->lost);
+        break;
+    case WM_TOOL_STARTED:
+        begin_call(t, of, ev);
+        break;
+    case WM_TOOL_ENDED:
+        end_call(t, of, ev);
+        break;
+    case WM_RUN:
+        note_state(t, of, ev);
+        break;
+    default:
+        break;
+    }
+    of->clock = WB_MAX(of->clock, ev->time_ms);
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent, struct traced **ret,
                                    struct upp_err *err);
@@ -60,8 +205,11 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
         if (!of->input.p && row.entries[i].message.role == UPP_ROLE_USER && row.entries[i].kind == WM_ENTRY_MESSAGE &&
             row.entries[i].audience == WM_AUDIENCE_ALL)
             of->input = wb_str_sub(wm_message_text(&t->memory, &row.entries[i].message), 0, INPUT_BYTES);
+    if (r >= 0 && row.agent.n)
+        of->speaker = row.agent;
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
+        note_record(t, of, &row, ev);
         if (ev->kind == WM_MESSAGE)
             wm_usage_add(&of->own, &ev->usage);
         if (ev->kind == WM_TOOL_STARTED && ev->child_node)
@@ -71,6 +219,8 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
             note_adopted(of, ev->call);
         }
     }
+    if (r >= 0 && t->n_spans > SPANS)
+        return upp_fail(err, UPP_ELIMIT, "a trace has at most %d spans", SPANS);
     return r < 0 ? r : wb_arena_check(&t->memory, err);
 }
 
@@ -108,7 +258,9 @@ static struct upp_usage usage_less(const struct upp_usage *a, const struct upp_u
 static void sum_up(struct traced *of)
 {
     struct upp_usage below = {0}, adopted = {0};
+    of->all_costs = of->cost;
     for (const struct traced *c = of->first; c; c = c->next) {
+        of->all_costs += c->all_costs;
         wm_usage_add(&below, &c->total);
         if (c->adopted)
             wm_usage_add(&adopted, &c->own);
@@ -140,6 +292,11 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     const struct wr_agent_def *def = wr_agent(t->engine, of->run.agent);
     of->agent_id                   = def && !def->base ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
     of->parent                     = parent;
+    of->clock                      = of->run.started_ms;
+    of->speaker                    = of->run.agent;
+    of->prices                     = def ? wr_prices(def) : NULL;
+    if (!of->prices && parent)
+        of->prices = parent->prices; /* a budget is also that of the runs below */
     if (of->run.status != WM_QUEUED)
         r = trace_rows(t, of, err);
     sum_up(of);
@@ -176,6 +333,53 @@ static void put_time(struct wj_writer *w, const char *name, int64_t ms)
         wj_write_null(w);
 }
 
+static void put_cost(struct wj_writer *w, const char *name, double cost)
+{
+    wj_write_name(w, wb_cstr(name));
+    if (cost >= 0)
+        wj_write_f64(w, cost);
+    else
+        wj_write_null(w);
+}
+
+static struct upp_str result_of(const struct span *s)
+{
+    static const struct upp_str outcomes[] = {
+        [WM_DONE] = UPP_STR_INIT("done"),       [WM_ERROR] = UPP_STR_INIT("error"),
+        [WM_UNKNOWN] = UPP_STR_INIT("unknown"), [WM_DENIED] = UPP_STR_INIT("denied"),
+        [WM_STOPPED] = UPP_STR_INIT("stopped"), [WM_INVALID] = UPP_STR_INIT("invalid"),
+    };
+    if (s->voided)
+        return UPP_STR("void");
+    return s->outcome < WB_LEN(outcomes) && s->outcome ? outcomes[s->outcome]
+           : s->ended_ms                               ? UPP_STR("done")
+                                                       : (struct upp_str){NULL, 0};
+}
+
+static void put_span(struct wj_writer *w, const struct span *s)
+{
+    static const char *const kinds[] = {
+        [MODEL] = "model", [TOOL] = "tool", [AGENT] = "agent", [BRANCH] = "branch", [WAIT] = "wait"};
+    wj_write_open(w, '{');
+    wj_put_str(w, "kind", wb_cstr(kinds[s->kind]));
+    wj_put_str_or_empty(w, "name", s->name);
+    wj_put_str_or_empty(w, "agent", s->agent);
+    wj_put_u64(w, "step", s->step);
+    put_time(w, "started", s->started);
+    put_time(w, "ended", s->ended_ms);
+    wj_put_str(w, "outcome", result_of(s));
+    if (s->kind == MODEL) {
+        wj_put_str_or_empty(w, "provider", s->provider);
+        put_time(w, "firstOutput", s->output);
+        wm_usage_put(w, &s->usage);
+        put_cost(w, "cost", s->cost);
+    } else
+        wj_put_str_or_empty(w, "toolCallId", s->call);
+    if (s->kind == AGENT || s->kind == BRANCH)
+        put_id(w, "childTurnId", s->child);
+    wj_write_close(w, '}');
+}
+
 static void put_run(struct wj_writer *w, const struct traced *of)
 {
     wj_write_open(w, '{');
@@ -195,6 +399,17 @@ static void put_run(struct wj_writer *w, const struct traced *of)
     wm_usage_put(w, &of->own);
     wj_write_name(w, UPP_STR("totalUsage"));
     wm_usage_write(w, &of->total);
+    put_cost(w, "cost", of->prices ? of->cost : -1);
+    put_cost(w, "totalCost", of->prices || of->all_costs > 0 ? of->all_costs : -1);
+    wj_write_name(w, UPP_STR("error"));
+    if (of->run.error.n)
+        wj_write_raw(w, of->run.error.p, of->run.error.n);
+    else
+        wj_write_null(w);
+    wj_put_open(w, "spans", '[');
+    for (const struct span *s = of->spans; s; s = s->next)
+        put_span(w, s);
+    wj_write_close(w, ']');
     wj_put_open(w, "children", '[');
     for (const struct traced *c = of->first; c; c = c->next)
         put_run(w, c);

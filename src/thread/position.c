@@ -347,9 +347,8 @@ static bool has_id(const struct wl_node *n, struct upp_str id, struct wb_arena *
            yyjson_is_str(given) && wb_str_eq(wj_text(given), id);
 }
 
-/* Finds a node of the tree by its UUID or by its id in the imported document. */
-WEFT_SUSPENDS static int find_node(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                   struct upp_str id, uint64_t *ret, struct upp_err *err)
+int wa_node_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_str id,
+                 uint64_t *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30), scratch = WB_ARENA(1u << 24);
     struct wa_doc_node                       *nodes;
@@ -391,7 +390,7 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
     struct wl_end                         end = {0};
     wa_put_init(&put, s, o);
     put.thread = t;
-    int r      = find_node(s, o, t, node, &pos.node, err);
+    int r      = wa_node_find(s, o, t, node, &pos.node, err);
     if (r >= 0)
         r = wl_node_end(s, o, pos.node, &end, err);
     if (r >= 0)

@@ -42,7 +42,11 @@ WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o
 WEFT_SUSPENDS int wa_thread_move(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                  const struct wa_position *to, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Moves the thread to the end of a node (by its UUID, or its id in the imported document): the next message goes there.
+/* The key of a node of the thread's tree, by its UUID or by its id in the imported document. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS int wa_node_find(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                               struct upp_str id, uint64_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Moves the thread to the end of a node (as in wa_node_find): the next message goes there.
  * Changes *t and fails like wa_thread_restore. */
 WEFT_SUSPENDS int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                      struct upp_str node, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;

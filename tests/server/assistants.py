@@ -90,6 +90,27 @@ def tool(name, **more):
 # ---- Assistants ---------------------------------------------------------------------------------------------------
 
 
+def test_a_card_has_the_definition_for_those_who_may_replace_it():
+    with Host("card", config=CONFIG.replace("tools: [pick, hidden]}", "tools: [pick, hidden, plain], handoff: [{agent: plain, prompt: Go on.}], description: Asks.}")
+              .replace('command: ["true"]', 'command: ["true"], approval: always')) as s:
+        card = s.good("GET", "/agents/asks")
+        assert card["description"] == "Asks." == s.good("GET", "/v1/assistants/asks")["description"], card
+        d = card["definition"]
+        assert d["model"] == "asks" and d["strategy"] == "loop" and d["instructions"] is None, d
+        assert [(t["name"], t["kind"], t["agent"], t["approval"]) for t in d["tools"]] == [
+            ("pick", "client", None, False), ("hidden", "server", None, True), ("plain", "agent", "plain", False)], d
+        assert d["tools"][0]["parameters"] == {"type": "object"} and d["tools"][0]["description"] == "Picks.", d
+        assert d["handoffs"] == [{"agent": "plain", "on_mention": False, "prompt": "Go on."}], d
+        assert s.good("GET", "/agents/plain")["definition"]["instructions"] == "Nobody sees this prompt."
+        made = s.good("POST", "/v1/assistants", {"model": "echo", "name": "Guide"})["id"]
+        assert s.good("GET", f"/agents/{made}")["definition"] is None
+        few, all = s.add_key("a"), s.add_key("b", "run,instructions")
+        assert s.ask("GET", "/agents/plain", headers=few)[1]["definition"] is None
+        assert s.ask("GET", "/agents/plain", headers=all)[1]["definition"]["instructions"]
+    with Host("card", ", instructions: false") as s:
+        assert s.ask("GET", "/agents/plain", headers=all)[1]["definition"] is None
+
+
 def test_agents_of_the_configuration_are_assistants():
     a = S.good("GET", "/v1/assistants/plain")
     assert list(a) == KEYS, list(a)

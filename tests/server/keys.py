@@ -306,6 +306,7 @@ def test_instructions_and_users_have_scopes():
             for method, path, unknown in (("GET", f"/v1/threads/{anns}", f"/v1/threads/{unknown_t}"),
                                           ("DELETE", f"/v1/threads/{anns}", f"/v1/threads/{unknown_t}"),
                                           ("GET", f"/v1/runs/{r}/events", f"/v1/runs/{unknown_r}/events"),
+                                          ("GET", f"/v1/runs/{r}/trace", f"/v1/runs/{unknown_r}/trace"),
                                           ("GET", f"/v1/threads/{t}/runs/{r}", f"/v1/threads/{t}/runs/{unknown_r}"),
                                           ("POST", f"/v1/runs/{r}/cancel", f"/v1/runs/{unknown_r}/cancel")):
                 if who and path.startswith(f"/v1/threads/{t}"):

@@ -334,6 +334,45 @@ def test_a_tree_is_erased(s):
     found(s, "q=erased", 0)
 
 
+def test_losses_of_an_export(s):
+    stream, thread, _ = s.start("weather", "and Tokyo?")
+    list(stream)
+    counts = {}
+    for dialect in ("uap", "thread", "pydantic", "ui", "aitp", "assistants", "agentapi", "envelope", "upp"):
+        said = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}&losses=true")
+        assert said["object"] == "export.losses" and said["more"] == 0, said
+        assert all(set(x) == {"pointer", "what", "why"} and x["what"] and x["why"] for x in said["data"]), said
+        counts[dialect] = len(said["data"])
+        assert s.good("GET", f"/v1/threads/{thread}/export?as={dialect}&losses=false") == s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
+    assert counts["uap"] == 0 and any(counts.values()), counts
+    assert s.refused(400, "GET", f"/v1/threads/{thread}/export?as=ui&losses=maybe")
+
+
+def test_messages_of_another_branch(s):
+    t = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "one"}]})["id"]
+    list(s.start("echo", "two", thread=t)[0])
+    first = s.good("GET", f"/v1/threads/{t}/checkpoints?order=asc&limit=1")["first_id"]
+    list(s.start("echo", "three", thread=t)[0])
+    before = s.good("GET", f"/v1/threads/{t}/tree")["current_id"]
+    s.good("POST", f"/v1/threads/{t}/restore", {"checkpoint_id": first})
+    list(s.start("echo", "four", thread=t)[0])
+    after = s.good("GET", f"/v1/threads/{t}/tree")["current_id"]
+    assert before != after
+
+    def said(query):
+        return [m["content"][0]["text"]["value"] for m in s.good("GET", f"/v1/threads/{t}/messages?order=asc&limit=100{query}")["data"]]
+    old, new = ["one", "two", "two", "three", "three"], ["one", "two", "two", "four", "four"]
+    assert said(f"&node_id={before}") == old and said(f"&node_id={after}") == new and said("") == new
+    page = s.good("GET", f"/v1/threads/{t}/messages?node_id={before}&limit=2")  # cursors are of that path
+    assert [m["content"][0]["text"]["value"] for m in page["data"]] == ["three", "three"] and page["has_more"]
+    rest = s.good("GET", f"/v1/threads/{t}/messages?node_id={before}&after={page['last_id']}")["data"]
+    assert [m["content"][0]["text"]["value"] for m in rest] == old[2::-1]
+    for bad in ("x", "00000000-0000-4000-8000-000000000000"):
+        assert s.refused(404, "GET", f"/v1/threads/{t}/messages?node_id={bad}")
+    other = s.thread()
+    assert s.refused(404, "GET", f"/v1/threads/{other}/messages?node_id={before}")
+
+
 def test_threads_are_listed_in_pages(s):
     made = [s.thread() for _ in range(3)]
     seen, after = [], ""

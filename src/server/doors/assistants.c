@@ -284,9 +284,10 @@ static void put_tools(struct wj_writer *w, const struct wr_agent_def *def)
 static void put_agent(struct wj_writer *w, const struct sv_exchange *x, const struct sv_assistant *s)
 {
     const struct wr_agent_def *def   = wr_agent(x->core->engine, s->agent);
-    struct upp_str             model = def ? wr_model_of(x->core->engine, def) : (struct upp_str){NULL, 0};
+    struct upp_str             none  = {NULL, 0};
+    struct upp_str             model = def ? wr_model_of(x->core->engine, def) : none;
     wj_put_str(w, "name", def && def->title.n ? def->title : s->agent);
-    wj_put_null(w, "description");
+    wj_put_str(w, "description", def && def->card && def->card->description.n ? def->card->description : none);
     wj_put_str_or_empty(w, "model", model);
     wj_put_null(w, "instructions");
     put_tools(w, def);

@@ -3,13 +3,32 @@
 import { events, hasKey, request, setKey } from "./api.js";
 import { fill, h } from "./dom.js";
 import { buildShell, go, markNavigation, setActions, setTitle, shortcut, showSidebar, signIn } from "./shell.js";
-import { conversation, start } from "./conversation.js";
+import { agent, agents } from "./agents.js";
+import { approvals, watchApprovals } from "./approvals.js";
+import { compare } from "./compare.js";
+import { conversation, start, threadActions } from "./conversation.js";
+import { exchange } from "./exchange.js";
+import { figures } from "./figures.js";
 import { markThread, threadList } from "./threads.js";
+import { threadBar } from "./threadbar.js";
+import { trace } from "./trace.js";
+import { tree } from "./tree.js";
 
 const views = [
   { path: "/", title: "New conversation", render: start },
   { path: "/t/:thread", title: "Conversation", render: conversation },
+  { path: "/t/:thread/tree", title: "Tree", render: tree },
+  { path: "/t/:thread/compare", title: "Compare branches", render: compare },
+  { path: "/t/:thread/trace", title: "Trace", render: trace },
+  { path: "/t/:thread/trace/:run", title: "Trace", render: trace },
+  { path: "/agents", title: "Agents", render: agents, nav: { icon: "agents", label: "Agents", key: "a" } },
+  { path: "/agents/:agent", title: "Agent", render: agent },
+  { path: "/approvals", title: "Waiting for you", render: approvals, nav: { icon: "approvals", label: "Approvals", key: "p" } },
+  { path: "/figures", title: "Server", render: figures, nav: { icon: "figures", label: "Server", key: "s" } },
+  { path: "/exchange/:envelope", title: "Exchange", render: exchange },
 ];
+
+threadActions.push((thread) => threadBar(thread, ""));
 
 function match(path) {
   const given = path.split("/");
@@ -60,6 +79,7 @@ async function begin() {
   for (const { path, nav } of views) if (nav?.key) shortcut(`g ${nav.key}`, nav.label, () => go(path));
   window.addEventListener("hashchange", () => show(root));
   show(root);
+  watchApprovals();
 }
 
 begin();

@@ -1,9 +1,11 @@
-/* server/doors/aitp/card.c — GET /agents/{agent}: who an agent is, and where its doors are. */
+/* server/doors/aitp/card.c — GET /agents/{agent}: who an agent is, where its doors are, and how it is made. */
+#include "base/defs.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/assistants.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/auth.h"
 #include "server/http/server.h"
 
 /* URLs are relative to the server: behind a proxy nobody else knows its name. */
@@ -30,6 +32,58 @@ static void put_url(struct wj_writer *w, const char *name, struct upp_str agent,
     else
         wj_write_str(w, wb_buf_str(&url));
 }
+
+/* ---- How it is made ---------------------------------------------------------------------------------------------- */
+
+static void put_tool(struct wj_writer *w, const struct wr_tool *t)
+{
+    static const struct upp_str kinds[] = {[WR_TOOL_FUNCTION] = UPP_STR_INIT("server"),
+                                           [WR_TOOL_CLIENT]   = UPP_STR_INIT("client"),
+                                           [WR_TOOL_AGENT]    = UPP_STR_INIT("agent")};
+    if (t->kind >= WB_LEN(kinds)) /* handoffs have a list of their own */
+        return;
+    wj_write_open(w, '{');
+    wj_put_str(w, "name", t->spec.name);
+    wj_put_str_or_empty(w, "description", t->spec.description);
+    wj_put_str(w, "kind", kinds[t->kind]);
+    wj_put_str(w, "agent", t->agent.n ? t->agent : (struct upp_str){NULL, 0});
+    wj_put_bool(w, "approval", t->approval);
+    if (t->spec.parameters.n)
+        wj_put_raw(w, "parameters", t->spec.parameters.p, t->spec.parameters.n);
+    else
+        wj_put_null(w, "parameters");
+    wj_write_close(w, '}');
+}
+
+/* A configured prompt, and tools that the server runs, are for those who may also replace them: null for others. */
+static void put_definition(struct wj_writer *w, const struct sv_exchange *x, const struct wr_agent_def *def)
+{
+    if (def->base || x->server->opts.no_instructions || sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) < 0) {
+        wj_put_null(w, "definition");
+        return;
+    }
+    wj_put_open(w, "definition", '{');
+    wj_put_str_or_empty(w, "model", wr_model_of(x->core->engine, def));
+    wj_put_str(w, "strategy", wb_cstr(def->strategy && def->strategy->name ? def->strategy->name : "loop"));
+    wj_put_str(w, "instructions", def->system.n ? def->system : (struct upp_str){NULL, 0});
+    wj_put_open(w, "tools", '[');
+    for (size_t i = 0; i < def->n_tools; i++)
+        put_tool(w, &def->tools[i]);
+    wj_write_close(w, ']');
+    wj_put_open(w, "handoffs", '[');
+    for (size_t i = 0; i < def->n_handoffs; i++) {
+        const struct wr_handoff *to = &def->handoffs[i];
+        wj_write_open(w, '{');
+        wj_put_str(w, "agent", to->agent);
+        wj_put_bool(w, "on_mention", to->on_mention);
+        wj_put_str(w, "prompt", to->prompt.n ? to->prompt : (struct upp_str){NULL, 0});
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+/* ---- The card ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
 {
@@ -69,6 +123,7 @@ WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
     wj_put_open(&w, "doors", '{');
     put_url(&w, "threads", name, "/v1");
     wj_write_close(&w, '}');
+    put_definition(&w, x, def);
     wj_write_close(&w, '}');
     return sv_finish(x, &w);
 }

@@ -19,6 +19,13 @@
 #include "server/http/core.h"
 #include "server/http/server.h"
 
+/* What a request wants of a thread. */
+struct wanted {
+    const struct wd_document_ops *to; /* NULL: uap */
+    struct upp_str                view;
+    bool                          losses; /* what the document would lack, instead of the document */
+};
+
 static int unknown_dialect(const char *name, struct upp_str given, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
@@ -75,7 +82,7 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
     return wj_writer_check(&w);
 }
 
-/* What is known about an agent that is defined now, except its system prompt: no route reveals that. */
+/* What is known about an agent that is defined now, except its system prompt: no document reveals that. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent->name);
@@ -86,19 +93,45 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
         agent->name = def->title;
 }
 
-WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t,
-                                       const struct wd_document_ops *to, struct upp_str view, struct upp_err *err)
+static int write_losses(struct sv_exchange *x, const struct wd_losses *losses, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
-    const struct sv_server_opts              *o      = &x->server->opts;
+    struct wj_writer w;
+    x->reply.body.n = 0;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "object", UPP_STR("export.losses"));
+    wj_put_open(&w, "data", '[');
+    for (size_t i = 0; i < losses->list.n; i++) {
+        wj_write_open(&w, '{');
+        wj_put_str(&w, "pointer", losses->list.p[i].pointer);
+        wj_put_str(&w, "what", losses->list.p[i].what);
+        wj_put_str(&w, "why", losses->list.p[i].why);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    wj_put_u64(&w, "more", losses->more);
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t, const struct wanted *what,
+                                       struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc       doc    = {0};
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
+    const struct wd_document_ops               *to     = what->to;
+    const struct sv_server_opts                *o      = &x->server->opts;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x->core->engine, .dialect = wb_cstr(to->name)};
     if (strcmp(to->name, "aitp") == 0 && sv_aitp_has_members(t))
         opts.agent = NULL; /* actors are called as the thread calls them */
     int            r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
-    struct upp_str seen = view.p ? agent_id(x->core->engine, view) : view; /* named as in the configuration */
-    view                = seen.p ? seen : view;
-    return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
+    struct upp_str seen = what->view.p ? agent_id(x->core->engine, what->view) : what->view; /* as configured */
+    struct upp_str view = seen.p ? seen : what->view;
+    if (r >= 0)
+        r = wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body,
+                         what->losses ? &losses : NULL, err);
+    return r >= 0 && what->losses ? write_losses(x, &losses, err) : r;
 }
 
 /* A call that waits for an approval says so, as one in an imported document does. */
@@ -175,20 +208,34 @@ int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct
                  : wd_doc_write(&doc, ui, UPP_OPTS(wd_convert_opts, .target = chat->target), &x->reply.body, NULL, err);
 }
 
+static int read_wanted(struct sv_exchange *x, struct wanted *ret, struct upp_err *err)
+{
+    struct upp_str text;
+    int            r = read_dialect(x, "as", &ret->to, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("view"), &ret->view, err);
+    if (r > 0 && !ret->to)
+        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("losses"), &text, err);
+    ret->losses = r > 0 && wb_str_eq(text, UPP_STR("true"));
+    if (r > 0 && !ret->losses && !wb_str_eq(text, UPP_STR("false")))
+        return upp_fail(err, UPP_EINVALID, "losses is true or false");
+    return r;
+}
+
 WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    const struct wd_document_ops *to;
-    struct upp_str                view = {NULL, 0};
+    static const struct wd_losses none;
+    struct wanted                 what = {0};
     struct wl_thread              t;
-    int                           r = read_dialect(x, "as", &to, err);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("view"), &view, err);
-    if (r > 0 && !to)
-        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
+    int                           r = read_wanted(x, &what, err);
     if (r >= 0)
         r = sv_find_thread(x, &t, err);
     if (r >= 0)
-        r = to ? write_history(x, &t, to, view, err) : write_session(x, &t, err);
+        r = what.to       ? write_history(x, &t, &what, err)
+            : what.losses ? write_losses(x, &none, err) /* the log's own form */
+                          : write_session(x, &t, err);
     if (r >= 0)
         x->reply.status = 200;
     return r == -UPP_ELIMIT ? upp_fail(err, UPP_EREFUSED,

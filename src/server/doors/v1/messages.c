@@ -9,6 +9,7 @@
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
+#include "thread/position.h"
 
 enum { LIMIT = 20, BATCH = 128 };
 
@@ -349,6 +350,22 @@ WEFT_SUSPENDS static int add_notes(struct wl_store *s, struct listing *l, struct
     return wl_notes_read(s, &l->x->owner, p->found, p->n, &l->x->arena, err);
 }
 
+/* The path to the end of another node of the tree, instead of the thread's own. */
+WEFT_SUSPENDS static int read_node(struct wl_store *s, struct listing *l, struct upp_err *err)
+{
+    struct upp_str id;
+    uint64_t       node;
+    int            r = sv_query(l->x, UPP_STR("node_id"), &id, err);
+    if (r <= 0)
+        return r;
+    r = wa_node_find(s, &l->x->owner, &l->thread, id, &node, err);
+    if (r < 0)
+        return r;
+    l->thread.head = node;
+    l->thread.at   = 0;
+    return 0;
+}
+
 /* Reads what nearly every page needs in one worker job, and only one batch: a thread with few messages to show must
  * not block the worker. */
 WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_err *err)
@@ -356,6 +373,8 @@ WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_er
     struct listing     *l = arg;
     struct sv_exchange *x = l->x;
     int                 r = wl_thread_find(s, &x->owner, x->params[0], &x->arena, &l->thread, err);
+    if (r >= 0)
+        r = read_node(s, l, err);
     if (r >= 0)
         r = wl_thread_path(s, &x->owner, &l->thread, &x->arena, &l->path, err);
     if (r >= 0)

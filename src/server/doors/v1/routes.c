@@ -179,6 +179,19 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
     return sv_run_stream(x, run, &stream, err);
 }
 
+WEFT_SUSPENDS static int get_trace(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wb_uuid   run;
+    struct wj_writer w;
+    int              r = sv_find_run(x, x->params[0], &run, err);
+    if (r >= 0)
+        r = wr_trace(x->core->engine, &x->owner, run, &x->reply.body, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    return sv_finish(x, &w);
+}
+
 /* ---- Homes ------------------------------------------------------------------------------------------------------- */
 
 /* What is not found is handled anywhere: the handler says so. */
@@ -244,6 +257,7 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/threads/{t}/runs/{r}/steps/{s}", sv_get_step, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/runs", sv_create_thread_and_run, 0, 0},
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
+    {SV_GET, "/v1/runs/{r}/trace", get_trace, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, SV_ROUTE_SMALL},
     {SV_POST, "/v1/runs/{r}/answers", sv_post_answers, 0, 0},
     {SV_GET, "/v1/approvals", sv_list_approvals, 0, SV_ROUTE_LARGE},

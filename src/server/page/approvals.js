@@ -1,0 +1,72 @@
+// Calls that wait for a person, over all threads: approved, denied or answered in place. Their number is in the navigation.
+import { pause, query, request } from "./api.js";
+import { ago, fill, h, hue, icon } from "./dom.js";
+import { approvalForm, outputForm } from "./forms.js";
+import { agents, nameOf } from "./roster.js";
+import { announce, setBadge } from "./shell.js";
+import { short } from "./threadbar.js";
+
+const EVERY = 5000, PAGE = 100;
+const changed = new EventTarget();
+
+const list = (signal) => request(query("/v1/approvals", { kind: "any", limit: PAGE }), { signal });
+
+/** Counts what waits while the page is open and visible. */
+export async function watchApprovals(signal) {
+  for (;;) {
+    if (!document.hidden) {
+      try {
+        const page = await list(signal);
+        setBadge("/approvals", page.has_more ? 100 : page.data.length);
+        changed.dispatchEvent(Object.assign(new Event("list"), { page }));
+      } catch { /* the shell shows that the server cannot be reached */ }
+    }
+    const wake = new AbortController();
+    const visible = () => wake.abort();
+    document.addEventListener("visibilitychange", visible, { once: true });
+    changed.addEventListener("now", visible, { once: true });
+    await pause(EVERY, wake.signal);
+    document.removeEventListener("visibilitychange", visible);
+    changed.removeEventListener("now", visible);
+    if (signal?.aborted) return;
+  }
+}
+
+/** Something was answered: counts again at once. */
+export const approvalsChanged = () => changed.dispatchEvent(new Event("now"));
+
+function pretty(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
+}
+
+function card(item, gone) {
+  const { name } = item.function;
+  const answer = async (members, said) => {
+    await request(`/v1/runs/${item.run_id}/answers`, { body: { answers: [{ call_id: item.call_id, ...members }] } });
+    announce(said);
+    gone(item);
+    approvalsChanged();
+  };
+  const form = item.kind === "tool" ? outputForm(name, (output) => answer({ output }, `Sent the result of ${name}`)) : approvalForm(name, (approved, reason) => answer({ approved, reason }, `${approved ? "Approved" : "Denied"} ${name}`));
+  form.setAttribute("aria-label", `${form.getAttribute("aria-label")}, run ${short(item.run_id)}`); // one of several
+  return h("li", { class: "card approval", data: { id: item.id } },
+    h("div", { class: "row" }, h("strong", { class: "mono" }, name), h("span", { class: ["pill", "speaker", hue(item.assistant_id)] }, nameOf(item.assistant_id)), h("span", { class: "note push" }, "waits since ", ago(item.created_at))),
+    item.description && h("p", {}, item.description), h("pre", { tabindex: "0", "aria-label": `Arguments of ${name}` }, pretty(item.function.arguments)),
+    form, h("div", { class: "row between" }, h("a", { href: `#/t/${item.thread_id}` }, "Open the conversation"), item.expires_at && h("span", { class: "note" }, "expires ", ago(item.expires_at))));
+}
+
+export async function approvals(root, _, signal) {
+  const cards = new Map(), place = h("ul", { class: "plain stack" }), none = h("p", { class: "empty" }, icon("approvals"), h("br"), "Nothing waits for you.");
+  fill(root, h("div", { class: "page narrow" }, place, none));
+  const remove = (id) => { cards.get(id)?.remove(); cards.delete(id); none.hidden = cards.size > 0; };
+  // What is there stays as it is: somebody may be typing in it.
+  const update = (page) => {
+    const seen = new Set(page.data.map((i) => i.id));
+    for (const id of [...cards.keys()]) if (!seen.has(id)) remove(id);
+    for (const item of page.data) if (!cards.has(item.id)) { cards.set(item.id, card(item, (i) => remove(i.id))); place.append(cards.get(item.id)); }
+    none.hidden = cards.size > 0;
+  };
+  changed.addEventListener("list", (e) => update(e.page), { signal });
+  await agents().catch(() => {}); // their names
+  update(await list(signal));
+}

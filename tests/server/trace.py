@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""GET /v1/runs/{run}/trace: model calls, tools, sub-agents and waits with their times, tokens and cost; the same after a restart.
+
+usage: trace.py WEFT   (TAP)
+"""
+import json
+import os
+import sys
+import tempfile
+import time
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-trace-")
+
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:trace.db
+log: {level: warn}
+models:
+  boss: {provider: scripted, script: boss.json}
+  helper: {provider: scripted, script: helper.json}
+  slow: {provider: scripted, script: slow.json}
+  fails: {provider: scripted, script: fails.json}
+  first: {provider: scripted, script: first.json}
+  echo: {provider: scripted, echo: true}
+tools:
+  look: {description: Looks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; sleep 0.1; echo seen"]}
+  remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
+  broken: {description: Breaks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; exit 3"]}
+agents:
+  boss: {model: boss, tools: [helper, remove], budget: {max_tokens: 1000000, input_price: 2, output_price: 10}}
+  helper: {model: helper, tools: [look, broken]}
+  slow: {model: slow}
+  fails: {model: fails}
+  first: {model: first, handoff: [echo]}
+  echo: {model: echo}
+"""
+
+
+def call(id, name, **arguments):
+    return {"tool_call": {"id": id, "name": name, "arguments": arguments}}
+
+
+def used(input, output):
+    return {"input_tokens": input, "output_tokens": output}
+
+
+SCRIPTS = {
+    "boss": [{"parts": [call("b1", "helper", task="look")], "usage": used(1000, 100)},
+             {"parts": [call("b2", "remove")], "usage": used(2000, 10)}, {"parts": [{"text": "Done."}], "usage": used(3000, 1)}],
+    "helper": [{"parts": [call("h1", "look"), call("h2", "broken")], "usage": used(500, 50)}, {"parts": [{"text": "Seen."}], "usage": used(600, 5)}],
+    "slow": [{"parts": [{"text": "0123456789"}], "delta_bytes": 1, "delay_ms": 20, "usage": used(7, 3)}],
+    "fails": [{"error": {"code": "INVALID_REQUEST", "message": "no <b>such</b> thing"}}],
+    "first": [{"parts": [call("f1", "handoff_to_echo", message="go on")]}],
+}
+
+
+def folder(name):
+    path = f"{HERE}/{name}"
+    os.makedirs(path, exist_ok=True)
+    for script, replies in SCRIPTS.items():
+        with open(f"{path}/{script}.json", "w") as f:
+            json.dump({"replies": replies, "at_end": "restart"}, f)
+    with open(f"{path}/weft.yaml", "w") as f:
+        f.write(CONFIG)
+    return path
+
+
+def trace(s, run):
+    return s.good("GET", f"/v1/runs/{run['id']}/trace")
+
+
+def spans(t, kind=None):
+    return [s for s in t["spans"] if kind in (None, s["kind"])]
+
+
+def check_times(t):
+    """Every span is within its run, and a run within its parent."""
+    for s in t["spans"]:
+        assert t["started"] <= s["started"], (t, s)
+        assert s["ended"] is None or s["started"] <= s["ended"] <= (t["ended"] or s["ended"]), (t, s)
+    for c in t["children"]:
+        assert t["started"] <= c["started"] and c["ended"] <= (t["ended"] or c["ended"]), (t, c)
+        check_times(c)
+
+
+def test_a_run_with_all_kinds_of_spans():
+    path = folder("all")
+    with Server(WEFT, path) as s:
+        run, thread = s.start("boss")
+        assert s.ended(run, thread)["status"] == "requires_action"
+        t = trace(s, run)
+        assert t["status"] == "waiting" and t["ended"] is None, t
+        assert [(x["kind"], x["name"]) for x in t["spans"]] == [("model", "scripted"), ("agent", "helper"), ("model", "scripted"), ("wait", "remove")], t
+        assert spans(t, "wait")[0]["ended"] is None and spans(t, "wait")[0]["outcome"] is None, t
+        while time.time() * 1000 < spans(t, "wait")[0]["started"] + 60:  # so long it waits at least
+            time.sleep(0.005)
+        s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": spans(t, "wait")[0]["toolCallId"], "approved": True}]})
+        run = {**run, "status": "in_progress"}
+        assert s.ended(run, thread)["status"] == "completed"
+        t = trace(s, run)
+        check_times(t)
+        assert [(x["kind"], x["name"], x["outcome"]) for x in t["spans"]] == [
+            ("model", "scripted", "done"), ("agent", "helper", "done"), ("model", "scripted", "done"), ("wait", "remove", "done"),
+            ("tool", "remove", "done"), ("model", "scripted", "done")], t
+        wait, (remove,) = spans(t, "wait")[0], spans(t, "tool")
+        assert wait["ended"] - wait["started"] >= 60 and remove["started"] >= wait["ended"], (wait, remove)
+        first, last = spans(t, "model")[0], spans(t, "model")[-1]
+        assert first["usage"]["inputTokens"] == 1000 and first["provider"] == "scripted" and first["step"] == 1, first
+        assert abs(first["cost"] - 0.003) < 1e-9, first
+        assert abs(t["cost"] - (6000 * 2 + 111 * 10) / 1e6) < 1e-9, t["cost"]
+        assert abs(t["totalCost"] - (7100 * 2 + 166 * 10) / 1e6) < 1e-9, t["totalCost"]  # the prices are also those below
+        assert t["usage"]["inputTokens"] == 6000 and t["totalUsage"]["inputTokens"] == 7100, t
+        (helper,) = t["children"]
+        assert spans(t, "agent")[0]["childTurnId"] == helper["turnId"] and helper["parentTurnId"] == t["turnId"], t
+        assert [(x["kind"], x["name"], x["outcome"], x["agent"]) for x in helper["spans"]] == [
+            ("model", "scripted", "done", "helper"), ("tool", "look", "done", "helper"), ("tool", "broken", "error", "helper"),
+            ("model", "scripted", "done", "helper")], helper
+        look = spans(helper, "tool")[0]
+        assert look["ended"] - look["started"] >= 100, look
+        assert last["ended"] <= t["ended"], t
+    with Server(WEFT, path) as s:
+        assert trace(s, run) == t, "the same after a restart"
+        # a child is a run of its own
+        assert trace(s, {"id": helper["turnId"]})["spans"] == [{**x, "cost": None} if x["kind"] == "model" else x for x in helper["spans"]]
+
+
+def test_the_time_of_the_first_output():
+    with Server(WEFT, folder("slow")) as s:
+        run, thread = s.start("slow")
+        s.ended(run, thread)
+        (model,) = trace(s, run)["spans"]
+        assert model["started"] <= model["firstOutput"] < model["ended"], model
+        assert model["ended"] - model["firstOutput"] >= 100, model  # nine pauses of 20 ms
+        assert model["cost"] is None and model["usage"]["outputTokens"] == 3, model
+
+
+def test_a_run_that_failed_says_why():
+    with Server(WEFT, folder("fails")) as s:
+        run, thread = s.start("fails")
+        assert s.ended(run, thread)["status"] == "failed"
+        t = trace(s, run)
+        assert t["status"] == "failed" and t["error"]["message"] == "no <b>such</b> thing" and t["spans"] == [], t
+        assert t["cost"] is None and t["totalCost"] is None, t
+
+
+def test_the_agent_after_a_handoff():
+    with Server(WEFT, folder("handoff")) as s:
+        run, thread = s.start("first")
+        assert s.ended(run, thread)["status"] == "completed"
+        t = trace(s, run)
+        assert [(x["name"], x["agent"]) for x in spans(t, "model")] == [("scripted", "first"), ("echo", "echo")], t
+
+
+def test_a_run_that_does_not_exist():
+    with Server(WEFT, folder("none")) as s:
+        for name in ("run_" + "0" * 32, "nothing"):
+            status, answer = s.ask("GET", f"/v1/runs/{name}/trace")
+            assert status == 404 and answer["error"]["code"] == "not_found", answer
+
+
+if __name__ == "__main__":
+    main(globals())
