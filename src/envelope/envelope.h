@@ -39,7 +39,11 @@ enum we_intent {
     WE_TOOL_CALL,
     WE_INTENTS
 };
-extern const struct upp_str we_intent_names[WE_INTENTS + 1]; /* ends with {NULL} */
+
+static inline struct upp_str we_intent_name(int intent)
+{
+    return wd_envelope_intents.list[intent];
+}
 
 /* -1: none of the ten. */
 int we_intent_find(struct upp_str name);
@@ -175,8 +179,5 @@ bool we_peer_read(const struct we_envelope *handshake, struct we_peer *ret);
 /* May this envelope be sent to it? Its content's type is announced, and its parameters ask for no more tokens. Else
  * false and a sentence in *why. */
 bool we_peer_takes(const struct we_peer *p, const struct we_envelope *e, const char **why);
-
-/* A short text for data: the members of an object, the length of a list, the beginning of a string. */
-struct upp_str we_summary(struct wb_arena *a, yyjson_val *data);
 
 #endif
