@@ -164,8 +164,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},
               {.name = "agents", .read = nothing},
-              {.name = "routes"},
-              {.name = "envelopes"},
+              {.name = "adapters", .read = nothing},
+              {.name = "routes", .read = nothing},
+              {.name = "envelopes", .read = nothing},
     };
     struct wc_config     *c      = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
@@ -184,6 +185,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     read_default(r, wc_get(root, "default_agent"));
     if (!c->default_agent && c->n_agents == 1 && c->agents[0].model)
         c->default_agent = &c->agents[0];
+    wc_read_adapters(r, wc_get(root, "adapters"));
+    wc_read_routes(r, wc_get(root, "routes"));
+    wc_read_envelopes(r, wc_get(root, "envelopes"));
     if (r->excused)
         forget_agents(c);
 }
@@ -313,6 +317,24 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WC_MAX_FILE);
     int                                   r    = wb_file_read(path, &text, err);
     return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
+}
+
+int wc_config_bare(struct wc_config **ret, struct upp_err *err)
+{
+    static const struct wc_opts                   none   = {.size = sizeof none};
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
+    struct upp_err                                ignored;
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the adapters");
+    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    struct wc_reader r = {.config = c, .report = &report, .opts = &none, .err = err ? err : &ignored};
+    wc_read_adapters(&r, NULL);
+    int code = r.failed < 0 ? r.failed : wb_arena_check(&c->arena, err);
+    if (code < 0)
+        return code;
+    *ret = WB_TAKE(c);
+    return 0;
 }
 
 static void wc_value_done(struct wc_value *v)
