@@ -2,6 +2,8 @@
 #ifndef WR_RUN_H
 #define WR_RUN_H
 
+#include <yyjson.h>
+
 #include "run/draft.h"
 #include "run/tree.h"
 
@@ -67,6 +69,8 @@ struct wr_run {
     struct upp_str             system;      /* system prompt; empty: none */
     struct upp_str             traceparent; /* of a root, from its options; empty: none */
     const struct weft_rights  *given;       /* rights from the parent's tool entry; NULL: no further limits */
+    yyjson_val                *only_tools;  /* of its options: names of tools; NULL: no further limits */
+    bool                       readonly;    /* of its options: no tool that is not declared pure */
 
     struct wm_run     row;
     struct wr_source *source;
@@ -91,7 +95,8 @@ struct wr_run {
      * found. */
     bool changing;
 
-    size_t replaced; /* bytes of its memory with options before and after changes of its metadata (run/settings/metadata.c) */
+    size_t replaced; /* bytes of its memory with options before and after changes of its metadata
+                        (run/settings/metadata.c) */
 
     uint8_t          gate; /* enum wr_gate */
     struct weft_cond at_gate;

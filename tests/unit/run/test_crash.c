@@ -28,6 +28,7 @@ struct stage {
     bool                        sums;       /* what its steps used is what it used */
     const char                 *log;        /* what the log must say in the end, whenever it died; NULL: anything */
     const struct wr_middleware *middleware; /* of the agent that is started; NULL: none */
+    const struct wr_tool       *tools;      /* of that agent; NULL: those of the rig */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -45,6 +46,8 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
     st->rig.agents[0].middleware = st->middleware;
+    if (st->tools)
+        st->rig.agents[0].tools = st->tools;
     if (st->strategy)
         st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
@@ -283,6 +286,38 @@ __attribute__((noinline)) static uint64_t sweep(const struct stage *what)
 TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&everything) >= 30);
+}
+
+static int ask_adapted(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
+                       struct wr_child_ask *ret, struct upp_err *err)
+{
+    (void)arg;
+    ret->input   = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(tool->agent), UPP_FMT(arguments));
+    ret->options = UPP_STR("{\"temperature\":0.5,\"weft_readonly\":true,\"seed\":[]}");
+    return wb_arena_check(a, err);
+}
+
+static int answer_adapted(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end,
+                          struct upp_value *ret, struct upp_err *err)
+{
+    (void)arg;
+    (void)tool;
+    return upp_value_printf(ret, err, "%.*s by %.*s", UPP_FMT(end->text), UPP_FMT(end->options));
+}
+
+/* Children with options of their own, which forbid some of their tools, whenever it dies. */
+TEST_WITH(crash_at_every_commit_of_adapted_children, .no_torture = swept, .seconds = 300)
+{
+    static const struct wr_child_adapter adapter = {NULL, ask_adapted, answer_adapted};
+    static struct wr_tool                tools[24];
+    static struct stage                  st;
+    for (size_t i = 0; i < rig_n_tools && i < WB_LEN(tools); i++) {
+        tools[i]         = rig_tools[i];
+        tools[i].adapter = rig_tools[i].kind == WR_TOOL_AGENT ? &adapter : NULL;
+    }
+    st       = everything;
+    st.tools = tools;
+    CHECK(sweep(&st) >= 30);
 }
 
 /* covers: UAP-5.3c/2 */
