@@ -170,6 +170,7 @@ static int adapted(const struct wr_run *child, const struct asked *q, struct wr_
     const struct wr_child_adapter *with = q->tool->adapter;
     end->arguments                      = q->arguments;
     end->options                        = child->row.options;
+    end->child                          = child->row.id;
     end->usage                          = child->pub.state.usage;
     end->model                          = child->model ? child->model->name : (struct upp_str){0};
     if (end->result < 0)

@@ -28,6 +28,7 @@ struct wr_child_end {
     struct upp_str        options;   /* that it had: those of `ask` that could be honoured */
     struct upp_str        text;      /* of its turn */
     struct upp_str        model;     /* its name; empty: none */
+    struct wb_uuid        child;     /* the run */
     struct upp_usage      usage;     /* of the child and all below it */
     int                   result;    /* < 0: it failed */
     const struct upp_err *why;       /* of a failure */
