@@ -31,34 +31,29 @@ static bool add_name(struct names *to, struct upp_str name)
     return true;
 }
 
-static struct upp_str named(struct wd_lowering *l, const struct names *names)
+static struct upp_str named(struct wb_arena *a, const struct names *names)
 {
-    return names->n ? cut(wb_arena_dup(&l->scratch, wb_str(names->p, names->n))) : UPP_STR("object");
+    return names->n ? cut(wb_arena_dup(a, wb_str(names->p, names->n))) : UPP_STR("object");
 }
 
-/* "object: a, b, c", "list of 3", the beginning of a string, or the value itself. */
-static struct upp_str summary(struct wd_lowering *l, yyjson_val *v)
+struct upp_str wd_envelope_summary(struct wb_arena *a, yyjson_val *v)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct names                          names;
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
-    if (yyjson_is_str(v))
+    struct names names;
+    yyjson_val  *key, *value;
+    size_t       i, n;
+    if (yyjson_is_str(v) || yyjson_is_raw(v))
         return cut(wj_text(v));
     if (yyjson_is_arr(v))
-        return wb_arena_numbered(&l->scratch, UPP_STR("list of "), yyjson_arr_size(v));
-    if (!yyjson_is_obj(v)) {
-        if (wj_write(v, &b, l->w.err) < 0)
-            wj_writer_fail(&l->w, -UPP_ENOMEM);
-        return cut(wb_arena_dup(&l->scratch, wb_buf_str(&b)));
-    }
+        return wb_arena_numbered(a, UPP_STR("list of "), yyjson_arr_size(v));
+    if (!yyjson_is_obj(v))
+        return yyjson_is_null(v) ? UPP_STR("null") : yyjson_is_true(v) ? UPP_STR("true") : UPP_STR("false");
     names.n = 0;
     yyjson_obj_foreach(v, i, n, key, value)
     {
         if (!add_name(&names, wj_text(key)))
             break;
     }
-    return named(l, &names);
+    return named(a, &names);
 }
 
 static bool has_escapes(struct upp_str text)
@@ -84,7 +79,7 @@ static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct u
         if (in.object)
             room = add_name(&names, one);
     }
-    *ret = in.object ? named(l, &names) : wb_arena_numbered(&l->scratch, UPP_STR("list of "), n);
+    *ret = in.object ? named(&l->scratch, &names) : wb_arena_numbered(&l->scratch, UPP_STR("list of "), n);
     return true;
 }
 
@@ -118,7 +113,7 @@ static void text_content(struct wd_lowering *l, const struct upp_part *p, bool u
     s->data             = yyjson_obj_get(own, "data");
     if (json) {
         s->type = UPP_STR("json");
-        s->text = s->task = summary(l, json);
+        s->text = s->task = wd_envelope_summary(&l->scratch, json);
         s->data           = json;
     } else if (is_type(type, "code")) {
         s->type = UPP_STR("code");
@@ -155,7 +150,7 @@ static void result_content(struct wd_lowering *l, const struct upp_part *p, stru
     s->data = wd_scratch_read(l, text);
     if (!s->data)
         s->string = p->text;
-    s->text = s->data ? summary(l, s->data) : cut(p->text);
+    s->text = s->data ? wd_envelope_summary(&l->scratch, s->data) : cut(p->text);
 }
 
 static void medium_content(const struct upp_part *p, bool user, struct wd_envelope_content *s)
@@ -173,7 +168,7 @@ void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct 
     s->intent           = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route") : UPP_STR("analyze");
     s->type             = data ? UPP_STR("json") : UPP_STR("text");
     s->task             = titled(l, UPP_STR("Event "), name);
-    s->text             = data ? summary(l, data) : s->task;
+    s->text             = data ? wd_envelope_summary(&l->scratch, data) : s->task;
     s->data             = data;
 }
 

@@ -17,4 +17,7 @@ void wd_envelope_part_content(struct wd_lowering *l, const struct upp_part *p, b
                               struct wd_envelope_content *s);
 void wd_envelope_event_content(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_content *s);
 
+/* A short text for data: "object: a, b, c", "list of 3", the beginning of a string, or the value itself. */
+struct upp_str wd_envelope_summary(struct wb_arena *a, yyjson_val *v);
+
 #endif

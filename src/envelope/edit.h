@@ -1,0 +1,37 @@
+/* envelope/edit.h — inside envelope/: an envelope with some members replaced, all others token for token; and the
+ * members that several writers write. */
+#ifndef WE_EDIT_H
+#define WE_EDIT_H
+
+#include "envelope/envelope.h"
+
+struct we_edit {
+    /* trace */
+    struct upp_str        id;      /* NULL: as it is */
+    const struct upp_str *parents; /* NULL: as they are */
+    size_t                n_parents;
+    struct upp_str        tag;      /* a further one; NULL: none */
+    bool                  has_cost; /* where the envelope has none */
+    uint64_t              input_tokens, output_tokens;
+
+    /* Members that a reply must have; used where it has none. `complete`: also the protocol is forced. */
+    bool                  complete;
+    struct upp_str        agent_id, agent_name, model, role, intent, task;
+    int64_t               now_ms;
+    double                score; /* the default one */
+    const struct upp_str *risks; /* added to those that it has */
+    size_t                n_risks;
+};
+
+int we_edit(struct wb_arena *a, yyjson_val *root, const struct we_edit *edit, struct upp_str *ret,
+            struct upp_err *err) UPP_MUST_CHECK;
+
+void we_put_time(struct wj_writer *w, int64_t now_ms);
+void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *list, size_t n);
+void we_put_cost(struct wj_writer *w, uint64_t input, uint64_t output);
+void we_put_agent(struct wj_writer *w, struct upp_str id, struct upp_str name, struct upp_str model);
+void we_put_confidence(struct wj_writer *w, double score, struct upp_str rationale, const struct upp_str *risks,
+                       size_t n_risks);
+void we_write_to(struct wj_writer *w, struct wb_arena *a, const struct we_draft *d);
+
+#endif

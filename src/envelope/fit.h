@@ -1,0 +1,25 @@
+/* envelope/fit.h — inside envelope/: whether a rule fits, and why not. */
+#ifndef WE_FIT_H
+#define WE_FIT_H
+
+#include "envelope/routes.h"
+
+enum we_unfit {
+    WE_FITS,
+    WE_UNFIT_INTENT,
+    WE_UNFIT_ROLE,
+    WE_UNFIT_AGENT,
+    WE_UNFIT_TYPE,
+    WE_UNFIT_TAGS,
+    WE_UNFIT_NO_SCORE,
+    WE_UNFIT_SCORE,
+    WE_UNFIT_COST,
+};
+
+/* Does the rule fit this envelope, taken as one of this intent? */
+enum we_unfit we_rule_fits(const struct we_rule *r, const struct we_envelope *e, int intent);
+
+/* The first rule that fits; NULL: none. */
+const struct we_rule *we_rule_find(const struct we_routes *routes, const struct we_envelope *e, int intent);
+
+#endif
