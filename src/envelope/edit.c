@@ -12,19 +12,30 @@ static bool is(yyjson_val *key, const char *name)
 
 /* ---- trace ------------------------------------------------------------------------------------------------ */
 
-static void put_tags(struct wj_writer *w, yyjson_val *tags, struct upp_str more)
+static bool has(yyjson_val *tags, struct upp_str tag)
 {
     yyjson_val *v;
-    size_t      i, n, have = 0;
+    size_t      i, n;
+    yyjson_arr_foreach(tags, i, n, v)
+    {
+        if (wb_str_eq(wj_text_of(v), tag))
+            return true;
+    }
+    return false;
+}
+
+/* Those that it has all stay; beyond WE_MAX_TAGS none is added. */
+static void put_tags(struct wj_writer *w, yyjson_val *tags, const struct we_edit *e)
+{
+    yyjson_val *v;
+    size_t      i, n, have = yyjson_is_arr(tags) ? yyjson_arr_size(tags) : 0;
     wj_put_open(w, "tags", '[');
-    if (yyjson_is_arr(tags))
-        yyjson_arr_foreach(tags, i, n, v)
-        {
-            if (have++ < WE_MAX_TAGS || !more.n)
-                wj_write_value(w, v);
+    yyjson_arr_foreach(tags, i, n, v) wj_write_value(w, v);
+    for (size_t k = 0; k < e->n_tags && have < WE_MAX_TAGS; k++)
+        if (!has(tags, e->tags[k])) {
+            wj_write_str(w, e->tags[k]);
+            have++;
         }
-    if (more.n)
-        wj_write_str(w, more);
     wj_write_close(w, ']');
 }
 
@@ -35,7 +46,7 @@ static void put_trace_member(struct wj_writer *w, const struct we_edit *e, yyjso
     else if (is(key, "id") && e->id.n)
         wj_put_str(w, "id", e->id);
     else if (is(key, "tags"))
-        put_tags(w, value, e->tag);
+        put_tags(w, value, e);
     else
         wj_put_member(w, key);
 }
@@ -56,8 +67,8 @@ static void put_trace(struct wj_writer *w, const struct we_edit *e, yyjson_val *
             if (is(key, "parents") && e->id.n && !yyjson_obj_get(trace, "id"))
                 wj_put_str(w, "id", e->id);
         }
-    if (e->tag.n && !yyjson_obj_get(trace, "tags"))
-        put_tags(w, NULL, e->tag);
+    if (e->n_tags && !yyjson_obj_get(trace, "tags"))
+        put_tags(w, NULL, e);
     if (e->has_cost && !yyjson_obj_get(trace, "cost"))
         we_put_cost(w, e->input_tokens, e->output_tokens);
     wj_write_close(w, '}');
@@ -65,7 +76,7 @@ static void put_trace(struct wj_writer *w, const struct we_edit *e, yyjson_val *
 
 static bool changes_trace(const struct we_edit *e)
 {
-    return e->id.n || e->parents || e->tag.n || e->has_cost;
+    return e->id.n || e->parents || e->n_tags || e->has_cost;
 }
 
 /* ---- confidence, content ---------------------------------------------------------------------------------- */

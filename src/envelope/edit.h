@@ -10,7 +10,8 @@ struct we_edit {
     struct upp_str        id;      /* NULL: as it is */
     const struct upp_str *parents; /* NULL: as they are */
     size_t                n_parents;
-    struct upp_str        tag;      /* a further one; NULL: none */
+    const struct upp_str *tags; /* further ones; those that it has are not repeated */
+    size_t                n_tags;
     bool                  has_cost; /* where the envelope has none */
     uint64_t              input_tokens, output_tokens;
 

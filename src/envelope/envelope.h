@@ -17,13 +17,16 @@ enum {
     WE_MAX_CONTEXT = 64 << 10 /* bytes of inputs.context that we write */
 };
 
-#define WE_MEMORY          ((size_t)256 << 20)       /* of the arena of an exchange */
-#define WE_DEFAULT_SCORE   0.5                       /* of an agent without one of its own */
-#define WE_UNSTATED        "not stated by the model" /* the rationale of a default score */
-#define WE_ORCHESTRATOR    "orchestrator"            /* agent.id of what the router writes */
-#define WE_SAME_MODEL      "reflect:same-model"      /* tags */
-#define WE_EXHAUSTED       "reflect:exhausted"
-#define WE_ACTIONS_STOPPED "actions:limit" /* next_actions were left because of a limit */
+#define WE_MEMORY           ((size_t)256 << 20)       /* of the arena of an exchange */
+#define WE_DEFAULT_SCORE    0.5                       /* of an agent without one of its own */
+#define WE_UNSTATED         "not stated by the model" /* the rationale of a default score */
+#define WE_ORCHESTRATOR     "orchestrator"            /* agent.id of what the router writes */
+#define WE_SAME_MODEL       "reflect:same-model"      /* tags */
+#define WE_EXHAUSTED        "reflect:exhausted"
+#define WE_NOT_REFLECTED    "reflect:failed" /* nobody could reflect on it */
+#define WE_FALLBACK         "route:fallback" /* of a request that another agent failed to answer */
+#define WE_ACTIONS_UNROUTED "actions:no-route"
+#define WE_ACTIONS_STOPPED  "actions:limit" /* next_actions were left because of a limit */
 
 /* The ten intents, as in the specification; WE_INTENTS: how many. */
 enum we_intent {
@@ -139,10 +142,11 @@ int we_write(struct wb_arena *a, const struct we_draft *d, struct upp_str *ret, 
 int we_chain(struct wb_arena *a, const struct we_envelope *request, bool direct, const struct upp_str **ret, size_t *n,
              struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same envelope with another trace.id (NULL: unchanged), other parents (NULL: unchanged) and a tag more (NULL:
- * none, or it has it). All else stays token for token. */
+/* The same envelope with another trace.id (NULL: unchanged), other parents (NULL: unchanged) and further tags. All else
+ * stays token for token. */
 int we_retrace(struct wb_arena *a, const struct we_envelope *e, struct upp_str id, const struct upp_str *parents,
-               size_t n_parents, struct upp_str tag, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+               size_t n_parents, const struct upp_str *tags, size_t n_tags, struct upp_str *ret,
+               struct upp_err *err) UPP_MUST_CHECK;
 
 /* An error as an envelope (ruling 11): role system, the request's intent and task, score 0, parents of an answer to it.
  * request may be NULL. problems: of an invalid envelope, listed in data.problems; NULL: none. */

@@ -169,12 +169,9 @@ int we_chain(struct wb_arena *a, const struct we_envelope *request, bool direct,
 }
 
 int we_retrace(struct wb_arena *a, const struct we_envelope *e, struct upp_str id, const struct upp_str *parents,
-               size_t n_parents, struct upp_str tag, struct upp_str *ret, struct upp_err *err)
+               size_t n_parents, const struct upp_str *tags, size_t n_tags, struct upp_str *ret, struct upp_err *err)
 {
-    struct we_edit edit = {.id        = id,
-                           .parents   = parents,
-                           .n_parents = n_parents,
-                           .tag       = tag.n && !we_has_tag(e, tag) ? tag : (struct upp_str){0}};
+    struct we_edit edit = {.id = id, .parents = parents, .n_parents = n_parents, .tags = tags, .n_tags = n_tags};
     return we_edit(a, e->root, &edit, ret, err);
 }
 
