@@ -515,8 +515,8 @@ int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, siz
     return 0;
 }
 
-/* The agent's conversation on this branch: a fork, and a thread that was set back, have a node of their own. The id is of
- * the thread's family, so that ids which a model makes of it lead to the thread. */
+/* The agent's conversation on this branch: a fork, and a thread that was set back, have a node of their own. The id is
+ * of the thread's family, so that ids which a model makes of it lead to the thread. */
 static struct upp_str session_of(struct wr_run *run)
 {
     static const struct wb_uuid none = {0};
