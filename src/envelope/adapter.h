@@ -56,9 +56,9 @@ const struct we_adapter *we_adapter_for(const struct we_adapters *set, struct up
 const struct we_adapter *we_adapter_named(const struct we_adapters *set, struct upp_str name);
 
 /* Is it a template without mistakes? err has the sentence. */
-int we_template_check(struct upp_str template, struct upp_str *bad, struct upp_err *err) UPP_MUST_CHECK;
+int we_template_check(struct upp_str template, struct upp_err *err) UPP_MUST_CHECK;
 
-/* from_envelope: the prompt for a model. system is empty if the adapter has none. adapter NULL: the generic rules. */
+/* from_envelope: the prompt for a model. system is empty if the adapter has none. */
 struct we_prompt {
     struct upp_str system, user;
 };
@@ -72,6 +72,7 @@ struct we_raw {
     yyjson_val     *data;
     struct we_trace trace; /* all zero: no member trace, as in the seed */
     int64_t         now_ms;
+    bool            strict; /* exactly the seed's members: no confidence, no text beside data */
 };
 int we_to_envelope(struct wb_arena *a, const struct we_adapter *adapter, const struct we_raw *raw, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;

@@ -132,6 +132,7 @@ struct we_draft {
     const struct upp_str *risks;
     size_t                n_risks;
     struct we_trace       trace;
+    bool                  bare; /* neither of the two additions below */
 };
 
 /* A summary is added where a content other than text has none (ENV-16); an envelope of an agent or a tool without a
@@ -158,6 +159,8 @@ struct we_error {
     const struct wd_problems *problems;
     struct upp_str            id;
     int64_t                   now_ms;
+    bool                      has_cost;
+    uint64_t                  input_tokens, output_tokens;
 };
 int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;

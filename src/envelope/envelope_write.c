@@ -113,7 +113,7 @@ static bool wants_score(const struct we_draft *d)
 void we_write_to(struct wj_writer *w, struct wb_arena *a, const struct we_draft *d)
 {
     struct upp_str text = d->text;
-    if (!text.p && d->data && !wb_str_eq(d->type, UPP_STR("text")))
+    if (!d->bare && !text.p && d->data && !wb_str_eq(d->type, UPP_STR("text")))
         text = wd_envelope_summary(a, d->data);
     wj_write_open(w, '{');
     wj_put_str(w, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
@@ -127,7 +127,7 @@ void we_write_to(struct wj_writer *w, struct wb_arena *a, const struct we_draft 
     put_content(w, d, text);
     if (d->has_score)
         we_put_confidence(w, d->score, d->rationale, d->risks, d->n_risks);
-    else if (wants_score(d))
+    else if (!d->bare && wants_score(d))
         we_put_confidence(w, WE_DEFAULT_SCORE, UPP_STR(WE_UNSTATED), d->risks, d->n_risks);
     put_trace(w, &d->trace);
     wj_write_close(w, '}');
@@ -210,16 +210,18 @@ static int error_data(struct wb_arena *a, const struct we_error *e, struct upp_s
 int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_envelope *of = e->request;
-    struct we_draft           d  = {.role      = UPP_STR("system"),
-                                    .agent_id  = UPP_STR(WE_ORCHESTRATOR),
-                                    .now_ms    = e->now_ms,
-                                    .intent    = of ? of->intent_name : UPP_STR("reflect"),
-                                    .task      = of ? of->task : UPP_STR("Report a problem"),
-                                    .type      = UPP_STR("error"),
-                                    .text      = e->text.p ? e->text : wb_cstr(e->code),
-                                    .has_score = true,
-                                    .trace     = {.id = e->id}};
-    int                       r  = error_data(a, e, &d.data_json, err);
+    struct we_draft           d  = {
+                   .role      = UPP_STR("system"),
+                   .agent_id  = UPP_STR(WE_ORCHESTRATOR),
+                   .now_ms    = e->now_ms,
+                   .intent    = of ? of->intent_name : UPP_STR("reflect"),
+                   .task      = of ? of->task : UPP_STR("Report a problem"),
+                   .type      = UPP_STR("error"),
+                   .text      = e->text.p ? e->text : wb_cstr(e->code),
+                   .has_score = true,
+                   .trace     = {
+                           .id = e->id, .has_cost = e->has_cost, .input_tokens = e->input_tokens, .output_tokens = e->output_tokens}};
+    int r = error_data(a, e, &d.data_json, err);
     if (r >= 0 && of)
         r = we_chain(a, of, e->direct, &d.trace.parents, &d.trace.n_parents, err);
     return r < 0 ? r : we_write(a, &d, ret, err);
