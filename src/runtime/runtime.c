@@ -180,6 +180,29 @@ static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *
     return wb_arena_check(&g->arena, err);
 }
 
+static int make_router(struct wrt_generation *g, struct upp_err *err)
+{
+    static struct we_target         targets[2];
+    static struct we_rule           rules[2] = {{.intents = 1u << WE_REFLECT, .targets = &targets[1], .n_targets = 1},
+                                                {.intents = 0x3ff, .targets = &targets[0], .n_targets = 1}};
+    static const struct we_routes   routes   = {rules, 2, NULL, 0};
+    static const struct we_adapter  generic  = {.name = UPP_STR_INIT("generic"),
+                                                .user = UPP_STR_INIT("{{task}}: {{content}}")};
+    static const struct we_adapters adapters = {&generic, 1};
+    for (size_t i = 0; i < 2 && i < g->config->n_agents; i++)
+        targets[i] = (struct we_target){g->agents[i].name, 1};
+    static const struct we_limits limits = WE_LIMITS_DEFAULT;
+    struct we_router_opts         opts   = {.routes   = &routes,
+                                            .adapters = &adapters,
+                                            .limits   = &limits,
+                                            .agents   = g->agents,
+                                            .n_agents = g->config->n_agents};
+    int                           r      = we_router_make(&g->arena, &opts, &g->router, err);
+    if (r >= 0)
+        g->router->def.owner = g;
+    return r;
+}
+
 int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
                         struct wrt_generation **ret, struct upp_err *err)
 {
@@ -192,6 +215,8 @@ int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc
     g->owned  = owned;
     g->arena  = (struct wb_arena)WB_ARENA(4u << 20);
     int r     = make_agents(s, g, err);
+    if (r >= 0)
+        r = make_router(g, err);
     if (r < 0)
         wrt__generation_free(g);
     else
@@ -219,6 +244,8 @@ const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_st
     for (size_t i = 0; i < c->n_agents; i++)
         if (wb_str_eq(agents[i].name, name))
             return &agents[i];
+    if (wb_str_eq(name, g->router->def.name))
+        return &g->router->def;
     if (wl_id_parse(name, UPP_STR("asst_"), &wanted))
         for (size_t i = 0; i < c->n_agents; i++)
             if (wb_uuid_parse(agents[i].id, &id) && wb_uuid_eq(id, wanted))

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "dialects/core/convert.h"
 #include "log/log.h"
 #include "model/upp_json.h"
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/defs.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -173,7 +174,7 @@ static int set_id(struct sv_exchange *x, struct request *q, struct upp_err *err)
     char           text[WB_UUID_TEXT + 1];
     int            r = wb_uuid_new(&id, err);
     if (r >= 0)
-        r = we_retrace(&x->arena, e, wb_uuid_text(id, text), NULL, 0, (struct upp_str){0}, &q->text, err);
+        r = we_retrace(&x->arena, e, wb_uuid_text(id, text), NULL, 0, NULL, 0, &q->text, err);
     return r < 0 ? r : we_read(&x->arena, q->text, NULL, e, err);
 }
 
