@@ -14,6 +14,9 @@ yyjson_val *wd_envelope_recorded(struct wb_arena *a, struct upp_str text);
 /* Its trace.id; NULL: none. */
 struct upp_str wd_envelope_id(yyjson_val *envelope);
 
+/* Writes the envelope with its content as text: its summary, or its data as JSON. `scratch` is not reset. */
+void wd_envelope_put_as_text(struct wj_writer *w, struct wb_arena *scratch, yyjson_val *envelope);
+
 /* The text in which a part has an envelope; NULL: it has none. */
 struct upp_str wd_envelope_part_text(const struct upp_part *p);
 

@@ -42,20 +42,6 @@ static uint64_t output_of(yyjson_val *v)
     return n && yyjson_is_raw(n) && wj_num_u64(wj_text(n), &ret) ? ret : 0;
 }
 
-/* Content of a type that the client does not take, as text: its text, or its data as JSON. */
-static void put_as_text(struct stream *s, struct wd_out *o, yyjson_val *content)
-{
-    struct upp_str text = wj_text_at(content, "text");
-    yyjson_val    *data = yyjson_obj_get(content, "data");
-    int            r    = !text.p && data ? wj_value_text(&s->scratch, data, &text, o->w.err) : 0;
-    if (r < 0)
-        wj_writer_fail(&o->w, r);
-    wj_write_open(&o->w, '{');
-    wj_put_str(&o->w, "type", UPP_STR("text"));
-    wj_put_str(&o->w, "text", text.p ? text : UPP_STR(""));
-    wj_write_close(&o->w, '}');
-}
-
 static void put_error(struct wd_out *o, struct upp_str code, struct upp_str message, bool retryable)
 {
     wj_write_open(&o->w, '{');
@@ -68,33 +54,31 @@ static void put_error(struct wd_out *o, struct upp_str code, struct upp_str mess
     wj_write_close(&o->w, '}');
 }
 
+/* An envelope with more tokens than the client takes: an error in its place, with its trace. */
+static void put_too_large(struct wd_out *o, yyjson_val *v)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(v);
+    yyjson_val     *key;
+    wj_write_open(&o->w, '{');
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (wj_named(key, UPP_STR("content"))) {
+            wj_write_name(&o->w, UPP_STR("content"));
+            put_error(o, UPP_STR("max_tokens"), UPP_STR("the reply has more tokens than the client takes"), false);
+        } else if (!wj_named(key, UPP_STR("outputs")))
+            wj_put_member(&o->w, key);
+    wj_write_close(&o->w, '}');
+}
+
 /* The envelope as this client takes it. */
 static void put_envelope(struct stream *s, struct wd_out *o, yyjson_val *v)
 {
-    yyjson_val     *content = yyjson_obj_get(v, "content"), *key;
-    bool            typed   = takes_type(&s->opts, wj_text_at(content, "type"));
-    bool            large   = s->opts.max_tokens && output_of(v) > s->opts.max_tokens;
-    yyjson_obj_iter it      = yyjson_obj_iter_with(v);
     wd_frame_open(o, UPP_STR(""));
-    if (typed && !large)
+    if (s->opts.max_tokens && output_of(v) > s->opts.max_tokens)
+        put_too_large(o, v);
+    else if (!takes_type(&s->opts, wj_text_at(yyjson_obj_get(v, "content"), "type")))
+        wd_envelope_put_as_text(&o->w, &s->scratch, v);
+    else
         wj_write_value(&o->w, v);
-    else {
-        wj_write_open(&o->w, '{');
-        while ((key = yyjson_obj_iter_next(&it))) {
-            if (!wj_named(key, UPP_STR("content")) && !(large && wj_named(key, UPP_STR("outputs")))) {
-                wj_put_member(&o->w, key);
-                continue;
-            }
-            if (!wj_named(key, UPP_STR("content")))
-                continue;
-            wj_write_name(&o->w, UPP_STR("content"));
-            if (large)
-                put_error(o, UPP_STR("max_tokens"), UPP_STR("the reply has more tokens than the client takes"), false);
-            else
-                put_as_text(s, o, content);
-        }
-        wj_write_close(&o->w, '}');
-    }
     wd_frame_close(o, UPP_STR(""));
 }
 
