@@ -164,8 +164,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "models", .read = nothing},
               {.name = "tools", .read = nothing},
               {.name = "agents", .read = nothing},
-              {.name = "routes"},
-              {.name = "envelopes"},
+              {.name = "adapters", .read = nothing},
+              {.name = "routes", .read = nothing},
+              {.name = "envelopes", .read = nothing},
     };
     struct wc_config     *c      = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
@@ -184,6 +185,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     read_default(r, wc_get(root, "default_agent"));
     if (!c->default_agent && c->n_agents == 1 && c->agents[0].model)
         c->default_agent = &c->agents[0];
+    wc_read_adapters(r, wc_get(root, "adapters"));
+    wc_read_routes(r, wc_get(root, "routes"));
+    wc_read_envelopes(r, wc_get(root, "envelopes"));
     if (r->excused)
         forget_agents(c);
 }

@@ -19,6 +19,7 @@
 #include <upp/schema.h>
 #include <weft/middleware.h>
 
+#include "envelope/exchange.h"
 #include "run/def.h"
 
 #include "base/arena.h"
@@ -123,6 +124,19 @@ struct wc_server {
     size_t             n_proxies;
 };
 
+/* Envelopes between agents (sections `routes`, `envelopes`, `adapters`). */
+struct wc_envelopes {
+    struct we_routes   routes; /* those of the file, or the default ones; they may be none */
+    struct we_limits   limits;
+    struct we_adapters adapters; /* those of the file, then the built-in ones that it does not replace */
+    struct wc_score {
+        struct upp_str agent;
+        double         score;
+    } * scores; /* of agents whose model states none */
+    size_t   n_scores;
+    uint64_t announced_tokens; /* max_tokens of the handshake */
+};
+
 struct wc_config {
     struct wb_arena  arena;
     struct upp_str   file, folder;    /* as given; where its paths begin */
@@ -172,6 +186,8 @@ struct wc_config {
     size_t             n_secrets;
     struct wc_value   *values; /* of variables: masked as long as the configuration lives (base/mask.h) */
     size_t             n_values;
+
+    struct wc_envelopes envelopes;
 
     struct upp_schema      *handing; /* of the arguments of handoffs; NULL: none */
     const struct wc_makers *makers;  /* those of the options */
@@ -242,5 +258,12 @@ void wc_config_wipe_environment(const struct wc_config *c);
 
 /* By name; NULL: none. Empty: the default agent. */
 struct wc_agent *wc_config_agent(const struct wc_config *c, struct upp_str name);
+
+/* The name of an agent's model for adapters and reflections: the vendor's; of a scripted model and of an agent behind
+ * another server, that of the configuration. NULL text: it has no model of its own. */
+struct upp_str wc_agent_model(const struct wc_agent *a);
+
+/* The score of an agent whose model states none. */
+double wc_agent_score(const struct wc_config *c, struct upp_str agent);
 
 #endif

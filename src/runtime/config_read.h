@@ -196,4 +196,13 @@ void wc_read_telemetry(struct wc_reader *r, const struct wc_node *n, void *into)
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into); /* after both */
 
+/* After the agents, and in this order (config_adapters.c, config_routes.c, config_envelopes.c). n NULL: the defaults.
+ */
+void wc_read_adapters(struct wc_reader *r, const struct wc_node *n);
+void wc_read_routes(struct wc_reader *r, const struct wc_node *n);
+void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n);
+
+/* Intents: one, or a list of them, as bits 1 << enum we_intent. */
+bool wc_intents(struct wc_reader *r, const struct wc_node *n, uint32_t *ret);
+
 #endif
