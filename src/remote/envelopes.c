@@ -57,7 +57,7 @@ static int wrap(struct wb_arena *a, const struct upp_request *req, struct exchan
     int64_t         when   = req->messages[req->n_messages - 1]->time_ms;
     struct upp_str  parent = wj_text_at(e->session.note, "id");
     struct we_draft d      = {.role   = UPP_STR("user"),
-                              .now_ms  = when ? when : wb_wall_ms(),
+                              .now_ms = when ? when : wb_wall_ms(),
                               .intent = UPP_STR("execute"),
                               .task =
                                   wd_envelope_filled(wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK)), "(nothing)"),

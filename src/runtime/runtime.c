@@ -180,24 +180,30 @@ static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *
     return wb_arena_check(&g->arena, err);
 }
 
+static double score_of(const void *arg, struct upp_str agent)
+{
+    return wc_agent_score(arg, agent);
+}
+
+static struct upp_str model_of(const void *arg, struct upp_str agent)
+{
+    const struct wc_agent *a = agent.n ? wc_config_agent(arg, agent) : NULL;
+    return a ? wc_agent_model(a) : (struct upp_str){0};
+}
+
 static int make_router(struct wrt_generation *g, struct upp_err *err)
 {
-    static struct we_target         targets[2];
-    static struct we_rule           rules[2] = {{.intents = 1u << WE_REFLECT, .targets = &targets[1], .n_targets = 1},
-                                                {.intents = 0x3ff, .targets = &targets[0], .n_targets = 1}};
-    static const struct we_routes   routes   = {rules, 2, NULL, 0};
-    static const struct we_adapter  generic  = {.name = UPP_STR_INIT("generic"),
-                                                .user = UPP_STR_INIT("{{task}}: {{content}}")};
-    static const struct we_adapters adapters = {&generic, 1};
-    for (size_t i = 0; i < 2 && i < g->config->n_agents; i++)
-        targets[i] = (struct we_target){g->agents[i].name, 1};
-    static const struct we_limits limits = WE_LIMITS_DEFAULT;
-    struct we_router_opts         opts   = {.routes   = &routes,
-                                            .adapters = &adapters,
-                                            .limits   = &limits,
-                                            .agents   = g->agents,
-                                            .n_agents = g->config->n_agents};
-    int                           r      = we_router_make(&g->arena, &opts, &g->router, err);
+    const struct wc_config *c    = g->config;
+    struct we_router_opts   opts = {.routes   = &c->envelopes.routes,
+                                    .adapters = &c->envelopes.adapters,
+                                    .limits   = &c->envelopes.limits,
+                                    .announce = c->envelopes.announced_tokens,
+                                    .agents   = g->agents,
+                                    .n_agents = c->n_agents,
+                                    .model    = model_of,
+                                    .score    = score_of,
+                                    .arg      = c};
+    int                     r    = we_router_make(&g->arena, &opts, &g->router, err);
     if (r >= 0)
         g->router->def.owner = g;
     return r;

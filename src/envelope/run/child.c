@@ -170,6 +170,11 @@ static bool is_peer(const struct wr_agent_def *def)
     return strcmp(def->model->ops->provider, WE_PEER) == 0;
 }
 
+static const struct we_adapter *adapter_of(const struct we_router *router, const struct wr_tool *tool)
+{
+    return we_adapter_for(router->opts.adapters, we_router_model(router, tool->agent));
+}
+
 static int no_agent(const struct wr_tool *tool, struct upp_err *err)
 {
     return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(tool->agent));
@@ -191,7 +196,7 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
     bool strict = router->opts.limits->strict;
     int  r      = we_read(a, arguments, NULL, &request, err);
     if (r >= 0)
-        r = we_prompt(a, we_adapter_for(router->opts.adapters, def->model->name), &request, strict, &prompt, err);
+        r = we_prompt(a, adapter_of(router, tool), &request, strict, &prompt, err);
     if (r < 0)
         return r;
     ret->input = prompt.user;
@@ -252,7 +257,7 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .text          = end->text,
         .agent_id      = tool->agent,
         .agent_name    = def && def->title.n ? def->title : tool->agent,
-        .model         = end->model,
+        .model         = we_router_model(router, tool->agent),
         .failure       = end->result < 0 ? end->why : NULL,
         .input_tokens  = end->usage.input,
         .output_tokens = end->usage.output,
@@ -264,7 +269,7 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .id            = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */
         .now_ms        = wb_wall_ms(),
     };
-    return we_take_reply(a, we_adapter_for(router->opts.adapters, end->model), &replied, ret, err);
+    return we_take_reply(a, adapter_of(router, tool), &replied, ret, err);
 }
 
 int we_child_answer(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end, struct upp_value *ret,

@@ -32,9 +32,8 @@ struct answer {
 
 static struct upp_str model_of(void *arg, struct upp_str agent)
 {
-    const struct answer       *x   = arg;
-    const struct wr_agent_def *def = we_router_agent(x->router, agent);
-    return def ? def->model->name : (struct upp_str){NULL, 0};
+    const struct answer *x = arg;
+    return we_router_model(x->router, agent);
 }
 
 static int new_id(void *arg, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
@@ -186,6 +185,14 @@ const struct wr_agent_def *we_router_agent(const struct we_router *r, struct upp
         if (wb_str_eq(r->opts.agents[i].name, name))
             return r->opts.agents[i].model ? &r->opts.agents[i] : NULL;
     return NULL;
+}
+
+struct upp_str we_router_model(const struct we_router *r, struct upp_str agent)
+{
+    const struct wr_agent_def *def = we_router_agent(r, agent);
+    if (!def)
+        return (struct upp_str){NULL, 0};
+    return r->opts.model ? r->opts.model(r->opts.arg, agent) : def->model->name;
 }
 
 /* The limits of an exchange end it before. */

@@ -28,6 +28,8 @@ struct we_router_opts {
     const struct wr_agent_def *agents; /* all of the configuration */
     size_t                     n_agents;
     uint64_t                   announce; /* max_tokens of the handshake */
+    /* The name of an agent's model, for adapters and reflections. NULL: as the model is called. */
+    struct upp_str (*model)(const void *arg, struct upp_str agent);
     /* The default score of an agent; 0: that of all. NULL: none has one. */
     double (*score)(const void *arg, struct upp_str agent);
     const void *arg;
@@ -47,6 +49,9 @@ int we_router_make(struct wb_arena *a, const struct we_router_opts *opts, struct
 
 /* The agent of that name, if it can be asked; NULL: none. */
 const struct wr_agent_def *we_router_agent(const struct we_router *r, struct upp_str name);
+
+/* The name of its model; NULL text: it cannot be asked. */
+struct upp_str we_router_model(const struct we_router *r, struct upp_str agent);
 
 /* ---- Child runs (envelope/run/child.c) --------------------------------------------------------------------- */
 
