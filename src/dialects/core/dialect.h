@@ -49,6 +49,7 @@ struct wd_responses_opts {
 
 struct wd_envelope_opts {
     bool     whole;      /* one frame at the end: the answer, or an error with the name "error" */
+    bool     over;       /* the run has ended: its waits are no answers any more */
     uint32_t types;      /* of content that the client takes: bits in the order of wd_envelope_contents; 0: all */
     uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
 };

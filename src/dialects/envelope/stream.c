@@ -1,7 +1,7 @@
 /* dialects/envelope/stream.c — a run of the router as a stream of envelopes, each once, in the order of their arrival:
  * requests when they are sent, replies when they come. The last frame, with the name "answer", is the envelope that
- * answers; with `whole` it is the only one, without a name. A run that fails or waits for somebody outside is answered
- * by an error envelope.
+ * answers; with `whole` it is the only one, without a name. A run that fails is answered by an error envelope, and so
+ * is one that waits for somebody outside, with the name "waiting".
  *
  * A client that has announced what it takes (ENV-8) gets nothing else: content of another type becomes its text, and an
  * envelope that cost more output than its max_tokens becomes an error.
@@ -112,8 +112,8 @@ static int put_recorded(struct stream *s, struct wd_out *o, struct upp_str text,
  */
 
 /* An error envelope of the router. Its id is the run's: the same whenever the stream is read. */
-static void put_failure(struct stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_str code,
-                        struct upp_str message, bool retryable)
+static void put_failure(const struct wm_event *ev, struct wd_out *o, struct upp_str code, struct upp_str message,
+                        const char *name)
 {
     char           text[WB_TIME_TEXT], id[WB_UUID_TEXT + 1];
     struct wb_time t    = wb_time_from_ms(ev->time_ms);
@@ -125,7 +125,7 @@ static void put_failure(struct stream *s, const struct wm_event *ev, struct wd_o
     wj_put_str(&o->w, "intent", UPP_STR("route"));
     wj_put_str(&o->w, "task", UPP_STR("Answer an envelope"));
     wj_write_name(&o->w, UPP_STR("content"));
-    put_error(o, code, message, retryable);
+    put_error(o, code, message, ev->status == WM_WAITING);
     wj_put_open(&o->w, "confidence", '{');
     wj_put_num(&o->w, "score", UPP_STR("0"));
     wj_write_close(&o->w, '}');
@@ -133,14 +133,19 @@ static void put_failure(struct stream *s, const struct wm_event *ev, struct wd_o
     wj_put_str(&o->w, "id", wb_uuid_text(ev->from->root, id));
     wj_write_close(&o->w, '}');
     wd_frame_close(o, UPP_STR("}"));
-    name_last(o, s->opts.whole && !retryable ? "error" : s->opts.whole ? NULL : "answer");
+    name_last(o, name);
+}
+
+static const char *failed_name(const struct stream *s)
+{
+    return s->opts.whole ? "error" : "answer";
 }
 
 static void put_answer(struct stream *s, const struct wm_event *ev, struct wd_out *o)
 {
     yyjson_val *v = wd_envelope_recorded(&s->scratch, wb_buf_str(&s->answer));
     if (!v) {
-        put_failure(s, ev, o, UPP_STR("no_answer"), UPP_STR("the run has not answered with an envelope"), false);
+        put_failure(ev, o, UPP_STR("no_answer"), UPP_STR("the run has not answered with an envelope"), failed_name(s));
         return;
     }
     put_envelope(s, o, v);
@@ -157,15 +162,15 @@ static void run_failed(struct stream *s, const struct wm_event *ev, struct wd_ou
     }
     if (!message.p)
         message = wb_arena_printf(&s->scratch, "the run is %s", wd_status_word(ev->status));
-    put_failure(s, ev, o, code.p ? code : wb_cstr(wd_status_word(ev->status)), message, false);
+    put_failure(ev, o, code.p ? code : wb_cstr(wd_status_word(ev->status)), message, failed_name(s));
 }
 
 static void run(struct stream *s, const struct wm_event *ev, struct wd_out *o)
 {
-    if (ev->status == WM_WAITING)
-        put_failure(s, ev, o, UPP_STR("input_required"),
+    if (ev->status == WM_WAITING && !s->opts.over)
+        put_failure(ev, o, UPP_STR("input_required"),
                     UPP_STR("an agent waits for a result or an approval: answer its run, and send the envelope again"),
-                    true);
+                    s->opts.whole ? NULL : "waiting");
     else if (ev->status == WM_COMPLETED)
         put_answer(s, ev, o);
     else if (wm_status_ended(ev->status))

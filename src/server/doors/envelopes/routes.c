@@ -141,8 +141,9 @@ WEFT_SUSPENDS static int read_stream(struct sv_exchange *x, struct request *q, s
         r = sv_peer_get(x, &peer, err);
     if (r < 0)
         return r;
-    q->stream.to_wait       = true;
-    q->stream.opts.envelope = (struct wd_envelope_opts){!q->streams, peer.types, peer.max_tokens};
+    q->stream.to_wait = true;
+    q->stream.opts.envelope =
+        (struct wd_envelope_opts){.whole = !q->streams, .types = peer.types, .max_tokens = peer.max_tokens};
     if (!q->streams)
         q->stream.from = (struct wr_from){0};
     return 0;
@@ -204,6 +205,15 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 /* ---- Answering -----------------------------------------------------------------------------------------------------
  */
 
+/* An answer is not the wait that is over. */
+WEFT_SUSPENDS static int await(struct sv_exchange *x, struct request *q, struct wb_uuid run, struct upp_err *err)
+{
+    uint8_t status               = 0;
+    int     r                    = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, run, &status, err);
+    q->stream.opts.envelope.over = wm_status_ended(status);
+    return r;
+}
+
 /* The run that an envelope with this id has begun before. 0: it was another envelope. */
 WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct wb_uuid *ret,
                                       struct upp_err *err)
@@ -232,6 +242,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         r = find_earlier(x, q, &run, err);
         if (r == 0)
             return refuse(x, &q->envelope, "id_taken", UPP_STR("another envelope has this id"), NULL, err);
+        r = r < 0 ? r : await(x, q, run, err);
     } else if (r < 0 && err)
         *err = why;
     wb_crashpoint("envelope.started");
