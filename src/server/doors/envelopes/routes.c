@@ -17,7 +17,7 @@
 
 #define DIGEST "weft_digest" /* in the options of a run: the SHA-256 of the envelope that came in */
 
-enum { PARENTS = 8 /* that are looked for */ };
+enum { PARENTS = 8 /* that are looked for */, TRIES = 4 };
 
 const struct we_router *sv_router(const struct sv_exchange *x)
 {
@@ -118,7 +118,10 @@ struct request {
     struct wm_entry      entry;
     struct upp_part      part;
     struct sv_run_stream stream;
+    struct wb_uuid       run;
     bool                 streams;
+    bool                 other; /* an earlier envelope with this id had other bytes */
+    bool                 taken; /* somebody else was first */
 };
 
 static bool accepts_stream(const struct sv_exchange *x)
@@ -205,59 +208,85 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 /* ---- Answering -----------------------------------------------------------------------------------------------------
  */
 
-/* An answer is not the wait that is over. */
-WEFT_SUSPENDS static int await(struct sv_exchange *x, struct request *q, struct wb_uuid run, struct upp_err *err)
-{
-    uint8_t status               = 0;
-    int     r                    = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, run, &status, err);
-    q->stream.opts.envelope.over = wm_status_ended(status);
-    return r;
-}
-
-/* The run that an envelope with this id has begun before. 0: it was another envelope. */
-WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct wb_uuid *ret,
-                                      struct upp_err *err)
+/* The run that an envelope with this id has begun before. 1: q->run; 0: there is none. */
+WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wm_run    run;
     struct upp_str   options;
     yyjson_val      *v = NULL;
-    int              r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, q->start.run.alias, ret, err);
+    int              r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, q->start.run.alias, &q->run, err);
     if (r >= 0)
-        r = wl_get_run(s, &x->owner, *ret, &x->arena, &run, err);
+        r = wl_get_run(s, &x->owner, q->run, &x->arena, &run, err);
     if (r >= 0)
         r = wr_queued_options(&x->arena, &run, &options, err);
     if (r >= 0)
         r = options.n ? wj_read(&x->arena, options, NULL, &v, err) : 0;
-    return r < 0 ? r : wb_str_eq(wj_text_at(v, DIGEST), q->digest);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    q->other = !wb_str_eq(wj_text_at(v, DIGEST), q->digest);
+    return 1;
+}
+
+WEFT_SUSPENDS static int send(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r = q->streams ? sv_run_stream(x, q->run, &q->stream, err) : sv_run_answer(x, q->run, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
+/* What was recorded. The answer of a run that has waited is not its wait. */
+WEFT_SUSPENDS static int answer_again(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q            = x->work;
+    uint8_t         status       = 0;
+    int             r            = q->streams ? 0 : wr_wait(x->core->engine, &x->owner, q->run, &status, err);
+    q->stream.opts.envelope.over = wm_status_ended(status);
+    return r < 0 ? r : send(x, q, err);
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request *q = x->work;
-    struct wb_uuid  run;
+    struct request *q   = x->work;
     struct upp_err  why = {0};
-    int             r   = sv_start_run(x, &q->start, &run, &why);
-    if (r == -UPP_EREFUSED && !strcmp(why.cause, WR_ALIAS_TAKEN)) {
-        r = find_earlier(x, q, &run, err);
-        if (r == 0)
-            return refuse(x, &q->envelope, "id_taken", UPP_STR("another envelope has this id"), NULL, err);
-        r = r < 0 ? r : await(x, q, run, err);
-    } else if (r < 0 && err)
+    int             r   = sv_start_run(x, &q->start, &q->run, &why);
+    q->taken            = r == -UPP_EREFUSED && !strcmp(why.cause, WR_ALIAS_TAKEN);
+    if (q->taken)
+        return 0;
+    if (r < 0 && err)
         *err = why;
     wb_crashpoint("envelope.started");
-    if (r >= 0)
-        r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : send(x, q, err);
 }
 
-/* A repeated envelope is handled where the first one is: its thread's home, or that of its id. */
 static uint32_t home_of(const struct sv_exchange *x, const struct request *q)
 {
     static const struct wb_uuid none;
     const struct wl_thread     *t = &q->start.thread;
     return wb_uuid_eq(t->id, none) ? (uint32_t)(wb_str_hash(q->start.run.alias) % x->server->n_cores)
                                    : wr_home(t->tree, x->server->n_cores);
+}
+
+/* Starts a run, unless there is one; responds. */
+WEFT_SUSPENDS static int route(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    struct sv_core *cores = x->server->cores;
+    uint32_t        home;
+    x->work = q;
+    for (unsigned tries = 0; tries < TRIES; tries++) { /* somebody else may be first with the same envelope */
+        int r = find_earlier(x, q, err);
+        if (r < 0)
+            return r;
+        if (r > 0 && q->other)
+            return refuse(x, &q->envelope, "id_taken", UPP_STR("another envelope has this id"), NULL, err);
+        if (r > 0) {
+            r = wr_home_of_run(x->server->opts.store, &x->owner, q->run, x->server->n_cores, &home, err);
+            return r < 0 ? r : sv_core_run(&cores[home], x, answer_again, err);
+        }
+        r = sv_core_run(&cores[home_of(x, q)], x, answer, err);
+        if (r < 0 || !q->taken)
+            return r;
+    }
+    return upp_fail(err, UPP_EBUSY, "the envelope was sent several times, and deleted each time");
 }
 
 /* 1: the body is not an envelope, and this was answered. */
@@ -287,8 +316,7 @@ WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
     r = read_request(x, q, err);
     if (r < 0)
         return r;
-    x->work = q;
-    return sv_core_run(&x->server->cores[home_of(x, q)], x, answer, err);
+    return route(x, q, err);
 }
 
 /* ---- Looking -------------------------------------------------------------------------------------------------------
