@@ -371,8 +371,8 @@ WEFT_SUSPENDS static int get_exchange(struct sv_exchange *x, struct upp_err *err
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/envelopes", post, WE_MAX_BYTES, 0},
     {SV_GET, "/v1/envelopes/handshake", get_handshake, 0, 0},
-    {SV_GET, "/v1/envelopes/{id}", get_one, 0, SV_ROUTE_LARGE},
-    {SV_GET, "/v1/envelopes/{id}/exchange", get_exchange, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/envelopes/{e}", get_one, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/envelopes/{e}/exchange", get_exchange, 0, SV_ROUTE_LARGE},
 };
 const struct sv_door sv_door_envelopes = {.name     = "envelopes",
                                           .prefix   = "/v1/envelopes",

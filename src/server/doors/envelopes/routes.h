@@ -2,8 +2,8 @@
  *
  *     POST /v1/envelopes                 an envelope; the one that answers, or every one of the exchange as a stream
  *     GET  /v1/envelopes/handshake       what this server announces
- *     GET  /v1/envelopes/{id}            one envelope
- *     GET  /v1/envelopes/{id}/exchange   all of its exchange, as JSON lines
+ *     GET  /v1/envelopes/{e}            one envelope
+ *     GET  /v1/envelopes/{e}/exchange   all of its exchange, as JSON lines
  *
  * An exchange is a thread, and each envelope that comes in is a run of the router on it (envelope/run/router.h). Errors
  * are envelopes too.
