@@ -319,6 +319,24 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
     return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
 }
 
+int wc_config_bare(struct wc_config **ret, struct upp_err *err)
+{
+    static const struct wc_opts                   none   = {.size = sizeof none};
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
+    struct upp_err                                ignored;
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the adapters");
+    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    struct wc_reader r = {.config = c, .report = &report, .opts = &none, .err = err ? err : &ignored};
+    wc_read_adapters(&r, NULL);
+    int code = r.failed < 0 ? r.failed : wb_arena_check(&c->arena, err);
+    if (code < 0)
+        return code;
+    *ret = WB_TAKE(c);
+    return 0;
+}
+
 static void wc_value_done(struct wc_value *v)
 {
     wb_unhide(v->hidden);

@@ -248,6 +248,9 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
 int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
                     struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* A configuration of nothing but the built-in adapters, for programs without a file. */
+int wc_config_bare(struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 void wc_config_free(struct wc_config *c); /* accepts NULL; nothing of it may be in use */
 WB_DEFINE_CLEANUP(struct wc_config, wc_config_free)
 

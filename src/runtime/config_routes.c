@@ -241,10 +241,10 @@ static void check_reach(struct wc_reader *r, const struct wc_node *n, const stru
     }
 }
 
-/* Does another rule of the same intent send back what `from` falls back to? */
-static bool falls_back(const struct we_rule *rule, struct upp_str from, struct upp_str to)
+/* Does a rule with an intent in common send from `from` back to `to`? */
+static bool falls_back(const struct we_rule *rule, uint32_t intents, struct upp_str from, struct upp_str to)
 {
-    bool has = is_target(rule, from);
+    bool has = (rule->intents & intents) && is_target(rule, from);
     for (size_t i = 0; has && i < rule->n_fallbacks; i++)
         if (wb_str_eq(rule->fallbacks[i], to))
             return true;
@@ -259,10 +259,10 @@ static void check_circles(struct wc_reader *r, const struct wc_node *n, const st
             for (size_t t = 0; t < rules[k].n_targets * rules[k].n_fallbacks; t++) {
                 struct upp_str from = rules[k].targets[t / rules[k].n_fallbacks].agent;
                 struct upp_str to   = rules[k].fallbacks[t % rules[k].n_fallbacks];
-                if (falls_back(&rules[j], to, from))
+                if (falls_back(&rules[j], rules[k].intents, to, from))
                     wc_warning(r, i->value,
-                               "'%.*s' falls back to '%.*s', and rule %zu the other way round: "
-                               "a circle where both fail",
+                               "'%.*s' falls back to '%.*s', and for the same intent rule %zu "
+                               "the other way round: a circle",
                                UPP_FMT(from), UPP_FMT(to), j + 1);
             }
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT STREAM QUERY TEAM   (TAP)
+# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT MUX STREAM QUERY TEAM   (TAP)
 set -u
-root=$1 ask=$2 tools=$3 agent=$4 stream=$5 query=$6 team=$7
+root=$1 ask=$2 tools=$3 agent=$4 mux=$5 stream=$6 query=$7 team=$8
 . "$root/tests/support/tap.sh"
 unset UPP_MODEL
 check "ask answers" "$ask"
@@ -24,6 +24,9 @@ check "agent takes a question" env UPP_MODEL=scripted:'{"echo":true}' "$agent" '
 said "and its echo comes back" '^say this$'
 refused "agent tells a provider that is none" env UPP_MODEL=nobody:x "$agent"
 said "by its name" 'nobody'
+check "mux routes an envelope" "$mux"
+said "reflects on what is doubted" '^to reflect on: .*"text":"Perhaps by bus\."'
+said "and answers" '^answer: .*"text":"Take the train\."'
 check "stream shows steps" "$stream"
 said "with calls" '^\[step 1\] Let me look\. \(list_files\)$'
 said "and text" '^\[step 2\] There is one file\.$'

@@ -105,8 +105,44 @@ static const struct {
     {GOOD "log: {level: loud}\n",
      "3:14: a log level is one of 'off', 'error', 'warn', 'info', 'debug', 'trace', not 'loud'\n"},
     {GOOD "default_agent: b\n", "3:16: there is no agent 'b'\n"},
-    {GOOD "envelopes: {}\nroutes: {}\n", "3:1: warning: 'envelopes' is not supported yet and has no effect\n"
-                                         "4:1: warning: 'routes' is not supported yet and has no effect\n"},
+    {GOOD "envelopes: {}\nroutes: []\nadapters: {}\n", ""},
+    {GOOD "routes: {}\n", "3:9: routes must be a list, not a map\n"},
+    {GOOD "routes: [{intent: plan}, {to: a}]\n", "3:10: a rule needs 'to'\n"
+                                                 "3:26: a rule needs 'intent'\n"},
+    {GOOD "routes: [{intent: sing, to: b}, {intent: [plan, plan], to: [a, a]}, {intent: [], to: []}]\n",
+     "3:19: an intent is one of 'plan', 'decompose', 'execute', 'route', 'retrieve', 'analyze', 'summarize', "
+     "'reflect', "
+     "'finalize', 'tool.call', not 'sing'\n"
+     "3:29: there is no agent 'b'\n"
+     "3:49: the intent is there a second time\n"
+     "3:64: 'a' is there a second time\n"
+     "3:78: there is no intent in the list\n"
+     "3:86: a rule has 1 to 64 agents in 'to'\n"},
+    {GOOD "routes: [{intent: plan, to: {agent: a, weight: 0}, fallback: [a]}]\n",
+     "3:48: weight must be a whole number from 1 to 1000000, not '0'\n"
+     "3:63: 'a' would be asked again after it failed: a circle\n"},
+    {GOOD "routes: [{intent: plan, to: a}, {intent: plan, when: {role: user}, to: a}]\n",
+     "3:33: warning: the rule never fits: earlier ones take every envelope of its intents\n"},
+    {GOOD "routes: [{intent: plan, when: {role: boss, type: song, confidence: {below: 0.2, above: 0.3}, cost: {}}, to: "
+          "a}]\n",
+     "3:38: a role is one of 'agent', 'user', 'system', 'tool', not 'boss'\n"
+     "3:50: a content type is one of 'text', 'code', 'json', 'tool_result', 'error', not 'song'; did you mean 'json'?\n"
+     "3:68: no confidence is above 0.3 and below 0.2\n"
+     "3:100: cost needs 'above'\n"},
+    {GOOD "envelopes: {doubt: 2, reflections: 17, parents: all, confidence: {b: 1, a: 2}, actions: {fan_out: 257, "
+          "depth: 65, count: 4097}}\n",
+     "3:20: doubt must be a number from 0 to 1, not '2'\n"
+     "3:36: reflections must be a whole number from 0 to 16, not '17'\n"
+     "3:49: parents is one of 'chain', 'direct', not 'all'\n"
+     "3:67: there is no agent 'b'\n"
+     "3:76: a confidence must be a number from 0 to 1, not '2'\n"
+     "3:98: fan_out must be a whole number from 1 to 256, not '257'\n"
+     "3:110: depth must be a whole number from 1 to 64, not '65'\n"
+     "3:121: count must be a whole number from 1 to 4096, not '4097'\n"},
+    {GOOD "adapters: {mine: {match: [x], user: '{{tusk}}'}, all: {user: x}, none: {match: [y]}}\n",
+     "3:37: user: 'tusk' is not a field of an envelope's prompt\n"
+     "3:50: an adapter without 'match' would fit every model\n"
+     "3:72: an adapter needs 'user'\n"},
     {GOOD "encryption: {}\n", "3:13: encryption has no key_file\n"},
     {GOOD "encryption: {key_file: \"\"}\n", "3:24: key_file is the path of a file\n"},
     {GOOD "tools: {t: {command: ls}}\n", "3:22: a command must be a list, not 'ls'\n"},

@@ -1,0 +1,99 @@
+/* cli/envelopes/cmd_route.c — weft route: which agent an envelope goes to, and why. Nothing is run. */
+#include "cli/cli.h"
+#include "cli/documents/conversion.h"
+#include "cli/input.h"
+#include "cli/setup.h"
+
+enum { EXPLANATION = 4 << 20 };
+
+struct routing {
+    const struct cli_command *self;
+    const char               *config;
+    bool                      explain;
+};
+
+/* The model and the adapter of the chosen agent. */
+static void add_adapter(const struct wc_config *c, const struct we_envelope *e, struct wb_arena *a, struct wb_buf *out)
+{
+    struct we_choice choice;
+    if (we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, NULL) < 0)
+        return;
+    const struct wc_agent   *agent   = wc_config_agent(c, choice.agent);
+    struct upp_str           model   = agent ? wc_agent_model(agent) : (struct upp_str){0};
+    const struct we_adapter *adapter = model.p ? we_adapter_for(&c->envelopes.adapters, model) : NULL;
+    if (adapter)
+        wb_buf_addf(out, "model: %.*s, adapter: %.*s\n", UPP_FMT(model), UPP_FMT(adapter->name));
+}
+
+static int print_route(const struct routing *o, const struct wc_config *c, const struct we_envelope *e,
+                       struct wb_arena *a, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(EXPLANATION);
+    struct we_choice                      choice;
+    int                                   r;
+    if (o->explain) {
+        r = we_explain(&c->envelopes.routes, e, &out, err);
+        if (r >= 0)
+            add_adapter(c, e, a, &out);
+    } else {
+        r = we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, err);
+        if (r >= 0)
+            wb_buf_addf(&out, "%.*s\n", UPP_FMT(choice.agent));
+    }
+    if (wb_buf_check(&out, NULL) < 0)
+        return wb_buf_check(&out, err);
+    (void)fwrite(out.p ? out.p : "", 1, out.n, stdout);
+    return r;
+}
+
+static int read_envelope(const char *file, struct wb_arena *a, struct we_envelope *ret, struct upp_err *err)
+{
+    WB_CLEANUP(cli_input_close) struct cli_input    in;
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    struct cli_document_ref                         at       = {.file = file};
+    struct upp_str                                  text;
+    int                                             r = cli_input_open(&in, file, WE_MAX_BYTES, err);
+    if (r >= 0)
+        r = cli_input_all(&in, &text, err);
+    if (r >= 0)
+        r = we_read(a, text, &problems, ret, err);
+    for (size_t i = 0; r < 0 && i < problems.list.n; i++)
+        cli_problem_print(stderr, &at, &problems.list.p[i]);
+    return r;
+}
+
+static int route(const struct routing *o, const char *file, struct upp_err *err)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena     a = WB_ARENA(WE_MEMORY);
+    struct we_envelope                            e;
+    int                                           r = cli_config_load(o->config, CLI_NEEDS_TEXT, &c, err);
+    if (r >= 0)
+        r = read_envelope(file, &a, &e, err);
+    return r < 0 ? r : print_route(o, c, &e, &a, err);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct routing          o         = {.self = self};
+    const struct cli_option options[] = {{"--config", "a file", &o.config, NULL},
+                                         {"--explain", NULL, NULL, &o.explain}};
+    const char             *file;
+    struct upp_err          err = {0};
+    int code = cli_parse(self, argc, argv, options, WB_LEN(options), &file, 1, "an envelope's file, or -");
+    if (code)
+        return code;
+    return route(&o, file, &err) < 0 ? cli_fail(self, &err) : CLI_GOOD;
+}
+
+const struct cli_command cli_route = {
+    .name    = "route",
+    .usage   = "[--explain] [--config FILE] FILE|-",
+    .summary = "says which agent an envelope goes to",
+    .help =
+        "Reads one envelope and prints the agent that the rules in `routes` of the configuration send it to. Nothing\n"
+        "is run.\n"
+        "--explain: prints each rule and why it fits or not, then the agent, its model and its adapter.\n"
+        "Exits 1 if there is no route, or if the envelope has problems, which are printed.",
+    .run = run,
+};
