@@ -159,8 +159,8 @@ static void put_spec(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_close(&b->w, '}');
 }
 
-/* No user_id: servers that need one take the session for it, so that what they remember of a user does not pass from one
- * of ours to another; on a Weft server it is the user of the API key. */
+/* No user_id: servers that need one take the session for it, so that what they remember of a user does not pass from
+ * one of ours to another; on a Weft server it is the user of the API key. */
 static void put_session(struct upp__body *b, const struct rm_session *s)
 {
     if (s->id.n)

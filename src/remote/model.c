@@ -6,12 +6,13 @@
 #include "remote/remote.h"
 #include "upp/providers/vendors.h"
 
-const char *const rm_protocols[] = {"agentapi", "aitp", NULL};
+const char *const rm_protocols[] = {"agentapi", "aitp", "envelopes", NULL};
 
 /* In the same order. */
 static const struct upp__provider providers[] = {
     {"agentapi", NULL, &rm_agentapi, NULL, NULL, UPP__KEY_OPTIONAL, 0},
     {"aitp", NULL, &rm_aitp, NULL, NULL, UPP__KEY_OPTIONAL, 0},
+    {"envelopes", NULL, &rm_envelopes, NULL, NULL, UPP__KEY_OPTIONAL, 0},
 };
 
 int rm_model_new(const char *protocol, const char *name, const struct upp_provider_opts *opts, struct upp_model **ret,

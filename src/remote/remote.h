@@ -10,13 +10,13 @@
 
 #include "upp/providers/adapter.h"
 
-/* "agentapi", "aitp"; ends with NULL. */
+/* "agentapi", "aitp", "envelopes"; ends with NULL. */
 extern const char *const rm_protocols[];
 
 /* A model of the agent at opts->base_url. `name` is the name it has here. */
 int rm_model_new(const char *protocol, const char *name, const struct upp_provider_opts *opts, struct upp_model **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-extern const struct upp__adapter rm_agentapi, rm_aitp;
+extern const struct upp__adapter rm_agentapi, rm_aitp, rm_envelopes;
 
 #endif

@@ -11,7 +11,15 @@
 #include "model/upp_json.h"
 #include "run/child.h"
 #include "run/engine_state.h"
+#include "run/settings/settings.h"
 #include "run/turn.h"
+
+/* What a call asks. */
+struct asked {
+    const struct wr_tool *tool;
+    struct upp_str        arguments;
+    struct upp_str        input; /* of a child that is new */
+};
 
 /* An id of the parent's family. Must not suspend, because several calls are announced in one row: a conflict of its key
  * shows when the child is created. */
@@ -38,6 +46,20 @@ static int task_of(struct wr_run *parent, struct upp_str arguments, struct upp_s
     return wj_value_text(&parent->memory, v, ret, err);
 }
 
+/* What the child is asked, and its options without those that it cannot honour. */
+static int ask(struct wr_run *parent, const struct wr_tool *tool, struct upp_str arguments, struct wr_child_ask *ret,
+               struct upp_err *err)
+{
+    const struct wr_child_adapter *with = tool->adapter;
+    *ret                                = (struct wr_child_ask){0};
+    if (!with)
+        return task_of(parent, arguments, &ret->input, err);
+    int r = with->ask(with->arg, tool, arguments, &parent->memory, ret, err);
+    if (r >= 0 && !ret->certain)
+        r = wr_settings_trim(parent->engine, tool->agent, ret->options, &parent->memory, &ret->options, err);
+    return r;
+}
+
 static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err *err)
 {
     struct wm_entry *e    = wr_draft_entry(child, err);
@@ -62,7 +84,8 @@ static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err
     return wr_mine_add(child, m, err);
 }
 
-static struct wm_run child_row(const struct wr_run *parent, const struct wr_call *call, const struct wr_tool *tool)
+static struct wm_run child_row(const struct wr_run *parent, const struct wr_call *call, const struct wr_tool *tool,
+                               struct upp_str options)
 {
     return (struct wm_run){.id         = call->child,
                            .root       = parent->tree->root,
@@ -75,15 +98,14 @@ static struct wm_run child_row(const struct wr_run *parent, const struct wr_call
                            .epoch      = parent->tree->epoch,
                            .agent      = tool->agent,
                            .call       = call->id,
+                           .options    = options,
                            .created_ms = wb_wall_ms(),
                            .started_ms = wb_wall_ms()};
 }
 
 /* C1 of a child, with its own thread and tree. */
-static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str arguments,
-                               struct upp_err *err)
+static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str input, struct upp_err *err)
 {
-    struct upp_str   task;
     struct wl_thread thread = {.id         = child->row.id,
                                .tree       = child->row.id,
                                .parent     = parent->row.thread,
@@ -98,9 +120,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
                                {.kind = WL_ADD_NODE, .node = &node},
                                {.kind = WL_ADD_RUN, .run = &child->row},
                                {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
-    int              r      = task_of(parent, arguments, &task, err);
-    if (r >= 0)
-        r = draft_begin(child, task, err);
+    int              r      = draft_begin(child, input, err);
     wb_crashpoint("child.before");
     if (r >= 0)
         r = wr_flush(child, &WR_MORE_OF(made), err);
@@ -133,25 +153,46 @@ int wr_child_resume(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
-/* The call's result: the text of the child's turn, or why it failed. */
-static int result_text(const struct wr_run *child, int result, const struct upp_err *why, struct upp_value *ret,
-                       struct upp_err *err)
+/* The text of the child's turn. */
+static struct upp_str turn_text(const struct wr_run *child, struct wb_arena *a)
 {
-    if (result < 0) {
-        upp_value_error(ret);
-        return upp_value_text(ret, wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)), err);
-    }
     if (child->turn) /* hooks or middleware may have replaced it */
-        return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
-    struct upp_str                            text = UPP_STR("");
+        return wb_cstr(upp_turn_text(child->turn));
     for (size_t i = child->mine.n; i-- > 0;)
-        if (child->mine.p[i]->role == UPP_ROLE_ASSISTANT) {
-            text = wm_message_text(&a, child->mine.p[i]);
-            break;
-        }
-    int r = wb_arena_check(&a, err);
-    return r < 0 ? r : upp_value_text(ret, text, err);
+        if (child->mine.p[i]->role == UPP_ROLE_ASSISTANT)
+            return wm_message_text(a, child->mine.p[i]);
+    return UPP_STR("");
+}
+
+static int adapted(const struct wr_run *child, const struct asked *q, struct wr_child_end *end, struct upp_value *ret,
+                   struct upp_err *err)
+{
+    const struct wr_child_adapter *with = q->tool->adapter;
+    end->arguments                      = q->arguments;
+    end->options                        = child->row.options;
+    end->child                          = child->row.id;
+    end->usage                          = child->pub.state.usage;
+    end->model                          = child->model ? child->model->name : (struct upp_str){0};
+    if (end->result < 0)
+        upp_value_error(ret);
+    return with->answer(with->arg, q->tool, end, ret, err);
+}
+
+/* The call's result: the text of the child's turn, or why it failed; or what the tool's adapter makes of them. */
+static int result_of(const struct wr_run *child, const struct asked *q, int result, const struct upp_err *why,
+                     struct upp_value *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
+    struct wr_child_end                       end = {.result = result, .why = why};
+    end.text = result < 0 ? wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)) : turn_text(child, &a);
+    int r    = wb_arena_check(&a, err);
+    if (r < 0)
+        return r;
+    if (q->tool->adapter)
+        return adapted(child, q, &end, ret, err);
+    if (result < 0)
+        upp_value_error(ret);
+    return upp_value_text(ret, end.text, err);
 }
 
 /* The child ended before the process restarted: its result, from its row. */
@@ -206,13 +247,13 @@ static WEFT_SUSPENDS int execute(struct wr_run *child, const struct wr_tool *too
     return wr_execute(child, err);
 }
 
-static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const struct wr_tool *tool,
-                              struct upp_value *ret, struct upp_err *err)
+static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const struct asked *q, struct upp_value *ret,
+                              struct upp_err *err)
 {
     struct upp_err why = {0};
     if (wm_status_ended(child->row.status))
-        return result_text(child, stored_result(child, &why), &why, ret, err);
-    int r = execute(child, tool, &why);
+        return result_of(child, q, stored_result(child, &why), &why, ret, err);
+    int r = execute(child, q->tool, &why);
     int f = wr_finish(child, r, &why, err);
     if (f < 0)
         return f;
@@ -225,7 +266,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
             *err = why;
         return r;
     }
-    return result_text(child, r, &why, ret, err);
+    return result_of(child, q, r, &why, ret, err);
 }
 
 static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, struct wm_run *ret, struct upp_err *err)
@@ -244,9 +285,8 @@ static int check_ended(const struct wr_run *child, int r, struct upp_err *err)
     return upp_wrap(err, -UPP_ESTORE, "the agent '%.*s' could not be ended", UPP_FMT(child->row.agent));
 }
 
-static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
-                                   struct wr_run *child, bool made, struct upp_str arguments, struct upp_value *ret,
-                                   struct upp_err *err)
+static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, const struct asked *q,
+                                   struct wr_run *child, bool made, struct upp_value *ret, struct upp_err *err)
 {
     char ids[2][WB_UUID_TEXT + 1];
     WB_LOG_CTX(WB_LS("child", wb_uuid_text(child->row.id, ids[0])),
@@ -255,13 +295,13 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)), WB_LS("call", call->id),
                WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
-    int r = made ? wr_child_resume(child, err) : begin(parent, child, arguments, err);
+    int r = made ? wr_child_resume(child, err) : begin(parent, child, q->input, err);
     if (r == -UPP_EBUSY && !made) { /* another node of the family has its key; another call gets another id */
         upp_value_error(ret);
         return upp_value_text(ret, UPP_STR("the agent could not be asked: its id is taken; ask again"), err);
     }
     if (r >= 0)
-        r = work(parent, child, tool, ret, err);
+        r = work(parent, child, q, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),
            WB_LU("input", child->pub.state.usage.input), WB_LU("output", child->pub.state.usage.output));
     int copied = child_spent(parent, call, child, err);
@@ -276,15 +316,22 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
     bool          made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
-    if (!made)
-        row = child_row(parent, call, tool);
+    struct asked q = {tool, arguments, {0}};
+    if (!made) {
+        struct wr_child_ask with;
+        r = ask(parent, tool, arguments, &with, err);
+        if (r < 0)
+            return r;
+        q.input = with.input;
+        row     = child_row(parent, call, tool, with.options);
+    }
     WB_CLEANUP(wr_run_freep) struct wr_run *child = NULL;
     r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
     if (r < 0)
         return r;
     child->given               = tool->rights;
     struct wb_log_ctx *parents = wb_log_ctx_swap(NULL); /* log lines name one parent and one child */
-    r                          = run_child(parent, call, tool, child, made, arguments, ret, err);
+    r                          = run_child(parent, call, &q, child, made, ret, err);
     (void)wb_log_ctx_swap(parents);
     return r;
 }

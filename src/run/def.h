@@ -6,6 +6,8 @@
 #include <weft/agent.h>
 
 struct upp_schema;
+struct wb_arena;
+struct wr_tool;
 
 enum wr_tool_kind {
     WR_TOOL_FUNCTION = 0, /* base.run, on a fiber of the run, or on a worker thread if it blocks */
@@ -16,6 +18,36 @@ enum wr_tool_kind {
 
 /* Where a tool comes from, for protocols that tell the calls of such tools apart. It changes nothing else. */
 enum wr_tool_source { WR_SOURCE_PLUGIN, WR_SOURCE_MCP, WR_SOURCE_COMPONENT };
+
+/* What a child run is asked, and what may be set for it (run/settings/settings.h). */
+struct wr_child_ask {
+    struct upp_str input;
+    struct upp_str options; /* JSON; empty: none. What its model cannot honour is left out ... */
+    bool           certain; /* ... unless nothing in them is for the model */
+};
+
+/* How a child run ended. */
+struct wr_child_end {
+    struct upp_str        arguments; /* of the call */
+    struct upp_str        options;   /* that it had: those of `ask` that could be honoured */
+    struct upp_str        text;      /* of its turn */
+    struct upp_str        model;     /* its name; empty: none */
+    struct wb_uuid        child;     /* the run */
+    struct upp_usage      usage;     /* of the child and all below it */
+    int                   result;    /* < 0: it failed */
+    const struct upp_err *why;       /* of a failure */
+};
+
+/* Translates between the call of an AGENT tool and its child run, where both are not plain text. Must not suspend. What
+ * is made of a call may not depend on anything but its arguments and the definition: a child that was announced is
+ * created after a restart. */
+struct wr_child_adapter {
+    const void *arg;
+    int (*ask)(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
+               struct wr_child_ask *ret, struct upp_err *err);
+    int (*answer)(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end, struct upp_value *ret,
+                  struct upp_err *err);
+};
 
 struct wr_tool {
     struct upp_tool_spec      spec;
@@ -34,6 +66,8 @@ struct wr_tool {
     struct upp_str            server;     /* MCP: the label of its server */
     struct upp_str            agent;      /* AGENT, HANDOFF: the agent's name */
     const struct weft_rights *rights;     /* AGENT: further limits for the child; NULL: its parent's rights */
+
+    const struct wr_child_adapter *adapter; /* AGENT: NULL: the child gets the task and answers with its text */
 };
 
 /* An agent to which an agent may hand over the thread. Each has a tool of kind HANDOFF too. */

@@ -209,6 +209,7 @@ struct wr_start {
     uint8_t                          durability; /* 0: the engine's */
     struct upp_str                   route, key; /* Idempotency-Key; NULL: none */
     const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
+    struct upp_str                   alias;      /* a name of the run, made with it; NULL: none */
     const struct upp_message *const *history;    /* before the input, only without a store; borrowed until it ends */
     size_t                           n_history;
     struct upp_str                   api_key;    /* id of the API key of the request, for the quota; empty: none */
@@ -219,6 +220,8 @@ struct wr_start {
      * Only without a store. */
     bool here;
 };
+
+#define WR_ALIAS_TAKEN "alias_taken"
 
 struct wr_started {
     struct wb_uuid run, thread;
@@ -233,7 +236,7 @@ WEFT_SUSPENDS int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, c
                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), or the queue is full.
- * -UPP_EREFUSED: the key was used with another body. */
+ * -UPP_EREFUSED: the key was used with another body, or the alias is taken (err.cause is WR_ALIAS_TAKEN). */
 WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 

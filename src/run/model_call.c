@@ -515,15 +515,19 @@ int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, siz
     return 0;
 }
 
-/* The agent's conversation on this branch: a fork, and a thread that was set back, have a node of their own. */
+/* The agent's conversation on this branch: a fork, and a thread that was set back, have a node of their own. The id is
+ * of the thread's family, so that ids which a model makes of it lead to the thread. */
 static struct upp_str session_of(struct wr_run *run)
 {
     static const struct wb_uuid none = {0};
-    struct wb_uuid              from = wb_uuid_eq(run->row.thread, none) ? run->row.id : run->row.thread;
+    struct wb_uuid              from = wb_uuid_eq(run->row.thread, none) ? run->row.id : run->row.thread, session;
     char                        id[WB_UUID_TEXT + 1];
     uint64_t                    which = wb_str_hash(run->def->name) ^ run->row.node * UINT64_C(0x9e3779b97f4a7c15);
-    return run->model->once ? wb_arena_dup(&run->memory, wb_uuid_text(wb_uuid_from(from, which), id))
-                            : (struct upp_str){0};
+    if (!run->model->once)
+        return (struct upp_str){0};
+    session = wb_uuid_from(from, which);
+    memcpy(session.b, from.b, 4);
+    return wb_arena_dup(&run->memory, wb_uuid_text(session, id));
 }
 
 static int make_request(struct asking *a, struct upp_err *err)

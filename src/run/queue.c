@@ -64,10 +64,11 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     s->row.queue                = ++s->thread.queued;
     s->row.started_ms           = 0;
     s->key.object               = s->row.id;
-    struct wl_change changes[3] = {{.kind = WL_ADD_RUN, .run = &s->row}, {.kind = WL_SET_THREAD, .thread = &s->thread}};
+    struct wl_change changes[5] = {{.kind = WL_ADD_RUN, .run = &s->row}, {.kind = WL_SET_THREAD, .thread = &s->thread}};
     size_t           count      = 2;
     if (s->what->key.p)
         changes[count++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
+    count += wr_start_alias(s, changes + count);
     struct wl_commit c = {.owner = s->what->owner, .changes = changes, .n = count, .flags = WL_SYNCED};
     wb_crashpoint("queue.before");
     r = store->ops->commit(store, &c, err);

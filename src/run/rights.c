@@ -3,8 +3,10 @@
  * A run has at most two sets of rights: its agent's, which change with the agent at a handoff, and those from the tool
  * entry of its parent, which stay. All sets from the run to the root apply together, so that no run can widen what an
  * ancestor has: a tool must be in every allow list and in no deny list, every depth limit counts from the run that has
- * it, as does every limit of messages between agents, and every approval handler is asked.
+ * it, as does every limit of messages between agents, and every approval handler is asked. The options of a run may
+ * limit it further in the same way: to some tools, or to those that are declared pure.
  */
+#include "json/value.h"
 #include "run/engine_state.h"
 #include "run/tools.h"
 
@@ -23,16 +25,47 @@ static bool listed(const char *const *names, struct upp_str name)
     return false;
 }
 
+/* Is it among the tools to which the options of this run limit it? */
+static bool in_options(const struct wr_run *run, struct upp_str name)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with(run->only_tools);
+    yyjson_val     *v;
+    while ((v = yyjson_arr_iter_next(&it)))
+        if (wb_str_eq(wj_text_of(v), name))
+            return true;
+    return !run->only_tools;
+}
+
 bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool)
 {
-    for (const struct wr_run *up = run; up; up = up->parent)
+    for (const struct wr_run *up = run; up; up = up->parent) {
+        if (!in_options(up, tool->spec.name))
+            return false;
         for (int i = 0; i < SETS; i++) {
             const struct weft_rights *r = set_of(up, i);
             if (r &&
                 ((r->allow && !listed(r->allow, tool->spec.name)) || (r->deny && listed(r->deny, tool->spec.name))))
                 return false;
         }
+    }
     return true;
+}
+
+/* May it have effects? The tools of a sub-agent, and of one that takes over, are looked at by themselves; one behind
+ * another server has tools that nobody here knows. */
+static bool may_change(const struct wr_run *run, const struct wr_tool *tool)
+{
+    if (tool->kind != WR_TOOL_AGENT && tool->kind != WR_TOOL_HANDOFF)
+        return tool->delivery != WEFT_PURE;
+    const struct wr_agent_def *def = wr_agent(run->engine, tool->agent);
+    return def && def->model && def->model->once;
+}
+
+static bool is_readonly(const struct wr_run *run)
+{
+    while (run && !run->readonly)
+        run = run->parent;
+    return run != NULL;
 }
 
 /* How deep agents may nest below a run; UINT32_MAX: as deep as the engine allows. */
@@ -83,6 +116,10 @@ int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp
 {
     if (wr_has_rights(run) && !wr_allowed(run, tool))
         return upp_fail(err, UPP_EREFUSED, "Tool '%.*s' is not allowed here", UPP_FMT(tool->spec.name));
+    if (is_readonly(run) && may_change(run, tool))
+        return upp_fail(err, UPP_EREFUSED,
+                        "Tool '%.*s' is refused: the request is read-only, and it is not declared pure",
+                        UPP_FMT(tool->spec.name));
     if (tool->kind != WR_TOOL_AGENT)
         return 0;
     uint32_t most = deepest(run);

@@ -32,7 +32,7 @@ static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_er
     struct wr_settings *s = NULL;
     yyjson_val         *v;
     run->system = run->def ? run->def->system : (struct upp_str){0};
-    if (!run->def || run->row.depth || (!run->row.options.n && !run->def->base))
+    if (!run->def || (!run->row.options.n && (run->row.depth || !run->def->base)))
         return 0;
     int r = wr_options_read(&run->memory, run->row.options, &v, err);
     if (r < 0)
@@ -40,6 +40,8 @@ static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_er
     uint64_t most           = wr_option_number(v, WR_AGENT_MESSAGES);
     run->traceparent        = wj_text_at(v, "traceparent");
     run->max_agent_messages = (uint32_t)WB_MIN(most, UINT32_MAX);
+    run->only_tools         = yyjson_obj_get(v, WR_ONLY_TOOLS); /* these two also hold for an agent that takes over */
+    run->readonly           = yyjson_is_true(yyjson_obj_get(v, WR_READONLY));
     if (!is_named(run, agent))
         return 0;
     r = wr_settings_make(run->engine, run->def, run->row.agent, v, &run->memory, &s, err);

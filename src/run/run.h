@@ -2,6 +2,8 @@
 #ifndef WR_RUN_H
 #define WR_RUN_H
 
+#include <yyjson.h>
+
 #include "run/draft.h"
 #include "run/tree.h"
 
@@ -68,6 +70,8 @@ struct wr_run {
     struct upp_str             traceparent; /* of a root, from its options; empty: none */
     uint32_t                   max_agent_messages; /* of a root, from its options; 0: no limit */
     const struct weft_rights  *given;              /* rights from the parent's tool entry; NULL: no further limits */
+    yyjson_val                *only_tools;         /* of its options: names of tools; NULL: no further limits */
+    bool                       readonly;           /* of its options: no tool that is not declared pure */
 
     struct wm_run     row;
     struct wr_source *source;

@@ -222,6 +222,18 @@ static int put_before(struct wr_starting *s, struct upp_err *err)
     return 0;
 }
 
+size_t wr_start_alias(struct wr_starting *s, struct wl_change *to)
+{
+    size_t n = 0;
+    if (!s->what->alias.p)
+        return 0;
+    s->alias = (struct wl_alias){.kind = WL_ALIAS_RUN, .text = s->what->alias, .object = s->row.id};
+    if (s->stale)
+        to[n++] = (struct wl_change){.kind = WL_DROP_ALIAS, .alias = &s->alias};
+    to[n++] = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &s->alias};
+    return n;
+}
+
 /* The other changes of a start. The thread is made, or becomes the newest (and moves to a branch). */
 static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
 {
@@ -241,7 +253,7 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
     to[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}};
     if (s->what->key.p)
         to[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
-    return n;
+    return n + wr_start_alias(s, to + n);
 }
 
 int wr_outcome_request(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
@@ -338,6 +350,27 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
     return 1;
 }
 
+static WEFT_SUSPENDS int check_alias(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wr_start *w = s->what;
+    struct wb_uuid         id;
+    struct wm_run          run;
+    if (!w->alias.p)
+        return 0;
+    int r = wl_get_alias(s->engine->store, &w->owner, WL_ALIAS_RUN, w->alias, &id, err);
+    if (r == -UPP_ENOTFOUND)
+        return 0;
+    if (r >= 0)
+        r = wl_get_run(s->engine->store, &w->owner, id, &s->memory, &run, err);
+    s->stale = r == -UPP_ENOTFOUND;
+    if (r < 0)
+        return s->stale ? 0 : r;
+    r = upp_fail(err, UPP_EREFUSED, "there is a run '%.*s'", UPP_FMT(w->alias));
+    if (err)
+        memcpy(err->cause, WR_ALIAS_TAKEN, sizeof WR_ALIAS_TAKEN);
+    return r;
+}
+
 /* Replaces the head's last entry, if it is still what the caller has seen. */
 static int replace_last(struct wr_starting *s, struct upp_err *err)
 {
@@ -406,7 +439,9 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
         r = join_key(s, ret, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    r = admit(s, err);
+    r = check_alias(s, err);
+    if (r == 0)
+        r = admit(s, err);
     if (r == 0)
         r = wr_start_busy(s, ret, err);
     if (r == 0)

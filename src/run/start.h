@@ -18,6 +18,8 @@ struct wr_starting {
     struct wb_buf          before_body;
     struct wm_run          row;
     struct wl_key          key;
+    struct wl_alias        alias;
+    bool                   stale;  /* the alias is that of a run that was deleted */
     struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
     struct wr_tree        *holder; /* tree of the run that is being replaced, until that is done; NULL: none */
     struct upp_str         notice; /* JSON of a system event before the input; NULL: none */
@@ -45,6 +47,9 @@ WEFT_SUSPENDS int wr_start_run(struct wr_starting *s, bool queued, struct wr_run
                                struct upp_err *err) UPP_MUST_CHECK;
 int               wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run,
                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* Adds the changes that make its alias, at most two; how many. */
+size_t wr_start_alias(struct wr_starting *s, struct wl_change *to);
 
 /* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 

@@ -87,7 +87,7 @@ WEFT_SUSPENDS int wr_call_on_worker(struct wr_job *j, struct upp_value *ret, boo
 /* Does this run or one of its ancestors have rights? */
 static inline bool wr_has_rights(const struct wr_run *run)
 {
-    while (run && !run->given && !(run->def && run->def->rights))
+    while (run && !run->given && !run->only_tools && !run->readonly && !(run->def && run->def->rights))
         run = run->parent;
     return run != NULL;
 }

@@ -180,6 +180,35 @@ static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *
     return wb_arena_check(&g->arena, err);
 }
 
+static double score_of(const void *arg, struct upp_str agent)
+{
+    return wc_agent_score(arg, agent);
+}
+
+static struct upp_str model_of(const void *arg, struct upp_str agent)
+{
+    const struct wc_agent *a = agent.n ? wc_config_agent(arg, agent) : NULL;
+    return a ? wc_agent_model(a) : (struct upp_str){0};
+}
+
+static int make_router(struct wrt_generation *g, struct upp_err *err)
+{
+    const struct wc_config *c    = g->config;
+    struct we_router_opts   opts = {.routes   = &c->envelopes.routes,
+                                    .adapters = &c->envelopes.adapters,
+                                    .limits   = &c->envelopes.limits,
+                                    .announce = c->envelopes.announced_tokens,
+                                    .agents   = g->agents,
+                                    .n_agents = c->n_agents,
+                                    .model    = model_of,
+                                    .score    = score_of,
+                                    .arg      = c};
+    int                     r    = we_router_make(&g->arena, &opts, &g->router, err);
+    if (r >= 0)
+        g->router->def.owner = g;
+    return r;
+}
+
 int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc_config *owned,
                         struct wrt_generation **ret, struct upp_err *err)
 {
@@ -192,6 +221,8 @@ int wrt__generation_new(struct wl_store *s, const struct wc_config *c, struct wc
     g->owned  = owned;
     g->arena  = (struct wb_arena)WB_ARENA(4u << 20);
     int r     = make_agents(s, g, err);
+    if (r >= 0)
+        r = make_router(g, err);
     if (r < 0)
         wrt__generation_free(g);
     else
@@ -219,6 +250,8 @@ const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_st
     for (size_t i = 0; i < c->n_agents; i++)
         if (wb_str_eq(agents[i].name, name))
             return &agents[i];
+    if (wb_str_eq(name, g->router->def.name))
+        return &g->router->def;
     if (wl_id_parse(name, UPP_STR("asst_"), &wanted))
         for (size_t i = 0; i < c->n_agents; i++)
             if (wb_uuid_parse(agents[i].id, &id) && wb_uuid_eq(id, wanted))

@@ -12,6 +12,7 @@
 #ifndef WRT_RUNTIME_H
 #define WRT_RUNTIME_H
 
+#include "envelope/run/router.h"
 #include "run/engine.h"
 #include "runtime/config.h"
 
@@ -60,6 +61,7 @@ struct wrt_generation {
     struct wc_config       *owned; /* the same, if a reload has read it; NULL: it is the caller's */
     struct wr_agent_def    *agents;
     struct weft_strategy    base_strategy;
+    struct we_router       *router; /* the agent that routes envelopes */
     struct wr_agent_def     base; /* of stored assistants, whose settings are in the options of their runs */
     struct wb_arena         arena;
     _Atomic size_t          runs;       /* that use a definition of it, on any loop */

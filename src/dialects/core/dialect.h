@@ -55,6 +55,13 @@ struct wd_responses_opts {
     bool whole; /* one frame at the end of each segment: the response */
 };
 
+struct wd_envelope_opts {
+    bool     whole;      /* one frame at the end: the answer, or an error with the name "error" */
+    bool     over;       /* the run has ended: its waits are no answers any more */
+    uint32_t types;      /* of content that the client takes: bits in the order of wd_envelope_contents; 0: all */
+    uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
+};
+
 struct wd_stream_opts {
     uint32_t                 size;
     bool                     children; /* include events of child runs, if the dialect can */
@@ -62,6 +69,7 @@ struct wd_stream_opts {
     struct wd_agentapi_opts  agentapi;
     struct wd_chat_opts      chat;
     struct wd_responses_opts responses;
+    struct wd_envelope_opts  envelope;
 
     /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
     struct wb_uuid thread;
@@ -96,7 +104,7 @@ struct wd_stream_ops {
 };
 
 extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi,
-    wd_stream_chat, wd_stream_responses;
+    wd_stream_chat, wd_stream_responses, wd_stream_envelope;
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
 const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a fixed order; NULL: no more */

@@ -10,6 +10,7 @@ static const struct wd_stream_ops *const streams[] = {
     &wd_stream_upp,
     &wd_stream_chat,
     &wd_stream_responses,
+    &wd_stream_envelope,
 };
 /* clang-format on */
 

@@ -4,6 +4,7 @@
  * others refer to it (weft.of). The parent of an envelope is the one before it; of a result, its call.
  */
 #include "base/err.h"
+#include "dialects/envelope/recorded.h"
 #include "dialects/envelope/write.h"
 #include "model/names.h"
 
@@ -21,8 +22,10 @@ struct lowering {
     struct upp_err        *err;
     struct ids             ids;
     WB_VEC(struct called) calls;
-    struct upp_str last;  /* the id of the previous envelope */
-    uint32_t       payer; /* the entry that carries the usage of its turn; UINT32_MAX: none */
+    struct upp_str  last;     /* the id of the previous envelope */
+    uint32_t        payer;    /* the entry that carries the usage of its turn; UINT32_MAX: none */
+    bool            routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
+    struct wm_names recorded; /* the ids of those */
 };
 
 /* ---- Ids ------------------------------------------------------------------------------------------------- */
@@ -99,9 +102,30 @@ static int remember_call(struct lowering *t)
                                                                : upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
 }
 
+/* An envelope that the router has recorded, as it is, once. 0: the part is none. */
+static int put_recorded(struct lowering *t, const struct upp_part *p)
+{
+    struct wd_lowering *l = t->o.l;
+    uint32_t            number;
+    wb_arena_reset(&l->scratch);
+    yyjson_val *v = t->routed && p ? wd_envelope_recorded(&l->scratch, wd_envelope_part_text(p)) : NULL;
+    int         r = wb_arena_check(&l->scratch, t->err);
+    if (r < 0 || !v)
+        return r;
+    struct upp_str id = wb_arena_dup(&l->keep, wd_envelope_id(v));
+    r                 = id.n ? wm_names_add(&t->recorded, id, &number, t->err) : 1;
+    if (r > 0)
+        wj_write_value(&l->w, v);
+    t->last = id.n ? id : t->last;
+    return r < 0 ? r : 1;
+}
+
 static int put_part(struct lowering *t, const struct upp_part *p)
 {
     struct wd_envelope_out *o = &t->o;
+    int                     r = put_recorded(t, p);
+    if (r != 0)
+        return r < 0 ? r : 0;
     step_to(t, p);
     wd_envelope_write_part(o);
     o->k++;
@@ -205,9 +229,18 @@ static bool is_alone(struct wd_lowering *l)
            (wd_is_event(&d->entries.p[0]) || d->entries.p[0].e.message.n_parts <= 1);
 }
 
+/* Has the router written in it? */
+static bool is_routed(const struct wm_doc *d)
+{
+    for (size_t i = 0; i < d->agents.n; i++)
+        if (wb_str_eq(d->agents.p[i].name, UPP_STR(WD_ENVELOPE_ROUTER)))
+            return true;
+    return false;
+}
+
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct lowering t = {.o = {.l = l}, .err = err};
+    struct lowering t = {.o = {.l = l}, .err = err, .routed = is_routed(l->doc)};
     int             r = ids_init(&t.ids, l, err);
     wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS);
     if (r >= 0 && is_alone(l))
@@ -221,5 +254,6 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
     }
     wb_vec_done(&t.calls);
     wm_names_done(&t.ids.own);
+    wm_names_done(&t.recorded);
     return r < 0 ? r : wb_arena_check(&l->keep, err);
 }

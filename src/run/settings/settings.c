@@ -340,6 +340,66 @@ void wr_settings_done(struct wr_settings *s)
     }
 }
 
+/* The member of the options at which err.where points; NULL: none. */
+static yyjson_val *member_at(yyjson_val *options, const struct upp_err *why)
+{
+    struct upp_str at = wb_cstr(why->where);
+    if (!options || at.n < 2 || at.p[0] != '/')
+        return NULL;
+    at                  = wb_str_sub(at, 1, SIZE_MAX);
+    size_t          end = wb_str_find(at, UPP_STR("/"), 0);
+    yyjson_obj_iter it  = yyjson_obj_iter_with(options);
+    yyjson_val     *key;
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (wj_named(key, wb_str_sub(at, 0, end)))
+            return key;
+    return NULL;
+}
+
+static int without_member(yyjson_val *options, const yyjson_val *gone, struct wb_arena *a, struct upp_str *ret,
+                          struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    yyjson_obj_iter                       it  = yyjson_obj_iter_with(options);
+    yyjson_val                           *key;
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (key != gone)
+            wj_put_member(&w, key);
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, ret);
+}
+
+int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp_str options, struct wb_arena *a,
+                     struct upp_str *ret, struct upp_err *err)
+{
+    const struct wr_agent_def *def = wr_agent(e, agent);
+    *ret                           = options;
+    for (;;) { /* one member less each time */
+        WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(64u << 20);
+        struct wr_settings                       *s       = NULL;
+        struct upp_err                            why     = {0};
+        yyjson_val                               *v;
+        if (!def || !ret->n)
+            return 0;
+        int r = wr_options_read(&scratch, *ret, &v, err);
+        if (r < 0)
+            return r;
+        r = wr_settings_make(e, def, agent, v, &scratch, &s, &why);
+        wr_settings_done(s);
+        if (r == -UPP_ENOMEM)
+            return upp_fail(err, UPP_ENOMEM, "no memory for the settings of a run");
+        const yyjson_val *gone = r < 0 ? member_at(v, &why) : NULL;
+        if (!gone)
+            return 0; /* honoured; or refused for another reason, which the run reports when it works */
+        r = without_member(v, gone, a, ret, err);
+        if (r < 0)
+            return r;
+    }
+}
+
 int wr_check_options(const struct wr_engine *e, struct upp_str agent, struct upp_str options, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);

@@ -1,9 +1,9 @@
 /* run/settings/settings.h — what the request that began a run has changed for this run: the options stored with it.
  *
  * Their names are those of OpenAI's Assistants API (docs/runs.md). They apply to the agent that the request named, not
- * to one to which the thread is handed over, and not to child runs; sub-agents without a model of their own have that
- * of the run. The server decides who may set them. Everything here is derived from the run's row, so a recovered run
- * has the same.
+ * to one to which the thread is handed over, and not to child runs, which have options of their own if the adapter of
+ * their tool gives them some; sub-agents without a model of their own have that of the run. The server decides who may
+ * set them. Everything here is derived from the run's row, so a recovered run has the same.
  */
 #ifndef WR_SETTINGS_H
 #define WR_SETTINGS_H
@@ -17,6 +17,10 @@ struct wr_engine;
 struct wr_run;
 
 enum { WR_CLIENT_TOOLS = 128 }; /* of a request */
+
+/* Options that no client sets by name. They hold for the whole subtree of the run, like rights (run/rights.c). */
+#define WR_ONLY_TOOLS "weft_only_tools" /* the names of the tools that may be called */
+#define WR_READONLY   "weft_readonly"   /* true: only tools that are declared pure */
 
 struct wr_settings {
     struct wr_agent_def     def;    /* the agent with them */
@@ -38,6 +42,10 @@ int  wr_settings_make(const struct wr_engine *e, const struct wr_agent_def *def,
                       yyjson_val *options, struct wb_arena *a, struct wr_settings **ret,
                       struct upp_err *err) UPP_MUST_CHECK;
 void wr_settings_done(struct wr_settings *s); /* frees the schemas; accepts NULL */
+
+/* The options without those that a run of `agent` cannot honour; in the arena. *ret may be what came in. */
+int wr_settings_trim(const struct wr_engine *e, struct upp_str agent, struct upp_str options, struct wb_arena *a,
+                     struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Is it the name of a function: 1 to 64 letters, digits, _ and -? */
 bool wr_is_function_name(struct upp_str s);

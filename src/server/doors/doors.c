@@ -3,6 +3,7 @@
 
 #include "server/doors/aitp/routes.h"
 #include "server/doors/chat/routes.h"
+#include "server/doors/envelopes/routes.h"
 #include "server/doors/keys/routes.h"
 #include "server/doors/process/process.h"
 #include "server/doors/responses/conversations.h"
@@ -12,4 +13,4 @@
 
 const struct sv_door *const sv_doors[] = {
     &sv_door_chat, &sv_door_responses, &sv_door_conversations, &sv_door_ui,      &sv_door_v1,
-    &sv_door_aitp, &sv_door_agents,    &sv_door_keys,          &sv_door_process, NULL};
+    &sv_door_aitp, &sv_door_agents,    &sv_door_keys,          &sv_door_process, &sv_door_envelopes, NULL};

@@ -310,3 +310,108 @@ TEST(remote_session)
     CHECK_INT(rm_session_find(&a, "agentapi", &req, &s, &err), 0);
     CHECK(!s.note && s.from == 0);
 }
+
+/* ---- Envelopes ----------------------------------------------------------------------------------------------------
+ */
+
+#define HEAD(role, intent)                                                                                             \
+    "{\"protocol\":\"multiagent-1.0\",\"role\":\"" role                                                                \
+    "\",\"timestamp\":\"2025-10-10T12:40:00Z\",\"intent\":\"" intent "\",\"task\":\"t\",\"content\":"
+#define ANNOUNCES(types)                                                                                               \
+    HEAD("system", "reflect")                                                                                          \
+    "{\"type\":\"json\",\"data\":{\"supports\":[" types "],\"max_tokens\":100}}}"
+#define REPLIES(content) HEAD("agent", "analyze") content ",\"trace\":{\"id\":\"r1\",\"cost\":{\"output_tokens\":3}}}"
+
+/* The call with one message of this text. */
+static int send(struct scene *s, const char *text, struct wb_buf *said, struct upp_err *err)
+{
+    struct upp_part           part   = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    const struct upp_message  m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1, .time_ms = 1000};
+    const struct upp_message *list[] = {&m};
+    struct upp_request        req    = {.messages = list, .n_messages = 1, .session = UPP_STR("S")};
+    return play(s, "envelopes", &req, 0, said, err);
+}
+
+#define JSON_DATA HEAD("user", "analyze") "{\"type\":\"json\",\"text\":\"one\",\"data\":{\"a\":1}}"
+
+/* covers: ENV-8/2 */
+TEST(remote_envelopes_keeps_to_the_handshake)
+{
+    static const struct {
+        const char   *text;
+        struct answer answers[2];
+        int           r;
+        const char   *sent, *said;
+    } cases[] = {
+        /* as it is; without a handshake; content as its text; more tokens than it takes; text of a user */
+        {JSON_DATA "}",
+         {{200, ANNOUNCES("\"text\",\"json\"")}, {200, REPLIES("{\"type\":\"text\",\"text\":\"x\"}")}},
+         0,
+         " http://far/process/v1/envelopes " JSON_DATA "}\n",
+         "|1: {\"protocol\""},
+        {JSON_DATA "}",
+         {{404, "{}"}, {200, REPLIES("{\"type\":\"text\",\"text\":\"x\"}")}},
+         0,
+         " http://far/process/v1/envelopes " JSON_DATA "}\n",
+         "|1: {\"protocol\""},
+        {JSON_DATA "}",
+         {{200, ANNOUNCES("\"text\"")}, {200, REPLIES("{\"type\":\"text\",\"text\":\"x\"}")}},
+         0,
+         " http://far/process/v1/envelopes " HEAD("user", "analyze") "{\"type\":\"text\",\"text\":\"one\"}}\n",
+         "|1: {\"protocol\""},
+        {JSON_DATA ",\"inputs\":{\"parameters\":{\"max_tokens\":101}}}",
+         {{200, ANNOUNCES("\"json\"")}},
+         -UPP_EINVALID,
+         "GET http://far/process/v1/envelopes/handshake \n",
+         ""},
+        {"hello",
+         {{404, "{}"}, {200, REPLIES("{\"type\":\"json\",\"text\":\"one\",\"data\":{\"a\":1}}")}},
+         0,
+         "\"task\":\"hello\",\"content\":{\"type\":\"text\",\"text\":\"hello\"},\"trace\":{\"id\":\"msg_",
+         "|1: {\"a\":1}|end 1 {\"envelopes\":{\"session\":\"S\""},
+        {"hello",
+         {{404, "{}"}, {200, REPLIES("{\"type\":\"error\",\"text\":\"I will not\"}")}},
+         -UPP_EPROVIDER,
+         "hello",
+         ""},
+        {"hello", {{404, "{}"}, {200, "{}"}}, -UPP_EPROTO, "hello", ""},
+        {"hello", {{200, "[]"}}, -UPP_EPROTO, "handshake", ""},
+        {"hello", {{500, "{}"}}, -UPP_EPROVIDER, "handshake", ""},
+        {"hello",
+         {{404, "{}"}, {400, REPLIES("{\"type\":\"error\",\"text\":\"no\",\"data\":{\"code\":\"c\"}}")}},
+         -UPP_EINVALID,
+         "hello",
+         ""},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(scene_done) struct scene   s    = {.answers = cases[i].answers, .n = 2};
+        WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
+        struct upp_err                        err  = {0};
+        int                                   r    = send(&s, cases[i].text, &said, &err);
+        test_note("case %zu: %d %s, sent %.*s, said %.*s", i, r, err.msg, UPP_FMT(wb_buf_str(&s.sent)),
+                  UPP_FMT(wb_buf_str(&said)));
+        CHECK_INT(r, cases[i].r);
+        CHECK(wb_str_find(wb_buf_str(&s.sent), wb_cstr(cases[i].sent), 0) != SIZE_MAX);
+        CHECK(wb_str_starts(wb_buf_str(&said), wb_cstr(cases[i].said)));
+        CHECK(!s.open);
+    }
+}
+
+TEST(remote_envelopes_out_of_memory)
+{
+    static const struct answer two[] = {{200, ANNOUNCES("\"text\"")},
+                                        {200, REPLIES("{\"type\":\"text\",\"text\":\"x\"}")}};
+    for (unsigned long n = 1;; n++) {
+        WB_CLEANUP(scene_done) struct scene   s    = {.answers = two, .n = 2};
+        WB_CLEANUP(wb_buf_done) struct wb_buf said = WB_BUF(1 << 16);
+        struct upp_err                        err  = {0};
+        fault_at(FAULT_MEMORY, n, 12, false);
+        int           r     = send(&s, n % 2 ? JSON_DATA "}" : "hello", &said, &err);
+        unsigned long fired = fault_fired();
+        fault_off();
+        test_note("allocation %lu", n);
+        ALWAYS(r == 0 || r == -UPP_ENOMEM);
+        if (!fired)
+            break;
+    }
+}

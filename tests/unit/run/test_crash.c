@@ -4,6 +4,7 @@
 
 #include "agent/middleware/middleware.h"
 #include "base/defs.h"
+#include "envelope/run/router.h"
 #include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
@@ -28,6 +29,12 @@ struct stage {
     bool                        sums;       /* what its steps used is what it used */
     const char                 *log;        /* what the log must say in the end, whenever it died; NULL: anything */
     const struct wr_middleware *middleware; /* of the agent that is started; NULL: none */
+    const struct wr_tool       *tools;      /* of that agent; NULL: those of the rig */
+
+    const char     *text;     /* that is asked; NULL: "hello" */
+    bool            routed;   /* the agent that is started is the router of envelopes, between the two others */
+    size_t          routed_n; /* envelopes that its exchange must have in the end */
+    struct wb_arena arena;    /* of the router */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -37,6 +44,41 @@ struct stage {
 #define SCRIPT(...)     "{\"replies\":[" __VA_ARGS__ "],\"at_end\":\"restart\",\"delta_bytes\":4,\"delay_ms\":1}"
 #define BREAKS(text, n) "{\"parts\":[" TEXT(text) "],\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":" n "}}"
 
+static struct upp_str own_model(const void *arg, struct upp_str agent)
+{
+    (void)arg;
+    return agent; /* so that their models are different */
+}
+
+static int make_router(struct stage *st, struct upp_err *err)
+{
+    static struct we_target     targets[] = {{UPP_STR_INIT("helper"), 1}, {UPP_STR_INIT("picker"), 1}};
+    static const struct we_rule rules[]   = {
+          {.intents = 1u << WE_PLAN, .targets = &targets[0], .n_targets = 1},
+          {.intents = (1u << WE_REFLECT) | (1u << WE_EXECUTE), .targets = &targets[1], .n_targets = 1}};
+    static const struct we_routes   routes   = {rules, WB_LEN(rules), NULL, 0};
+    static const struct we_adapter  generic  = {.name = UPP_STR_INIT("generic"), .user = UPP_STR_INIT("{{task}}")};
+    static const struct we_adapters adapters = {&generic, 1};
+    static const struct we_limits   limits   = {
+            .doubt = 0.5, .reflections = 1, .actions = {.on = true, .depth = 1, .count = 8, .fan_out = 8}};
+    struct we_router *router;
+    wb_arena_done(&st->arena);
+    st->arena = (struct wb_arena)WB_ARENA(1u << 22);
+    TRY(we_router_make(&st->arena,
+                       &(struct we_router_opts){.routes   = &routes,
+                                                .adapters = &adapters,
+                                                .limits   = &limits,
+                                                .agents   = st->rig.agents + 1,
+                                                .n_agents = 2,
+                                                .model    = own_model},
+                       &router, err));
+    router->def.name  = st->rig.agents[0].name; /* the name that is started, and the rig's own id */
+    router->def.id    = st->rig.agents[0].id;
+    router->def.owner = st->rig.agents[0].owner;
+    st->rig.agents[0] = router->def;
+    return 0;
+}
+
 static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct upp_err *err)
 {
     frail_open(&st->frail, st->inner, st->sim);
@@ -45,12 +87,16 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
     st->rig.agents[0].middleware = st->middleware;
+    if (st->tools)
+        st->rig.agents[0].tools = st->tools;
     if (st->strategy)
         st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
     if (st->helps)
         st->rig.agents[1].strategy = st->helps;
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
+    if (st->routed)
+        TRY(make_router(st, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
 }
 
@@ -65,6 +111,7 @@ static WEFT_SUSPENDS int stage_main(void *arg, struct upp_err *err)
     if (st->rig.engine)
         rig_close(&st->rig);
     rig_done(&st->rig);
+    wb_arena_done(&st->arena);
     st->inner->ops->close(st->inner);
     return r;
 }
@@ -177,7 +224,7 @@ static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
     TRY(wr_recover(st->rig.engine, &n, err));
     int r = first_run(st, &f.run, err);
     if (r == 0) {
-        TRY(start(st, "hello", &s, err));
+        TRY(start(st, st->text ? st->text : "hello", &s, err));
         f.run = s.run;
     }
     if (r < 0)
@@ -226,6 +273,40 @@ static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
     return upp_fail(err, UPP_EBUG, "the log says something else");
 }
 
+/* Each envelope once: those of the exchange, each with an id of its own. */
+static WEFT_SUSPENDS int is_exchange(struct stage *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct upp_str                            seen[16];
+    struct wb_uuid                            run;
+    struct wr_run_info                        look;
+    struct wl_thread                          t;
+    struct wl_path                            path;
+    struct wl_line                           *lines;
+    size_t                                    n, found = 0, results = 0;
+    TRY(first_run(st, &run, err));
+    TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
+    TRY(wl_get_thread(st->inner, &rig_owner, look.run.thread, &a, &t, err));
+    TRY(wl_thread_path(st->inner, &rig_owner, &t, &a, &path, err));
+    TRY(wl_path_tail(st->inner, &rig_owner, &path, path.length, path.length, &a, &lines, &n, err));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < lines[i].entry.message.n_parts; k++) {
+            const struct upp_part *p  = &lines[i].entry.message.parts[k];
+            struct upp_str         id = wd_envelope_id(wd_envelope_recorded(&a, wd_envelope_part_text(p)));
+            size_t                 at = 0;
+            FAIL_UNLESS(id.n > 0);
+            results += p->kind == UPP_PART_RESULT;
+            while (at < found && !wb_str_eq(seen[at], id))
+                at++;
+            FAIL_UNLESS(at < WB_LEN(seen) && (at == found || p->kind != UPP_PART_RESULT));
+            seen[at] = id;
+            found += at == found;
+        }
+    if (found != st->routed_n || 2 * results != found)
+        return upp_fail(err, UPP_EBUG, "%zu envelopes, %zu of them replies", found, results);
+    return 0;
+}
+
 static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
 {
     for (unsigned life = 0; life < 4; life++) {
@@ -238,6 +319,8 @@ static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
                 *err = why;
             if (r >= 0)
                 r = checker_check(&st->check, st->inner, true, err);
+            if (r >= 0 && st->routed)
+                r = is_exchange(st, err);
             if (r >= 0 && st->log)
                 r = log_says(st, err);
             return r >= 0 && st->sums ? sums_up(st, err) : r;
@@ -283,6 +366,75 @@ __attribute__((noinline)) static uint64_t sweep(const struct stage *what)
 TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&everything) >= 30);
+}
+
+static int ask_adapted(const void *arg, const struct wr_tool *tool, struct upp_str arguments, struct wb_arena *a,
+                       struct wr_child_ask *ret, struct upp_err *err)
+{
+    (void)arg;
+    ret->input   = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(tool->agent), UPP_FMT(arguments));
+    ret->options = UPP_STR("{\"temperature\":0.5,\"weft_readonly\":true,\"seed\":[]}");
+    return wb_arena_check(a, err);
+}
+
+static int answer_adapted(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end,
+                          struct upp_value *ret, struct upp_err *err)
+{
+    (void)arg;
+    (void)tool;
+    return upp_value_printf(ret, err, "%.*s by %.*s", UPP_FMT(end->text), UPP_FMT(end->options));
+}
+
+/* Children with options of their own, which forbid some of their tools, whenever it dies. */
+TEST_WITH(crash_at_every_commit_of_adapted_children, .no_torture = swept, .seconds = 300)
+{
+    static const struct wr_child_adapter adapter = {NULL, ask_adapted, answer_adapted};
+    static struct wr_tool                tools[24];
+    static struct stage                  st;
+    for (size_t i = 0; i < rig_n_tools && i < WB_LEN(tools); i++) {
+        tools[i]         = rig_tools[i];
+        tools[i].adapter = rig_tools[i].kind == WR_TOOL_AGENT ? &adapter : NULL;
+    }
+    st       = everything;
+    st.tools = tools;
+    CHECK(sweep(&st) >= 30);
+}
+
+#define ENVELOPE(role, intent, more)                                                                                   \
+    "{\\\"protocol\\\":\\\"multiagent-1.0\\\",\\\"role\\\":\\\"" role                                                  \
+    "\\\",\\\"timestamp\\\":\\\"2025-10-10T12:40:00Z\\\",\\\"intent\\\":"                                              \
+    "\\\"" intent                                                                                                      \
+    "\\\",\\\"task\\\":\\\"t\\\",\\\"content\\\":{\\\"type\\\":\\\"text\\\",\\\"text\\\":\\\"x\\\"}" more "}"
+#define SCORE(s) ",\\\"confidence\\\":{\\\"score\\\":" s "}"
+
+/* A request, a doubted reply, a reflection with two actions, whose agents run at the same time. */
+static const struct stage exchange = {
+    .script   = SCRIPT(REPLY(TEXT("unused"))),
+    .helper   = SCRIPT(REPLY(TEXT(ENVELOPE("agent", "plan", SCORE("0.2"))))),
+    .picker   = SCRIPT(REPLY(TEXT(ENVELOPE(
+          "agent", "reflect",
+          SCORE("0.9") ",\\\"outputs\\\":{\\\"next_actions\\\":[{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"a\\\"}"
+                         ",{\\\"intent\\\":\\\"plan\\\",\\\"task\\\":\\\"b\\\"}]}")))),
+    .text     = "{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2025-10-10T12:40:00Z\",\"intent\":"
+                "\"plan\","
+                "\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"x\"},\"trace\":{\"id\":\"first\"}}",
+    .routed   = true,
+    .routed_n = 12,
+    .act      = lives,
+};
+
+/* covers: ENV-9/1 */
+TEST_WITH(crash_at_every_commit_of_an_exchange, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&exchange) >= 20);
+}
+
+/* The same with nobody dying: for the torture. */
+TEST(run_exchange_of_envelopes)
+{
+    static struct stage st;
+    st = exchange;
+    CHECK(plays(&st));
 }
 
 /* covers: UAP-5.3c/2 */

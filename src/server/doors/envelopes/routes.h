@@ -1,0 +1,47 @@
+/* server/doors/envelopes/routes.h — envelopes over HTTP (docs/envelopes.md).
+ *
+ *     POST /v1/envelopes                 an envelope; the one that answers, or every one of the exchange as a stream
+ *     GET  /v1/envelopes/handshake       what this server announces
+ *     GET  /v1/envelopes/{e}            one envelope
+ *     GET  /v1/envelopes/{e}/exchange   all of its exchange, as JSON lines
+ *
+ * An exchange is a thread, and each envelope that comes in is a run of the router on it (envelope/run/router.h). Errors
+ * are envelopes too.
+ */
+#ifndef SV_ENVELOPES_ROUTES_H
+#define SV_ENVELOPES_ROUTES_H
+
+#include "envelope/run/router.h"
+#include "log/log.h"
+#include "server/http/door.h"
+
+extern const struct sv_door sv_door_envelopes;
+
+/* ---- Shared by the files of these routes ------------------------------------------------------------------------- */
+
+/* The router of the configuration. */
+const struct we_router *sv_router(const struct sv_exchange *x);
+
+/* A name for something of this client: a prefix and a hash of its user and the text. In the arena. */
+int sv_envelope_name(struct sv_exchange *x, const char *prefix, struct upp_str text, struct upp_str *ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* The SHA-256 of a text, as hex digits, in the arena. */
+int sv_envelope_digest(struct sv_exchange *x, struct upp_str text, struct upp_str *ret,
+                       struct upp_err *err) UPP_MUST_CHECK;
+
+/* The thread in which the envelope with this id is. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret,
+                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Calls `fn` for each envelope of a thread in the order of their arrival, once, until it returns 1 or fails. Returns
+ * what it returned. */
+typedef int       sv_envelope_fn(void *arg, yyjson_val *envelope, struct upp_err *err);
+WEFT_SUSPENDS int sv_envelopes_each(struct sv_exchange *x, const struct wl_thread *t, sv_envelope_fn *fn, void *arg,
+                                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* What the client has announced (ENV-8); all zero: nothing. */
+WEFT_SUSPENDS int sv_peer_get(struct sv_exchange *x, struct we_peer *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_peer_set(struct sv_exchange *x, const struct we_peer *peer, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

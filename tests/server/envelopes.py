@@ -1,0 +1,436 @@
+#!/usr/bin/env python3
+"""POST /v1/envelopes from outside: answers, streams, reflections, next actions, limits, handshakes, repetitions, peers.
+
+usage: envelopes.py WEFT   (TAP)
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-envelopes-")
+URL = "/v1/envelopes"
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:envelopes.db
+log: {level: warn}
+models:
+  gpt-5: {provider: scripted, script: gpt.json}
+  claude-3: {provider: scripted, script: claude.json}
+  gemini-2: {provider: scripted, script: gemini.json}
+  other: {provider: scripted, script: other.json}
+  again: {provider: scripted, script: again.json}
+  fails: {provider: scripted, script: fails.json}
+  echo: {provider: scripted, echo: true}
+tools:
+  look: {description: Looks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo seen"], delivery: pure}
+  write: {description: Writes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo x >>written; echo done"]}
+  pick: {description: Picks, parameters: {type: object}}
+agents:
+  planner: {model: gpt-5}
+  analyst: {model: claude-3}
+  worker: {model: gemini-2, tools: [look, write]}
+  spare: {model: other}
+  fails: {model: fails}
+  picker: {model: again, tools: [pick]}
+  echo: {model: echo}
+"""
+ROUTES = """
+routes:
+  - {intent: [plan, reflect, finalize], when: {tags: [echo]}, to: echo}
+  - {intent: analyze, when: {tags: [fail]}, to: fails}
+  - {intent: analyze, when: {tags: [fallback]}, to: fails, fallback: [spare]}
+  - {intent: execute, when: {tags: [pick]}, to: picker}
+  - {intent: [plan, reflect, finalize], to: planner}
+  - {intent: [decompose, summarize, analyze], to: analyst}
+  - {intent: [execute, tool.call, retrieve], to: worker}
+"""
+
+
+def reply(score=0.9, intent="analyze", type="text", text=None, data=None, actions=None, **more):
+    """An envelope as a model writes it."""
+    e = {"protocol": "multiagent-1.0", "role": "agent", "agent": {"id": "own", "name": "Own", "model": "m"},
+         "timestamp": "2025-10-10T12:40:00Z", "intent": intent, "task": "t", "content": {"type": type}}
+    if text is not None:
+        e["content"]["text"] = text
+    if data is not None:
+        e["content"]["data"] = data
+    if actions:
+        e["outputs"] = {"next_actions": actions}
+    e["confidence"] = {"score": score}
+    return {"parts": [{"text": json.dumps({**e, **more})}], "usage": {"input_tokens": 10, "output_tokens": 4}}
+
+
+def when(text, r):
+    return {"when": {"contains": text}, **r}
+
+
+def call(id, name):
+    return {"tool_call": {"id": id, "name": name, "arguments": {}}}
+
+
+SHOWS = {"parts": [{"request": True}], "usage": {"input_tokens": 3, "output_tokens": 2}}
+SCRIPTS = {
+    "gpt": [when("Check the answer", reply(0.3, "reflect", text="still unsure")), when("Act", reply(0.8, text="acted")), SHOWS],
+    "claude": [when("Doubt me", reply(0.2, text="a doubt")), when("Data", reply(0.7, type="json", data={"a": 1}, text="one member")),
+               when("Tokens", {**reply(text="long"), "usage": {"input_tokens": 1, "output_tokens": 900}}),
+               when("Plan", reply(0.9, text="do", actions=[{"intent": "execute", "task": "Act 1", "args": {"n": 1}},
+                                                          {"intent": "execute", "task": "Act 2"}, {"intent": "plan", "task": "Act 3"}])),
+               SHOWS],
+    "gemini": [when("Act", reply(0.8, text="acted")), when("Use", {"parts": [call("l", "look"), call("w", "write")]}),
+               {"when": {"tool_result": "write"}, "parts": [{"request": True}]}, SHOWS],
+    "other": [{"parts": [{"text": "spare here"}]}],
+    "again": [{"parts": [call("p", "pick")]}, {"parts": [{"text": "picked"}]}],
+    "fails": [{"error": {"code": "INVALID_REQUEST", "message": "I will not"}}],
+}
+
+
+def folder(name):
+    path = f"{HERE}/{name}"
+    os.makedirs(path, exist_ok=True)
+    for script, replies in SCRIPTS.items():
+        with open(f"{path}/{script}.json", "w") as f:
+            json.dump({"replies": replies, "again": True} if script != "again" else {"replies": replies, "at_end": "restart"}, f)
+    return path
+
+
+def serve(name, more="", **env):
+    return Server(WEFT, folder(name), CONFIG + ROUTES + more, **env)
+
+
+def envelope(task="Do it", intent="analyze", id=None, **more):
+    e = {"protocol": "multiagent-1.0", "role": "user", "timestamp": "2025-10-10T12:40:00Z", "intent": intent, "task": task,
+         "content": {"type": "text", "text": task}, "trace": {"id": id or str(uuid.uuid4())}}
+    e["trace"].update(more.pop("trace", {}))
+    return {**e, **more}
+
+
+def post(s, e, status=200, query="", headers=None):
+    got, answer = s.ask("POST", URL + query, e, headers)
+    assert got == status, (got, answer, s.log()[-2000:])
+    return answer
+
+
+def lines(s, path):
+    c = s.connection()
+    c.request("GET", path)
+    r = c.getresponse()
+    text = r.read().decode()
+    c.close()
+    assert r.status == 200, (r.status, text)
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def stream(s, e, headers=None, query="?stream=true", method="POST", path=URL):
+    """The frames: (id, name, JSON)."""
+    c = s.connection()
+    c.request(method, path + query, json.dumps(e) if e else None, headers or {})
+    r = c.getresponse()
+    text = r.read().decode()
+    c.close()
+    assert r.status == 200 and r.headers["content-type"].startswith("text/event-stream"), (r.status, text)
+    frames = []
+    for block in text.split("\n\n"):
+        frame = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
+        if "data" in frame:
+            frames.append((frame["id"], frame.get("event"), json.loads(frame["data"])))
+    return frames
+
+
+def ids(list):
+    return [e["trace"]["id"] for e in list]
+
+
+def valid(list):
+    """`weft validate` finds no error in the log."""
+    with open(f"{HERE}/log.json", "w") as f:
+        json.dump(list, f)
+    r = subprocess.run([WEFT, "validate", "--as", "envelope", f"{HERE}/log.json"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stdout + r.stderr
+
+
+# ---- Answers -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer():
+    # covers: ENV-6/1, ENV-6/4, ENV-14/1
+    with serve("answer") as s:
+        a = post(s, envelope(id="m1", trace={"parents": ["m0"], "tags": ["t"]}))
+        assert a["role"] == "agent" and a["agent"]["model"] == "claude-3" and a["intent"] == "analyze", a
+        assert a["protocol"] == "multiagent-1.0" and a["trace"]["parents"] == ["m0", "m1"], a
+        assert str(uuid.UUID(a["trace"]["id"])) == a["trace"]["id"] and a["trace"]["cost"] == {"input_tokens": 3, "output_tokens": 2}, a
+        assert a["confidence"] == {"score": 0.5, "rationale": "not stated by the model"}, a
+        shown = json.loads(a["content"]["text"])
+        assert shown["messages"] == ["user: [INTENT:analyze] [TASK:Do it]\nCONTEXT:\n\nCONTENT:\nDo it"], shown
+        assert post(s, {k: v for k, v in envelope().items() if k != "trace"})["trace"]["parents"][0], "an id was given"
+
+
+def test_context_and_parameters_reach_the_model():
+    # covers: ENV-13/1, ENV-13/2
+    with serve("parameters") as s:
+        a = post(s, envelope(inputs={"context": "in June", "parameters": {"temperature": 0.25, "max_tokens": 77},
+                                     "resources": [{"type": "db", "id": "customers"}]}))
+        shown = json.loads(a["content"]["text"])
+        assert shown["params"]["temperature"] == 0.25 and shown["params"]["max_completion_tokens"] == 77, shown
+        assert "in June" in shown["messages"][0] and "risks" not in a["confidence"], (shown, a)
+        assert "db customers" in shown["messages"][0], shown
+
+
+def test_parameters_that_cannot_be_honoured_are_named():
+    # covers: ENV-13/1
+    with serve("risks") as s:
+        a = post(s, envelope(inputs={"parameters": {"temperature": 9, "top_p": 0.5, "flux": {"a": 1}}}))
+        risks = a["confidence"]["risks"]
+        assert len(risks) == 2 and "'temperature'" in risks[0] and "'flux'" in risks[1], risks
+        shown = json.loads(a["content"]["text"])
+        assert shown["params"] == {"top_p": 0.5} and 'Parameters: {"flux":{"a":1}}' in shown["system"], shown
+        assert s.log().count("could not be honoured") >= 2, s.log()
+
+
+def test_resources_limit_the_tools():
+    # covers: ENV-13/3
+    with serve("tools") as s:
+        a = post(s, envelope("Use both", "execute", inputs={"resources": [{"type": "tool", "id": "look"}]}))
+        assert "Tool 'write' is not allowed here" in json.dumps(a), a
+        a = post(s, envelope("Use both", "execute", inputs={"resources": [{"type": "db", "id": "d", "hint": "readonly"}]}))
+        assert "read-only" in json.dumps(a) and not os.path.exists(f"{s.folder}/written"), a
+        post(s, envelope("Use both", "execute"))
+        assert os.path.exists(f"{s.folder}/written")
+
+
+def test_a_doubt_is_reflected_on_by_another_model():
+    # covers: ENV-6/3
+    with serve("doubt") as s:
+        frames = stream(s, envelope("Doubt me", id="d1"))
+        log = [f[2] for f in frames if f[1] != "answer"]
+        assert [e["intent"] for e in log][:4] == ["analyze", "analyze", "reflect", "reflect"], log
+        doubted, asked = log[1], log[2]
+        assert doubted["confidence"]["score"] == 0.2 and asked["trace"]["parents"] == [doubted["trace"]["id"]], log
+        assert log[3]["confidence"]["score"] == 0.3, log
+        answer = frames[-1]
+        assert answer[1] == "answer" and "reflect:exhausted" in answer[2]["trace"]["tags"], answer
+        assert answer[2]["confidence"]["score"] == 0.3, answer
+        assert len(set(ids(log))) == len(log), ids(log)
+        assert post(s, envelope("Doubt me", id="d1")) == answer[2]
+
+
+def test_next_actions():
+    # covers: ENV-7/1, ENV-7/2
+    with serve("actions", "envelopes: {actions: {on: true}}\n") as s:
+        frames = stream(s, envelope("Plan it", id="p1"))
+        log = [f[2] for f in frames[:-1]]
+        planned = log[1]
+        asked = [e for e in log if e["task"].startswith("Act") and e["trace"]["parents"] == [planned["trace"]["id"]]]
+        assert sorted(e["task"] for e in asked) == ["Act 1", "Act 2", "Act 3"], log
+        assert [e["inputs"]["parameters"] for e in asked if e["task"] == "Act 1"] == [{"n": 1}], asked
+        assert len(log) == 8 and len(set(ids(log))) == 8, ids(log)
+        valid(log)
+    with serve("no-actions") as s:
+        assert len(stream(s, envelope("Plan it"))) == 3
+
+
+def test_budgets_end_an_exchange_with_what_is_best():
+    with serve("budget", "envelopes: {actions: {on: true, max_tokens: 5}}\n") as s:
+        a = post(s, envelope("Plan it"))
+        assert a["content"]["text"] == "do" and "actions:limit" in a["trace"]["tags"], a
+
+
+def test_failures_are_envelopes():
+    with serve("failure") as s:
+        a = post(s, envelope(trace={"tags": ["fail"]}))
+        assert a["content"]["type"] == "error" and "I will not" in a["content"]["text"] and a["confidence"]["score"] == 0, a
+        a = post(s, envelope(trace={"tags": ["fallback"]}))
+        assert a["content"] == {"type": "text", "text": "spare here"}, a
+    with Server(WEFT, folder("no-route"), CONFIG + "routes: [{intent: plan, to: planner}]\n") as s:
+        a = post(s, envelope())
+        assert a["content"]["type"] == "error" and a["content"]["data"]["code"] == "no_route", a
+
+
+def test_an_agent_that_waits():
+    with serve("waits") as s:
+        e = envelope("Choose", "execute", trace={"tags": ["pick"]})
+        a = post(s, e)
+        assert a["content"]["data"] == {"code": "input_required", "retryable": True}, a
+        run = "run_" + a["trace"]["id"].replace("-", "")
+        thread = s.good("GET", "/v1/threads?limit=1")["data"][0]["id"]
+        look = s.good("GET", f"/v1/threads/{thread}/runs/{run}")
+        calls = look["required_action"]["submit_tool_outputs"]["tool_calls"]
+        s.good("POST", f"/v1/threads/{thread}/runs/{run}/submit_tool_outputs",
+               {"tool_outputs": [{"tool_call_id": calls[0]["id"], "output": "red"}]})
+        s.ended(s.good("GET", f"/v1/threads/{thread}/runs/{run}"), thread)
+        a = post(s, e)
+        assert a["content"]["text"] == "picked", a
+
+
+# ---- Invalid, repeated ------------------------------------------------------------------------------------------------------
+
+
+def test_problems_are_named_with_their_pointers():
+    # covers: ENV-12
+    with serve("invalid") as s:
+        a = post(s, {**envelope(), "role": "king", "confidence": {"score": 2}, "content": {"type": "song"}}, 400)
+        assert a["protocol"] == "multiagent-1.0" and a["content"]["type"] == "error", a
+        assert {p["pointer"] for p in a["content"]["data"]["problems"]} == {"/role", "/confidence/score", "/content/type"}, a
+        for body in ("[]", "nonsense", "", '{"a":1,"a":2}'):
+            c = s.connection()
+            c.request("POST", URL, body)
+            r = c.getresponse()
+            a = json.loads(r.read())
+            c.close()
+            assert r.status == 400 and a["content"]["type"] == "error", (body, a)
+        assert s.ask("GET", URL + "/none")[1]["content"]["data"]["code"] == "not_found"
+
+
+def test_a_repeated_id():
+    # covers: ENV-9/1
+    with serve("again") as s:
+        e = envelope(id="once")
+        first = post(s, e)
+        assert post(s, e) == first
+        refused = post(s, {**e, "task": "Something else"}, 400)
+        assert refused["content"]["data"]["code"] == "id_taken" and refused["trace"]["parents"] == ["once"], refused
+        many = []
+        e = envelope("Together", id="together")
+        threads = [threading.Thread(target=lambda: many.append(post(s, e))) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len({m["trace"]["id"] for m in many}) == 1, many
+    with Server(WEFT, f"{HERE}/again") as s:
+        assert post(s, envelope(id="once")) == first
+
+
+# ---- Exchanges ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_exchange_is_a_thread():
+    # covers: ENV-9/1
+    with serve("exchange") as s:
+        first = envelope("Doubt me", id="e1")
+        a = post(s, first)
+        log = lines(s, f"{URL}/e1/exchange")
+        assert log[0] == first and a["trace"]["id"] in ids(log), log
+        valid(log)
+        for e in log:
+            assert s.good("GET", f"{URL}/{e['trace']['id']}") == e
+            assert lines(s, f"{URL}/{e['trace']['id']}/exchange") == log
+        second = envelope("More", id="e2", trace={"parents": [a["trace"]["id"]]})
+        b = post(s, second)
+        both = lines(s, f"{URL}/e1/exchange")
+        assert both[:len(log)] == log and both[len(log):] == [second, b], both
+        assert lines(s, f"{URL}/{b['trace']['id']}/exchange") == both
+        threads = s.good("GET", "/v1/threads?limit=100")["data"]
+        assert len(threads) == 1, threads
+        assert s.good("GET", f"/v1/threads/{threads[0]['id']}/export?as=envelope") == both
+        out = subprocess.run([WEFT, "export", "--as", "envelope", threads[0]["id"]], cwd=s.folder, capture_output=True, text=True)
+        assert json.loads(out.stdout) == both, out
+
+
+def test_a_stream_is_resumed():
+    with serve("stream") as s:
+        e = envelope("Doubt me")
+        whole = stream(s, e, {"Accept": "text/event-stream"}, "")
+        assert stream(s, e) == whole
+        for i in range(len(whole)):
+            assert stream(s, e, {"Last-Event-ID": whole[i][0]}) == whole[i + 1:], i
+        thread = s.good("GET", "/v1/threads?limit=1")["data"][0]["id"]
+        run = s.good("GET", f"/v1/threads/{thread}/runs")["data"][0]["id"]
+        joined = stream(s, None, {}, "?as=envelope", "GET", f"/v1/runs/{run}/events")
+        assert joined == whole, joined
+
+
+def test_after_a_kill_nothing_is_lost_or_said_twice():
+    for point in ("c1.after", "child.after", "tool.end", "c3.after", "end.before"):
+        e = envelope("Doubt me", id=f"kill-{point}")
+        try:
+            with serve("kill", WEFT_CRASHPOINT=f"{point}:1") as s:
+                post(s, e)
+        except (ConnectionError, OSError, AssertionError):
+            pass
+        with serve("kill") as s:
+            a = post(s, e)
+            log = lines(s, f"{URL}/{e['trace']['id']}/exchange")
+            assert len(log) == 6 and len(set(ids(log))) == 6 and log[0] == e, (point, log)
+            assert a["trace"]["id"] in ids(log) and a["confidence"]["score"] == 0.3, (point, a)
+
+
+# ---- Handshakes, peers -----------------------------------------------------------------------------------------------------
+
+
+def handshake(*types, **more):
+    return envelope("Announce", "reflect", role="system", content={"type": "json", "data": {"supports": list(types), **more}})
+
+
+def test_a_client_gets_only_what_it_announced():
+    # covers: ENV-8/1, ENV-8/2
+    with serve("announced") as s:
+        h = s.good("GET", f"{URL}/handshake")
+        assert h["role"] == "system" and h["content"]["data"] == {
+            "supports": ["text", "code", "json", "tool_result", "error"], "max_tokens": 16000}, h
+        assert post(s, envelope("Data"))["content"]["data"] == {"a": 1}
+        a = post(s, handshake("text", "error", max_tokens=100))
+        assert a["content"]["data"] == h["content"]["data"] and a["role"] == "system", a
+        assert post(s, envelope("Data"))["content"] == {"type": "text", "text": "one member"}
+        for _, _, e in stream(s, envelope("Data")):
+            assert e["content"]["type"] == "text", e
+        a = post(s, envelope("Tokens"))
+        assert a["content"]["type"] == "error" and a["content"]["data"]["code"] == "max_tokens", a
+        post(s, handshake("text", "json", "error"))
+        assert post(s, envelope("Data"))["content"]["data"] == {"a": 1}
+
+
+def test_a_server_announces_itself_at_its_start():
+    # covers: ENV-8/1
+    with Server(WEFT, folder("start"), CONFIG.replace("level: warn", "level: info") + ROUTES) as s:
+        s.wait_for_log("handshake")
+        assert "supports" in s.log() and "16000" in s.log()
+
+
+def peer_config(url):
+    return CONFIG + f"""
+  far: {{remote: envelopes, url: "{url}", retry: {{strategy: none}}}}
+routes:
+  - {{intent: [analyze, plan, reflect], to: far, fallback: [spare]}}
+"""
+
+
+def test_two_servers_back_to_back():
+    # covers: ENV-8/2
+    with serve("far") as far, Server(WEFT, folder("near"), peer_config(far.url)) as near:
+        e = envelope(id="through", inputs={"context": "in June"})
+        a = post(near, e)
+        assert a["agent"]["id"] in ("analyst", "far") and a["trace"]["parents"] == ["through"], a
+        assert "in June" in json.loads(a["content"]["text"])["messages"][0], a
+        there = lines(far, f"{URL}/through/exchange")
+        assert there[0] == e and len(there) == 2 and len(lines(near, f"{URL}/through/exchange")) == 2, there
+        assert post(near, e) == a and len(lines(far, f"{URL}/through/exchange")) == 2
+        a = post(near, envelope("Data", id="data"))
+        assert a["content"]["data"] == {"a": 1} and a["confidence"]["score"] == 0.7, a
+        a = post(near, envelope(trace={"tags": ["fail"]}))
+        assert a["content"]["text"] == "spare here", a
+        a = post(near, envelope(inputs={"parameters": {"max_tokens": 20000}}))
+        assert a["content"]["text"] == "spare here", a
+        run = near.run("far", "Hello there")
+        assert run["status"] == "completed", run
+
+
+def test_a_peer_that_is_gone():
+    with serve("gone") as far:
+        url = far.url
+    with Server(WEFT, folder("alone"), peer_config(url)) as near:
+        assert post(near, envelope())["content"]["text"] == "spare here"
+
+
+if __name__ == "__main__":
+    try:
+        main(globals())
+    finally:
+        shutil.rmtree(HERE, ignore_errors=True)
