@@ -25,7 +25,7 @@ struct wr_draft {
 };
 
 /* Changes that one flush commits together with the row. */
-enum { WR_MORE = 8 };
+enum { WR_MORE = 10 };
 struct wr_more {
     const struct wl_change *changes; /* at most WR_MORE */
     size_t                  n;
