@@ -275,8 +275,8 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
     return code;
 }
 
-int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
-                    struct wc_config **ret, struct upp_err *err)
+static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv, const struct wc_opts *opts,
+                 struct wc_report *report, struct wc_config **ret, struct upp_err *err)
 {
     static const struct wc_opts                   none = {.size = sizeof none};
     WB_CLEANUP(wc_report_done) struct wc_report   own  = {0};
@@ -297,6 +297,7 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     c->log_level       = WB_INFO;
     c->makers          = opts ? opts->makers : NULL;
     struct wc_reader r = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
+    r.dotenv           = dotenv;
     r.readable         = !r.opts->no_files && wb_file_exposed(path);
     int code           = wb_arena_check(&c->arena, r.err);
     if (code == 0)
@@ -307,12 +308,54 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     return 0;
 }
 
+int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
+                    struct wc_config **ret, struct upp_err *err)
+{
+    return parse(path, text, NULL, opts, report, ret, err);
+}
+
+/* The file .env beside the configuration, if there is one. */
+static int read_dotenv(const char *path, struct wc_dotenv *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv raw   = {.text = WB_BUF(WC_DOTENV_MAX)}; /* wiped as the values are */
+    WB_CLEANUP(wb_buf_done) struct wb_buf       place = WB_BUF(PATH_MAX);
+    const char                                 *slash = strrchr(path, '/');
+    unsigned                                    line  = 0;
+    wb_buf_addf(&place, "%.*s.env", slash ? (int)(slash + 1 - path) : 0, path);
+    wb_buf_addc(&place, 0);
+    int r = wb_buf_check(&place, err);
+    if (r >= 0 && !wb_buf_reserve(&raw.text, WC_DOTENV_MAX)) /* no copy is left behind by growing */
+        r = wb_buf_check(&raw.text, err);
+    if (r >= 0)
+        r = wb_file_read(place.p, &raw.text, err);
+    if (r == -UPP_ENOTFOUND)
+        return 0;
+    if (r < 0)
+        return r;
+    ret->exposed = wb_file_exposed(place.p);
+    r            = wc_dotenv_parse(ret, wb_buf_str(&raw.text), &line, err);
+    if (r == -UPP_EINVALID) {
+        place.n--;
+        wb_buf_addf(&place, ":%u", line);
+        wb_err_where(err, wb_buf_str(&place));
+    }
+    return r;
+}
+
 int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
                    struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WC_MAX_FILE);
-    int                                   r    = wb_file_read(path, &text, err);
-    return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf       text   = WB_BUF(WC_MAX_FILE);
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv dotenv = {0};
+    struct upp_err                              why    = {0};
+    int                                         r      = wb_file_read(path, &text, &why);
+    if (r >= 0)
+        r = read_dotenv(path, &dotenv, &why);
+    if (r >= 0)
+        return parse(path, wb_buf_str(&text), &dotenv, opts, report, ret, err);
+    if (err)
+        *err = why;
+    return r;
 }
 
 static void wc_value_done(struct wc_value *v)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "runtime/config.h"
+#include "runtime/config_dotenv.h"
 #include "runtime/config_node.h"
 
 struct wc_key;
@@ -17,6 +18,7 @@ struct wc_reader {
     struct wc_report     *report;
     const struct wc_opts *opts;
     const struct wc_key  *key;      /* of the map, while its `read` runs */
+    struct wc_dotenv     *dotenv;   /* variables that the environment does not have; NULL: no file */
     const struct wc_node *agents;   /* the section: tools and agents may name later ones; NULL: none */
     int                   failed;   /* not by a mistake in the file */
     bool                  excuses;  /* mistakes are warnings (opts.only_store): the section does not matter ... */

@@ -44,9 +44,10 @@ const char *wc_env(struct wc_reader *r, const char *name)
 {
     const struct wc_config *before = r->opts->previous;
     for (size_t i = 0; before && i < before->n_values; i++)
-        if (wb_str_eq(before->values[i].name, wb_cstr(name)))
+        if (wb_str_eq(before->values[i].name, wb_cstr(name)) && !before->values[i].from_file)
             return wb_secret_reveal(before->values[i].value).p;
-    return r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
+    const char *value = r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
+    return value || !r->dotenv ? value : wc_dotenv_get(r->dotenv, name);
 }
 
 static bool has_variables(struct upp_str s)
