@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/config_read.h"
+#include "base/buf.h"
+#include "base/words.h"
 
 static const struct cli_option *find(const struct cli_option *options, size_t n, const char *arg, const char **value)
 {
@@ -19,10 +20,10 @@ static const struct cli_option *find(const struct cli_option *options, size_t n,
 
 static int unknown(const struct cli_command *self, const char *arg, const struct cli_option *options, size_t n)
 {
-    struct wc_guess guess = {0};
+    struct wb_guess guess = {0};
     for (size_t i = 0; i < n; i++)
-        wc_guess(&guess, wb_cstr(arg), wb_cstr(options[i].name));
-    return cli_misuse(self, "does not take '%s'%s", arg, wc_guessed(&guess));
+        wb_guess(&guess, wb_cstr(arg), wb_cstr(options[i].name));
+    return cli_misuse(self, "does not take '%s'%s", arg, wb_guessed(&guess));
 }
 
 int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
@@ -64,6 +65,25 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
         *o->value = value;
     }
     return 0;
+}
+
+/* ---- Words ------------------------------------------------------------------------------------ */
+
+int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words, size_t *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf list  = WB_BUF(1024);
+    struct wb_guess                       guess = {0};
+    for (size_t i = 0; words[i]; i++) {
+        if (given && strcmp(words[i], given) == 0) {
+            *ret = i;
+            return 0;
+        }
+        wb_buf_addf(&list, "%s%s", i ? ", " : "", words[i]);
+        wb_guess(&guess, wb_cstr(given), wb_cstr(words[i]));
+    }
+    return given ? cli_misuse(self, "%s is one of %.*s, not '%s'%s", what, UPP_FMT(wb_buf_str(&list)), given,
+                              wb_guessed(&guess))
+                 : cli_misuse(self, "wants %s: %.*s", what, UPP_FMT(wb_buf_str(&list)));
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------ */

@@ -55,6 +55,13 @@ struct cli_as {
 
 #define CLI_AS_HELP "--tenant, --user: whose threads and runs (default: tenant local, no user)."
 
+/* ---- Words ------------------------------------------------------------------------------------ */
+
+/* Finds one of some words; the list ends with NULL. CLI_USAGE after a message that lists them and suggests one:
+ * "WHAT is one of a, b, not 'x'". given NULL: "wants WHAT: a, b". */
+int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words,
+             size_t *ret);
+
 /* ---- Lists ------------------------------------------------------------------------------------ */
 
 /* The value of --limit (NULL: 20 on a terminal, otherwise all); 0: all. Returns 0, or CLI_USAGE after a message. */

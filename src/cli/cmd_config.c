@@ -34,8 +34,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    if (n < 1 || strcmp(words[0], "check") != 0)
-        return cli_misuse(self, "wants the word check");
+    static const char *const actions[] = {"check", NULL};
+    size_t                   which;
+    bad = cli_word(self, "an action", n ? words[0] : NULL, actions, &which);
+    if (bad)
+        return bad;
     return check(self, n > 1 ? words[1] : cli_config_path(file));
 }
 

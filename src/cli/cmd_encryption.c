@@ -134,15 +134,22 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    const char *what = n ? words[0] : "";
+    static const char *const actions[] = {"new-key", "rotate", "forget", NULL};
+    const char              *what      = n ? words[0] : NULL;
+    size_t                   which;
+    if (n == 1 && strcmp(what, "new") == 0) /* as in `weft keys new` */
+        what = "new-key";
+    bad = cli_word(self, "an action", what, actions, &which);
+    if (bad)
+        return bad;
     if (n == 2 && strcmp(what, "forget") == 0 && !to)
         return forget_tenant(self, words[1], file, store);
     if (strcmp(what, "forget") == 0)
         return cli_misuse(self, "forget wants a tenant, and nothing else");
-    if (n == 1 && (strcmp(what, "new-key") == 0 || strcmp(what, "new") == 0)) /* new: as in `weft keys new` */
+    if (n != 1)
+        return cli_misuse(self, "%s wants no more words", what);
+    if (strcmp(what, "new-key") == 0)
         return new_key(self);
-    if (n != 1 || strcmp(what, "rotate") != 0)
-        return cli_misuse(self, "wants `new-key`, `rotate` or `forget`");
     return to ? rotate_key(self, to, file, store) : cli_misuse(self, "rotate wants --to FILE, with the new key");
 }
 

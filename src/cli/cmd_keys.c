@@ -309,18 +309,20 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    for (size_t i = 0; n && i < WB_LEN(actions); i++) {
-        const struct action *a = &actions[i];
-        if (strcmp(words[0], a->name) != 0)
-            continue;
-        if (n != (a->wants ? 2 : 1))
-            return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
-        if (a->fn != add && (q.user || q.scope || q.limits))
-            return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
-        q.word = words[1];
-        return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
-    }
-    return cli_misuse(self, "wants `add`, `list` or `revoke`");
+    const char *names[WB_LEN(actions) + 1] = {NULL};
+    size_t      which;
+    for (size_t i = 0; i < WB_LEN(actions); i++)
+        names[i] = actions[i].name;
+    bad = cli_word(self, "an action", n ? words[0] : NULL, names, &which);
+    if (bad)
+        return bad;
+    const struct action *a = &actions[which];
+    if (n != (a->wants ? 2 : 1))
+        return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
+    if (a->fn != add && (q.user || q.scope || q.limits))
+        return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
+    q.word = words[1];
+    return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
 }
 
 const struct cli_command cli_keys = {

@@ -262,7 +262,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
-        return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
+        return cli_word(self, "--log-level", level, cli_log_levels, &(size_t){0});
     cli_log_report(&report);
     s.config = config;
     s.level  = level;

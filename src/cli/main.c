@@ -14,7 +14,7 @@
 #include "base/crash.h"
 #include "base/defs.h"
 #include "cli/cli.h"
-#include "runtime/config_read.h"
+#include "base/words.h"
 #include "runtime/global.h"
 
 static int print_version(const struct cli_command *self, int argc, char **argv)
@@ -70,11 +70,11 @@ static const struct cli_command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    struct wc_guess guess = {0};
+    struct wb_guess guess = {0};
     for (size_t i = 0; i < WB_LEN(commands); i++)
-        wc_guess(&guess, wb_cstr(name), wb_cstr(commands[i]->name));
+        wb_guess(&guess, wb_cstr(name), wb_cstr(commands[i]->name));
     (void)fprintf(stderr, "weft: there is no command '%s'%s\n", name,
-                  wc_guessed(&guess)[0] ? wc_guessed(&guess) : "; `weft help` lists them");
+                  wb_guessed(&guess)[0] ? wb_guessed(&guess) : "; `weft help` lists them");
     return CLI_USAGE;
 }
 

@@ -7,6 +7,7 @@
 #define WC_CONFIG_READ_H
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "runtime/config.h"
 #include "runtime/config_dotenv.h"
 #include "runtime/config_node.h"
@@ -152,13 +153,9 @@ bool wc_repeated(const struct wc_node *map, const struct wc_item *item);
 /* The value of a key, or NULL. */
 const struct wc_node *wc_get(const struct wc_node *map, const char *key);
 
-/* "; did you mean 'x'?", or "". */
-struct wc_guess {
-    char     text[96];
-    unsigned distance;
-};
-void        wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right);
-const char *wc_guessed(const struct wc_guess *g);
+/* Those of base/words.h. */
+#define wc_guess   wb_guess
+#define wc_guessed wb_guessed
 
 /* ---- Names ------------------------------------------------------------------------------------------------------ */
 

@@ -91,7 +91,7 @@ def test_the_current_folder_and_json():
 
 def test_words_that_are_nearly_right():
     assert "did you mean 'weather'?" in weft(2, "init", "x", "--template", "wether").stderr
-    assert "there is no template 'nothing'" in weft(2, "init", "x", "--template", "nothing").stderr
+    assert "--template is one of assistant, weather, approval, plan, not 'nothing'" in weft(2, "init", "x", "--template", "nothing").stderr
     weft(2, "init", "x", "y")
     assert not os.path.exists(f"{HERE}/x")
 

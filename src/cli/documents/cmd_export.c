@@ -7,6 +7,7 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/documents/conversion.h"
 #include "cli/log_view.h"
 #include "cli/store_reader.h"
 #include "dialects/core/convert.h"
@@ -139,11 +140,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
-    bool uap  = x.as && strcmp(x.as, "uap") == 0;
-    x.log     = x.as && strcmp(x.as, "log") == 0;
-    x.dialect = x.as && !uap && !x.log ? wd_document_find(wb_cstr(x.as)) : NULL;
-    if (!uap && !x.log && !x.dialect)
-        return cli_misuse(self, "--as names a dialect (`weft convert --help` lists them), or is log");
+    bool uap = x.as && strcmp(x.as, "uap") == 0;
+    x.log    = x.as && strcmp(x.as, "log") == 0;
+    if (!x.as)
+        return cli_misuse(self, "wants --as and a dialect (`weft convert --help` lists them), or log");
+    if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as)))
+        return CLI_USAGE;
     if ((uap || x.log) && x.view)
         return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
     return cli_read_store(self, file, store, false, export_it, &x);

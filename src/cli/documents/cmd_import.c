@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/change.h"
+#include "cli/documents/conversion.h"
 #include "cli/documents/dump.h"
 #include "dialects/core/document.h"
 #include "server/doors/v1/routes.h"
@@ -186,10 +187,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
-    if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
-        return cli_misuse(self, "--as names a dialect, or is auto: `weft convert --help` lists them");
-    if (x.conflict && strcmp(x.conflict, "copy") != 0)
-        return cli_misuse(self, "--on-conflict wants the word copy");
+    if (strcmp(x.as, "auto") != 0 && strcmp(x.as, "uap") != 0 && !cli_dialect(self, "--from", x.as))
+        return CLI_USAGE;
+    if (x.conflict && cli_word(self, "--on-conflict", x.conflict, (const char *const[]){"copy", NULL}, &(size_t){0}))
+        return CLI_USAGE;
     int r    = read_all(&x, &err);
     int code = r < 0 ? cli_fail(self, &err) : cli_change_store(self, file, store, false, import_it, &x);
     cli_dump_done(&x.dump);

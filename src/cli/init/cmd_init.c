@@ -8,18 +8,16 @@
 #include "cli/init/project.h"
 #include "cli/terminal.h"
 #include "json/write.h"
-#include "runtime/config_read.h"
+
+enum { TEMPLATES = 16 };
 
 static const struct cli_template *find(const struct cli_command *self, const char *name)
 {
-    struct wc_guess guess = {0};
-    for (size_t i = 0; i < cli_n_templates; i++) {
-        if (strcmp(cli_templates[i].name, name) == 0)
-            return &cli_templates[i];
-        wc_guess(&guess, wb_cstr(name), wb_cstr(cli_templates[i].name));
-    }
-    (void)cli_misuse(self, "there is no template '%s'%s", name, wc_guessed(&guess));
-    return NULL;
+    const char *names[TEMPLATES + 1] = {NULL};
+    size_t      which;
+    for (size_t i = 0; i < cli_n_templates && i < TEMPLATES; i++)
+        names[i] = cli_templates[i].name;
+    return cli_word(self, "--template", name, names, &which) ? NULL : &cli_templates[which];
 }
 
 /* The folder's own name, for people. */

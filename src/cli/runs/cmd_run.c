@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "cli/runs/follow.h"
 #include "json/write.h"
-#include "runtime/config_read.h"
 
 enum { INPUT_MAX = 8 << 20 };
 
@@ -83,19 +82,6 @@ WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
     return r < 0 ? r : cli_follow_id(v, "id", "run_", &c->f.shown.run, err);
 }
 
-/* No such agent: suggests a similar name. The owner of the store may have other agents than our file. */
-static int no_agent(struct cli_follow *f, int r, struct upp_err *err)
-{
-    struct running *c     = f->arg;
-    struct upp_err  why   = *err;
-    struct wc_guess guess = {0};
-    if (r != -UPP_ENOTFOUND || !wb_str_starts(wb_cstr(why.msg), UPP_STR("no agent")))
-        return r;
-    for (size_t i = 0; i < c->f.door.config->n_agents; i++)
-        wc_guess(&guess, c->agent, c->f.door.config->agents[i].def.name);
-    return upp_fail(err, UPP_ENOTFOUND, "%s%s", why.msg, wc_guessed(&guess));
-}
-
 static void running_done(struct running *c)
 {
     cli_follow_done(&c->f);
@@ -123,7 +109,6 @@ static int run(const struct cli_command *self, int argc, char **argv)
     cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
     c.f.prepare = find_thread;
     c.f.start   = start_run;
-    c.f.explain = no_agent;
     c.f.cancels = true;
     c.f.arg     = &c;
     int bad     = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");

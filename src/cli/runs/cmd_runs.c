@@ -185,17 +185,8 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 
 static int check_state(const struct cli_command *self, const char *state)
 {
-    struct wc_guess guess = {0};
-    for (size_t i = 0; state && states[i]; i++) {
-        if (strcmp(states[i], state) == 0)
-            return 0;
-        wc_guess(&guess, wb_cstr(state), wb_cstr(states[i]));
-    }
-    return !state ? 0
-                  : cli_misuse(self,
-                               "--state is queued, running, waiting, cancelling, completed, incomplete, failed,"
-                               " cancelled or expired, not '%s'%s",
-                               state, wc_guessed(&guess));
+    size_t ignored;
+    return state ? cli_word(self, "--state", state, states, &ignored) : 0;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
