@@ -26,6 +26,15 @@ static int unknown(const struct cli_command *self, const char *arg, const struct
     return cli_misuse(self, "does not take '%s'%s", arg, wb_guessed(&guess));
 }
 
+/* Do the help, the man page and the completions have it? */
+static bool is_told(const struct cli_command *self, const char *name)
+{
+    for (size_t i = 0; i < self->n_options; i++)
+        if (strcmp(self->options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
               const char **words, size_t n_words, const char *wants)
 {
@@ -39,6 +48,9 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
 {
     bool all_words = false;
     *n_words       = 0;
+    for (size_t i = 0; i < n; i++)
+        if (self->n_options && !is_told(self, options[i].name))
+            return cli_misuse(self, "has an option %s that its help does not name: this is a bug", options[i].name);
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i], *value;
         if (!all_words && strcmp(arg, "--") == 0) {

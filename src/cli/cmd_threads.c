@@ -191,6 +191,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r;
 }
 
+static const struct cli_about about_threads[] = {
+    CLI_ABOUT_LIMIT,
+    {"--json", NULL, "one object per line: id, created, updated, agent, entries, title, first_words, metadata",
+     CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_threads = {
     .name    = "threads",
     .usage   = "[--limit N] [--tenant T] [--user U] [--json] [--config FILE] [--store URL]",
@@ -198,9 +207,9 @@ const struct cli_command cli_threads = {
     .help = "Prints one line per thread, most recently changed first: id, time of the change, agent of its last run, "
             "number\n"
             "of entries, and its title or the first words of its first user message.\n"
-            "  --limit N  at most N (0: all). Default: 20 on a terminal, otherwise all\n"
-            "  --json     one object per line\n"
-            "  --tenant, --user  whose threads (default: tenant local, no user)\n"
             "The database can be read while a server uses it.",
     .run  = run,
+    CLI_OPTIONS(about_threads),
+    .examples = "weft threads\n"
+                "weft threads --limit 0 --json\n",
 };

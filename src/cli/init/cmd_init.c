@@ -9,15 +9,17 @@
 #include "cli/terminal.h"
 #include "json/write.h"
 
-enum { TEMPLATES = 16 };
+static const char *const template_names[] = {"assistant", "weather", "approval", "plan", NULL};
 
 static const struct cli_template *find(const struct cli_command *self, const char *name)
 {
-    const char *names[TEMPLATES + 1] = {NULL};
-    size_t      which;
-    for (size_t i = 0; i < cli_n_templates && i < TEMPLATES; i++)
-        names[i] = cli_templates[i].name;
-    return cli_word(self, "--template", name, names, &which) ? NULL : &cli_templates[which];
+    size_t which;
+    if (cli_word(self, "--template", name, template_names, &which))
+        return NULL;
+    for (size_t i = 0; i < cli_n_templates; i++)
+        if (strcmp(cli_templates[i].name, template_names[which]) == 0)
+            return &cli_templates[i];
+    return NULL;
 }
 
 /* The folder's own name, for people. */
@@ -102,6 +104,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
+static const struct cli_about about_init[] = {
+    {"--template", "NAME",
+     "what the project shows: assistant keeps notes; weather has two agents and a handoff; approval asks a person "
+     "before it pays; plan makes a plan with parallel steps",
+     CLI_CHOICE, template_names},
+    {"--json", NULL, "one JSON object: folder, template, agent, provider, files", CLI_TEXT, NULL},
+};
+
 const struct cli_command cli_init = {
     .name    = "init",
     .usage   = "[FOLDER] [--template assistant|weather|approval|plan] [--json]",
@@ -113,9 +123,10 @@ const struct cli_command cli_init = {
         "these files is there, it fails.\n"
         "If ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY or GEMINI_API_KEY is set, the agents use the real model "
         "of\n"
-        "that provider, and the command says so.\n"
-        "  --template NAME  assistant (the default): keeps notes; weather: two agents and a handoff; approval: asks a\n"
-        "                   person before it pays; plan: makes a plan with parallel steps\n"
-        "  --json           one JSON object: folder, template, agent, provider, files",
+        "that provider, and the command says so.",
     .run = run,
+    CLI_OPTIONS(about_init),
+    .examples = "weft init my-agent\n"
+                "weft init --template approval    # in the current folder\n",
+    .takes    = CLI_FOLDER,
 };

@@ -102,13 +102,22 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r;
 }
 
+static const struct cli_about about_approvals[] = {
+    {"--json", NULL, "one object per line, as GET /v1/approvals has them", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_approvals = {
     .name    = "approvals",
     .usage   = "[--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists what waits for an answer",
     .help = "Prints one line per call that waits, the oldest run first: run, call, kind (approval, or tool: a client's "
             "tool),\n"
-            "when it expires, agent, tool and arguments. --json: one object per line, as GET /v1/approvals has them.\n"
-            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.\n" CLI_AS_HELP,
+            "when it expires, agent, tool and arguments.\n"
+            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.",
     .run  = run,
+    CLI_OPTIONS(about_approvals),
+    .examples = "weft approvals\n",
 };

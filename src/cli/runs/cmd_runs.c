@@ -213,22 +213,28 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r;
 }
 
+static const struct cli_about about_runs[] = {
+    {"--thread", "ID", "only those of this thread", CLI_TEXT, NULL},
+    {"--state", "STATE", "only those in this state", CLI_CHOICE, states},
+    CLI_ABOUT_LIMIT,
+    {"--json", NULL, "one object per line", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_runs = {
     .name  = "runs",
     .usage = "[--thread ID] [--state STATE] [--limit N] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists runs",
-    .help =
-        "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, and "
-        "why\n"
-        "it stopped (the limit it has reached, or its error) or until when it waits. A run whose thread was deleted "
-        "says\n"
-        "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
-        "  --thread ID    only those of this thread\n"
-        "  --state STATE  only queued, running, waiting, cancelling, completed, incomplete, failed, cancelled or "
-        "expired\n"
-        "  --limit N      at most N (0: all). Default: 20 on a terminal, otherwise all\n"
-        "  --json         one object per line\n"
-        "  --tenant, --user  whose runs (default: tenant local, no user)\n"
-        "The database can be read while a server uses it.",
-    .run = run,
+    .help = "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, "
+            "and why\n"
+            "it stopped (the limit it has reached, or its error) or until when it waits. A run whose thread was "
+            "deleted says\n"
+            "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
+            "The database can be read while a server uses it.",
+    .run  = run,
+    CLI_OPTIONS(about_runs),
+    .examples = "weft runs --state waiting\n"
+                "weft runs --thread THREAD --json\n",
 };
