@@ -150,6 +150,7 @@ def test_zsh_completes():
     folder()
     subprocess.run("weft completion zsh >_weft", shell=True, cwd=HERE, env=ENV, check=True)
     os.mkfifo(f"{HERE}/lines")
+    lines = open(os.open(f"{HERE}/lines", os.O_RDWR))  # also to be written, so that it has no end
     one = [(typed, some) for typed, some, _ in TYPED if len(some) == 1]
     pid, fd = pty.fork()
     if pid == 0:
@@ -162,10 +163,10 @@ def test_zsh_completes():
                      b"hand() { print -r -- \"$BUFFER\" >$HOME/lines; BUFFER=; }; zle -N hand; bindkey '^X' hand\n")
         for typed, some in one:
             os.write(fd, typed.encode() + b"\t\x18")
-            with open(f"{HERE}/lines") as f:
-                line = f.readline()
-            assert line.split()[-1].rstrip("=") in some, (typed, line)
+            line = lines.readline()
+            assert line.rstrip(" =\n").rsplit(" ", 1)[-1] in some, (typed, line)
     finally:
+        lines.close()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
