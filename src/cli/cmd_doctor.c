@@ -24,6 +24,7 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "cli/doctor.h"
+#include "cli/table.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "server/libraries.h"
@@ -255,8 +256,14 @@ static void report_done(struct report *r)
 
 static void print_text(const struct report *r)
 {
-    for (size_t i = 0; i < r->n; i++)
-        (void)printf("%-4s  %-9s %.*s\n", state_names[r->rows[i].state], r->rows[i].name, UPP_FMT(r->rows[i].text));
+    static const enum cli_colour colours[] = {[GOOD] = CLI_GREEN, [WARN] = CLI_YELLOW, [BAD] = CLI_RED};
+    bool                         coloured  = cli_colours(stdout);
+    for (size_t i = 0; i < r->n; i++) {
+        cli_colour(stdout, coloured, colours[r->rows[i].state]);
+        (void)printf("%-4s", state_names[r->rows[i].state]);
+        cli_colour(stdout, coloured, CLI_PLAIN);
+        (void)printf("  %-9s %.*s\n", r->rows[i].name, UPP_FMT(r->rows[i].text));
+    }
 }
 
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)

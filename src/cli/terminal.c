@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/defs.h"
+
 enum { USUAL_COLUMNS = 80, FEW_COLUMNS = 20 };
 
 void cli_print_text(FILE *out, struct upp_str text, unsigned indent)
@@ -79,6 +81,12 @@ unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max)
     unsigned columns = scan_line(out, text, max - 3);
     (void)fputs("...", out);
     return columns + 3;
+}
+
+unsigned cli_line_columns(struct upp_str text, unsigned max)
+{
+    unsigned all = scan_line(NULL, text, UINT_MAX);
+    return max ? WB_MIN(all, max) : all;
 }
 
 enum { BAR = 40 };

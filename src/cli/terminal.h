@@ -19,6 +19,9 @@ unsigned cli_columns_left(unsigned columns, unsigned used);
  * number); if it is longer, it ends with "...". Returns the number of columns: one per character. */
 unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max);
 
+/* How many columns that would be. */
+unsigned cli_line_columns(struct upp_str text, unsigned max);
+
 struct cli_progress {
     FILE    *out; /* NULL: no bar */
     size_t   all, done;
