@@ -76,7 +76,7 @@ unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max)
 {
     if (!max)
         return scan_line(out, text, UINT_MAX);
-    if (scan_line(NULL, text, max + 1) <= max || max <= 3)
+    if (scan_line(NULL, text, max + 2) <= max || max <= 3) /* two: a blank may stand at the border */
         return scan_line(out, text, max);
     unsigned columns = scan_line(out, text, max - 3);
     (void)fputs("...", out);

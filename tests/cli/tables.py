@@ -62,7 +62,7 @@ def test_plain_lines_elsewhere():
 
 
 def test_columns_are_aligned_and_cut():
-    for columns in (80, 100, 140, 200):
+    for columns in (90, 100, 140, 200):
         for command, titles in (("threads", ("THREAD", "AGENT", "ENTRIES", "TITLE")), ("runs", ("RUN", "STATE", "AGENT", "TIME", "TOKENS"))):
             lines = ESCAPE.sub("", terminal(command, columns=columns)).splitlines()
             assert len(lines) == len(TITLES) + 1, lines
