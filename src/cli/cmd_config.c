@@ -62,7 +62,17 @@ static int check(const struct cli_command *self, const char *path, bool json)
     return r < 0 ? CLI_FAILED : CLI_GOOD;
 }
 
-static const char *const actions[] = {"check", NULL};
+static int print_schema(const struct cli_command *self)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct upp_err                        err = {0};
+    if (wc_config_schema(&out, &err) < 0)
+        return cli_fail(self, &err);
+    (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return CLI_GOOD;
+}
+
+static const char *const actions[] = {"check", "schema", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
@@ -77,6 +87,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
     bad = cli_word(self, "an action", n ? words[0] : NULL, actions, &which);
     if (bad)
         return bad;
+    if (which == 1)
+        return n == 1 ? print_schema(self) : cli_misuse(self, "schema wants no more words");
     return check(self, n > 1 ? words[1] : cli_config_path(file), json);
 }
 
@@ -88,11 +100,13 @@ static const struct cli_about about_config[] = {
 
 const struct cli_command cli_config = {
     .name    = "config",
-    .usage   = "check [FILE] [--json] [--config FILE]",
+    .usage   = "check [FILE] [--json] [--config FILE] | schema",
     .summary = "checks a configuration",
     .help = "check prints every mistake in the configuration as FILE:LINE:COLUMN: sentence. Exits 1 if there is one. "
             "Warnings\n"
-            "are printed too; they do not count as mistakes.",
+            "are printed too; they do not count as mistakes.\n"
+            "schema prints the JSON Schema of the file, for editors. It knows keys and values, not names of agents and "
+            "tools.",
     .run  = run,
     CLI_OPTIONS(about_config),
     .examples = "weft config check\n"

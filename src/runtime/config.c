@@ -116,6 +116,28 @@ static void nothing(struct wc_reader *r, const struct wc_node *n, void *into)
     (void)r, (void)n, (void)into; /* read by hand, in the order in which they refer to each other */
 }
 
+/* The same; their readers tell what they accept. */
+static void later_models(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_models = 0;
+    if (r->describe)
+        wc_read_models(r, n, into);
+}
+
+static void later_tools(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_tools = 0;
+    if (r->describe)
+        wc_read_tools(r, n, into);
+}
+
+static void later_agents(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_agents = 0;
+    if (r->describe)
+        wc_read_agents(r, n, into);
+}
+
 /* ---- The file ------------------------------------------------------------------------------------------------ */
 
 static void read_default(struct wc_reader *r, const struct wc_node *n)
@@ -161,9 +183,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
               {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
               {.name = "default_agent", .read = nothing},
-              {.name = "models", .read = nothing},
-              {.name = "tools", .read = nothing},
-              {.name = "agents", .read = nothing},
+              {.name = "models", .read = later_models},
+              {.name = "tools", .read = later_tools},
+              {.name = "agents", .read = later_agents},
               {.name = "routes"},
               {.name = "envelopes"},
     };
@@ -172,6 +194,8 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
                          *agents = wc_get(root, "agents");
     r->agents                    = agents;
     wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
+    if (r->describe)
+        return;
     r->excuses = r->opts->only_store;
     if (models)
         wc_read_models(r, models, NULL);
@@ -356,6 +380,28 @@ int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_repor
     if (err)
         *err = why;
     return r;
+}
+
+int wc_config_schema(struct wb_buf *out, struct upp_err *err)
+{
+    static const struct wc_opts                   opts   = {.size = sizeof opts, .no_files = true};
+    static const struct wc_node                   root   = {.kind = WC_MAP, .line = 1, .column = 1};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wb_buf_done) struct wb_buf         told   = WB_BUF(1u << 20);
+    struct upp_err                                why    = {0};
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
+    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    struct wc_reader r = {.config = c, .report = &report, .opts = &opts, .err = &why, .describe = &told};
+    read_file(&r, &root);
+    c->n_models = c->n_tools = c->n_agents = 0; /* there are none */
+    wb_buf_addf(out, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"weft.yaml\",%.*s",
+                UPP_FMT(wb_str_sub(wb_buf_str(&told), 1, SIZE_MAX)));
+    int code = wb_buf_check(&told, err);
+    if (code >= 0)
+        code = wb_arena_check(&c->arena, err);
+    return code < 0 ? code : wb_buf_check(out, err);
 }
 
 static void wc_value_done(struct wc_value *v)

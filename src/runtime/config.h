@@ -22,6 +22,7 @@
 #include "run/def.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/ip.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -229,6 +230,9 @@ struct wc_opts {
  * environment lacks; a mistake in it is an error without a report. */
 int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* The JSON Schema of the file, appended to out. */
+int wc_config_schema(struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The same for a text that stands in for the file; no .env is read. */
 int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,

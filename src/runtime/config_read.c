@@ -157,7 +157,7 @@ static void read_member(struct wc_reader *r, const struct wc_key *key, const str
 void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
             void *into)
 {
-    if (!wc_is(r, n, WC_MAP, what))
+    if (wc_describe_map(r, keys, n_keys) || !wc_is(r, n, WC_MAP, what))
         return;
     uint64_t seen = 0;
     for (const struct wc_item *i = n->first; i; i = i->next) {
@@ -197,12 +197,10 @@ static bool is_name(struct upp_str s)
     return s.n >= 1 && s.n <= 64;
 }
 
-void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
-              void (*fn)(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into),
-              void *into)
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into)
 {
     char quoted[WJ_QUOTED];
-    if (!wc_is(r, n, WC_MAP, what))
+    if (wc_describe_named(r, fn, into) || !wc_is(r, n, WC_MAP, what))
         return;
     if (n->n > WC_MAX_NAMED) {
         wc_mistake(r, n, "%zu %s are more than %d", n->n, what, WC_MAX_NAMED);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "runtime/config.h"
 
 enum { FILE_MAX = 256 << 10, PATH_MOST = 4096 };
 
@@ -91,6 +92,19 @@ static int add_filled(struct cli_project *p, const char *path, struct upp_str te
     return r < 0 ? r : wb_arena_check(&p->arena, err);
 }
 
+/* For editors: a copy of the project's own, so that it is there on every machine. */
+static int add_schema(struct cli_project *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(FILE_MAX);
+    int                                   r = wc_config_schema(&b, err);
+    wb_buf_addc(&b, '\n');
+    if (r >= 0)
+        r = wb_buf_check(&b, err);
+    if (r >= 0)
+        add(p, ".weft.schema.json", 0666, wb_arena_dup(&p->arena, wb_buf_str(&b)));
+    return r < 0 ? r : wb_arena_check(&p->arena, err);
+}
+
 int cli_project_make(struct cli_project *p, const struct cli_template *t, struct upp_str title, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf lines = WB_BUF(FILE_MAX);
@@ -123,7 +137,7 @@ int cli_project_make(struct cli_project *p, const struct cli_template *t, struct
     add(p, "script.json", 0666, *t->script);
     add(p, ".env.example", 0666, cli_template_all__env_example);
     add(p, ".gitignore", 0666, cli_template_all__gitignore);
-    return 0;
+    return add_schema(p, err);
 }
 
 void cli_project_done(struct cli_project *p)

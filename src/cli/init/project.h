@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "cli/init/templates.h"
 
-enum { CLI_PROJECT_FILES = 6 };
+enum { CLI_PROJECT_FILES = 7 };
 
 struct cli_project {
     struct wb_arena arena;
