@@ -30,11 +30,11 @@ def plain(*args):
     return p.stdout
 
 
-def terminal(*args, columns=100, **env):
-    """What a terminal of that width is sent."""
+def terminal(*args, columns=100, stream="stdout", **env):
+    """What a terminal of that width is sent, as standard output or error."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    p = subprocess.Popen([WEFT, *args], cwd=HERE, env={**ENV, "TERM": "xterm", **env}, stdout=theirs, stderr=subprocess.DEVNULL)
+    p = subprocess.Popen([WEFT, *args], cwd=HERE, env={**ENV, "TERM": "xterm", **env}, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs})
     os.close(theirs)
     out = b""
     try:
@@ -84,6 +84,21 @@ def test_colours():
 def test_hostile_titles_are_shown_on_one_line():
     for out in (terminal("threads", "--no-color", columns=200), plain("threads")):
         assert "\x1b" not in out and "\x07" not in out and "evil [31mred line" in out, out
+
+
+def test_a_bar_for_long_work():
+    os.mkdir(f"{HERE}/in")
+    for i in range(60):
+        shutil.copy(f"{HERE}/one.json", f"{HERE}/in/{i}.json") if i else open(f"{HERE}/one.json", "w").write(plain("export", thread(), "--as", "upp"))
+    files = [f"in/{i}.json" for i in range(1, 60)]
+    bar = terminal("convert", "--to", "thread", "--out", "made", *files, stream="stderr")
+    assert "] 59 of 59" in bar and bar.endswith("\r\x1b[K"), bar[-200:]
+    p = subprocess.run([WEFT, "convert", "--to", "thread", "--out", "made", *files], cwd=HERE, env=ENV, capture_output=True, text=True)
+    assert " of 59" not in p.stdout + p.stderr, p
+
+
+def thread():
+    return plain("threads").split()[0]
 
 
 if __name__ == "__main__":
