@@ -1,6 +1,8 @@
 /* base/words.c — see words.h. */
 #include "base/words.h"
 
+#include <stdio.h>
+
 #include "base/defs.h"
 #include "base/utf8.h"
 
@@ -71,4 +73,42 @@ bool wb_word_ends(struct upp_str s, size_t at)
         from--;
     while (from && at - from < LONGEST && ((unsigned char)s.p[from] & 0xc0) == 0x80);
     return look(s, from, &n) != LETTER || look(s, at, &n) != LETTER;
+}
+
+/* ---- The nearest word ------------------------------------------------------------------------------------------ */
+
+enum { GUESS_MAX = 32 };
+
+/* The edit distance. */
+static unsigned distance(struct upp_str a, struct upp_str b)
+{
+    unsigned row[GUESS_MAX + 1];
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; i < a.n; i++) {
+        unsigned before = row[0]++;
+        for (size_t j = 0; j < b.n; j++) {
+            unsigned change = before + (a.p[i] != b.p[j]);
+            before          = row[j + 1];
+            unsigned other  = WB_MIN(row[j], row[j + 1]) + 1;
+            row[j + 1]      = WB_MIN(change, other);
+        }
+    }
+    return row[b.n];
+}
+
+void wb_guess(struct wb_guess *g, struct upp_str wrong, struct upp_str right)
+{
+    if (wrong.n > GUESS_MAX || right.n > GUESS_MAX)
+        return;
+    unsigned d = distance(wrong, right);
+    if (d > 2 || d >= right.n || (g->text[0] && d >= g->distance))
+        return;
+    g->distance = d;
+    (void)snprintf(g->text, sizeof g->text, "; did you mean '%.*s'?", UPP_FMT(right));
+}
+
+const char *wb_guessed(const struct wb_guess *g)
+{
+    return g->text;
 }

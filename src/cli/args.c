@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/config_read.h"
+#include "base/buf.h"
+#include "base/words.h"
 
 static const struct cli_option *find(const struct cli_option *options, size_t n, const char *arg, const char **value)
 {
@@ -19,10 +20,19 @@ static const struct cli_option *find(const struct cli_option *options, size_t n,
 
 static int unknown(const struct cli_command *self, const char *arg, const struct cli_option *options, size_t n)
 {
-    struct wc_guess guess = {0};
+    struct wb_guess guess = {0};
     for (size_t i = 0; i < n; i++)
-        wc_guess(&guess, wb_cstr(arg), wb_cstr(options[i].name));
-    return cli_misuse(self, "does not take '%s'%s", arg, wc_guessed(&guess));
+        wb_guess(&guess, wb_cstr(arg), wb_cstr(options[i].name));
+    return cli_misuse(self, "does not take '%s'%s", arg, wb_guessed(&guess));
+}
+
+/* Do the help, the man page and the completions have it? */
+static bool is_told(const struct cli_command *self, const char *name)
+{
+    for (size_t i = 0; i < self->n_options; i++)
+        if (strcmp(self->options[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
@@ -38,6 +48,9 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
 {
     bool all_words = false;
     *n_words       = 0;
+    for (size_t i = 0; i < n; i++)
+        if (self->n_options && !is_told(self, options[i].name))
+            return cli_misuse(self, "has an option %s that its help does not name: this is a bug", options[i].name);
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i], *value;
         if (!all_words && strcmp(arg, "--") == 0) {
@@ -64,6 +77,25 @@ int cli_parse_some(const struct cli_command *self, int argc, char **argv, const 
         *o->value = value;
     }
     return 0;
+}
+
+/* ---- Words ------------------------------------------------------------------------------------ */
+
+int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words, size_t *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf list  = WB_BUF(1024);
+    struct wb_guess                       guess = {0};
+    for (size_t i = 0; words[i]; i++) {
+        if (given && strcmp(words[i], given) == 0) {
+            *ret = i;
+            return 0;
+        }
+        wb_buf_addf(&list, "%s%s", i ? ", " : "", words[i]);
+        wb_guess(&guess, wb_cstr(given), wb_cstr(words[i]));
+    }
+    return given ? cli_misuse(self, "%s is one of %.*s, not '%s'%s", what, UPP_FMT(wb_buf_str(&list)), given,
+                              wb_guessed(&guess))
+                 : cli_misuse(self, "wants %s: %.*s", what, UPP_FMT(wb_buf_str(&list)));
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------ */

@@ -7,17 +7,80 @@
 /* Exit codes of every command. */
 enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 /* a run */, CLI_INTERRUPTED = 130 };
 
+/* What the value of an option, or a word of a command, is: completions offer it. */
+enum cli_value {
+    CLI_TEXT = 0, /* anything */
+    CLI_FILE,
+    CLI_FOLDER,
+    CLI_AGENT,   /* of the configuration */
+    CLI_DIALECT, /* of documents */
+    CLI_CHOICE,  /* one of `words` */
+};
+
+/* An option as people read of it: help, man pages and completions are made from these. cli_parse takes no option that
+ * is not listed. */
+struct cli_about {
+    const char        *name;  /* "--config" */
+    const char        *value; /* its value, as in "FILE"; NULL: it has none */
+    const char        *help;  /* one sentence without its stop */
+    uint8_t            is;    /* enum cli_value */
+    const char *const *words; /* CLI_CHOICE: ends with NULL */
+};
+
 struct cli_command {
     const char *name;
     const char *usage;                                                 /* what follows "weft NAME" */
     const char *summary;                                               /* one line for `weft help` */
     const char *help;                                                  /* the rest of `weft help NAME` */
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
+
+    const struct cli_about *options;
+    size_t                  n_options;
+    const char             *examples; /* lines to be typed, each with its line end; behind # what they do */
+    const char *const      *words;    /* of its first argument: ends with NULL; NULL: no fixed ones */
+    uint8_t                 takes;    /* enum cli_value: its other arguments */
 };
 
-extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_chat, cli_config, cli_convert,
-    cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_keys, cli_replay, cli_restore,
-    cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree, cli_validate;
+#define CLI_OPTIONS(table) .options = (table), .n_options = sizeof(table) / sizeof *(table)
+
+/* Options that many commands have. */
+#define CLI_ABOUT_CONFIG                                                                                               \
+    {                                                                                                                  \
+        "--config", "FILE", "the configuration (default: WEFT_CONFIG, else ./weft.yaml)", CLI_FILE, NULL               \
+    }
+#define CLI_ABOUT_STORE                                                                                                \
+    {                                                                                                                  \
+        "--store", "URL", "sqlite:PATH, instead of the configuration's store", CLI_TEXT, NULL                          \
+    }
+#define CLI_ABOUT_LIMIT                                                                                                \
+    {                                                                                                                  \
+        "--limit", "N", "at most N; 0: all. Default: 20 on a terminal, otherwise all", CLI_TEXT, NULL                  \
+    }
+#define CLI_ABOUT_AS                                                                                                   \
+    {"--tenant", "T", "whose threads and runs (default: local)", CLI_TEXT, NULL},                                      \
+    {                                                                                                                  \
+        "--user", "U", "the user within the tenant (default: none)", CLI_TEXT, NULL                                    \
+    }
+
+/* All commands, in the order of `weft help`: main.c. */
+extern const struct cli_command *const cli_commands[];
+extern const size_t                    cli_n_commands;
+
+/* Options of every command: --help, --no-color. */
+extern const struct cli_about cli_common_options[];
+extern const size_t           cli_n_common_options;
+
+/* NULL: there is none of that name. */
+const struct cli_command *cli_find(const char *name);
+
+/* Prints the help of a command; of all, as lines or as one JSON object. */
+void cli_help(const struct cli_command *c);
+void cli_help_all(void);
+int  cli_help_json(struct upp_err *err) UPP_MUST_CHECK;
+
+extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_chat, cli_completion,
+    cli_config, cli_convert, cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_init, cli_keys,
+    cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree, cli_validate;
 
 /* Prints "weft NAME: sentence" and the usage. Returns CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);
@@ -53,7 +116,12 @@ struct cli_as {
         "--user", "a user", &(as)->user, NULL                                                                          \
     }
 
-#define CLI_AS_HELP "--tenant, --user: whose threads and runs (default: tenant local, no user)."
+/* ---- Words ------------------------------------------------------------------------------------ */
+
+/* Finds one of some words; the list ends with NULL. CLI_USAGE after a message that lists them and suggests one:
+ * "WHAT is one of a, b, not 'x'". given NULL: "wants WHAT: a, b". */
+int cli_word(const struct cli_command *self, const char *what, const char *given, const char *const *words,
+             size_t *ret);
 
 /* ---- Lists ------------------------------------------------------------------------------------ */
 

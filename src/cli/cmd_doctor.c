@@ -24,6 +24,7 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "cli/doctor.h"
+#include "cli/table.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "server/libraries.h"
@@ -255,8 +256,14 @@ static void report_done(struct report *r)
 
 static void print_text(const struct report *r)
 {
-    for (size_t i = 0; i < r->n; i++)
-        (void)printf("%-4s  %-9s %.*s\n", state_names[r->rows[i].state], r->rows[i].name, UPP_FMT(r->rows[i].text));
+    static const enum cli_colour colours[] = {[GOOD] = CLI_GREEN, [WARN] = CLI_YELLOW, [BAD] = CLI_RED};
+    bool                         coloured  = cli_colours(stdout);
+    for (size_t i = 0; i < r->n; i++) {
+        cli_colour(stdout, coloured, colours[r->rows[i].state]);
+        (void)printf("%-4s", state_names[r->rows[i].state]);
+        cli_colour(stdout, coloured, CLI_PLAIN);
+        (void)printf("  %-9s %.*s\n", r->rows[i].name, UPP_FMT(r->rows[i].text));
+    }
 }
 
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
@@ -327,6 +334,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return worst == BAD ? CLI_FAILED : CLI_GOOD;
 }
 
+static const struct cli_about about_doctor[] = {
+    CLI_ABOUT_CONFIG,
+    {"--store", "FOLDER|URL", "another store (sqlite:PATH), or a folder", CLI_TEXT, NULL},
+    {"--json", NULL, "one JSON object with all checks", CLI_TEXT, NULL},
+    {"--export", "DIR", "writes every thread that can be read from a damaged store to DIR", CLI_FOLDER, NULL},
+    {"--rebuild-search", NULL, "rebuilds the search index from the log", CLI_TEXT, NULL},
+    {"--ready", NULL, "asks the server that has the store open whether it is ready", CLI_TEXT, NULL},
+};
+
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage =
@@ -335,22 +351,27 @@ const struct cli_command cli_doctor = {
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"
-        "be writable, and the database, if there is one, readable. --store names another store or a folder; without a\n"
-        "configuration it is the current folder.\n"
+        "be writable, and the database, if there is one, readable; without a configuration it is the current folder.\n"
         "Prints one line per check: ok, warn or bad. Exits 1 if one is bad.\n"
         "With a URL (sqlite:PATH) it also checks that no acknowledged data is missing: missing parts of the\n"
         "write-ahead log are bad; a store that was started without them (`weft serve --accept-loss`) is a warning.\n"
         "\n"
-        "--export writes every thread that can be read from a damaged store (URL, or the configuration's) to DIR: one\n"
-        "file of SessionJSON per thread, as `weft export --as uap` does, up to the first lost message; and\n"
-        "report.json, which lists what is missing. The store is copied to DIR first and never written to. No process\n"
+        "--export writes one file of SessionJSON per thread, as `weft export --as uap` does, up to the first lost "
+        "message;\n"
+        "and report.json, which lists what is missing. The store is copied to DIR first and never written to. No "
+        "process\n"
         "may have it open. Exits 1 if something was lost.\n"
         "\n"
-        "--rebuild-search rebuilds the search index from the log. No process may have the store open. `search` in the\n"
-        "configuration selects the index: words, substrings or off.\n"
+        "--rebuild-search: no process may have the store open. `search` in the configuration selects the index: "
+        "words,\n"
+        "substrings or off.\n"
         "\n"
-        "--ready asks the server that has the store open, over its Unix socket, and prints its answer. Exits 0 if it "
-        "is\n"
-        "ready, 1 if it is not, or if there is none: for health checks of containers.",
+        "--ready asks over the Unix socket and prints the answer. Exits 0 if the server is ready, 1 if it is not, or "
+        "if\n"
+        "there is none: for health checks of containers.",
     .run = run,
+    CLI_OPTIONS(about_doctor),
+    .examples = "weft doctor\n"
+                "weft doctor --store sqlite:weft.db --export saved\n"
+                "weft doctor --ready\n",
 };

@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
+#include "json/write.h"
 #include "runtime/runtime.h"
 #include "stores/sealed/sealed.h"
 
@@ -15,15 +16,38 @@ enum { PAGE = 256 }; /* tenants per page */
 
 /* ---- new-key ------------------------------------------------------------------------------------------- */
 
-static int new_key(const struct cli_command *self)
+/* What was done, as a JSON object of one member or as a sentence about its value. */
+static int tell(const struct cli_command *self, bool json, const char *member, const char *value, const char *before,
+                const char *behind)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 16);
+    struct upp_err                        err = {0};
+    struct wj_writer                      w;
+    if (!json) {
+        (void)printf("%s%s%s\n", before, value, behind);
+        return CLI_GOOD;
+    }
+    wj_writer_init(&w, &out, &err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, member, wb_cstr(value));
+    wj_write_close(&w, '}');
+    if (wj_writer_check(&w) < 0)
+        return cli_fail(self, &err);
+    (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return CLI_GOOD;
+}
+
+static int new_key(const struct cli_command *self, bool json)
 {
     struct ws_master key;
     struct upp_err   err = {0};
     int              r   = wb_random(key.key, sizeof key.key, &err);
+    if (r >= 0 && json)
+        (void)printf("{\"key\":\"");
     for (size_t i = 0; r >= 0 && i < sizeof key.key; i++)
         (void)printf("%02x", key.key[i]);
     if (r >= 0)
-        (void)printf("\n");
+        (void)printf(json ? "\"}\n" : "\n");
     ws_master_wipe(&key);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
@@ -74,7 +98,7 @@ static int read_key(const char *path, struct ws_master *ret, struct upp_err *err
     return r < 0 ? r : ws_master_parse(wb_secret_reveal(text), ret, err);
 }
 
-static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store)
+static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store, bool json)
 {
     struct changing x   = {.fn = rotate};
     struct upp_err  err = {0};
@@ -84,8 +108,7 @@ static int rotate_key(const struct cli_command *self, const char *to, const char
     ws_master_wipe(&x.to);
     if (r < 0)
         return cli_fail(self, &err);
-    (void)printf("from now on the store opens with the key in %s alone\n", to);
-    return CLI_GOOD;
+    return tell(self, json, "key_file", to, "from now on the store opens with the key in ", " alone");
 }
 
 /* ---- forget ---------------------------------------------------------------------------------------- */
@@ -114,50 +137,73 @@ WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct u
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));
 }
 
-static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store)
+static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store,
+                         bool json)
 {
     struct changing x   = {.fn = forget, .tenant = wb_cstr(tenant)};
     struct upp_err  err = {0};
     int             r   = change(&x, file, store, &err);
     if (r < 0)
         return cli_fail(self, &err);
-    (void)printf("the key of tenant %s is erased: nobody can read what it has stored\n", tenant);
-    return CLI_GOOD;
+    return tell(self, json, "forgotten", tenant, "the key of tenant ",
+                " is erased: nobody can read what it has stored");
 }
+
+static const char *const actions[] = {"new-key", "rotate", "forget", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     const char             *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
     size_t                  n;
-    const struct cli_option options[] = {
-        {"--to", "a file", &to, NULL}, {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}};
-    int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    bool                    json      = false;
+    const struct cli_option options[] = {{"--json", NULL, NULL, &json},
+                                         {"--to", "a file", &to, NULL},
+                                         {"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL}};
+    int                     bad       = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    const char *what = n ? words[0] : "";
+    const char *what = n ? words[0] : NULL;
+    size_t      which;
+    if (n == 1 && strcmp(what, "new") == 0) /* as in `weft keys new` */
+        what = "new-key";
+    bad = cli_word(self, "an action", what, actions, &which);
+    if (bad)
+        return bad;
     if (n == 2 && strcmp(what, "forget") == 0 && !to)
-        return forget_tenant(self, words[1], file, store);
+        return forget_tenant(self, words[1], file, store, json);
     if (strcmp(what, "forget") == 0)
         return cli_misuse(self, "forget wants a tenant, and nothing else");
-    if (n == 1 && (strcmp(what, "new-key") == 0 || strcmp(what, "new") == 0)) /* new: as in `weft keys new` */
-        return new_key(self);
-    if (n != 1 || strcmp(what, "rotate") != 0)
-        return cli_misuse(self, "wants `new-key`, `rotate` or `forget`");
-    return to ? rotate_key(self, to, file, store) : cli_misuse(self, "rotate wants --to FILE, with the new key");
+    if (n != 1)
+        return cli_misuse(self, "%s wants no more words", what);
+    if (strcmp(what, "new-key") == 0)
+        return new_key(self, json);
+    return to ? rotate_key(self, to, file, store, json) : cli_misuse(self, "rotate wants --to FILE, with the new key");
 }
+
+static const struct cli_about about_encryption[] = {
+    {"--to", "FILE", "rotate: the file with the new key", CLI_FILE, NULL},
+    {"--json", NULL, "one JSON object: key, key_file or forgotten", CLI_TEXT, NULL},
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
 
 const struct cli_command cli_encryption = {
     .name    = "encryption",
-    .usage   = "new-key | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
+    .usage   = "new-key | rotate --to FILE | forget TENANT   each also takes [--json] [--config FILE] [--store URL]",
     .summary = "master key of an encrypted store: create, rotate; erase a tenant",
     .help =
         "new-key prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
-        "WEFT_ENCRYPTION_KEY.\n"
-        "A file that others can read is refused: umask 077; weft encryption new-key >FILE\n"
+        "WEFT_ENCRYPTION_KEY. A file that others can read is refused.\n"
         "rotate changes from the configured key to the one in FILE. No other process may have the store open. If it\n"
         "is interrupted, run it again; until it completes either key opens the store. Then replace the old key with\n"
         "the new one.\n"
         "forget erases the key of a tenant (`local` if there is only one): nobody can read its data any more, and its\n"
         "name cannot be reused. This cannot be undone. No other process may have the store open.",
     .run = run,
+    CLI_OPTIONS(about_encryption),
+    .examples = "(umask 077; weft encryption new-key >new.key)\n"
+                "weft encryption rotate --to new.key\n"
+                "weft encryption forget local\n",
+    .words    = actions,
 };

@@ -36,13 +36,24 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_change_store(self, file, store, true, fork_it, &f);
 }
 
+static const struct cli_about about_fork[] = {
+    {"--at", "MESSAGE|CHECKPOINT", "shares the history up to there (default: all of it)", CLI_TEXT, NULL},
+    {"--json", NULL, "the new thread as one object", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_fork = {
     .name    = "fork",
     .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "creates a second thread that shares a history",
     .help =
         "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
-        "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all of it. Prints\n"
-        "its id. Nothing is copied. Later messages of one thread are not part of the other.\n" CLI_AS_HELP,
+        "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch. Prints its id. Nothing is copied.\n"
+        "Later messages of one thread are not part of the other.",
     .run = run,
+    CLI_OPTIONS(about_fork),
+    .examples = "weft fork THREAD\n"
+                "weft fork THREAD --at MESSAGE\n",
 };

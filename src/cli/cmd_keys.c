@@ -275,6 +275,8 @@ static const struct action {
     {"revoke", "the id or the name of a key", true, revoke},
 };
 
+static const char *const action_names[] = {"add", "list", "revoke", NULL}; /* in the order of actions */
+
 /* The store's master key was here before the server had keys of its own. */
 static bool has_moved(const char *word)
 {
@@ -309,19 +311,34 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
-    for (size_t i = 0; n && i < WB_LEN(actions); i++) {
-        const struct action *a = &actions[i];
-        if (strcmp(words[0], a->name) != 0)
-            continue;
-        if (n != (a->wants ? 2 : 1))
-            return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
-        if (a->fn != add && (q.user || q.scope || q.limits))
-            return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
-        q.word = words[1];
-        return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
-    }
-    return cli_misuse(self, "wants `add`, `list` or `revoke`");
+    size_t which;
+    bad = cli_word(self, "an action", n ? words[0] : NULL, action_names, &which);
+    if (bad)
+        return bad;
+    const struct action *a = &actions[which];
+    if (n != (a->wants ? 2 : 1))
+        return cli_misuse(self, "%s wants %s", a->name, a->wants ? a->wants : "no more words");
+    if (a->fn != add && (q.user || q.scope || q.limits))
+        return cli_misuse(self, "%s does not take --user, --scope or --limits", a->name);
+    q.word = words[1];
+    return cli_change_store(self, file, store, a->must_exist, a->fn, &q);
 }
+
+static const struct cli_about about_keys[] = {
+    {"--tenant", "T", "whose threads and runs the key sees (default: local)", CLI_TEXT, NULL},
+    {"--user", "U", "the user within the tenant", CLI_TEXT, NULL},
+    {"--scope", "S,S",
+     "read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header weft-user), "
+     "instructions (the system prompt of a run)",
+     CLI_TEXT, NULL},
+    {"--limits", "L,L",
+     "requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit. Units of bytes: kB, MB, GB, "
+     "TB, KiB, MiB, GiB, TiB",
+     CLI_TEXT, NULL},
+    {"--json", NULL, "one object per key and line", CLI_TEXT, NULL},
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
 
 const struct cli_command cli_keys = {
     .name    = "keys",
@@ -330,21 +347,19 @@ const struct cli_command cli_keys = {
                "       weft keys revoke ID|NAME [--tenant T]\n"
                "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "API keys of the server: add, list, revoke",
-    .help =
-        "As soon as the store has had a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
-        "`x-api-key: KEY`. That stays so if all are revoked. A running server knows of a change at once.\n"
-        "add prints the key, once: the store has only its hash. KEY=$(weft keys add ci)\n"
-        "  --tenant  whose threads and runs the key sees (default: local)\n"
-        "  --user    the user within the tenant\n"
-        "  --scope   read (GET), run (also changes; the default), admin (the keys of its tenant), act-as (the header\n"
-        "            weft-user), instructions (the system prompt of a run)\n"
-        "  --limits  requests=600/m,runs=8,tokens=1000000/d,bytes=10GiB: what is not named has no limit. Units of "
-        "bytes:\n"
-        "            kB, MB, GB, TB, KiB, MiB, GiB, TiB\n"
-        "list prints one line per key: id, name, tenant, scopes, limits, times; usable keys first, then revoked ones, "
-        "each\n"
-        "with the newest last. Never the key itself.\n"
-        "revoke ends a key at once, and streams that were opened with it.\n"
-        "The master key of an encrypted store is `weft encryption`.",
-    .run = run,
+    .help    = "As soon as the store has had a key, every request over TCP needs one: `Authorization: Bearer KEY` or\n"
+               "`x-api-key: KEY`. That stays so if all are revoked. A running server knows of a change at once.\n"
+               "add prints the key, once: the store has only its hash.\n"
+               "list prints one line per key: id, name, tenant, scopes, limits, times; usable keys first, then revoked "
+               "ones, each\n"
+               "with the newest last. Never the key itself.\n"
+               "revoke ends a key at once, and streams that were opened with it.\n"
+               "The master key of an encrypted store is `weft encryption`.",
+    .run     = run,
+    CLI_OPTIONS(about_keys),
+    .examples = "KEY=$(weft keys add ci)\n"
+                "weft keys add page --scope read,run --limits requests=60/m\n"
+                "weft keys list\n"
+                "weft keys revoke ci\n",
+    .words    = action_names,
 };

@@ -60,6 +60,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_change_store(self, file, store, true, restore, &x);
 }
 
+static const struct cli_about about_restore[] = {
+    {"--json", NULL, "where the thread stands, as one object", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_restore = {
     .name    = "restore",
     .usage   = "THREAD CHECKPOINT [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
@@ -67,6 +74,8 @@ const struct cli_command cli_restore = {
     .help =
         "Sets the thread back to the checkpoint (`weft tree THREAD --checkpoints` lists them). Nothing is deleted:\n"
         "later messages stay on their branch, and the next message starts a new one. Fails while a run of the thread\n"
-        "has not ended: `weft cancel RUN` first.\n" CLI_AS_HELP,
+        "has not ended: `weft cancel RUN` first.",
     .run = run,
+    CLI_OPTIONS(about_restore),
+    .examples = "weft restore THREAD CHECKPOINT\n",
 };

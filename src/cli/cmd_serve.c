@@ -274,7 +274,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
-        return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
+        return cli_word(self, "--log-level", level, cli_log_levels, &(size_t){0});
     cli_log_report(&report);
     s.config = config;
     s.level  = level;
@@ -293,16 +293,27 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
+static const struct cli_about about_serve[] = {
+    CLI_ABOUT_CONFIG,
+    {"--store", "URL", "memory: or sqlite:PATH, instead of the configuration's store", CLI_TEXT, NULL},
+    {"--listen", "ADDR:PORT", "where it listens (default: server.listen of the configuration); port 0: a free one",
+     CLI_TEXT, NULL},
+    {"--loops", "N",
+     "runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration, else one for each "
+     "processor, at most 16)",
+     CLI_TEXT, NULL},
+    {"--log-level", "LEVEL", "how much it logs (default: log.level of the configuration, else LOG_LEVEL, else info)",
+     CLI_CHOICE, cli_log_levels},
+    {"--accept-loss", NULL, "starts although acknowledged data is missing", CLI_TEXT, NULL},
+};
+
 const struct cli_command cli_serve = {
     .name    = "serve",
     .usage   = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--accept-loss]",
     .summary = "the server",
     .help =
-        "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
-        "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
-        "http://ADDR:PORT` (https with server.tls). URL is memory: or sqlite:PATH.\n"
-        "--loops N: runs and streams work on N threads, 1 to 64 (default: server.loops of the configuration,\n"
-        "else one for each processor, at most 16).\n"
+        "Serves the routes of /v1 on ADDR:PORT and, for commands, on a Unix socket next to the database. Resumes\n"
+        "interrupted runs, then prints `listening on http://ADDR:PORT` (https with server.tls).\n"
         "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once.\n"
         "SIGHUP reads the configuration, the TLS certificate and its key again; a file with a mistake changes "
@@ -315,4 +326,8 @@ const struct cli_command cli_serve = {
         "without the missing data, keeps the damaged log as FILE-wal.damaged-TIME and records that in the store,\n"
         "where `weft doctor --store URL` shows it.",
     .run = run,
+    CLI_OPTIONS(about_serve),
+    .examples = "weft serve\n"
+                "weft serve --listen 127.0.0.1:0 --store memory:    # a free port, and nothing is kept\n"
+                "weft serve --config /etc/weft/weft.yaml --log-level debug\n",
 };

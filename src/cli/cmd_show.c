@@ -243,15 +243,27 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_read_store(self, file, store, false, show, &s);
 }
 
+static const struct cli_about about_show[] = {
+    {"--limit", "N", "the last N entries (default: 100)", CLI_TEXT, NULL},
+    {"--json", NULL,
+     "one object per entry and line: id, kind (message, repair, event, turn), origin (run, client, import), who, run, "
+     "step, the message in UPP's JSON, the event",
+     CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_show = {
     .name    = "show",
     .usage   = "THREAD [--json] [--limit N] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "prints a thread",
-    .help =
-        "Prints the last N entries (default 100) of a thread: author, time, texts, -> calls and <- results, system\n"
-        "events and turns, and where its path branched off. Internal messages of agents are left out.\n"
-        "--json: one object per entry and line: id, kind (message, repair, event, turn), origin (run, client,\n"
-        "import), who, run, step, the message in UPP's JSON, the event ({type, data, source, targets}).\n"
-        "The database can be read while a server uses it.",
-    .run = run,
+    .help    = "Prints the last entries of a thread: author, time, texts, -> calls and <- results, system events and "
+               "turns, and\n"
+               "where its path branched off. Internal messages of agents are left out.\n"
+               "The database can be read while a server uses it.",
+    .run     = run,
+    CLI_OPTIONS(about_show),
+    .examples = "weft show THREAD\n"
+                "weft show THREAD --limit 10 --json\n",
 };

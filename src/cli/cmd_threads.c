@@ -5,7 +5,7 @@
 #include "base/iso8601.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
+#include "cli/table.h"
 #include "cli/store_reader.h"
 #include "cli/run_view.h"
 #include "json/write.h"
@@ -25,7 +25,8 @@ struct listing {
     uint64_t n;
     bool     more;
 
-    struct cli_as as;
+    struct cli_as    as;
+    struct cli_table table;
 };
 
 /* What a line has in addition to the thread itself. */
@@ -110,21 +111,27 @@ static int write_thread(const struct more *m, struct upp_err *err)
     return r;
 }
 
-static void print_thread(const struct more *m)
+static const struct cli_column columns[] = {
+    {.title = "THREAD"},
+    {.title = "CHANGED", .may_go = true},
+    {.title = "AGENT", .width = 12},
+    {.title = "ENTRIES", .width = 6, .right = true},
+    {.title = "TITLE"},
+};
+
+static void print_thread(struct cli_table *to, const struct more *m)
 {
     const struct wl_thread *t = m->thread;
-    char                    id[64], time[WB_TIME_TEXT];
+    char                    id[64], time[WB_TIME_TEXT], entries[16];
     struct wb_time          updated = wb_time_from_ms(t->updated_ms);
-    unsigned                columns = cli_columns(stdout);
     (void)wb_time_upp(&updated, time);
-    unsigned used = (unsigned)printf("%s  %s  %-12.*s  %6u  ", cli_id("thread_", t->id, id), time,
-                                     UPP_FMT(m->agent.n ? m->agent : UPP_STR("-")), m->path.length);
-    unsigned left = cli_columns_left(columns, used);
-    if (t->title.n)
-        (void)cli_print_line(stdout, t->title, left);
-    else
-        (void)cli_print_line(stdout, m->words, left ? left : WORDS);
-    (void)putchar('\n');
+    (void)snprintf(entries, sizeof entries, "%u", m->path.length);
+    cli_table_row(to, (struct cli_cell[]){{wb_cstr(cli_id("thread_", t->id, id)), CLI_CYAN, 0},
+                                          {wb_cstr(time), CLI_DIM, 0},
+                                          {m->agent.n ? m->agent : UPP_STR("-"), CLI_PLAIN, 0},
+                                          {wb_cstr(entries), CLI_PLAIN, 0},
+                                          {t->title.n ? t->title : m->words, t->title.n ? CLI_BOLD : CLI_PLAIN,
+                                           t->title.n ? 0 : WORDS}});
 }
 
 /* ---- The list --------------------------------------------------------------------------------------------------- */
@@ -148,7 +155,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread 
     l->n++;
     if (l->json)
         return write_thread(&m, err);
-    print_thread(&m);
+    print_thread(&l->table, &m);
     return 0;
 }
 
@@ -185,11 +192,24 @@ static int run(const struct cli_command *self, int argc, char **argv)
         bad = cli_list_limit(self, limit, &l.limit);
     if (bad)
         return bad;
+    struct upp_err err = {0};
+    cli_table_begin(&l.table, columns, WB_LEN(columns));
     int r = cli_read_store(self, file, store, true, list_all, &l);
+    if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
+        r = cli_fail(self, &err);
     if (r == CLI_GOOD)
         cli_list_end(self, "thread", l.n, l.more);
     return r;
 }
+
+static const struct cli_about about_threads[] = {
+    CLI_ABOUT_LIMIT,
+    {"--json", NULL, "one object per line: id, created, updated, agent, entries, title, first_words, metadata",
+     CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
 
 const struct cli_command cli_threads = {
     .name    = "threads",
@@ -198,9 +218,9 @@ const struct cli_command cli_threads = {
     .help = "Prints one line per thread, most recently changed first: id, time of the change, agent of its last run, "
             "number\n"
             "of entries, and its title or the first words of its first user message.\n"
-            "  --limit N  at most N (0: all). Default: 20 on a terminal, otherwise all\n"
-            "  --json     one object per line\n"
-            "  --tenant, --user  whose threads (default: tenant local, no user)\n"
             "The database can be read while a server uses it.",
     .run  = run,
+    CLI_OPTIONS(about_threads),
+    .examples = "weft threads\n"
+                "weft threads --limit 0 --json\n",
 };

@@ -57,6 +57,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_read_store(self, file, store, false, look, &x);
 }
 
+static const struct cli_about about_tree[] = {
+    {"--checkpoints", NULL, "one line per checkpoint, with the id for `weft restore` and `weft fork --at`", CLI_TEXT,
+     NULL},
+    {"--json", NULL, "one object, as GET /v1/threads/THREAD/tree returns it", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_tree = {
     .name    = "tree",
     .usage   = "THREAD [--checkpoints] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
@@ -65,8 +74,8 @@ const struct cli_command cli_tree = {
         "Prints one line per node of the thread's tree, below its parent: after how many of the parent's messages it\n"
         "branched off, its name, its number of messages, one dot per checkpoint, its first words, other threads that\n"
         "end there. * marks the thread's current position, where the next message is appended.\n"
-        "--checkpoints: one line per checkpoint, with the id for `weft restore` and `weft fork --at`.\n"
-        "--json: one object, as GET /v1/threads/THREAD/tree returns it.\n"
         "The database can be read while a server uses it.",
     .run = run,
+    CLI_OPTIONS(about_tree),
+    .examples = "weft tree THREAD --checkpoints\n",
 };

@@ -14,7 +14,7 @@
 #include "base/crash.h"
 #include "base/defs.h"
 #include "cli/cli.h"
-#include "runtime/config_read.h"
+#include "base/words.h"
 #include "runtime/global.h"
 
 static int print_version(const struct cli_command *self, int argc, char **argv)
@@ -28,15 +28,25 @@ static int print_version(const struct cli_command *self, int argc, char **argv)
     return CLI_GOOD;
 }
 
+static const struct cli_about about_version[] = {
+    {"--json", NULL, "one object: name, version", CLI_TEXT, NULL},
+};
+
 static const struct cli_command version = {
     .name    = "version",
     .usage   = "[--json]",
     .summary = "prints the version",
-    .help    = "Prints the version, as text or as a JSON object.",
+    .help    = "Prints the version.",
     .run     = print_version,
+    CLI_OPTIONS(about_version),
+    .examples = "weft version\n",
 };
 
 static int print_help(const struct cli_command *self, int argc, char **argv);
+
+static const struct cli_about about_help[] = {
+    {"--json", NULL, "all commands with their options, as one JSON object", CLI_TEXT, NULL},
+};
 
 static const struct cli_command help_command = {
     .name    = "help",
@@ -44,52 +54,34 @@ static const struct cli_command help_command = {
     .summary = "this page, or one command's",
     .help    = "Lists the commands, or says what one of them does. `weft COMMAND --help` is the same.",
     .run     = print_help,
+    CLI_OPTIONS(about_help),
+    .examples = "weft help run\n",
 };
 
-static const struct cli_command *const commands[] = {
-    &cli_serve,   &cli_run,        &cli_chat,    &cli_threads, &cli_show,     &cli_tree,   &cli_fork,
-    &cli_restore, &cli_export,     &cli_import,  &cli_convert, &cli_validate, &cli_replay, &cli_route,
-    &cli_runs,    &cli_approvals,  &cli_approve, &cli_deny,    &cli_answer,   &cli_cancel, &cli_config,
-    &cli_keys,    &cli_encryption, &cli_doctor,  &version,     &help_command,
+const struct cli_command *const cli_commands[] = {
+    &cli_init,   &cli_serve,   &cli_run,        &cli_chat,    &cli_threads,    &cli_show,     &cli_tree,
+    &cli_fork,   &cli_restore, &cli_export,     &cli_import,  &cli_convert,    &cli_validate, &cli_replay,
+    &cli_route,  &cli_runs,    &cli_approvals,  &cli_approve, &cli_deny,       &cli_answer,   &cli_cancel,
+    &cli_config, &cli_keys,    &cli_encryption, &cli_doctor,  &cli_completion, &version,      &help_command,
 };
+const size_t cli_n_commands = WB_LEN(cli_commands);
 
-static void usage(FILE *out)
+const struct cli_command *cli_find(const char *name)
 {
-    (void)fprintf(out, "usage: weft COMMAND [ARGUMENT...]\n\n");
-    for (size_t i = 0; i < WB_LEN(commands); i++)
-        (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    (void)fprintf(out, "\n`weft help COMMAND` tells more.\n");
-}
-
-static const struct cli_command *find(const char *name)
-{
-    for (size_t i = 0; i < WB_LEN(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (size_t i = 0; i < cli_n_commands; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
     return NULL;
 }
 
 static int unknown(const char *name)
 {
-    struct wc_guess guess = {0};
-    for (size_t i = 0; i < WB_LEN(commands); i++)
-        wc_guess(&guess, wb_cstr(name), wb_cstr(commands[i]->name));
+    struct wb_guess guess = {0};
+    for (size_t i = 0; i < cli_n_commands; i++)
+        wb_guess(&guess, wb_cstr(name), wb_cstr(cli_commands[i]->name));
     (void)fprintf(stderr, "weft: there is no command '%s'%s\n", name,
-                  wc_guessed(&guess)[0] ? wc_guessed(&guess) : "; `weft help` lists them");
+                  wb_guessed(&guess)[0] ? wb_guessed(&guess) : "; `weft help` lists them");
     return CLI_USAGE;
-}
-
-static int help(const char *name)
-{
-    if (!name) {
-        usage(stdout);
-        return CLI_GOOD;
-    }
-    const struct cli_command *c = find(name);
-    if (!c)
-        return unknown(name);
-    (void)printf("usage: weft %s%s%s\n\n%s\n", c->name, c->usage[0] ? " " : "", c->usage, c->help);
-    return CLI_GOOD;
 }
 
 static bool asks_for_help(const char *word)
@@ -99,10 +91,23 @@ static bool asks_for_help(const char *word)
 
 static int print_help(const struct cli_command *self, int argc, char **argv)
 {
-    if (argc <= 2)
-        return help(argc > 1 ? (asks_for_help(argv[1]) ? self->name : argv[1]) : NULL);
-    (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[2]);
-    return CLI_USAGE;
+    const char    *name = argc > 1 ? argv[1] : NULL;
+    struct upp_err err  = {0};
+    if (argc > 2) {
+        (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[2]);
+        return CLI_USAGE;
+    }
+    if (!name)
+        cli_help_all();
+    else if (strcmp(name, "--json") == 0)
+        return cli_help_json(&err) < 0 ? cli_fail(self, &err) : CLI_GOOD;
+    else if (asks_for_help(name))
+        cli_help(self);
+    else if (cli_find(name))
+        cli_help(cli_find(name));
+    else
+        return unknown(name);
+    return CLI_GOOD;
 }
 
 int cli_misuse(const struct cli_command *self, const char *fmt, ...)
@@ -152,12 +157,30 @@ static void hide_memory(void)
 #endif
 }
 
+/* Every command takes --no-color. It means what the variable means: where colours are chosen, only that is asked. */
+static int take_no_color(int argc, char **argv)
+{
+    int n = 1;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            while (i < argc)
+                argv[n++] = argv[i++];
+        } else if (strcmp(argv[i], "--no-color") == 0)
+            (void)setenv("NO_COLOR", "1", 1); /* without memory there are colours */
+        else
+            argv[n++] = argv[i];
+    }
+    argv[WB_MIN(n, argc)] = NULL;
+    return WB_MIN(n, argc);
+}
+
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
 
+    argc = take_no_color(argc, argv);
     if (argc < 2) {
-        usage(stderr);
+        (void)fprintf(stderr, "usage: weft COMMAND [ARGUMENT...]\n\n`weft help` lists the commands.\n");
         return CLI_USAGE;
     }
     const char *name = argv[1];
@@ -166,12 +189,12 @@ int main(int argc, char **argv)
     if (strcmp(name, "help") == 0 || asks_for_help(name))
         return flushed(print_help(&help_command, argc - 1, argv + 1));
 
-    const struct cli_command *c = find(name);
+    const struct cli_command *c = cli_find(name);
     if (!c)
         return unknown(name);
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
-            return flushed(help(c->name));
+            return flushed((cli_help(c), CLI_GOOD));
     hide_memory();
     (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit makes the write fail, like a full disk */
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)

@@ -109,11 +109,12 @@ int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_
     return r < 0 && r != -UPP_ENOTFOUND ? upp_wrap(err, r, "the encryption key") : 0;
 }
 
+const char *const cli_log_levels[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
+
 static bool level_of(const char *word, enum wb_log_level *ret)
 {
-    static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace"};
-    for (size_t i = 0; i < WB_LEN(words); i++)
-        if (strcmp(words[i], word) == 0) {
+    for (size_t i = 0; cli_log_levels[i]; i++)
+        if (strcmp(cli_log_levels[i], word) == 0) {
             *ret = (enum wb_log_level)(WB_OFF + i);
             return true;
         }

@@ -50,6 +50,9 @@ void cli_log_report(const struct wc_report *report);
 /* Moves the master key in WEFT_ENCRYPTION_KEY, if set, to *ret and to the place. The variable is wiped. */
 int cli_take_key(struct wrt_location *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The names of the levels, from WB_OFF on; ends with NULL. */
+extern const char *const cli_log_levels[];
+
 /* Turns the logger on, to standard error, at `level` (NULL: the configuration's, LOG_LEVEL, or `otherwise`). False: not
  * a level. */
 bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_level otherwise);

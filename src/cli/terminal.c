@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/defs.h"
 #include "base/utf8.h"
 
 enum { USUAL_COLUMNS = 80, FEW_COLUMNS = 20 };
@@ -89,40 +90,15 @@ unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max)
 {
     if (!max)
         return scan_line(out, text, UINT_MAX);
-    if (scan_line(NULL, text, max + 1) <= max || max <= 3)
+    if (scan_line(NULL, text, max + 2) <= max || max <= 3) /* two: a blank may stand at the border */
         return scan_line(out, text, max);
     unsigned columns = scan_line(out, text, max - 3);
     (void)fputs("...", out);
     return columns + 3;
 }
 
-enum { BAR = 40 };
-
-void cli_progress_begin(struct cli_progress *p, size_t all)
+unsigned cli_line_columns(struct upp_str text, unsigned max)
 {
-    *p = (struct cli_progress){.out = all > 1 && isatty(2) ? stderr : NULL, .all = all, .shown = UINT_MAX};
-}
-
-/* Redraws only if the bar looks different. */
-void cli_progress_step(struct cli_progress *p)
-{
-    static const char full[] = "########################################",
-                      none[] = "........................................";
-    p->done++;
-    if (!p->out)
-        return;
-    unsigned now = (unsigned)((double)p->done / (double)p->all * 1000);
-    if (now == p->shown)
-        return;
-    int marks = (int)(now * BAR / 1000);
-    (void)fprintf(p->out, "\r[%.*s%.*s] %zu of %zu", marks, full, BAR - marks, none, p->done, p->all);
-    (void)fflush(p->out);
-    p->shown = now;
-}
-
-void cli_progress_hide(struct cli_progress *p)
-{
-    if (p->out && p->shown != UINT_MAX)
-        (void)fprintf(p->out, "\r\033[K");
-    p->shown = UINT_MAX;
+    unsigned all = scan_line(NULL, text, UINT_MAX);
+    return max ? WB_MIN(all, max) : all;
 }

@@ -1,4 +1,4 @@
-/* cli/terminal.h — output for a terminal: untrusted text, and a progress bar. */
+/* cli/terminal.h — output for a terminal: untrusted text. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -24,17 +24,7 @@ unsigned cli_columns_left(unsigned columns, unsigned used);
  * number); if it is longer, it ends with "...". Returns the number of columns: one per character. */
 unsigned cli_print_line(FILE *out, struct upp_str text, unsigned max);
 
-struct cli_progress {
-    FILE    *out; /* NULL: no bar */
-    size_t   all, done;
-    unsigned shown; /* thousandths; UINT_MAX: no bar is drawn */
-};
-
-/* For `all` items; drawn if standard error is a terminal and there is more than one. */
-void cli_progress_begin(struct cli_progress *p, size_t all);
-void cli_progress_step(struct cli_progress *p); /* one more is done */
-
-/* Removes the bar: before other output to standard error, and at the end. The next step draws it again. */
-void cli_progress_hide(struct cli_progress *p);
+/* How many columns that would be. */
+unsigned cli_line_columns(struct upp_str text, unsigned max);
 
 #endif

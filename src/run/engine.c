@@ -132,6 +132,27 @@ bool wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name)
     return e->opts.model_at && e->opts.model_at(e->opts.arg, i, name);
 }
 
+void wr_guess_agent(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret)
+{
+    const struct wr_agent_def *def;
+    for (size_t i = 0; (def = wr_agent_at(e, i)); i++)
+        wb_guess(ret, name, def->name);
+}
+
+int wr_no_agent(const struct wr_engine *e, struct upp_str name, struct upp_err *err)
+{
+    struct wb_guess guess = {0};
+    wr_guess_agent(e, name, &guess);
+    return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'%s", UPP_FMT(name), wb_guessed(&guess));
+}
+
+void wr_guess_model(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret)
+{
+    struct upp_str right;
+    for (size_t i = 0; wr_model_at(e, i, &right); i++)
+        wb_guess(ret, name, right);
+}
+
 struct upp_str wr_model_of(const struct wr_engine *e, const struct wr_agent_def *def)
 {
     struct upp_str name, params;

@@ -12,6 +12,7 @@
 
 #include "run/def.h"
 
+#include "base/words.h"
 #include "log/log.h"
 
 struct wb_buf;
@@ -151,6 +152,12 @@ const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str na
  * more. They may be others after a wait. */
 const struct wr_agent_def *wr_agent_at(const struct wr_engine *e, size_t i);
 bool                       wr_model_at(const struct wr_engine *e, size_t i, struct upp_str *name);
+
+/* Suggests one of them for a name that none has. */
+void wr_guess_agent(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret);
+int  wr_no_agent(const struct wr_engine *e, struct upp_str name,
+                 struct upp_err *err) UPP_MUST_CHECK; /* -UPP_ENOTFOUND */
+void wr_guess_model(const struct wr_engine *e, struct upp_str name, struct wb_guess *ret);
 
 /* The name in the configuration of an agent's model; empty: it has none of its own, or one without a name. */
 struct upp_str wr_model_of(const struct wr_engine *e, const struct wr_agent_def *def);

@@ -34,7 +34,7 @@ static int request_handoff(struct wr_run *run, struct upp_str to, struct upp_str
     if (run->handoff.n >= HANDOFFS)
         return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
     if (!wr_agent(run->engine, to))
-        return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
+        return wr_no_agent(run->engine, to, err);
     int r = wr_may_tell_agent(run, true, err);
     if (r < 0)
         return r;

@@ -455,11 +455,6 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
-static int no_agent(const struct wr_start *w, struct upp_err *err)
-{
-    return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(w->agent));
-}
-
 static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret,
                                      struct upp_err *err)
 {
@@ -479,7 +474,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = run->def ? want_turn(w, run, err) : no_agent(w, err);
+    r           = run->def ? want_turn(w, run, err) : wr_no_agent(e, w->agent, err);
     if (r >= 0)
         r = wr_start_draft(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
@@ -540,7 +535,7 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
     if (!e->store)
         return start_alone(e, what, ret, err);
     if (!wr_agent(e, what->agent))
-        return no_agent(what, err);
+        return wr_no_agent(e, what->agent, err);
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     int r = what->api_key.n ? note_key(&with, &a, err) : 0;

@@ -116,6 +116,28 @@ static void nothing(struct wc_reader *r, const struct wc_node *n, void *into)
     (void)r, (void)n, (void)into; /* read by hand, in the order in which they refer to each other */
 }
 
+/* The same; their readers tell what they accept. */
+static void later_models(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_models = 0;
+    if (r->describe)
+        wc_read_models(r, n, into);
+}
+
+static void later_tools(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_tools = 0;
+    if (r->describe)
+        wc_read_tools(r, n, into);
+}
+
+static void later_agents(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    r->config->n_agents = 0;
+    if (r->describe)
+        wc_read_agents(r, n, into);
+}
+
 /* ---- The file ------------------------------------------------------------------------------------------------ */
 
 static void read_default(struct wc_reader *r, const struct wc_node *n)
@@ -161,9 +183,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
               {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
               {.name = "default_agent", .read = nothing},
-              {.name = "models", .read = nothing},
-              {.name = "tools", .read = nothing},
-              {.name = "agents", .read = nothing},
+              {.name = "models", .read = later_models},
+              {.name = "tools", .read = later_tools},
+              {.name = "agents", .read = later_agents},
               {.name = "adapters", .read = nothing},
               {.name = "routes", .read = nothing},
               {.name = "envelopes", .read = nothing},
@@ -173,6 +195,8 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
                          *agents = wc_get(root, "agents");
     r->agents                    = agents;
     wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
+    if (r->describe)
+        return;
     r->excuses = r->opts->only_store;
     if (models)
         wc_read_models(r, models, NULL);
@@ -279,8 +303,8 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
     return code;
 }
 
-int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
-                    struct wc_config **ret, struct upp_err *err)
+static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv, const struct wc_opts *opts,
+                 struct wc_report *report, struct wc_config **ret, struct upp_err *err)
 {
     static const struct wc_opts                   none = {.size = sizeof none};
     WB_CLEANUP(wc_report_done) struct wc_report   own  = {0};
@@ -301,6 +325,7 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     c->log_level       = WB_INFO;
     c->makers          = opts ? opts->makers : NULL;
     struct wc_reader r = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
+    r.dotenv           = dotenv;
     r.readable         = !r.opts->no_files && wb_file_exposed(path);
     int code           = wb_arena_check(&c->arena, r.err);
     if (code == 0)
@@ -311,12 +336,76 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     return 0;
 }
 
+int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
+                    struct wc_config **ret, struct upp_err *err)
+{
+    return parse(path, text, NULL, opts, report, ret, err);
+}
+
+/* The file .env beside the configuration, if there is one. */
+static int read_dotenv(const char *path, struct wc_dotenv *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv raw   = {.text = WB_BUF(WC_DOTENV_MAX)}; /* wiped as the values are */
+    WB_CLEANUP(wb_buf_done) struct wb_buf       place = WB_BUF(PATH_MAX);
+    const char                                 *slash = strrchr(path, '/');
+    unsigned                                    line  = 0;
+    wb_buf_addf(&place, "%.*s.env", slash ? (int)(slash + 1 - path) : 0, path);
+    wb_buf_addc(&place, 0);
+    int r = wb_buf_check(&place, err);
+    if (r >= 0 && !wb_buf_reserve(&raw.text, WC_DOTENV_MAX)) /* no copy is left behind by growing */
+        r = wb_buf_check(&raw.text, err);
+    if (r >= 0)
+        r = wb_file_read(place.p, &raw.text, err);
+    if (r == -UPP_ENOTFOUND)
+        return 0;
+    if (r < 0)
+        return r;
+    ret->exposed = wb_file_exposed(place.p);
+    r            = wc_dotenv_parse(ret, wb_buf_str(&raw.text), &line, err);
+    if (r == -UPP_EINVALID) {
+        place.n--;
+        wb_buf_addf(&place, ":%u", line);
+        wb_err_where(err, wb_buf_str(&place));
+    }
+    return r;
+}
+
 int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
                    struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WC_MAX_FILE);
-    int                                   r    = wb_file_read(path, &text, err);
-    return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf       text   = WB_BUF(WC_MAX_FILE);
+    WB_CLEANUP(wc_dotenv_done) struct wc_dotenv dotenv = {0};
+    struct upp_err                              why    = {0};
+    int                                         r      = wb_file_read(path, &text, &why);
+    if (r >= 0)
+        r = read_dotenv(path, &dotenv, &why);
+    if (r >= 0)
+        return parse(path, wb_buf_str(&text), &dotenv, opts, report, ret, err);
+    if (err)
+        *err = why;
+    return r;
+}
+
+int wc_config_schema(struct wb_buf *out, struct upp_err *err)
+{
+    static const struct wc_opts                   opts   = {.size = sizeof opts, .no_files = true};
+    static const struct wc_node                   root   = {.kind = WC_MAP, .line = 1, .column = 1};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = wb_calloc(1, sizeof *c);
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {.arena = WB_ARENA(REPORT_MAX)};
+    WB_CLEANUP(wb_buf_done) struct wb_buf         told   = WB_BUF(1u << 20);
+    struct upp_err                                why    = {0};
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
+    c->arena           = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    struct wc_reader r = {.config = c, .report = &report, .opts = &opts, .err = &why, .describe = &told};
+    read_file(&r, &root);
+    c->n_models = c->n_tools = c->n_agents = 0; /* there are none */
+    wb_buf_addf(out, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"weft.yaml\",%.*s",
+                UPP_FMT(wb_str_sub(wb_buf_str(&told), 1, SIZE_MAX)));
+    int code = wb_buf_check(&told, err);
+    if (code >= 0)
+        code = wb_arena_check(&c->arena, err);
+    return code < 0 ? code : wb_buf_check(out, err);
 }
 
 int wc_config_bare(struct wc_config **ret, struct upp_err *err)

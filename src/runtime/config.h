@@ -23,6 +23,7 @@
 #include "run/def.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/ip.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -112,8 +113,9 @@ struct wc_makers;
 /* An environment variable that the file names, or that has the key of a provider. */
 struct wc_value {
     struct upp_str    name;
-    struct wb_hidden *hidden; /* NULL: too short to be a secret */
-    struct wb_secret *value;  /* for the next configuration: the variable itself is gone; NULL: it has no name */
+    struct wb_hidden *hidden;    /* NULL: too short to be a secret */
+    struct wb_secret *value;     /* for the next configuration: the variable itself is gone; NULL: it has no name */
+    bool              from_file; /* of .env, which the next configuration reads again */
 };
 
 /* What browsers, proxies and TLS need of the server (section `server`). */
@@ -240,11 +242,15 @@ struct wc_opts {
 };
 
 /* 0; -UPP_EINVALID: there are mistakes, err has the first with "FILE:LINE:COLUMN" in where; -UPP_ENOTFOUND ...: the
- * file cannot be read. report and opts may be NULL. */
+ * file cannot be read. report and opts may be NULL. A file .env in the same folder stands in for variables that the
+ * environment lacks; a mistake in it is an error without a report. */
 int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same for a text that stands in for the file. */
+/* The JSON Schema of the file, appended to out. */
+int wc_config_schema(struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for a text that stands in for the file; no .env is read. */
 int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
                     struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
 

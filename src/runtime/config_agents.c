@@ -104,16 +104,20 @@ static void read_hosted(struct wc_reader *r, const struct wc_node *n, struct wc_
     if (tools && count)
         memcpy(tools, a->def.tools, count * sizeof *tools);
     for (const struct wc_item *i = n->first; tools && i; i = i->next) {
-        struct upp_str name  = i->key->text;
-        bool           known = false, taken = false;
-        for (size_t k = 0; k < WB_LEN(names); k++)
+        struct upp_str  name  = i->key->text;
+        bool            known = false, taken = false;
+        struct wc_guess guess = {0};
+        for (size_t k = 0; k < WB_LEN(names); k++) {
             known |= wb_str_eq(name, wb_cstr(names[k]));
+            wc_guess(&guess, name, wb_cstr(names[k]));
+        }
         for (size_t k = 0; k < count; k++)
             taken |= wb_str_eq(name, tools[k].spec.name);
         if (!known || taken)
             wc_mistake(r, i->key,
-                       known ? "the agent has a tool '%.*s' already" : "'%.*s' is not file_search or code_interpreter",
-                       UPP_FMT(name));
+                       known ? "the agent has a tool '%.*s' already%s"
+                             : "'%.*s' is not file_search or code_interpreter%s",
+                       UPP_FMT(name), known ? "" : wc_guessed(&guess));
         else if (find_either(r, i->value, &tools[count]))
             tools[count++].spec.name = name;
     }

@@ -66,44 +66,6 @@ void wc_report_done(struct wc_report *r)
     *r = (struct wc_report){0};
 }
 
-/* ---- Suggestions ----------------------------------------------------------------------------------------------- */
-
-enum { GUESS_MAX = 32 };
-
-/* The edit distance. */
-static unsigned distance(struct upp_str a, struct upp_str b)
-{
-    unsigned row[GUESS_MAX + 1];
-    for (size_t j = 0; j <= b.n; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 0; i < a.n; i++) {
-        unsigned before = row[0]++;
-        for (size_t j = 0; j < b.n; j++) {
-            unsigned change = before + (a.p[i] != b.p[j]);
-            before          = row[j + 1];
-            unsigned other  = WB_MIN(row[j], row[j + 1]) + 1;
-            row[j + 1]      = WB_MIN(change, other);
-        }
-    }
-    return row[b.n];
-}
-
-void wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right)
-{
-    if (wrong.n > GUESS_MAX || right.n > GUESS_MAX)
-        return;
-    unsigned d = distance(wrong, right);
-    if (d > 2 || d >= right.n || (g->text[0] && d >= g->distance))
-        return;
-    g->distance = d;
-    (void)snprintf(g->text, sizeof g->text, "; did you mean '%.*s'?", UPP_FMT(right));
-}
-
-const char *wc_guessed(const struct wc_guess *g)
-{
-    return g->text;
-}
-
 /* ---- Maps ------------------------------------------------------------------------------------------------------ */
 
 const struct wc_node *wc_get(const struct wc_node *map, const char *key)
@@ -195,7 +157,7 @@ static void read_member(struct wc_reader *r, const struct wc_key *key, const str
 void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
             void *into)
 {
-    if (!wc_is(r, n, WC_MAP, what))
+    if (wc_describe_map(r, keys, n_keys) || !wc_is(r, n, WC_MAP, what))
         return;
     uint64_t seen = 0;
     for (const struct wc_item *i = n->first; i; i = i->next) {
@@ -235,12 +197,10 @@ static bool is_name(struct upp_str s)
     return s.n >= 1 && s.n <= 64;
 }
 
-void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
-              void (*fn)(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into),
-              void *into)
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into)
 {
     char quoted[WJ_QUOTED];
-    if (!wc_is(r, n, WC_MAP, what))
+    if (wc_describe_named(r, fn, into) || !wc_is(r, n, WC_MAP, what))
         return;
     if (n->n > WC_MAX_NAMED) {
         wc_mistake(r, n, "%zu %s are more than %d", n->n, what, WC_MAX_NAMED);

@@ -7,7 +7,9 @@
 #define WC_CONFIG_READ_H
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "runtime/config.h"
+#include "runtime/config_dotenv.h"
 #include "runtime/config_node.h"
 
 struct wc_key;
@@ -17,11 +19,13 @@ struct wc_reader {
     struct wc_report     *report;
     const struct wc_opts *opts;
     const struct wc_key  *key;      /* of the map, while its `read` runs */
+    struct wc_dotenv     *dotenv;   /* variables that the environment does not have; NULL: no file */
     const struct wc_node *agents;   /* the section: tools and agents may name later ones; NULL: none */
     int                   failed;   /* not by a mistake in the file */
     bool                  excuses;  /* mistakes are warnings (opts.only_store): the section does not matter ... */
     bool                  excused;  /* ... and one was found */
     bool                  readable; /* others than its owner can read the file */
+    struct wb_buf        *describe; /* nothing is read: what would be accepted is written here (config_describe.c) */
     struct upp_err       *err;
 };
 
@@ -140,9 +144,8 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
             void *into);
 
 /* A map of names (1 to 64 letters, digits, '_' and '-'): calls fn for each in order. */
-void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
-              void (*fn)(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into),
-              void *into);
+typedef void wc_named_fn(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into);
+void         wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
 
 /* Does an earlier item have the same key? For maps of at most WC_MAX_NAMED items. */
 bool wc_repeated(const struct wc_node *map, const struct wc_item *item);
@@ -150,13 +153,23 @@ bool wc_repeated(const struct wc_node *map, const struct wc_item *item);
 /* The value of a key, or NULL. */
 const struct wc_node *wc_get(const struct wc_node *map, const char *key);
 
-/* "; did you mean 'x'?", or "". */
-struct wc_guess {
-    char     text[96];
-    unsigned distance;
-};
-void        wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right);
-const char *wc_guessed(const struct wc_guess *g);
+/* Those of base/words.h. */
+#define wc_guess   wb_guess
+#define wc_guessed wb_guessed
+
+/* ---- The schema: each is false unless r->describe, and then writes what would be accepted --------- */
+
+#define WC_SCHEMA_TEXT     "{\"type\":[\"string\",\"number\",\"boolean\"]}"
+#define WC_SCHEMA_DURATION "{\"type\":\"string\",\"pattern\":\"^[0-9]+[smhd]$|\\\\$\\\\{\"}"
+#define WC_SCHEMA_TRUTH                                                                                                \
+    "{\"anyOf\":[{\"type\":\"boolean\"},{\"enum\":[\"true\",\"false\"]},{\"type\":\"string\",\"pattern\":\"\\\\$\\\\{" \
+    "\"}]}"
+
+bool wc_described(struct wc_reader *r, const char *fmt, ...) UPP_PRINTF(2, 3);
+bool wc_describe_words(struct wc_reader *r, const char *const *words);
+bool wc_describe_number(struct wc_reader *r, const char *type, double min, double max);
+bool wc_describe_map(struct wc_reader *r, const struct wc_key *keys, size_t n);
+bool wc_describe_named(struct wc_reader *r, wc_named_fn *fn, void *into);
 
 /* ---- Names ------------------------------------------------------------------------------------------------------ */
 

@@ -9,6 +9,19 @@
 
 enum { MAX_VALUES = 4096 };
 
+/* Warns once if others can read the file. */
+static bool is_from_file(struct wc_reader *r, struct upp_str name, struct upp_str value)
+{
+    struct wc_dotenv *d = r->dotenv;
+    if (!d || !name.n || wc_dotenv_get(d, name.p) != value.p)
+        return false;
+    if (d->exposed && wc_is_secret_name(name))
+        wc_report_at(r, (struct wc_mark){1, 1}, true, "others can read the file .env with %.*s: chmod 600",
+                     UPP_FMT(name));
+    d->exposed &= !wc_is_secret_name(name);
+    return true;
+}
+
 bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
 {
     struct wc_config *c = r->config;
@@ -26,6 +39,7 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
     c->values          = more;
     struct wc_value *v = &c->values[c->n_values];
     *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
+    v->from_file       = is_from_file(r, name, value);
     int code           = wb_hide(value, &v->hidden, r->err);
     if (code == 0 && name.n && (code = wb_secret_new(value, &v->value, r->err)) < 0)
         wb_unhide(v->hidden);

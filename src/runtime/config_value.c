@@ -31,7 +31,10 @@ static const char *found(const struct wc_node *n, char *buf, size_t size)
 
 bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, const char *what)
 {
-    char quoted[WJ_QUOTED];
+    static const char *const types[] = {"string\",\"number\",\"boolean", "array", "object"};
+    char                     quoted[WJ_QUOTED];
+    if (wc_described(r, "{\"type\":[\"%s\"]}", types[kind]))
+        return false;
     if (n->kind == kind)
         return true;
     wc_mistake(r, n, "%s must be %s, not %s", what, kinds[kind], found(n, quoted, sizeof quoted));
@@ -44,9 +47,10 @@ const char *wc_env(struct wc_reader *r, const char *name)
 {
     const struct wc_config *before = r->opts->previous;
     for (size_t i = 0; before && i < before->n_values; i++)
-        if (wb_str_eq(before->values[i].name, wb_cstr(name)))
+        if (wb_str_eq(before->values[i].name, wb_cstr(name)) && !before->values[i].from_file)
             return wb_secret_reveal(before->values[i].value).p;
-    return r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
+    const char *value = r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
+    return value || !r->dotenv ? value : wc_dotenv_get(r->dotenv, name);
 }
 
 static bool has_variables(struct upp_str s)
@@ -116,7 +120,7 @@ static bool expand(struct wc_reader *r, const struct wc_node *n, struct wb_buf *
 bool wc_text(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_VALUE);
-    if (!wc_is(r, n, WC_SCALAR, what))
+    if (wc_described(r, WC_SCHEMA_TEXT) || !wc_is(r, n, WC_SCALAR, what))
         return false;
     if (wc_null(n)) {
         wc_mistake(r, n, "%s is empty", what);
@@ -162,7 +166,8 @@ bool wc_cstr(struct wc_reader *r, const struct wc_node *n, const char *what, con
 bool wc_texts(struct wc_reader *r, const struct wc_node *n, const char *what, size_t max, struct upp_str **ret,
               size_t *ret_n)
 {
-    if (!wc_is(r, n, WC_LIST, what))
+    if (wc_described(r, "{\"type\":\"array\",\"maxItems\":%zu,\"items\":" WC_SCHEMA_TEXT "}", max) ||
+        !wc_is(r, n, WC_LIST, what))
         return false;
     if (n->n > max) {
         wc_mistake(r, n, "%s has more than %zu names", what, max);
@@ -221,7 +226,7 @@ bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, u
     struct upp_str text;
     char           quoted[WJ_QUOTED];
     uint64_t       value;
-    if (!wc_text(r, n, what, &text))
+    if (wc_describe_number(r, "integer", (double)min, (double)max) || !wc_text(r, n, what, &text))
         return false;
     if (!wb_str_u64(text, &value) || value < min || value > max) {
         wc_mistake(r, n, "%s must be a whole number from %llu to %llu, not %s", what, (unsigned long long)min,
@@ -271,7 +276,7 @@ bool wc_duration(struct wc_reader *r, const struct wc_node *n, const char *what,
 {
     struct upp_str text;
     char           quoted[WJ_QUOTED], least[32], most[32];
-    if (!wc_text(r, n, what, &text))
+    if (wc_described(r, WC_SCHEMA_DURATION) || !wc_text(r, n, what, &text))
         return false;
     uint64_t ms = read_duration(text);
     if (ms < min || ms > max) {
@@ -288,7 +293,7 @@ bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, 
     struct upp_str text;
     char           quoted[WJ_QUOTED];
     double         value;
-    if (!wc_text(r, n, what, &text))
+    if (wc_describe_number(r, "number", min, max) || !wc_text(r, n, what, &text))
         return false;
     if (!wj_num_valid(text) || !wj_num_f64(text, &value) || value < min || value > max) {
         wc_mistake(r, n, "%s must be a number from %.10g to %.10g, not %s", what, min, max,
@@ -305,7 +310,7 @@ bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, con
     struct wc_guess guess = {0};
     struct wj_list  list  = {0};
     char            quoted[WJ_QUOTED];
-    if (!wc_text(r, n, what, &text))
+    if (wc_describe_words(r, words) || !wc_text(r, n, what, &text))
         return false;
     for (unsigned i = 0; words[i]; i++) {
         if (wb_str_eq(text, wb_cstr(words[i]))) {
@@ -323,7 +328,7 @@ bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bo
 {
     static const char *const words[] = {"false", "true", NULL};
     unsigned                 which;
-    if (!wc_word(r, n, what, words, &which))
+    if (wc_described(r, WC_SCHEMA_TRUTH) || !wc_word(r, n, what, words, &which))
         return false;
     *ret = which == 1;
     return true;

@@ -57,13 +57,13 @@ misuse() { # misuse PATTERN ARGUMENT...
     verdict $? "weft $* is wrong usage"
 }
 misuse '^weft export: wants the id of a thread' export --as uap
-misuse '^weft export: --as names a dialect' export x
-misuse '^weft export: --as names a dialect' export x --as nonsense
+misuse '^weft export: wants --as and a dialect' export x
+misuse "^weft export: --as: there is no dialect 'nonsense'" export x --as nonsense
 misuse '^weft export: --view is of other dialects' export x --as uap --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
-misuse '^weft import: --as names a dialect, or is auto' import x --as morse
-misuse '^weft import: --on-conflict wants the word copy' import x --on-conflict replace
+misuse "^weft import: --from: there is no dialect 'morse'" import x --as morse
+misuse '^weft import: --on-conflict is one of copy, not' import x --on-conflict replace
 for c in export import; do
     check "weft $c --help" "$weft" $c --help
     said 'explains it' "^usage: weft $c "

@@ -118,7 +118,7 @@ echo '{"replies": [{"parts": [{"tool_call": {"id": "c1", "name": "pick", "argume
 echo '{"replies": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}]}' >"$db/broken.json"
 
 run 2 config
-says 2 '^weft config: wants the word check'
+says 2 '^weft config: wants an action: check'
 run 2 config check a b
 run 1 config check "$tap/none.yaml"
 says 2 '^weft config: .*none.yaml: '
@@ -160,7 +160,7 @@ head -c 8400000 /dev/zero | "$weft" run echo - >"$tap/log" 2>&1
 said 'a text of more than 8 MiB is refused' '^weft run: .*8388608'
 run 2 serve now
 run 2 serve --log-level loud
-says 2 "^weft serve: 'loud' is no log level"
+says 2 "^weft serve: --log-level is one of off, .*, not 'loud'"
 run 1 serve --store postgres:x
 says 2 "^weft serve: 'postgres:x' is no store: it is memory: or sqlite:PATH"
 run 1 serve --store memory: --listen 0.0.0.0:0

@@ -32,6 +32,10 @@ check "its folder is private" sh -c '[ "$(stat -c "%U %a" /var/lib/weft)" = "wef
 check "the default configuration is right" weft config check --config /etc/weft/weft.yaml
 check "keys are for root alone" sh -c '[ "$(stat -c "%U %a" /etc/weft/weft.env)" = "root 600" ]'
 check "there is a man page" test -s /usr/share/man/man1/weft.1.gz
+check "there is one for each command" test -s /usr/share/man/man1/weft-run.1.gz
+for f in bash-completion/completions/weft zsh/vendor-completions/_weft fish/vendor_completions.d/weft.fish; do
+    check "there is $f" test -s "/usr/share/$f"
+done
 refused "the service is not enabled" test -e /etc/systemd/system/multi-user.target.wants/weft.service
 
 check "curl, a compiler and pkg-config for the rest" apt_install curl gcc libc6-dev pkg-config util-linux

@@ -309,6 +309,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code == CLI_GOOD && c.failed ? CLI_FAILED : code;
 }
 
+static const struct cli_about about_chat[] = {
+    {"--thread", "T", "goes on in this thread", CLI_TEXT, NULL},
+    {"--url", "U", "the address of a server, instead of the store's owner", CLI_TEXT, NULL},
+    {"--key", "K", "an API key for --url (default: WEFT_API_KEY)", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_chat = {
     .name    = "chat",
     .usage   = "[AGENT] [--thread T] [--url U [--key K]] [--tenant T] [--user U] [--config FILE] [--store URL]",
@@ -320,11 +329,12 @@ const struct cli_command cli_chat = {
         "Ctrl-C stops the answer and keeps what was said; a second one leaves. /help lists the commands of the chat.\n"
         "A line that ends with \\ goes on in the next one. If standard input is not a terminal, each of its lines is\n"
         "a message; answers go to standard output without colours, everything else to standard error, and the command\n"
-        "exits 1 if one failed.\n"
-        "Examples:\n"
-        "  weft chat\n"
-        "  weft chat weather --thread thread_475b1a7272dc4406b85eadcceb4fdbb8\n"
-        "  weft chat weather --url https://example.org --key $KEY\n"
-        "  echo 'What is new?' | weft chat weather\n" CLI_AS_HELP,
+        "exits 1 if one failed.",
     .run = run,
+    CLI_OPTIONS(about_chat),
+    .examples = "weft chat\n"
+                "weft chat weather --thread THREAD\n"
+                "weft chat weather --url https://example.org --key $KEY\n"
+                "echo 'What is new?' | weft chat weather\n",
+    .takes    = CLI_AGENT,
 };

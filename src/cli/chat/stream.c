@@ -17,7 +17,7 @@ void cli_stream_drop(struct cli_stream *s)
 {
     wb_buf_clear(&s->block);
     s->line  = 0;
-    s->kind  = CLI_TEXT;
+    s->kind  = CLI_BLOCK_TEXT;
     s->blank = s->any = s->items = false;
     s->number                    = 0;
 }
@@ -117,7 +117,7 @@ static struct wb_buf *begin_block(struct cli_stream *s, bool item)
 static unsigned number_of(struct cli_stream *s, struct upp_str text)
 {
     unsigned first = 0;
-    if (s->kind == CLI_ITEM)
+    if (s->kind == CLI_BLOCK_ITEM)
         (void)is_item(wb_str_sub(text, 0, wb_str_find(text, UPP_STR("\n"), 0)), &first);
     unsigned number = first && s->items && s->number ? s->number : first;
     s->number       = number ? number + 1 : 0;
@@ -132,7 +132,7 @@ static int render(struct cli_stream *s, size_t n, struct upp_err *err)
     int                      r    = 0;
     if (wb_str_trim(text).n) {
         opts.number = number_of(s, text);
-        r           = cli_markdown(text, &opts, begin_block(s, s->kind == CLI_ITEM), err);
+        r           = cli_markdown(text, &opts, begin_block(s, s->kind == CLI_BLOCK_ITEM), err);
     }
     wb_buf_drop(&s->block, n);
     s->line -= s->line < n ? s->line : n;
@@ -159,7 +159,7 @@ static bool ends_before(const struct cli_stream *s, struct upp_str line, enum be
 {
     unsigned       indent, number;
     struct upp_str text = unindented(line, &indent);
-    if (s->kind == CLI_ITEM) /* what is indented belongs to the item */
+    if (s->kind == CLI_BLOCK_ITEM) /* what is indented belongs to the item */
         return what == ITEM || (indent < 2 && (s->blank || what != TEXT));
     if (what == ITEM) /* a list in the middle of a paragraph has text, and begins with 1 */
         return is_item(line, &number) && number <= 1 && text.n > 2;
@@ -170,7 +170,7 @@ static bool ends_before(const struct cli_stream *s, struct upp_str line, enum be
 static int begin(struct cli_stream *s, struct upp_str line, enum begins what, struct upp_err *err)
 {
     s->loose = s->blank;
-    s->kind  = what == ITEM ? CLI_ITEM : CLI_TEXT;
+    s->kind  = what == ITEM ? CLI_BLOCK_ITEM : CLI_BLOCK_TEXT;
     if (what == HEADING)
         return render(s, s->line, err);
     if (what == FENCE) {
@@ -178,7 +178,7 @@ static int begin(struct cli_stream *s, struct upp_str line, enum begins what, st
         (void)begin_block(s, false);
         wb_buf_drop(&s->block, s->line);
         s->line = 0;
-        s->kind = CLI_FENCE;
+        s->kind = CLI_BLOCK_FENCE;
     }
     return 0;
 }
@@ -197,7 +197,7 @@ static int end_code_line(struct cli_stream *s, struct upp_str line, struct upp_e
     char     c;
     int      r = 0;
     if (is_fence(s, line, false, &n, &c))
-        s->kind = CLI_TEXT;
+        s->kind = CLI_BLOCK_TEXT;
     else
         r = code_line(s, line, err);
     wb_buf_drop(&s->block, s->line);
@@ -210,11 +210,11 @@ static int end_line(struct cli_stream *s, size_t from, struct upp_err *err)
 {
     struct upp_str line = last_line(s, from);
     int            r    = 0;
-    if (s->kind == CLI_FENCE)
+    if (s->kind == CLI_BLOCK_FENCE)
         return end_code_line(s, line, err);
     if (!wb_str_trim(line).n) {
         s->blank = true;
-        return s->kind == CLI_ITEM && from ? 0 : render(s, s->line, err);
+        return s->kind == CLI_BLOCK_ITEM && from ? 0 : render(s, s->line, err);
     }
     enum begins what = begins_with(s, line);
     if (from && ends_before(s, line, what)) {
@@ -236,7 +236,7 @@ static int cut_block(struct cli_stream *s, struct upp_err *err)
         n--;
     n     = n == text.n || n <= text.n - 4 ? text.n : n - 1; /* not in the middle of a character */
     int r = 0;
-    if (s->kind == CLI_FENCE) {
+    if (s->kind == CLI_BLOCK_FENCE) {
         r = code_line(s, wb_str_sub(text, 0, n), err);
         wb_buf_drop(&s->block, n);
     } else

@@ -17,7 +17,7 @@ struct cli_stream {
     struct cli_markdown_opts opts;
     struct wb_buf            block; /* whole lines of the current block, then the current line */
     size_t                   line;  /* where the current line begins */
-    enum { CLI_TEXT, CLI_ITEM, CLI_FENCE } kind;
+    enum { CLI_BLOCK_TEXT, CLI_BLOCK_ITEM, CLI_BLOCK_FENCE } kind;
     unsigned fence; /* length of the open fence, and its character */
     char     fence_char;
     bool     blank;      /* the last line was empty */

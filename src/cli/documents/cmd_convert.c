@@ -284,6 +284,30 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code ? code : go(&c, &q, files, n);
 }
 
+static const struct cli_about about_convert[] = {
+    {"--to", "DIALECT", "the dialect to write", CLI_DIALECT, NULL},
+    {"--from", "DIALECT", "the dialect of the document (default auto: it is detected)", CLI_DIALECT, NULL},
+    {"--view", "AGENT", "the conversation as this agent sees it, if the dialect has such a view", CLI_AGENT, NULL},
+    {"--agent", "AGENT", "the agent of the document, if the document does not name one", CLI_AGENT, NULL},
+    {"--config", "FILE", "the configuration with the viewing agent's system prompt; without it none is read", CLI_FILE,
+     NULL},
+    {"--target", "N", "the version of the dialect, if it has several", CLI_TEXT, NULL},
+    {"--pure", NULL, "only what the dialect itself defines, without the text of system prompts", CLI_TEXT, NULL},
+    {"--no-system", NULL, "without the viewing agent's system prompt", CLI_TEXT, NULL},
+    {"--report", NULL, "all losses as JSON lines on standard error: pointer, what, why", CLI_TEXT, NULL},
+    {"--verify", NULL, "also writes the document in its own dialect; fails if that differs from the input", CLI_TEXT,
+     NULL},
+    {"--now", "TIME", "missing times are this one (default: 1970-01-01T00:00:00Z)", CLI_TEXT, NULL},
+    {"--seed", "N", "new ids are derived from it (default: from the bytes of the document)", CLI_TEXT, NULL},
+    {"--lines", NULL,
+     "each line is a document; a bad one is reported with its number and skipped, and the exit code is 1", CLI_TEXT,
+     NULL},
+    {"--log", NULL, "the lines are the items of one list, and the list is the document", CLI_TEXT, NULL},
+    {"--out", "DIR",
+     "writes DIR/NAME for each of any number of files; a bad one is reported and skipped, and the exit code is 1",
+     CLI_FOLDER, NULL},
+};
+
 const struct cli_command cli_convert = {
     .name    = "convert",
     .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
@@ -291,29 +315,23 @@ const struct cli_command cli_convert = {
                "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
     .summary = "converts a document to another dialect",
     .help =
-        "Reads a conversation from FILE or standard input and writes it in another dialect to standard output. With\n"
-        "`--from auto`, the default, the dialect is detected.\n"
+        "Reads a conversation from FILE or standard input and writes it in another dialect to standard output.\n"
+        "The dialects: thread, pydantic, ui, agentapi, aitp, assistants, envelope, upp, uap.\n"
         "Losses go to standard error: FILE: lost: POINTER: WHAT: WHY. They are found by converting the result back;\n"
         "for documents above 32 MiB only with --report.\n"
         "If the result violates the rules of `weft validate`, it is still written, its problems go to standard error\n"
         "as FILE: written: POINTER: RULE: SENTENCE, and the command exits 1.\n"
-        "--report: prints all losses as JSON lines, {\"pointer\", \"what\", \"why\"}.\n"
-        "--verify: also writes the document in its own dialect; fails if that differs from the input.\n"
-        "--view AGENT: the conversation as this agent sees it, if the dialect has such a view.\n"
-        "--agent AGENT: the agent of the document, if the document does not name one.\n"
-        "--target N: the version of the dialect, if it has several.\n"
-        "--pure: only what the dialect itself defines, without the text of system prompts.\n"
-        "--no-system: without the viewing agent's system prompt.\n"
-        "The output is reproducible: missing times are --now (1970-01-01T00:00:00Z), and new ids are derived from\n"
-        "--seed (default: from the bytes of the document).\n"
-        "--lines: each line is a document. A bad line is reported with its number and skipped; then the exit code is\n"
-        "1.\n"
-        "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
-        "conversation. The lines of an Agent API stream, also as SSE, are the response that they make up. A log\n"
-        "without any recognised line is an error.\n"
-        "A document or log has at most 256 MiB and takes up to twelve times its size in memory. The output has at\n"
-        "most 512 MiB; above 256 MiB the command exits 1, because no command would read it.\n"
-        "--out DIR: writes DIR/NAME for each of any number of files. A bad file is reported and skipped; the command\n"
-        "then exits 1.",
+        "With --log, a log of envelopes is one conversation. The lines of an Agent API stream, also as SSE, are the\n"
+        "response that they make up. A log without any recognised line is an error.\n"
+        "The same input gives the same output. A document or log has at most 256 MiB and takes up to twelve times its\n"
+        "size in memory. The output has at most 512 MiB; above 256 MiB the command exits 1, because no command would "
+        "read\n"
+        "it.",
     .run = run,
+    CLI_OPTIONS(about_convert),
+    .examples = "weft convert --to thread messages.json\n"
+                "weft convert --to pydantic --view planner --config weft.yaml thread.json\n"
+                "weft convert --to thread --lines <log.jsonl >threads.jsonl\n"
+                "weft convert --to thread --out made in/*.json\n",
+    .takes    = CLI_FILE,
 };

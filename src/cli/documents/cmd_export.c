@@ -7,6 +7,7 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/documents/conversion.h"
 #include "cli/log_view.h"
 #include "cli/store_reader.h"
 #include "dialects/core/convert.h"
@@ -148,27 +149,42 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
-    bool uap  = x.as && strcmp(x.as, "uap") == 0;
-    x.log     = x.as && strcmp(x.as, "log") == 0;
-    x.dialect = x.as && !uap && !x.log ? wd_document_find(wb_cstr(x.as)) : NULL;
-    if (!uap && !x.log && !x.dialect)
-        return cli_misuse(self, "--as names a dialect (`weft convert --help` lists them), or is log");
+    bool uap = x.as && strcmp(x.as, "uap") == 0;
+    x.log    = x.as && strcmp(x.as, "log") == 0;
+    if (!x.as)
+        return cli_misuse(self, "wants --as and a dialect (`weft convert --help` lists them), or log");
+    if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as)))
+        return CLI_USAGE;
     if ((uap || x.log) && x.view)
         return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
     return cli_read_store(self, file, store, false, export_it, &x);
 }
 
+static const struct cli_about about_export[] = {
+    {"--as", "DIALECT|log", "the dialect of the document; log: every entry in order, one JSON object per line",
+     CLI_DIALECT, NULL},
+    {"--view", "AGENT", "the history as this agent sees it, if the dialect has views", CLI_AGENT, NULL},
+    {"-o", "FILE", "writes to FILE, which is replaced atomically", CLI_FILE, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_export = {
     .name    = "export",
     .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "exports a thread as a document",
-    .help =
-        "Writes the thread to standard output, or to FILE, which is replaced atomically: as UAP's SessionJSON with\n"
-        "its tree and its checkpoints (uap), or its history in any other dialect; --view selects the agent whose view\n"
-        "is written, if the dialect has views. Residue of an imported document is exported in its own dialect. What\n"
-        "the dialect cannot represent is reported on standard error.\n"
-        "--as log: every entry in order, one JSON object per line (at, id, time, who, kind, origin, audience, run,\n"
-        "step, phase, erased, message, event), including those that only a run or a model sees.\n"
-        "The database can be read while a server uses it.",
-    .run = run,
+    .help = "Writes the thread to standard output, or to FILE: as UAP's SessionJSON with its tree and its checkpoints "
+            "(uap),\n"
+            "or its history in any other dialect. Residue of an imported document is exported in its own dialect. What "
+            "the\n"
+            "dialect cannot represent is reported on standard error.\n"
+            "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message, "
+            "event;\n"
+            "those that only a run or a model sees are there too.\n"
+            "The database can be read while a server uses it.",
+    .run  = run,
+    CLI_OPTIONS(about_export),
+    .examples = "weft export THREAD --as ui\n"
+                "weft export THREAD --as uap -o thread.json\n",
 };

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/change.h"
+#include "cli/documents/conversion.h"
 #include "cli/documents/dump.h"
 #include "dialects/core/document.h"
 #include "json/value.h"
@@ -263,6 +264,8 @@ static int read_all(struct importing *x, struct upp_err *err)
     return x->is_dump ? cli_dump_read(&x->dump, x->file, text, err) : 0;
 }
 
+static const char *const on_conflict[] = {"copy", NULL};
+
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
@@ -276,10 +279,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
-    if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
-        return cli_misuse(self, "--as names a dialect, or is auto: `weft convert --help` lists them");
-    if (x.conflict && strcmp(x.conflict, "copy") != 0)
-        return cli_misuse(self, "--on-conflict wants the word copy");
+    if (strcmp(x.as, "auto") != 0 && strcmp(x.as, "uap") != 0 && !cli_dialect(self, "--from", x.as))
+        return CLI_USAGE;
+    if (x.conflict && cli_word(self, "--on-conflict", x.conflict, on_conflict, &(size_t){0}))
+        return CLI_USAGE;
     int r    = read_all(&x, &err);
     int code = r < 0 ? cli_fail(self, &err)
                      : cli_change_with(self, cli_dump_has_assistants(&x.dump), file, store, false, import_it, &x);
@@ -288,25 +291,39 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code;
 }
 
+static const struct cli_about about_import[] = {
+    {"--from", "DIALECT", "the dialect of the document (default auto: it is detected)", CLI_DIALECT, NULL},
+    {"--as", "DIALECT", "the same as --from", CLI_DIALECT, NULL},
+    {"--agent", "NAME", "the agent of the answers, if the document does not name one", CLI_AGENT, NULL},
+    {"--on-conflict", "copy", "if the document's id is taken, imports it as another thread instead of failing",
+     CLI_CHOICE, on_conflict},
+    {"--json", NULL, "the new thread as one object", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_import = {
     .name    = "import",
     .usage   = "FILE|FOLDER|- [--from D] [--agent NAME] [--on-conflict copy] [--json] [--tenant T] [--user U]\n"
                "                   [--config FILE] [--store URL]",
     .summary = "imports a document as a thread",
     .help =
-        "Reads a document of any dialect (at most 64 MiB; --from D or --as D, or detected), validates all of it, and "
-        "creates a\n"
-        "thread with new ids, marked as imported. The document's id becomes an alias of the thread. Prints the\n"
-        "thread's id. Nothing is started, continued, called or approved; checkpoints of a session can be restored as\n"
-        "conversation.\n"
-        "--agent names the agent of the answers if the document does not. What only the document's dialect can\n"
-        "represent is stored, and exported with `weft export --as D`.\n"
-        "A mistake is reported with its JSON pointer. If the document's id is taken, the import fails; with\n"
-        "--on-conflict copy it is imported as another thread.\n"
+        "Reads a document of any dialect (at most 64 MiB), validates all of it, and creates a thread with new ids, "
+        "marked\n"
+        "as imported. The document's id becomes an alias of the thread. Prints the thread's id. Nothing is started,\n"
+        "continued, called or approved; checkpoints of a session can be restored as conversation.\n"
+        "What only the document's dialect can represent is stored, and exported with `weft export --as` that dialect.\n"
+        "A mistake is reported with its JSON pointer.\n"
         "With --from assistants it also takes a dump of the Assistants API: a folder, JSON lines, or JSON with "
         "threads,\n"
         "messages, runs, run steps, assistants and files in any order, and the files themselves by id or name. Each\n"
         "thread is imported. An assistant is stored once, with a new id, which standard error names, and with its old\n"
-        "one as imported_id of its metadata. What is not taken is named on standard error.\n" CLI_AS_HELP,
+        "one as imported_id of its metadata. What is not taken is named on standard error.",
     .run = run,
+    CLI_OPTIONS(about_import),
+    .examples = "weft import thread.json\n"
+                "weft import dump/ --from assistants\n"
+                "weft export THREAD --as uap | weft import - --on-conflict copy\n",
+    .takes    = CLI_FILE,
 };

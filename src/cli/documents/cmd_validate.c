@@ -128,6 +128,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code ? code : v.errors || (v.strict && v.warnings) ? CLI_FAILED : CLI_GOOD;
 }
 
+static const struct cli_about about_validate[] = {
+    {"--as", "DIALECT", "the rules of this dialect (default auto: it is detected)", CLI_DIALECT, NULL},
+    {"--strict", NULL, "also exits 1 if there is a warning", CLI_TEXT, NULL},
+    {"--json", NULL, "one JSON object per line and problem: file, line, pointer, rule, severity, sentence", CLI_TEXT,
+     NULL},
+    {"--lines", NULL, "each line is a document; FILE is then FILE:LINE", CLI_TEXT, NULL},
+};
+
 const struct cli_command cli_validate = {
     .name    = "validate",
     .usage   = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
@@ -136,11 +144,10 @@ const struct cli_command cli_validate = {
         "Checks documents against the rules of their dialect and prints one line per problem:\n"
         "FILE: POINTER: RULE: sentence. POINTER is a JSON pointer (empty: the whole document), RULE the id of the\n"
         "rule; a warning has `warning: ` before the sentence. A file that is not JSON or of no known dialect violates\n"
-        "the rule `document`. Nothing is printed for a valid document.\n"
-        "Exits 1 if there is an error; --strict: or a warning.\n"
-        "--as DIALECT: the rules of this dialect; with `auto`, the default, the dialect is detected.\n"
-        "--json: one JSON object per line and problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", "
-        "\"sentence\"}.\n"
-        "--lines: each line is a document; FILE is then FILE:LINE.",
+        "the rule `document`. Nothing is printed for a valid document. Exits 1 if there is an error.",
     .run = run,
+    CLI_OPTIONS(about_validate),
+    .examples = "weft validate thread.json\n"
+                "weft validate --as thread --strict --json *.json\n",
+    .takes    = CLI_FILE,
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "base/words.h"
 #include "cli/terminal.h"
 #include "json/compare.h"
 #include "json/read.h"
@@ -69,10 +70,13 @@ const struct wd_document_ops *cli_dialect(const struct cli_command *self, const 
         return found;
     (void)fprintf(stderr, "weft %s: %s: there is no dialect '", self->name, option);
     cli_print_text(stderr, wb_cstr(name), 0);
+    struct wb_guess guess = {0};
     (void)fputs("'; there are:", stderr);
-    for (size_t i = 0; (ops = wd_document_at(i)); i++)
+    for (size_t i = 0; (ops = wd_document_at(i)); i++) {
         (void)fprintf(stderr, "%s %s", i ? "," : "", ops->name);
-    (void)putc('\n', stderr);
+        wb_guess(&guess, wb_cstr(name), wb_cstr(ops->name));
+    }
+    (void)fprintf(stderr, "%s\n", wb_guessed(&guess));
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "dialects/core/convert.h"
 #include "runtime/config.h"

@@ -347,6 +347,17 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return code != CLI_GOOD ? code : p.wrong ? CLI_FAILED : CLI_GOOD;
 }
 
+static const struct cli_about about_replay[] = {
+    {"--rules", "FILE", "a configuration with other routes, envelopes or adapters: what would these have done?",
+     CLI_FILE, NULL},
+    {"--live", "AGENT", "runs this agent anew; its replies are compared with the recorded ones and take their place",
+     CLI_AGENT, NULL},
+    {"--json", NULL, "one object per difference, and a summary at the end", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_replay = {
     .name = "replay",
     .usage =
@@ -356,9 +367,11 @@ const struct cli_command cli_replay = {
         "Reads envelopes (JSON lines, or one list; or an exchange of the store by its thread) and gives them to the\n"
         "rules once more, with the recorded replies. Nothing is run. Prints what the rules would do differently: "
         "route\n"
-        "(another agent), new and unsent (requests), order, prompt, cost. Exits 1 if there is a difference.\n"
-        "--rules: a configuration with other `routes`, `envelopes` or `adapters`: what would these have done?\n"
-        "--live: this agent runs anew; its replies are compared with the recorded ones (reply) and take their place.\n"
-        "--json: one object per difference, and a summary at the end.\n" CLI_AS_HELP,
+        "(another agent), new and unsent (requests), order, prompt, cost. Exits 1 if there is a difference.",
     .run = run,
+    CLI_OPTIONS(about_replay),
+    .examples = "weft replay log.jsonl\n"
+                "weft replay --rules new.yaml log.jsonl   # what would the new rules have done?\n"
+                "weft replay THREAD --live planner\n",
+    .takes    = CLI_FILE,
 };

@@ -86,6 +86,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return route(&o, file, &err) < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
+static const struct cli_about about_route[] = {
+    {"--explain", NULL, "prints each rule and why it fits or not, then the agent, its model and its adapter", CLI_TEXT,
+     NULL},
+    CLI_ABOUT_CONFIG,
+};
+
 const struct cli_command cli_route = {
     .name    = "route",
     .usage   = "[--explain] [--config FILE] FILE|-",
@@ -93,7 +99,10 @@ const struct cli_command cli_route = {
     .help =
         "Reads one envelope and prints the agent that the rules in `routes` of the configuration send it to. Nothing\n"
         "is run.\n"
-        "--explain: prints each rule and why it fits or not, then the agent, its model and its adapter.\n"
         "Exits 1 if there is no route, or if the envelope has problems, which are printed.",
     .run = run,
+    CLI_OPTIONS(about_route),
+    .examples = "weft route envelope.json\n"
+                "weft route --explain envelope.json\n",
+    .takes    = CLI_FILE,
 };

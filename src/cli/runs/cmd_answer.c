@@ -267,29 +267,63 @@ static int run_answer(const struct cli_command *self, int argc, char **argv)
     return r < 0 ? cli_fail(self, &err) : go(self, &c, words[0], file, store);
 }
 
-#define FOLLOWS                                                                                                        \
-    "If a server owns the store, the run continues there; otherwise this command executes it. Either way it prints\n"  \
-    "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only stores the\n" \
-    "answer and exits 0.\n"                                                                                            \
-    "`weft approvals` lists what waits.\n" CLI_AS_HELP
+static const struct cli_about about_approve[] = {
+    {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
 
 const struct cli_command cli_approve = {
     .name    = "approve",
     .usage   = "RUN [CALL] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lets a waiting call run",
     .help = "Approves a call that waits for an approval. CALL may be left out if only one does; otherwise the command\n"
-            "lists them and exits 2. --json: one JSON object at the end, like that of `weft run`.\n" FOLLOWS,
+            "lists them and exits 2.\n"
+            "If a server owns the store, the run continues there; otherwise this command executes it. Either way it "
+            "prints\n"
+            "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only "
+            "stores the\n"
+            "answer and exits 0.\n"
+            "`weft approvals` lists what waits.",
     .run  = run_approve,
+    CLI_OPTIONS(about_approve),
+    .examples = "weft approve RUN\n"
+                "weft approve RUN CALL --json\n",
+};
+
+static const struct cli_about about_deny[] = {
+    {"--reason", "TEXT", "what the model is told", CLI_TEXT, NULL},
+    {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
 };
 
 const struct cli_command cli_deny = {
     .name    = "deny",
     .usage   = "RUN [CALL] [--reason TEXT] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "denies a waiting call",
-    .help = "Denies a call that waits for an approval; the model receives TEXT as the reason. CALL may be left out if\n"
-            "only one waits; otherwise the command lists them and exits 2. --json: one JSON object at the end, like\n"
-            "that of `weft run`.\n" FOLLOWS,
+    .help = "Denies a call that waits for an approval. CALL may be left out if only one waits; otherwise the command "
+            "lists\n"
+            "them and exits 2.\n"
+            "If a server owns the store, the run continues there; otherwise this command executes it. Either way it "
+            "prints\n"
+            "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only "
+            "stores the\n"
+            "answer and exits 0.\n"
+            "`weft approvals` lists what waits.",
     .run  = run_deny,
+    CLI_OPTIONS(about_deny),
+    .examples = "weft deny RUN --reason \"too expensive\"\n",
+};
+
+static const struct cli_about about_answer[] = {
+    {"--json", "JSON", "the result, as any JSON value", CLI_TEXT, NULL},
+    {"--error", "TEXT", "the tool has failed, for this reason", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
 };
 
 const struct cli_command cli_answer = {
@@ -297,6 +331,16 @@ const struct cli_command cli_answer = {
     .usage   = "RUN CALL {TEXT | --json JSON | --error TEXT} [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "gives a waiting call its result",
     .help = "Gives a call of a client's tool its result: TEXT (-: standard input) as a JSON string, or any JSON value\n"
-            "with --json. --error: the tool has failed, for this reason.\n" FOLLOWS,
+            "with --json.\n"
+            "If a server owns the store, the run continues there; otherwise this command executes it. Either way it "
+            "prints\n"
+            "the rest of the answer, and exits like `weft run`. While other calls of the run still wait, it only "
+            "stores the\n"
+            "answer and exits 0.\n"
+            "`weft approvals` lists what waits.",
     .run  = run_answer,
+    CLI_OPTIONS(about_answer),
+    .examples = "weft answer RUN CALL \"18 degrees\"\n"
+                "weft answer RUN CALL --json '{\"celsius\": 18}'\n"
+                "weft answer RUN CALL --error \"no such city\"\n",
 };

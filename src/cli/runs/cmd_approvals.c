@@ -4,7 +4,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "cli/change.h"
-#include "cli/terminal.h"
+#include "cli/table.h"
 #include "json/number.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -13,7 +13,8 @@ struct listing {
     bool   json;
     size_t n;
 
-    struct cli_as as;
+    struct cli_as    as;
+    struct cli_table table;
 };
 
 static int print_json(yyjson_val *item, struct upp_err *err)
@@ -25,33 +26,37 @@ static int print_json(yyjson_val *item, struct upp_err *err)
     return r;
 }
 
-static unsigned print_time(yyjson_val *seconds)
+static struct upp_str time_of(yyjson_val *seconds, char text[WB_TIME_TEXT])
 {
-    char    text[WB_TIME_TEXT];
     int64_t s;
     if (!yyjson_is_raw(seconds) || !wj_num_i64(wj_text(seconds), &s))
-        return (unsigned)printf("%-24s  ", "never");
+        return UPP_STR("never");
     struct wb_time t = wb_time_from_ms(s * 1000);
     (void)wb_time_upp(&t, text);
-    return (unsigned)printf("%-24s  ", text);
+    return wb_cstr(text);
 }
 
-/* Run, call, kind, when it expires, agent, tool and arguments. */
-static void print_line(yyjson_val *item)
+static const struct cli_column columns[] = {
+    {.title = "RUN"},
+    {.title = "CALL"},
+    {.title = "KIND", .width = 8},
+    {.title = "EXPIRES", .width = 24, .may_go = true},
+    {.title = "AGENT"},
+    {.title = "CALLS"},
+};
+
+static void print_line(struct cli_table *to, yyjson_val *item, struct wb_arena *a)
 {
-    yyjson_val *function = yyjson_obj_get(item, "function");
-    unsigned    columns = cli_columns(stdout), used = 0;
-    used += cli_print_line(stdout, wj_text_at(item, "run_id"), 0);
-    used += (unsigned)printf("  ");
-    used += cli_print_line(stdout, wj_text_at(item, "call_id"), 0);
-    used += (unsigned)printf("  %-8.*s  ", UPP_FMT(wj_text_at(item, "kind")));
-    used += print_time(yyjson_obj_get(item, "expires_at"));
-    used += cli_print_line(stdout, wj_text_at(item, "assistant_id"), 0);
-    used += (unsigned)printf("  ");
-    used += cli_print_line(stdout, wj_text_at(function, "name"), 0);
-    used += (unsigned)printf(" ");
-    (void)cli_print_line(stdout, wj_text_at(function, "arguments"), cli_columns_left(columns, used));
-    (void)putchar('\n');
+    yyjson_val    *function = yyjson_obj_get(item, "function");
+    char           time[WB_TIME_TEXT];
+    struct upp_str call = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(wj_text_at(function, "name")),
+                                          UPP_FMT(wj_text_at(function, "arguments")));
+    cli_table_row(to, (struct cli_cell[]){{wj_text_at(item, "run_id"), CLI_PLAIN, 0},
+                                          {wj_text_at(item, "call_id"), CLI_CYAN, 0},
+                                          {wj_text_at(item, "kind"), CLI_YELLOW, 0},
+                                          {time_of(yyjson_obj_get(item, "expires_at"), time), CLI_DIM, 0},
+                                          {wj_text_at(item, "assistant_id"), CLI_PLAIN, 0},
+                                          {call, CLI_PLAIN, 0}});
 }
 
 WEFT_SUSPENDS static int list_all(struct cli_change *p, struct upp_err *err)
@@ -72,7 +77,7 @@ WEFT_SUSPENDS static int list_all(struct cli_change *p, struct upp_err *err)
         {
             l->n++;
             if (!l->json)
-                print_line(item);
+                print_line(&l->table, item, &p->arena);
             else if ((r = print_json(item, err)) < 0)
                 return r;
         }
@@ -96,11 +101,22 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
+    struct upp_err err = {0};
+    cli_table_begin(&l.table, columns, WB_LEN(columns));
     int r = cli_change_store(self, file, store, true, list_all, &l);
+    if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
+        r = cli_fail(self, &err);
     if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only what waits */
         (void)fprintf(stderr, "weft approvals: nothing waits for an answer\n");
     return r;
 }
+
+static const struct cli_about about_approvals[] = {
+    {"--json", NULL, "one object per line, as GET /v1/approvals has them", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
 
 const struct cli_command cli_approvals = {
     .name    = "approvals",
@@ -108,7 +124,9 @@ const struct cli_command cli_approvals = {
     .summary = "lists what waits for an answer",
     .help = "Prints one line per call that waits, the oldest run first: run, call, kind (approval, or tool: a client's "
             "tool),\n"
-            "when it expires, agent, tool and arguments. --json: one object per line, as GET /v1/approvals has them.\n"
-            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.\n" CLI_AS_HELP,
+            "when it expires, agent, tool and arguments.\n"
+            "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.",
     .run  = run,
+    CLI_OPTIONS(about_approvals),
+    .examples = "weft approvals\n",
 };

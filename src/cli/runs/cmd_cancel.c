@@ -55,11 +55,20 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_change_store(self, file, store, false, cancel, &c);
 }
 
+static const struct cli_about about_cancel[] = {
+    {"--json", NULL, "the run as one object", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_cancel = {
     .name    = "cancel",
     .usage   = "RUN [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "cancels a run",
     .help = "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
-            "ended cannot be cancelled.\n" CLI_AS_HELP,
+            "ended cannot be cancelled.",
     .run  = run,
+    CLI_OPTIONS(about_cancel),
+    .examples = "weft cancel RUN\n",
 };

@@ -4,7 +4,6 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/runs/start.h"
-#include "runtime/config_read.h"
 
 enum { INPUT_MAX = 8 << 20 };
 
@@ -37,19 +36,6 @@ WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
         err);
 }
 
-/* No such agent: suggests a similar name. The owner of the store may have other agents than our file. */
-static int no_agent(struct cli_follow *f, int r, struct upp_err *err)
-{
-    struct running *c     = f->arg;
-    struct upp_err  why   = *err;
-    struct wc_guess guess = {0};
-    if (r != -UPP_ENOTFOUND || !wb_str_starts(wb_cstr(why.msg), UPP_STR("no agent")))
-        return r;
-    for (size_t i = 0; i < c->f.door.config->n_agents; i++)
-        wc_guess(&guess, c->agent, c->f.door.config->agents[i].def.name);
-    return upp_fail(err, UPP_ENOTFOUND, "%s%s", why.msg, wc_guessed(&guess));
-}
-
 static void running_done(struct running *c)
 {
     cli_follow_done(&c->f);
@@ -77,7 +63,6 @@ static int run(const struct cli_command *self, int argc, char **argv)
     cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
     c.f.prepare = find_thread;
     c.f.start   = start_run;
-    c.f.explain = no_agent;
     c.f.cancels = true;
     c.f.arg     = &c;
     int bad     = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
@@ -97,20 +82,33 @@ static int run(const struct cli_command *self, int argc, char **argv)
     return cli_follow(self, &c.f, file, store, false);
 }
 
+static const struct cli_about about_run[] = {
+    {"--thread", "ID", "continues this thread (default: a new one)", CLI_TEXT, NULL},
+    {"--title", "TITLE", "title of the new thread", CLI_TEXT, NULL},
+    {"--events", NULL, "one line per event; with --json the events as JSON (UAP's AgentStreamEvents), one per line",
+     CLI_TEXT, NULL},
+    {"--json", NULL, "one JSON object at the end: run, thread, status, text, incomplete, usage, error, pending",
+     CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    {"--store", "URL", "memory: or sqlite:PATH, instead of the configuration's store", CLI_TEXT, NULL},
+};
+
 const struct cli_command cli_run = {
     .name    = "run",
     .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--tenant T] [--user U]\n"
                "                [--config FILE] [--store URL]",
     .summary = "runs an agent once and prints its answer",
     .help =
-        "Gives TEXT (-: standard input) to AGENT, in a new thread (with the title TITLE) or in the thread ID, and\n"
-        "prints the answer as it is generated.\n"
-        "  --json            one JSON object at the end: run, thread, status, text, incomplete, usage, error, pending\n"
-        "  --events          one line per event\n"
-        "  --events --json   the events as JSON (UAP's AgentStreamEvents), one per line\n"
+        "Gives TEXT (-: standard input) to AGENT and prints the answer as it is generated.\n"
         "If a server owns the store, the server executes the run. Ctrl-C cancels the run; a second one exits at once.\n"
         "Exits 0 if the run completed; 1 if it failed, was cancelled by somebody else or waits for answers (standard\n"
         "error says for which, and how to answer); 3 if a limit cut it short (a budget or max_steps; standard error\n"
-        "says which); 130 if it was interrupted.\n" CLI_AS_HELP,
+        "says which); 130 if it was interrupted.",
     .run = run,
+    CLI_OPTIONS(about_run),
+    .examples = "weft run weather \"What's the weather like in Oslo?\"\n"
+                "weft run weather - <question.txt --json\n"
+                "weft run weather \"And tomorrow?\" --thread ID\n",
+    .takes    = CLI_AGENT,
 };

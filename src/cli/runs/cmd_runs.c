@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/run_view.h"
 #include "cli/store_reader.h"
-#include "cli/terminal.h"
+#include "cli/table.h"
 #include "dialects/core/frame.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -26,7 +26,8 @@ struct listing {
     uint64_t    n;
     bool        more;
 
-    struct cli_as as;
+    struct cli_as    as;
+    struct cli_table table;
 };
 
 static const char *const states[] = {"queued",     "running", "waiting",   "cancelling", "completed",
@@ -118,24 +119,49 @@ static const char *duration_text(int64_t ms, char out[32])
     return out;
 }
 
-static void print_run(const struct wm_run *run, bool deleted, struct wb_arena *a)
+static const struct cli_column columns[] = {
+    {.title = "RUN"},
+    {.title = "STATE", .width = 10},
+    {.title = "AGENT", .width = 12},
+    {.title = "THREAD", .may_go = true},
+    {.title = "BEGAN", .may_go = true},
+    {.title = "TIME", .width = 6, .right = true},
+    {.title = "TOKENS", .width = 8, .right = true},
+    {.title = "WHY"},
+};
+
+static enum cli_colour colour_of(const char *state)
 {
-    char           id[64], thread[64], time[WB_TIME_TEXT], took[32];
-    struct upp_str reason  = why(run, a);
-    unsigned       columns = cli_columns(stdout);
-    unsigned       used    = (unsigned)printf(
-                 "%s  %-10s  %-12.*s  %s  %s  %6s  %8llu", cli_id("run_", run->id, id), state_of(run), UPP_FMT(run->agent),
-                 cli_id("thread_", run->thread, thread), text_of(run->started_ms ? run->started_ms : run->created_ms, time),
-                 duration_text(duration_ms(run), took), (unsigned long long)(run->usage.input + run->usage.output));
+    static const struct {
+        const char     *state;
+        enum cli_colour colour;
+    } colours[] = {{"running", CLI_CYAN},      {"waiting", CLI_YELLOW}, {"completed", CLI_GREEN},
+                   {"incomplete", CLI_YELLOW}, {"failed", CLI_RED},     {"expired", CLI_RED}};
+    for (size_t i = 0; i < WB_LEN(colours); i++)
+        if (strcmp(colours[i].state, state) == 0)
+            return colours[i].colour;
+    return CLI_PLAIN;
+}
+
+static void print_run(struct cli_table *to, const struct wm_run *run, bool deleted, struct wb_arena *a)
+{
+    char           id[64], thread[64], time[WB_TIME_TEXT], until[WB_TIME_TEXT], took[32], tokens[32];
+    struct upp_str reason = why(run, a);
+    bool           waits  = run->status == WM_WAITING && run->expires_ms;
+    if (waits)
+        reason = wb_arena_printf(a, "until %s", text_of(run->expires_ms, until));
     if (deleted)
-        used += (unsigned)printf("  thread deleted");
-    if (run->status == WM_WAITING && run->expires_ms)
-        (void)printf("  until %s", text_of(run->expires_ms, time));
-    else if (reason.n) {
-        used += (unsigned)printf("  ");
-        (void)cli_print_line(stdout, reason, cli_columns_left(columns, used));
-    }
-    (void)putchar('\n');
+        reason = wb_arena_printf(a, "thread deleted%s%.*s", reason.n ? "  " : "", UPP_FMT(reason));
+    (void)snprintf(tokens, sizeof tokens, "%llu", (unsigned long long)(run->usage.input + run->usage.output));
+    cli_table_row(to, (struct cli_cell[]){
+                          {wb_cstr(cli_id("run_", run->id, id)), CLI_PLAIN, 0},
+                          {wb_cstr(state_of(run)), colour_of(state_of(run)), 0},
+                          {run->agent, CLI_PLAIN, 0},
+                          {wb_cstr(cli_id("thread_", run->thread, thread)), CLI_CYAN, 0},
+                          {wb_cstr(text_of(run->started_ms ? run->started_ms : run->created_ms, time)), CLI_DIM, 0},
+                          {wb_cstr(duration_text(duration_ms(run), took)), CLI_PLAIN, 0},
+                          {wb_cstr(tokens), CLI_PLAIN, 0},
+                          {reason, CLI_PLAIN, 0}});
 }
 
 /* ---- The list -----------------------------------------------------------------------------------------------------
@@ -158,7 +184,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wm_run *ru
         return r;
     if (l->json)
         return write_run(run, deleted, &rd->arena, err);
-    print_run(run, deleted, &rd->arena);
+    print_run(&l->table, run, deleted, &rd->arena);
     return 0;
 }
 
@@ -185,17 +211,8 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 
 static int check_state(const struct cli_command *self, const char *state)
 {
-    struct wc_guess guess = {0};
-    for (size_t i = 0; state && states[i]; i++) {
-        if (strcmp(states[i], state) == 0)
-            return 0;
-        wc_guess(&guess, wb_cstr(state), wb_cstr(states[i]));
-    }
-    return !state ? 0
-                  : cli_misuse(self,
-                               "--state is queued, running, waiting, cancelling, completed, incomplete, failed,"
-                               " cancelled or expired, not '%s'%s",
-                               state, wc_guessed(&guess));
+    size_t ignored;
+    return state ? cli_word(self, "--state", state, states, &ignored) : 0;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
@@ -216,28 +233,38 @@ static int run(const struct cli_command *self, int argc, char **argv)
         bad = cli_list_limit(self, limit, &l.limit);
     if (bad)
         return bad;
+    struct upp_err err = {0};
+    cli_table_begin(&l.table, columns, WB_LEN(columns));
     int r = cli_read_store(self, file, store, true, list_all, &l);
+    if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
+        r = cli_fail(self, &err);
     if (r == CLI_GOOD)
         cli_list_end(self, l.state || l.thread ? "such run" : "run", l.n, l.more);
     return r;
 }
 
+static const struct cli_about about_runs[] = {
+    {"--thread", "ID", "only those of this thread", CLI_TEXT, NULL},
+    {"--state", "STATE", "only those in this state", CLI_CHOICE, states},
+    CLI_ABOUT_LIMIT,
+    {"--json", NULL, "one object per line", CLI_TEXT, NULL},
+    CLI_ABOUT_AS,
+    CLI_ABOUT_CONFIG,
+    CLI_ABOUT_STORE,
+};
+
 const struct cli_command cli_runs = {
     .name  = "runs",
     .usage = "[--thread ID] [--state STATE] [--limit N] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "lists runs",
-    .help =
-        "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, and "
-        "why\n"
-        "it stopped (the limit it has reached, or its error) or until when it waits. A run whose thread was deleted "
-        "says\n"
-        "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
-        "  --thread ID    only those of this thread\n"
-        "  --state STATE  only queued, running, waiting, cancelling, completed, incomplete, failed, cancelled or "
-        "expired\n"
-        "  --limit N      at most N (0: all). Default: 20 on a terminal, otherwise all\n"
-        "  --json         one object per line\n"
-        "  --tenant, --user  whose runs (default: tenant local, no user)\n"
-        "The database can be read while a server uses it.",
-    .run = run,
+    .help = "Prints one line per run, the last one first: id, state, agent, thread, when it began, duration, tokens, "
+            "and why\n"
+            "it stopped (the limit it has reached, or its error) or until when it waits. A run whose thread was "
+            "deleted says\n"
+            "`thread deleted`. Runs of sub-agents are part of their caller's.\n"
+            "The database can be read while a server uses it.",
+    .run  = run,
+    CLI_OPTIONS(about_runs),
+    .examples = "weft runs --state waiting\n"
+                "weft runs --thread THREAD --json\n",
 };

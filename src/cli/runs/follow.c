@@ -266,8 +266,6 @@ int cli_follow(const struct cli_command *self, struct cli_follow *c, const char 
     c->door.config = config;
     c->door.place  = &place;
     r              = cli_on_loop(command, c, &err);
-    if (r < 0 && c->explain)
-        r = c->explain(c, r, &err);
     if (r < 0 && c->interrupted) {
         (void)fprintf(stderr, "weft %s: interrupted\n", self->name);
         return CLI_INTERRUPTED;

@@ -23,8 +23,6 @@ struct cli_follow {
     /* Starts the run, or lets it continue, and sets shown.run and thread. 1: there is nothing to follow; the command
      * ends well. Repeated if the owner exits before it is successful. */
     WEFT_SUSPENDS int (*start)(struct cli_follow *f, struct upp_err *err);
-    /* May improve the error of a failure; may be NULL. */
-    int (*explain)(struct cli_follow *f, int r, struct upp_err *err);
     void *arg;
 
     /* Instead of prepare and one run: follows as many as it likes, each with cli_follow_run. May be NULL. */

@@ -224,10 +224,15 @@ static int read_function_choice(const struct making *x, yyjson_val *v)
     yyjson_val         *name = member(member(v, "function"), "name");
     s->common.choice         = UPP__CHOICE_FUNCTION;
     s->common.function       = wj_text_of(name);
-    for (size_t i = 0; i < s->def.n_tools; i++)
+    struct wb_guess guess    = {0};
+    for (size_t i = 0; i < s->def.n_tools; i++) {
         if (s->common.function.n && wb_str_eq(s->def.tools[i].spec.name, s->common.function))
             return 0;
-    return wrong(x, name ? name : v, "tool_choice names no function of this run");
+        wb_guess(&guess, s->common.function, s->def.tools[i].spec.name);
+    }
+    char why[160];
+    (void)snprintf(why, sizeof why, "tool_choice names no function of this run%s", wb_guessed(&guess));
+    return wrong(x, name ? name : v, why);
 }
 
 static int read_tool_choice(const struct making *x)

@@ -22,18 +22,33 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
     return x->agent.n || r > 0;
 }
 
-int sv_agent_unknown(const struct sv_body *b, const char *member, struct upp_str name, int code, struct upp_err *err)
+int sv_agent_unknown(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str name,
+                     int code, struct upp_err *err)
 {
-    yyjson_val *at = sv_member(b->root, wb_cstr(member));
-    char        shown[WJ_QUOTED];
-    int         r;
+    struct wb_guess guess = {0};
+    yyjson_val     *at    = sv_member(b->root, wb_cstr(member));
+    char            shown[WJ_QUOTED];
+    int             r;
+    wr_guess_agent(x->core->engine, name, &guess);
+    if (code == UPP_ENOMODEL)
+        wr_guess_model(x->core->engine, name, &guess);
     if (name.n)
-        r = upp_fail(err, code, "no agent is called %s: GET /v1/models lists the names",
-                     wj_quote(name, shown, sizeof shown));
+        r = upp_fail(err, code, "no agent is called %s: GET /v1/models lists the names%s",
+                     wj_quote(name, shown, sizeof shown), wb_guessed(&guess));
     else
         r = upp_fail(err, code, "'%s' names no agent, and the configuration has no default_agent", member);
     if (at)
         wj_pointer_err(err, b->root, at);
+    return r;
+}
+
+int sv_model_unknown(const struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct upp_str name,
+                     struct upp_err *err)
+{
+    struct wb_guess guess = {0};
+    wr_guess_model(x->core->engine, name, &guess);
+    int r = upp_fail(err, UPP_ENOMODEL, "the configuration has no model '%.*s'%s", UPP_FMT(name), wb_guessed(&guess));
+    wj_pointer_err(err, b->root, at);
     return r;
 }
 
@@ -59,13 +74,10 @@ int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, stru
     *model                         = x->agent.n && given.n && !wb_str_eq(given, x->agent);
     struct upp_str             who = x->agent.n ? x->agent : given.n ? given : other;
     const struct wr_agent_def *def = find_agent(x->core->engine, given, &who, model);
-    if (*model && !wr_has_model(x->core->engine, given)) {
-        r = upp_fail(err, UPP_ENOMODEL, "the configuration has no model '%.*s'", UPP_FMT(given));
-        wj_pointer_err(err, b->root, sv_member(b->root, UPP_STR("model")));
-        return r;
-    }
+    if (*model && !wr_has_model(x->core->engine, given))
+        return sv_model_unknown(x, b, sv_member(b->root, UPP_STR("model")), given, err);
     if (!def)
-        return sv_agent_unknown(b, "model", who, UPP_ENOMODEL, err);
+        return sv_agent_unknown(x, b, "model", who, UPP_ENOMODEL, err);
     *agent = def;
     *name  = def->base ? who : def->name; /* a stored assistant */
     return 0;

@@ -12,7 +12,11 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
 
 /* Fails with `code`: the member names an agent that does not exist, or (name is empty) no agent, and there is no
  * default agent. */
-int sv_agent_unknown(const struct sv_body *b, const char *member, struct upp_str name, int code,
+int sv_agent_unknown(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str name,
+                     int code, struct upp_err *err) UPP_MUST_CHECK;
+
+/* -UPP_ENOMODEL: "the configuration has no model 'x'", at the value `at` of the body. */
+int sv_model_unknown(const struct sv_exchange *x, const struct sv_body *b, yyjson_val *at, struct upp_str name,
                      struct upp_err *err) UPP_MUST_CHECK;
 
 /* `model` of a request for which an agent is a model: the agent (`other` if nothing names one). It may also name a

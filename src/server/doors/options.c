@@ -12,6 +12,7 @@
 #include "json/write.h"
 #include "run/engine.h"
 #include "run/settings/settings.h"
+#include "server/doors/agent.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/auth.h"
 #include "server/http/error.h"
@@ -108,9 +109,7 @@ static int is_model(const struct reading *in, const struct option *o, yyjson_val
         return wrong(in, v, "a string", v);
     if (wr_has_model(in->x->core->engine, wj_text(v)))
         return 0;
-    int r = upp_fail(in->err, UPP_ENOMODEL, "the configuration has no model '%.*s'", UPP_FMT(wj_text(v)));
-    wj_pointer_err(in->err, in->body->root, v);
-    return r;
+    return sv_model_unknown(in->x, in->body, v, wj_text(v), in->err);
 }
 
 /* UAP 16.5: a request may set the run's system prompt, unless the configuration forbids it, on loopback or with a key

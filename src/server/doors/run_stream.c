@@ -25,9 +25,13 @@ static int unknown(struct upp_str as, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(1024);
     const struct wd_stream_ops           *ops;
-    for (size_t i = 0; (ops = wd_stream_at(i)); i++)
+    struct wb_guess                       guess = {0};
+    for (size_t i = 0; (ops = wd_stream_at(i)); i++) {
         wb_buf_addf(&names, "%s%s", i ? ", " : "", ops->name);
-    return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (%.*s)", UPP_FMT(as), UPP_FMT(wb_buf_str(&names)));
+        wb_guess(&guess, as, wb_cstr(ops->name));
+    }
+    return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (%.*s)%s", UPP_FMT(as),
+                    UPP_FMT(wb_buf_str(&names)), wb_guessed(&guess));
 }
 
 static int read_options(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)

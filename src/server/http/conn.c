@@ -481,7 +481,8 @@ static int find_agent(struct sv_exchange *x, struct upp_err *err)
         return 0;
     int r = sv_decode(&x->arena, given, false, &x->agent, err);
     if (r >= 0 && (!x->core->engine || !wr_agent(x->core->engine, x->agent)))
-        r = upp_fail(err, UPP_ENOTFOUND, "there is no agent '%.*s'", UPP_FMT(x->agent));
+        r = x->core->engine ? wr_no_agent(x->core->engine, x->agent, err)
+                            : upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(x->agent));
     return r;
 }
 

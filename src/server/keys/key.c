@@ -9,6 +9,7 @@
 #include "base/hooks.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -32,13 +33,16 @@ int sv_scopes_parse(struct upp_str text, uint8_t *ret, struct upp_err *err)
     struct upp_str rest = text, part;
     uint8_t        all  = 0;
     while (wb_str_split(&rest, ',', &part)) {
-        uint8_t one = 0;
-        for (size_t i = 0; i < WB_LEN(scope_names); i++)
+        struct wb_guess guess = {0};
+        uint8_t         one   = 0;
+        for (size_t i = 0; i < WB_LEN(scope_names); i++) {
+            wb_guess(&guess, part, wb_cstr(scope_names[i]));
             if (wb_str_eq(part, wb_cstr(scope_names[i])))
                 one = (uint8_t)(1u << i);
+        }
         if (!one)
-            return upp_fail(err, UPP_EINVALID, "'%.*s' is not a scope: read, run, admin, act-as, instructions",
-                            UPP_FMT(part));
+            return upp_fail(err, UPP_EINVALID, "'%.*s' is not a scope: read, run, admin, act-as, instructions%s",
+                            UPP_FMT(part), wb_guessed(&guess));
         all |= one;
     }
     *ret = all;

@@ -92,7 +92,7 @@ WEFT_SUSPENDS int sv_aitp_card(struct sv_exchange *x, struct upp_err *err)
     const struct wr_agent_def  *def  = wr_agent(x->core->engine, name);
     struct wj_writer            w;
     if (!def)
-        return upp_fail(err, UPP_ENOTFOUND, "there is no agent '%.*s'", UPP_FMT(name));
+        return wr_no_agent(x->core->engine, name, err);
     const struct wr_card *card  = def->card ? def->card : &none;
     struct upp_str        title = def->title, about = card->description;
     if (def->base) { /* a stored assistant */

@@ -110,10 +110,15 @@ static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_
         *model = name;
     }
     if (!agent && x->agent.n)
-        return upp_fail(err, UPP_ENOTFOUND, "no agent is called '%.*s'", UPP_FMT(x->agent));
-    if (model->n && !wr_has_model(x->core->engine, *model))
+        return wr_no_agent(x->core->engine, x->agent, err);
+    if (model->n && !wr_has_model(x->core->engine, *model)) {
+        struct wb_guess guess = {0};
+        wr_guess_agent(x->core->engine, *model, &guess);
+        wr_guess_model(x->core->engine, *model, &guess);
         return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("model")), err,
-                             "the configuration has no agent and no model '%.*s'", UPP_FMT(*model));
+                             "the configuration has no agent and no model '%.*s'%s", UPP_FMT(*model),
+                             wb_guessed(&guess));
+    }
     if (!agent)
         return upp_fail(err, UPP_EINVALID, "the configuration has no default agent: `model` names one");
     if (agent->base) /* a stored assistant: by the name that asked for it */

@@ -74,7 +74,7 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struc
         return r;
     const struct wr_agent_def *def = wr_agent(x->core->engine, name);
     if (!def)
-        return sv_agent_unknown(b, "agent", name, UPP_ENOTFOUND, err);
+        return sv_agent_unknown(x, b, "agent", name, UPP_ENOTFOUND, err);
     w->start.run.agent = def->base ? name : def->name; /* a stored assistant */
     r                  = sv_options_read(x, b, b->root, w->start.run.agent, aliases, &w->start.run.options, err);
     return r < 0 ? r : sv_assistant_start(x, &w->start.run, err);

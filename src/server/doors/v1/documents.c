@@ -30,13 +30,17 @@ static int unknown_dialect(const char *name, struct upp_str given, struct upp_er
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
     const struct wd_document_ops         *ops;
+    struct wb_guess                       guess = {0};
+    wb_guess(&guess, given, UPP_STR("uap"));
     for (size_t i = 0; (ops = wd_document_at(i)); i++)
-        if (strcmp(ops->name, "uap") != 0)
+        if (strcmp(ops->name, "uap") != 0) {
             wb_buf_addf(&known, ", %s", ops->name);
+            wb_guess(&guess, given, wb_cstr(ops->name));
+        }
     int r = wb_buf_check(&known, err);
     return r < 0 ? r
-                 : upp_fail(err, UPP_EINVALID, "'%s' is one of uap%.*s, not '%.*s'", name, UPP_FMT(wb_buf_str(&known)),
-                            UPP_FMT(given));
+                 : upp_fail(err, UPP_EINVALID, "'%s' is one of uap%.*s, not '%.*s'%s", name,
+                            UPP_FMT(wb_buf_str(&known)), UPP_FMT(given), wb_guessed(&guess));
 }
 
 /* The dialect that a query parameter names; NULL: uap. */
