@@ -10,12 +10,6 @@
 
 enum { GAP = 2, LEAST = 20 /* columns of the last cell */, ARENA = 32 << 20 };
 
-bool cli_colours(FILE *out)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(out)) == 1 && !(no && no[0]) && term && strcmp(term, "dumb") != 0;
-}
-
 void cli_colour(FILE *out, bool coloured, enum cli_colour colour)
 {
     static const char *const codes[] = {[CLI_PLAIN] = "0",  [CLI_BOLD] = "1",    [CLI_DIM] = "2",  [CLI_RED] = "31",

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "cli/terminal.h"
 
 enum { CLI_TABLE_COLUMNS = 10, CLI_TABLE_ROWS = 1000 };
 
@@ -42,9 +43,6 @@ struct cli_table {
     struct cli_cell        **rows;
     size_t                   n;
 };
-
-/* May this be coloured? Not if NO_COLOR is set, TERM is dumb, or it is no terminal. */
-bool cli_colours(FILE *out);
 
 /* Turns a colour on, and off again (CLI_PLAIN), if `coloured`. */
 void cli_colour(FILE *out, bool coloured, enum cli_colour colour);

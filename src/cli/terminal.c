@@ -2,6 +2,8 @@
 #include "cli/terminal.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -39,6 +41,12 @@ void cli_print_text(FILE *out, struct upp_str text, unsigned indent)
             (void)fprintf(out, "%*s", (int)indent, "");
         at += n;
     }
+}
+
+bool cli_colours(FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fileno(out)) == 1 && !(no && no[0]) && term && strcmp(term, "dumb") != 0;
 }
 
 unsigned cli_columns(FILE *out)

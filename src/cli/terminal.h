@@ -14,6 +14,9 @@ size_t cli_safe_char(struct upp_str text, size_t at, uint32_t *ret);
  * begins with `indent` blanks. */
 void cli_print_text(FILE *out, struct upp_str text, unsigned indent);
 
+/* May this be coloured? Not if NO_COLOR is set, TERM is dumb, or it is no terminal. */
+bool cli_colours(FILE *out);
+
 /* The width of the terminal that this goes to; 0: it is none. */
 unsigned cli_columns(FILE *out);
 

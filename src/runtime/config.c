@@ -138,6 +138,27 @@ static void later_agents(struct wc_reader *r, const struct wc_node *n, void *int
         wc_read_agents(r, n, into);
 }
 
+static void later_adapters(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)into;
+    if (r->describe)
+        wc_read_adapters(r, n);
+}
+
+static void later_routes(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)into;
+    if (r->describe)
+        wc_read_routes(r, n);
+}
+
+static void later_envelopes(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)into;
+    if (r->describe)
+        wc_read_envelopes(r, n);
+}
+
 /* ---- The file ------------------------------------------------------------------------------------------------ */
 
 static void read_default(struct wc_reader *r, const struct wc_node *n)
@@ -186,9 +207,9 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "models", .read = later_models},
               {.name = "tools", .read = later_tools},
               {.name = "agents", .read = later_agents},
-              {.name = "adapters", .read = nothing},
-              {.name = "routes", .read = nothing},
-              {.name = "envelopes", .read = nothing},
+              {.name = "adapters", .read = later_adapters},
+              {.name = "routes", .read = later_routes},
+              {.name = "envelopes", .read = later_envelopes},
     };
     struct wc_config     *c      = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),

@@ -186,6 +186,8 @@ void wc_read_adapters(struct wc_reader *r, const struct wc_node *n)
         return;
     if (n)
         wc_named(r, n, "adapters", add_named, &to);
+    if (r->describe)
+        return;
     for (size_t i = 0; i < WB_LEN(files); i++)
         add_built_in(r, files[i].name, *files[i].text, &to);
     move_generic(&to);

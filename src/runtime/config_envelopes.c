@@ -29,7 +29,7 @@ static void add_score(struct wc_reader *r, const struct wc_node *key, const stru
     struct wc_envelopes *e     = into;
     struct wc_score     *s     = &e->scores[e->n_scores];
     struct wc_guess      guess = {0};
-    if (!wc_find_agent(r, key->text, &guess))
+    if (!r->describe && !wc_find_agent(r, key->text, &guess))
         (void)wc_no_such(r, key, "agent", &guess);
     else if (wc_decimal(r, value, "a confidence", 0, 1, &s->score)) {
         s->agent = key->text;

@@ -26,14 +26,14 @@ enum {
 
 void cli_chat_view_init(struct cli_chat_view *v)
 {
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    *v          = (struct cli_chat_view){.terminal  = isatty(1) == 1,
-                                         .utf8      = cli_draws_utf8(stdout),
-                                         .said      = WB_BUF(SAID_MAX),
-                                         .reasoning = WB_BUF(REASONING_MAX),
-                                         .agent     = WB_BUF(4096)};
-    v->terminal = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
-    v->styled   = v->terminal && !(no_colour && no_colour[0]);
+    const char *term = getenv("TERM");
+    *v               = (struct cli_chat_view){.terminal  = isatty(1) == 1,
+                                              .utf8      = cli_draws_utf8(stdout),
+                                              .said      = WB_BUF(SAID_MAX),
+                                              .reasoning = WB_BUF(REASONING_MAX),
+                                              .agent     = WB_BUF(4096)};
+    v->terminal      = v->terminal && term && term[0] && !wb_str_eq(wb_cstr(term), UPP_STR("dumb"));
+    v->styled        = v->terminal && cli_colours(stdout);
     cli_screen_init(&v->screen, 79, HEIGHT);
     cli_stream_init(&v->text, &v->screen, &(struct cli_markdown_opts){0});
 }
