@@ -105,7 +105,7 @@ def test_scripts_have_every_option():
 CONFIG = "models: {m: {provider: scripted, echo: true}}\nagents: {desk: {model: m}, helper: {model: m}}\n"
 # What is typed so far, and what is offered, of which these are some; and what is not.
 TYPED = (
-    ("weft thr", {"threads"}, {"tree"}), ("weft re", {"restore"}, {"run"}), ("weft run --th", {"--thread"}, {"--title"}),
+    ("weft thr", {"threads"}, {"tree"}), ("weft res", {"restore"}, {"run"}), ("weft run --th", {"--thread"}, {"--title"}),
     ("weft export T --as pyd", {"pydantic"}, {"ui"}), ("weft runs --state w", {"waiting"}, {"queued"}),
     ("weft config ch", {"check"}, set()), ("weft keys r", {"revoke"}, {"add"}), ("weft serve --log-level d", {"debug"}, {"info"}),
     ("weft run d", {"desk"}, {"helper"}), ("weft convert --view he", {"helper"}, {"desk"}), ("weft import some", {"some.json"}, set()),
