@@ -17,7 +17,7 @@
 PREFIX ?= /usr/local
 PORT   ?= 8787
 MESON  := meson
-BENCHES := agent fiber base json upp llm providers http dialects convert store log run session threads step
+BENCHES := agent fiber base json upp llm providers http dialects envelope convert store log run session threads step
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install deb clean help
 .DEFAULT_GOAL := all

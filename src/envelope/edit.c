@@ -5,7 +5,9 @@
 #include "dialects/envelope/content.h"
 #include "json/value.h"
 
-static bool is(yyjson_val *key, const char *name)
+enum { USUAL = 2048 }; /* bytes of most envelopes */
+
+static inline bool is(yyjson_val *key, const char *name)
 {
     return wj_named(key, wb_cstr(name));
 }
@@ -188,6 +190,7 @@ int we_edit(struct wb_arena *a, yyjson_val *root, const struct we_edit *e, struc
     size_t                                i, n;
     bool                                  rated = yyjson_obj_get(root, "confidence") != NULL;
     wj_writer_init(&w, &out, err);
+    (void)wb_buf_reserve(&out, USUAL); /* sticky */
     wj_write_open(&w, '{');
     if (e->complete && !yyjson_obj_get(root, "protocol"))
         wj_put_str(&w, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));

@@ -377,7 +377,9 @@ static int send(struct we_exchange *x, struct we_node *n, struct we_ask *ret, st
     struct upp_str     text;
     struct we_envelope e;
     int                r = we_ask_write(x, n, &text, err);
-    if (r >= 0)
+    if (r >= 0 && text.p == x->ingress->json.p)
+        e = *x->ingress;
+    else if (r >= 0)
         r = we_read(x->a, text, NULL, &e, err);
     if (r < 0)
         return r;

@@ -1,7 +1,9 @@
 /* envelope/reply.c — what a model answered, as an envelope: taken where it is one, else wrapped. */
 #include "base/err.h"
+#include "dialects/core/convert.h"
 #include "envelope/adapter.h"
 #include "envelope/edit.h"
+#include "json/keys.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -34,6 +36,15 @@ static bool seems_envelope(yyjson_val *v)
     return yyjson_is_obj(yyjson_obj_get(v, "content")) && yyjson_is_str(yyjson_obj_get(v, "intent"));
 }
 
+/* Is it one as it stands? Then it is one with our members too. */
+static int is_envelope(struct wb_arena *a, yyjson_val *v, bool *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {.a = a, .root = v};
+    int                                             r        = wd_envelope_validate(&problems, v, err);
+    *ret                                                     = r >= 0 && !problems.errors;
+    return r < 0 ? r : problems.failed;
+}
+
 static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_replied *r    = p->of;
@@ -56,8 +67,11 @@ static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struc
                                      .n_risks       = p->n_risks};
     struct we_envelope       checked;
     struct upp_str           text;
-    int                      code = we_edit(p->a, v, &edit, &text, err);
+    bool                     good = false;
+    int                      code = is_envelope(p->a, v, &good, err);
     if (code >= 0)
+        code = we_edit(p->a, v, &edit, &text, err);
+    if (code >= 0 && !good) /* what it lacked may have been added */
         code = we_read(p->a, text, NULL, &checked, err);
     if (code >= 0)
         *ret = text;
@@ -107,6 +121,11 @@ static void give_json(const struct reply *p, yyjson_val *v, struct we_draft *d)
     d->data = v;
 }
 
+static size_t values_of(yyjson_val *v)
+{
+    return unsafe_yyjson_is_ctn(v) ? v->uni.ofs / sizeof *v : 1;
+}
+
 static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_replied *r     = p->of;
@@ -130,7 +149,7 @@ static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, st
                                                      .has_cost      = r->has_cost,
                                                      .input_tokens  = r->input_tokens,
                                                      .output_tokens = r->output_tokens}};
-    if (json && asked)
+    if (json && asked && wj_keys_unique(json, values_of(json), NULL) >= 0) /* no envelope has a member twice */
         give_json(p, json, &d);
     else
         d.text = r->text.p ? r->text : UPP_STR("");
@@ -185,8 +204,7 @@ static int take_or_wrap(struct reply *p, struct upp_str *ret, struct upp_err *er
     struct upp_err why  = {0};
     yyjson_val    *json = NULL;
     int            r    = wj_read(p->a, without_fence(p->of->text),
-                                  UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH / 2, .flags = WJ_UNIQUE),
-                                  &json, &why);
+                                  UPP_OPTS(wj_read_opts, .max_bytes = WE_MAX_BYTES, .depth = WE_MAX_DEPTH / 2), &json, &why);
     if (r < 0 && r != -UPP_EINVALID && r != -UPP_ELIMIT) {
         if (err)
             *err = why;

@@ -1,4 +1,5 @@
 /* runtime/mux.c — weft/envelope.h: an exchange between functions and agents of a C program. */
+#include <stdatomic.h>
 #include <weft/agent.h>
 #include <weft/envelope.h>
 
@@ -17,6 +18,8 @@ struct weft_mux {
     struct we_routes      routes;
     struct we_limits      limits;
     struct wc_config     *adapters; /* of agents; NULL: there are only functions */
+    struct wb_uuid   random; /* ids are made of it and a number: a system call for each would cost most of a route */
+    _Atomic uint64_t ids;
 };
 
 struct weft_mux_reply {
@@ -128,6 +131,8 @@ int weft_mux_new(const struct weft_mux_rule *rules, size_t n, const struct weft_
     m->a      = (struct wb_arena)WB_ARENA(1u << 20);
     m->limits = limits_of(&o);
     r         = add_rules(m, rules, n, err);
+    if (r >= 0)
+        r = wb_uuid_new(&m->random, err);
     if (r < 0)
         return r;
     *ret = WB_TAKE(m);
@@ -159,13 +164,9 @@ static struct upp_str model_of(void *arg, struct upp_str agent)
 
 static int new_id(void *arg, struct wb_arena *a, struct upp_str *ret, struct upp_err *err)
 {
-    struct wb_uuid id;
-    char           text[WB_UUID_TEXT + 1];
-    int            r = wb_uuid_new(&id, err);
-    (void)arg;
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_uuid_text(id, text));
+    struct exchange *e = arg;
+    char             text[WB_UUID_TEXT + 1];
+    *ret = wb_arena_dup(a, wb_uuid_text(wb_uuid_from(e->m->random, atomic_fetch_add(&e->m->ids, 1)), text));
     return wb_arena_check(a, err);
 }
 
@@ -235,7 +236,7 @@ static WEFT_SUSPENDS int ask_one(struct exchange *e, const struct we_ask *ask, s
     }
     to.failure = r < 0 ? &failure : NULL;
     to.now_ms  = wb_wall_ms();
-    r          = new_id(NULL, &e->a, &to.id, err);
+    r          = new_id(e, &e->a, &to.id, err);
     if (r >= 0)
         r = we_take_reply(&e->a, adapter, &to, &text, err);
     return r < 0 ? r : we_exchange_reply(e->x, ask->id, text, err);
@@ -262,7 +263,7 @@ static int answer_problems(struct exchange *e, const struct wd_problems *problem
 {
     struct we_error of = {
         .code = upp_code_name(why->code), .text = wb_cstr(why->msg), .problems = problems, .now_ms = wb_wall_ms()};
-    int r = new_id(NULL, &e->a, &of.id, err);
+    int r = new_id(e, &e->a, &of.id, err);
     return r < 0 ? r : we_write_error(&e->a, &of, ret, err);
 }
 

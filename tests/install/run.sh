@@ -13,7 +13,7 @@ pc=$(find "$prefix" -name weft.pc -exec dirname {} \;)
 lib=$(dirname "$pc")
 export PKG_CONFIG_PATH="$pc" PKG_CONFIG_SYSROOT_DIR="$tap/dest" LD_LIBRARY_PATH="$lib"
 # covers: ENV-17/3
-for f in bin/weft include/upp/upp.h include/weft/weft.h share/man/man1/weft.1 share/weft/schemas/envelope.schema.json share/weft/schemas/envelope.d.ts libexec/weft/weft-reaper; do
+for f in bin/weft include/upp/upp.h include/weft/weft.h share/man/man1/weft.1 share/weft/schemas/envelope.schema.json share/weft/schemas/envelope.d.ts share/weft/adapters/claude.yaml libexec/weft/weft-reaper; do
     check "there is $f" test -f "$prefix/$f"
 done
 # covers: UAP-2.1/2

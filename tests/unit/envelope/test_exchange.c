@@ -197,7 +197,7 @@ TEST(exchange_sends_the_ingress_unchanged)
     CHECK(wb_str_find(p.text, UPP_STR("\"parents\":[\"a\",\"mine\"]"), 0) != SIZE_MAX);
 }
 
-/* covers: ENV-5/1, ENV-6/3 */
+/* covers: ENV-5/1 */
 TEST(exchange_reflects_on_another_model)
 {
     WB_CLEANUP(done) struct play p = {0};

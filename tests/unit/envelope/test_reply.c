@@ -132,6 +132,8 @@ TEST(reply_that_is_none_is_wrapped)
     CHECK(b.reply.default_score);
     CHECK(reply(&b, "gpt5", "Not JSON") >= 0);
     CHECK_STR(b.reply.text, UPP_STR("Not JSON"));
+    CHECK(reply(&b, "gpt5", "{\"a\":1,\"a\":2}") >= 0); /* no envelope has a member twice: a text */
+    CHECK_STR(b.reply.text, UPP_STR("{\"a\":1,\"a\":2}"));
     CHECK(reply(&b, "none", "") >= 0);
     CHECK_STR(b.reply.text, UPP_STR(""));
 }

@@ -136,9 +136,9 @@ static const struct {
      "3:49: parents is one of 'chain', 'direct', not 'all'\n"
      "3:67: there is no agent 'b'\n"
      "3:76: a confidence must be a number from 0 to 1, not '2'\n"
-     "3:98: fan_out must be a whole number from 1 to 256, not '257'\n"
-     "3:110: depth must be a whole number from 1 to 64, not '65'\n"
-     "3:121: count must be a whole number from 1 to 4096, not '4097'\n"},
+     "3:99: fan_out must be a whole number from 1 to 256, not '257'\n"
+     "3:111: depth must be a whole number from 1 to 64, not '65'\n"
+     "3:122: count must be a whole number from 1 to 4096, not '4097'\n"},
     {GOOD "adapters: {mine: {match: [x], user: '{{tusk}}'}, all: {user: x}, none: {match: [y]}}\n",
      "3:37: user: 'tusk' is not a field of an envelope's prompt\n"
      "3:50: an adapter without 'match' would fit every model\n"
