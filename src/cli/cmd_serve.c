@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
@@ -201,6 +202,16 @@ WEFT_SUSPENDS static void close_all(struct serving *s)
     sv_telemetry_close(s->telemetry);
 }
 
+/* A server with routes announces what it takes; clients ask for it at GET /v1/envelopes/handshake. */
+static void announce(const struct wc_config *c)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 16);
+    struct we_announcement                    h = {.max_tokens = c->envelopes.announced_tokens, .now_ms = wb_wall_ms()};
+    struct upp_str                            text;
+    if (c->envelopes.routes.n && we_write_handshake(&a, &h, &text, NULL) >= 0)
+        wb_log(WB_INFO, "handshake", WB_LS("envelope", text));
+}
+
 WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
 {
     struct serving *s         = arg;
@@ -211,6 +222,7 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         const char *url = sv_server_url(s->server, 0);
         wb_log(WB_INFO, "ready", WB_LZ("url", url), WB_LZ("store", wrt_store_base(s->runtime->store)->ops->name),
                WB_LZ("path", s->place.path), WB_LU("recovered", recovered));
+        announce(s->runtime->config);
         (void)printf("listening on %s\n", url);
         (void)fflush(stdout);
         r = notify_manager(&s->notify, s->server, recovered, &s->fibers, err);

@@ -160,7 +160,7 @@ def valid(list):
 
 
 def test_an_answer():
-    # covers: ENV-6/4, ENV-14/2
+    # covers: ENV-6/1, ENV-6/4, ENV-14/1
     with serve("answer") as s:
         a = post(s, envelope(id="m1", trace={"parents": ["m0"], "tags": ["t"]}))
         assert a["role"] == "agent" and a["agent"]["model"] == "claude-3" and a["intent"] == "analyze", a
@@ -173,7 +173,7 @@ def test_an_answer():
 
 
 def test_context_and_parameters_reach_the_model():
-    # covers: ENV-13/1, ENV-13/3, ENV-13/4
+    # covers: ENV-13/1, ENV-13/2
     with serve("parameters") as s:
         a = post(s, envelope(inputs={"context": "in June", "parameters": {"temperature": 0.25, "max_tokens": 77},
                                      "resources": [{"type": "db", "id": "customers"}]}))
@@ -184,7 +184,7 @@ def test_context_and_parameters_reach_the_model():
 
 
 def test_parameters_that_cannot_be_honoured_are_named():
-    # covers: ENV-13/2
+    # covers: ENV-13/1
     with serve("risks") as s:
         a = post(s, envelope(inputs={"parameters": {"temperature": 9, "top_p": 0.5, "flux": {"a": 1}}}))
         risks = a["confidence"]["risks"]
@@ -195,7 +195,7 @@ def test_parameters_that_cannot_be_honoured_are_named():
 
 
 def test_resources_limit_the_tools():
-    # covers: ENV-13/5, ENV-13/6
+    # covers: ENV-13/3
     with serve("tools") as s:
         a = post(s, envelope("Use both", "execute", inputs={"resources": [{"type": "tool", "id": "look"}]}))
         assert "Tool 'write' is not allowed here" in json.dumps(a), a
@@ -222,7 +222,7 @@ def test_a_doubt_is_reflected_on_by_another_model():
 
 
 def test_next_actions():
-    # covers: ENV-7/1, ENV-7/2, ENV-7/3
+    # covers: ENV-7/1, ENV-7/2
     with serve("actions", "envelopes: {actions: {on: true}}\n") as s:
         frames = stream(s, envelope("Plan it", id="p1"))
         log = [f[2] for f in frames[:-1]]
@@ -273,7 +273,7 @@ def test_an_agent_that_waits():
 
 
 def test_problems_are_named_with_their_pointers():
-    # covers: ENV-12/1, ENV-12/2, ENV-12/3
+    # covers: ENV-12
     with serve("invalid") as s:
         a = post(s, {**envelope(), "role": "king", "confidence": {"score": 2}, "content": {"type": "song"}}, 400)
         assert a["protocol"] == "multiagent-1.0" and a["content"]["type"] == "error", a
@@ -348,7 +348,7 @@ def test_a_stream_is_resumed():
 
 
 def test_after_a_kill_nothing_is_lost_or_said_twice():
-    for point in ("envelope.started", "child.after", "tool.end", "c3.after", "end.before"):
+    for point in ("c1.after", "child.after", "tool.end", "c3.after", "end.before"):
         e = envelope("Doubt me", id=f"kill-{point}")
         try:
             with serve("kill", WEFT_CRASHPOINT=f"{point}:1") as s:
@@ -370,7 +370,7 @@ def handshake(*types, **more):
 
 
 def test_a_client_gets_only_what_it_announced():
-    # covers: ENV-8/2, ENV-8/3, ENV-8/4
+    # covers: ENV-8/1, ENV-8/2
     with serve("announced") as s:
         h = s.good("GET", f"{URL}/handshake")
         assert h["role"] == "system" and h["content"]["data"] == {
@@ -387,6 +387,13 @@ def test_a_client_gets_only_what_it_announced():
         assert post(s, envelope("Data"))["content"]["data"] == {"a": 1}
 
 
+def test_a_server_announces_itself_at_its_start():
+    # covers: ENV-8/1
+    with Server(WEFT, folder("start"), CONFIG.replace("level: warn", "level: info") + ROUTES) as s:
+        s.wait_for_log("handshake")
+        assert "supports" in s.log() and "16000" in s.log()
+
+
 def peer_config(url):
     return CONFIG + f"""
   far: {{remote: envelopes, url: "{url}", retry: {{strategy: none}}}}
@@ -396,7 +403,7 @@ routes:
 
 
 def test_two_servers_back_to_back():
-    # covers: ENV-8/4
+    # covers: ENV-8/2
     with serve("far") as far, Server(WEFT, folder("near"), peer_config(far.url)) as near:
         e = envelope(id="through", inputs={"context": "in June"})
         a = post(near, e)

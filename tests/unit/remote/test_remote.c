@@ -334,7 +334,7 @@ static int send(struct scene *s, const char *text, struct wb_buf *said, struct u
 
 #define JSON_DATA HEAD("user", "analyze") "{\"type\":\"json\",\"text\":\"one\",\"data\":{\"a\":1}}"
 
-/* covers: ENV-8/4 */
+/* covers: ENV-8/2 */
 TEST(remote_envelopes_keeps_to_the_handshake)
 {
     static const struct {

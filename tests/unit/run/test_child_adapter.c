@@ -139,7 +139,7 @@ static WEFT_SUSPENDS int events(struct family *f, struct upp_err *err)
     return wb_buf_check(&f->asked, err);
 }
 
-/* covers: ENV-13/5 */
+/* covers: ENV-13/3 */
 TEST(child_options_limit_the_tools)
 {
     static const struct family_member members[] = {
@@ -153,7 +153,7 @@ TEST(child_options_limit_the_tools)
 }
 
 /* The model reads the reason; a sub-agent of the one that was asked is bound too. */
-/* covers: ENV-13/6 */
+/* covers: ENV-13/3 */
 TEST(child_options_refuse_tools_that_are_not_pure)
 {
     static const struct family_member members[] = {

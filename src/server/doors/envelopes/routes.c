@@ -2,7 +2,6 @@
 #include "server/doors/envelopes/routes.h"
 
 #include "base/clock.h"
-#include "base/crash.h"
 #include "base/defs.h"
 #include "dialects/core/convert.h"
 #include "json/read.h"
@@ -254,7 +253,6 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return 0;
     if (r < 0 && err)
         *err = why;
-    wb_crashpoint("envelope.started");
     return r < 0 ? r : send(x, q, err);
 }
 
