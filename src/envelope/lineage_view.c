@@ -66,16 +66,25 @@ void we_label_add(struct wb_buf *out, struct upp_str text, size_t max, enum we_l
     wb_buf_add(out, UPP_STR("..."));
 }
 
+/* "2100+380 tokens" after what is there. */
+static void add_tokens(struct wb_buf *out, size_t from, uint64_t input, uint64_t output)
+{
+    wb_buf_addf(out, "%s%llu+%llu tokens", out->n > from ? ", " : "", (unsigned long long)input,
+                (unsigned long long)output);
+}
+
 void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n)
 {
     char   score[WJ_NUM_MAX];
-    size_t length = n->has_score ? wj_num_format(n->score, score) : 0;
+    size_t length = n->has_score ? wj_num_format(n->score, score) : 0, from = out->n;
     if (length)
-        wb_buf_addf(out, "score %.*s, ", (int)length, score);
-    wb_buf_addf(out, "%llu+%llu tokens", (unsigned long long)n->input_tokens, (unsigned long long)n->output_tokens);
-    if (n->n_down && n->has_subtree)
-        wb_buf_addf(out, ", %llu+%llu with what follows", (unsigned long long)n->subtree_input,
-                    (unsigned long long)n->subtree_output);
+        wb_buf_addf(out, "score %.*s", (int)length, score);
+    if (n->input_tokens || n->output_tokens)
+        add_tokens(out, from, n->input_tokens, n->output_tokens);
+    if (n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output)) {
+        add_tokens(out, from, n->subtree_input, n->subtree_output);
+        wb_buf_add(out, UPP_STR(" with what follows"));
+    }
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------- */
@@ -196,8 +205,13 @@ static void write_line(const struct lines *s, uint32_t node, bool last)
     wb_buf_add(s->out, UPP_STR(": "));
     we_label_add(s->out, n->task, TASK, WE_LABEL_TEXT);
     wb_buf_add(s->out, UPP_STR(" ("));
+    size_t from = s->out->n;
     we_label_numbers(s->out, n);
-    wb_buf_add(s->out, UPP_STR(")\n"));
+    if (s->out->n > from)
+        wb_buf_addc(s->out, ')');
+    else if (from >= 2 && !s->out->failed)
+        s->out->n -= 2; /* no numbers, no parentheses */
+    wb_buf_addc(s->out, '\n');
 }
 
 /* The next child that is part of the view; false: none is left. */

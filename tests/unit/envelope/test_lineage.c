@@ -277,10 +277,10 @@ TEST(lineage_as_lines)
     CHECK(build(&l, diamond, WB_LEN(diamond)) >= 0);
     CHECK(written(l, "d", write_text, &out) >= 0);
     CHECK_STR(wb_buf_str(&out),
-              UPP_STR("a  a.a, plan: Do a (score 0.75, 1+0 tokens, 127+6 with what follows)\n"
-                      "`- * d  a.d, plan: Do d (score 0.75, 8+1 tokens, 120+4 with what follows)\n"
-                      "   `- e  a.e, plan: Do e (score 0.75, 16+1 tokens, 112+3 with what follows)\n"
-                      "      `- j  a.j, plan: Do j (score 0.75, 32+1 tokens, 96+2 with what follows)\n"
+              UPP_STR("a  a.a, plan: Do a (score 0.75, 1+0 tokens, 127+6 tokens with what follows)\n"
+                      "`- * d  a.d, plan: Do d (score 0.75, 8+1 tokens, 120+4 tokens with what follows)\n"
+                      "   `- e  a.e, plan: Do e (score 0.75, 16+1 tokens, 112+3 tokens with what follows)\n"
+                      "      `- j  a.j, plan: Do j (score 0.75, 32+1 tokens, 96+2 tokens with what follows)\n"
                       "         `- k  a.k, plan: Do k (score 0.75, 64+1 tokens)\n"));
     wb_buf_clear(&out);
     CHECK(written(l, NULL, write_text, &out) >= 0);
@@ -296,8 +296,8 @@ TEST(lineage_as_pictures)
     CHECK(build(&l, diamond, WB_LEN(diamond)) >= 0);
     CHECK(written(l, NULL, write_dot, &out) >= 0);
     CHECK(wb_str_starts(wb_buf_str(&out), UPP_STR("digraph lineage {\n")));
-    CHECK(has(&out,
-              "  n0 [label=\"a.a: plan\\nDo a\\nscore 0.75, 1+0 tokens, 127+6 with what follows\", tooltip=\"a\"];\n"));
+    CHECK(has(&out, "  n0 [label=\"a.a: plan\\nDo a\\nscore 0.75, 1+0 tokens, 127+6 tokens with what follows\", "
+                    "tooltip=\"a\"];\n"));
     CHECK(has(&out, "  n2 -> n5;\n  n4 -> n5;\n"));
     wb_buf_clear(&out);
     CHECK(written(l, "j", write_svg, &out) >= 0);
@@ -332,7 +332,7 @@ TEST(lineage_escapes_texts)
     CHECK(has(&out, "<script>\\\"a\\\" & 'b' \\\\ [31m end"));
     wb_buf_clear(&out);
     CHECK(written(l, NULL, write_text, &out) >= 0);
-    CHECK(has(&out, "gone  (not in the log)\n`- <i>\"  user, plan: <script>\"a\" & 'b' \\ [31m end (0+0 tokens)\n"));
+    CHECK(has(&out, "gone  (not in the log)\n`- <i>\"  user, plan: <script>\"a\" & 'b' \\ [31m end\n"));
 }
 
 TEST_WITH(lineage_pictures_are_bounded, .no_torture = "too many calls")
