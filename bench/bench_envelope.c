@@ -8,7 +8,7 @@
 #include <weft/envelope.h>
 
 #include "bench.h"
-#include "envelope/exchange.h"
+#include "envelope/replay.h"
 #include "json/read.h"
 #include "upp/turn.h"
 
@@ -113,6 +113,54 @@ static void find_rule(unsigned times)
     }
 }
 
+/* A log of exchanges of two envelopes, a question and its reply, with ids of their own. */
+static struct upp_str model_of(void *arg, struct upp_str agent)
+{
+    (void)arg, (void)agent;
+    return UPP_STR("claude-3.7-sonnet");
+}
+
+/* Envelope number i of the log: a question with an id, or the reply to it. */
+static size_t put(char *to, size_t size, unsigned i)
+{
+    bool           is_reply = i % 2;
+    struct upp_str text     = is_reply ? reply : question;
+    size_t         trace    = wb_str_find(text, UPP_STR(",\"trace\""), 0);
+    int            n        = snprintf(to, size, "%.*s,\"trace\":{\"id\":\"%c%u\",\"parents\":[\"%c%u\"]}}",
+                                       (int)(is_reply ? text.n - 1 : trace), text.p, is_reply ? 'a' : 'q', i / 2, is_reply ? 'q' : 'p',
+                                       i / 2);
+    return (size_t)n;
+}
+
+static void replay_log(unsigned times)
+{
+    static struct we_target         target = {.agent = UPP_STR_INIT("claude.decompose"), .weight = 1};
+    static struct we_rule           rule   = {.intents = 1u << WE_DECOMPOSE, .targets = &target, .n_targets = 1};
+    static const struct we_routes   routes = {.rules = &rule, .n = 1};
+    static const struct we_limits   limits = WE_LIMITS_DEFAULT;
+    static const struct we_adapters none;
+    const struct we_replay_opts opts = {.routes = &routes, .adapters = &none, .limits = &limits, .model_of = model_of};
+    struct we_replay           *replay;
+    struct we_replayed          sum;
+    if (we_replay_new(&opts, &replay, NULL) < 0)
+        abort();
+    for (unsigned i = 0; i < times; i++) {
+        char   text[2048];
+        size_t n = put(text, sizeof text, i);
+        if (we_replay_add(replay, (struct upp_str){text, n}, NULL) < 0)
+            abort();
+    }
+    if (we_replay_end(replay, &sum, NULL) < 0 || sum.differences || sum.exchanges != (times + 1) / 2)
+        abort();
+    we_replay_free(replay);
+}
+
+static void parse_log(unsigned times)
+{
+    for (unsigned i = 0; i < times; i += 2)
+        parse_both(1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct weft_mux_rule rules[] = {{.intent = "plan", .fn = answer},
@@ -132,6 +180,7 @@ int main(int argc, char **argv)
         BENCH(.name = "route an envelope", .product = route_in_process, .floor = parse_both, .times = 10000,
               .goal_ns = 5000);
         BENCH(.name = "read and check one", .product = read_one, .floor = parse_one, .times = 20000, .goal_ns = 2000);
+        BENCH(.name = "replay an envelope", .product = replay_log, .floor = parse_log, .times = 20000, .goal_ns = 5000);
         BENCH(.name = "the last of 256 rules", .product = find_rule, .times = 20000, .goal_ns = 5000);
     }
     weft_mux_free(mux);

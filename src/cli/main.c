@@ -47,10 +47,10 @@ static const struct cli_command help_command = {
 };
 
 static const struct cli_command *const commands[] = {
-    &cli_serve,      &cli_run,     &cli_threads, &cli_show,     &cli_tree,   &cli_fork,    &cli_restore,
-    &cli_export,     &cli_import,  &cli_convert, &cli_validate, &cli_route,  &cli_lineage, &cli_runs,
-    &cli_approvals,  &cli_approve, &cli_deny,    &cli_answer,   &cli_cancel, &cli_config,  &cli_keys,
-    &cli_encryption, &cli_doctor,  &version,     &help_command,
+    &cli_serve,  &cli_run,        &cli_threads, &cli_show,     &cli_tree,     &cli_fork,   &cli_restore,
+    &cli_export, &cli_import,     &cli_convert, &cli_validate, &cli_route,    &cli_replay, &cli_lineage,
+    &cli_runs,   &cli_approvals,  &cli_approve, &cli_deny,     &cli_answer,   &cli_cancel, &cli_config,
+    &cli_keys,   &cli_encryption, &cli_doctor,  &version,      &help_command,
 };
 
 static void usage(FILE *out)

@@ -291,26 +291,39 @@ static void mark_sent(struct we_exchange *x, struct we_node *n, const struct we_
     x->waiting++;
 }
 
-int we_exchange_sent(struct we_exchange *x, struct upp_str agent, struct upp_str envelope, struct upp_err *err)
+struct we_node *we_planned(const struct we_exchange *x, const struct we_envelope *e)
 {
-    struct we_envelope e;
-    struct we_node    *n = x->nodes;
-    int                r = we_read(x->a, envelope, NULL, &e, err);
-    if (r < 0)
-        return upp_wrap(err, r, "a request of the log");
-    if (!e.id.n || node_find(x, e.id))
-        return upp_fail(err, UPP_EINVALID, "a request of the log has %s", e.id.n ? "the id of another" : "no id");
-    while (n && (n->state != WE_PLANNED || !is_planned_as(x, n, &e)))
+    struct we_node *n = x->nodes;
+    while (n && (n->state != WE_PLANNED || !is_planned_as(x, n, e)))
         n = n->next;
+    return n;
+}
+
+int we_take_sent(struct we_exchange *x, struct upp_str agent, const struct we_envelope *e, struct we_node **ret,
+                 struct upp_err *err)
+{
+    struct we_node *n = we_planned(x, e);
+    int             r = 0;
+    if (!e->id.n || node_find(x, e->id))
+        return upp_fail(err, UPP_EINVALID, "a request of the log has %s", e->id.n ? "the id of another" : "no id");
     bool expected = n && wb_str_eq(n->agent, agent);
     if (!n)
-        r = node_other(x, &e, &n, err);
+        r = node_other(x, e, &n, err);
     if (r < 0)
         return r;
     n->agent = wb_arena_dup(x->a, agent);
-    mark_sent(x, n, &e);
-    r = wb_arena_check(x->a, err);
+    mark_sent(x, n, e);
+    *ret = n;
+    r    = wb_arena_check(x->a, err);
     return r < 0 ? r : !expected;
+}
+
+int we_exchange_sent(struct we_exchange *x, struct upp_str agent, struct upp_str envelope, struct upp_err *err)
+{
+    struct we_envelope e;
+    struct we_node    *n;
+    int                r = we_read(x->a, envelope, NULL, &e, err);
+    return r < 0 ? upp_wrap(err, r, "a request of the log") : we_take_sent(x, agent, &e, &n, err);
 }
 
 /* ---- The interface ----------------------------------------------------------------------------------------- */
@@ -363,8 +376,11 @@ int we_exchange_reply(struct we_exchange *x, struct upp_str request, struct upp_
         r = read_failure(x, n, &why, err);
     else if (r < 0 && err)
         *err = why;
-    if (r < 0)
-        return r;
+    return r < 0 ? r : we_take_reply_of(x, n, err);
+}
+
+int we_take_reply_of(struct we_exchange *x, struct we_node *n, struct upp_err *err)
+{
     n->state = WE_REPLIED;
     x->waiting--;
     x->input_tokens  = plus(x->input_tokens, n->reply.input_tokens);

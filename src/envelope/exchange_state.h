@@ -63,4 +63,13 @@ int we_pick(struct we_exchange *x, struct we_node *n, const struct we_envelope *
 int we_pick_reflector(struct we_exchange *x, struct we_node *n, const struct we_envelope *doubted,
                       struct upp_str writer, struct upp_err *err) UPP_MUST_CHECK;
 
+/* For replay, which has read its envelopes already. exchange.c
+ * The planned request that this one of the log is; NULL: the rules do not send it. */
+struct we_node *we_planned(const struct we_exchange *x, const struct we_envelope *e);
+/* As we_exchange_sent; *ret: its node. */
+int we_take_sent(struct we_exchange *x, struct upp_str agent, const struct we_envelope *e, struct we_node **ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
+/* n->reply is set: plans what follows. */
+int we_take_reply_of(struct we_exchange *x, struct we_node *n, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

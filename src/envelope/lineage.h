@@ -108,7 +108,8 @@ enum we_label { WE_LABEL_TEXT, WE_LABEL_DOT, WE_LABEL_XML };
  * characters, else it ends with "...". Escaped for where it goes. */
 void we_label_add(struct wb_buf *out, struct upp_str text, size_t max, enum we_label form);
 
-/* "score 0.78, 2100+380 tokens, 2400+500 tokens with what follows": what there is, maybe nothing. */
-void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n);
+/* "score 0.78, 2100+380 tokens, 2400+500 tokens with what follows": what there is, maybe nothing.
+ * brief: "score 0.78, 2100+380 of 2400+500 tokens". */
+void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n, bool brief);
 
 #endif

@@ -48,7 +48,7 @@ static void dot_node(const struct we_lineage_view *v, uint32_t node, struct wb_b
         wb_buf_add(out, UPP_STR("\\n"));
         we_label_add(out, n->task, TASK, WE_LABEL_DOT);
         wb_buf_add(out, UPP_STR("\\n"));
-        we_label_numbers(out, n);
+        we_label_numbers(out, n, true);
     } else
         wb_buf_add(out, UPP_STR("not in the log"));
     wb_buf_add(out, UPP_STR("\", tooltip=\""));
@@ -197,7 +197,7 @@ static void svg_node(const struct picture *p, uint32_t node)
     wb_buf_add(p->out, UPP_STR("</text>\n"));
     svg_line(p, x, y + 50, " fill=\"#4b5563\" font-size=\"10\"");
     if (n->known)
-        we_label_numbers(p->out, n);
+        we_label_numbers(p->out, n, true);
     wb_buf_add(p->out, UPP_STR("</text></g>\n"));
 }
 

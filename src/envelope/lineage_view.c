@@ -66,24 +66,28 @@ void we_label_add(struct wb_buf *out, struct upp_str text, size_t max, enum we_l
     wb_buf_add(out, UPP_STR("..."));
 }
 
-/* "2100+380 tokens" after what is there. */
-static void add_tokens(struct wb_buf *out, size_t from, uint64_t input, uint64_t output)
+static void add_pair(struct wb_buf *out, uint64_t input, uint64_t output)
 {
-    wb_buf_addf(out, "%s%llu+%llu tokens", out->n > from ? ", " : "", (unsigned long long)input,
-                (unsigned long long)output);
+    wb_buf_addf(out, "%llu+%llu", (unsigned long long)input, (unsigned long long)output);
 }
 
-void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n)
+void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n, bool brief)
 {
     char   score[WJ_NUM_MAX];
-    size_t length = n->has_score ? wj_num_format(n->score, score) : 0, from = out->n;
+    size_t length = n->has_score ? wj_num_format(n->score, score) : 0;
+    bool   own    = n->input_tokens || n->output_tokens,
+         below    = n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output);
     if (length)
-        wb_buf_addf(out, "score %.*s", (int)length, score);
-    if (n->input_tokens || n->output_tokens)
-        add_tokens(out, from, n->input_tokens, n->output_tokens);
-    if (n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output)) {
-        add_tokens(out, from, n->subtree_input, n->subtree_output);
-        wb_buf_add(out, UPP_STR(" with what follows"));
+        wb_buf_addf(out, "score %.*s%s", (int)length, score, own || below ? ", " : "");
+    if (own)
+        add_pair(out, n->input_tokens, n->output_tokens);
+    if (own && (!below || !brief))
+        wb_buf_add(out, UPP_STR(" tokens"));
+    if (own && below)
+        wb_buf_add(out, brief ? UPP_STR(" of ") : UPP_STR(", "));
+    if (below) {
+        add_pair(out, n->subtree_input, n->subtree_output);
+        wb_buf_add(out, brief ? UPP_STR(" tokens") : UPP_STR(" tokens with what follows"));
     }
 }
 
@@ -206,7 +210,7 @@ static void write_line(const struct lines *s, uint32_t node, bool last)
     we_label_add(s->out, n->task, TASK, WE_LABEL_TEXT);
     wb_buf_add(s->out, UPP_STR(" ("));
     size_t from = s->out->n;
-    we_label_numbers(s->out, n);
+    we_label_numbers(s->out, n, false);
     if (s->out->n > from)
         wb_buf_addc(s->out, ')');
     else if (from >= 2 && !s->out->failed)

@@ -296,7 +296,7 @@ TEST(lineage_as_pictures)
     CHECK(build(&l, diamond, WB_LEN(diamond)) >= 0);
     CHECK(written(l, NULL, write_dot, &out) >= 0);
     CHECK(wb_str_starts(wb_buf_str(&out), UPP_STR("digraph lineage {\n")));
-    CHECK(has(&out, "  n0 [label=\"a.a: plan\\nDo a\\nscore 0.75, 1+0 tokens, 127+6 tokens with what follows\", "
+    CHECK(has(&out, "  n0 [label=\"a.a: plan\\nDo a\\nscore 0.75, 1+0 of 127+6 tokens\", "
                     "tooltip=\"a\"];\n"));
     CHECK(has(&out, "  n2 -> n5;\n  n4 -> n5;\n"));
     wb_buf_clear(&out);
