@@ -80,7 +80,8 @@ int  cli_help_json(struct upp_err *err) UPP_MUST_CHECK;
 
 extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_cancel, cli_chat, cli_completion,
     cli_config, cli_convert, cli_deny, cli_doctor, cli_encryption, cli_export, cli_fork, cli_import, cli_init, cli_keys,
-    cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree, cli_validate;
+    cli_lineage, cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree,
+    cli_validate;
 
 /* Prints "weft NAME: sentence" and the usage. Returns CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);

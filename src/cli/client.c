@@ -218,8 +218,13 @@ WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err)
                                                                                            : UPP_ESTORE;
     if (r < 0)
         return r;
-    if (wj_read(&arena, wb_buf_str(&a->raw), NULL, &root, NULL) >= 0 && (error = yyjson_obj_get(root, "error")) &&
-        (message = yyjson_obj_get(error, "message")) && yyjson_is_str(message)) {
+    if (wj_read(&arena, wb_buf_str(&a->raw), NULL, &root, NULL) < 0)
+        root = NULL;
+    struct upp_str envelope = wj_text_at(yyjson_obj_get(root, "content"), "text"); /* of /v1/envelopes */
+    if (envelope.n)
+        return upp_fail(err, code, "%.*s", UPP_FMT(envelope));
+    if ((error = yyjson_obj_get(root, "error")) && (message = yyjson_obj_get(error, "message")) &&
+        yyjson_is_str(message)) {
         r = upp_fail(err, code, "%.*s", UPP_FMT(wj_text(message)));
         if (err && (where = yyjson_obj_get(error, "param")) && yyjson_is_str(where))
             (void)snprintf(err->where, sizeof err->where, "%.*s", UPP_FMT(wj_text(where)));

@@ -371,6 +371,7 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/envelopes/handshake", get_handshake, 0, 0},
     {SV_GET, "/v1/envelopes/{e}", get_one, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/envelopes/{e}/exchange", get_exchange, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/envelopes/{e}/lineage", sv_get_lineage, 0, SV_ROUTE_LARGE},
 };
 const struct sv_door sv_door_envelopes = {.name     = "envelopes",
                                           .prefix   = "/v1/envelopes",

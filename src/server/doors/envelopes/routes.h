@@ -4,6 +4,7 @@
  *     GET  /v1/envelopes/handshake       what this server announces
  *     GET  /v1/envelopes/{e}            one envelope
  *     GET  /v1/envelopes/{e}/exchange   all of its exchange, as JSON lines
+ *     GET  /v1/envelopes/{e}/lineage    what it follows from, and what follows from it
  *
  * An exchange is a thread, and each envelope that comes in is a run of the router on it (envelope/run/router.h). Errors
  * are envelopes too.
@@ -39,6 +40,9 @@ WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, s
 typedef int       sv_envelope_fn(void *arg, yyjson_val *envelope, struct upp_err *err);
 WEFT_SUSPENDS int sv_envelopes_each(struct sv_exchange *x, const struct wl_thread *t, sv_envelope_fn *fn, void *arg,
                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* GET /v1/envelopes/{e}/lineage. */
+WEFT_SUSPENDS int sv_get_lineage(struct sv_exchange *x, struct upp_err *err);
 
 /* What the client has announced (ENV-8); all zero: nothing. */
 WEFT_SUSPENDS int sv_peer_get(struct sv_exchange *x, struct we_peer *ret, struct upp_err *err) UPP_MUST_CHECK;
