@@ -25,6 +25,7 @@ HERE = Path(tempfile.mkdtemp(prefix="weft-pages-"))
 ENV = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 SECONDS = 60  # of one page's commands
+PROMPTS = ("http.md", "models.md", "ui.md")  # whose examples ($ ...) run on the server of http.md
 
 # `weft serve` as a function: a server in the background, which listens when the function returns.
 SERVE = """
@@ -172,7 +173,14 @@ def test_commands_run():
 
 
 def commands(page, text):
-    folder = HERE / page.stem
+    code, said = run(page.stem, text, "-eu")
+    wrong = [line for line in said.splitlines() if line.startswith('{"error"')]
+    return [] if code == 0 and not wrong else [f"{page.relative_to(ROOT)}: {code}\n{said}"]
+
+
+def run(name, text, flags):
+    """A script in a folder with the demo, its servers on free ports. How it ended, and what it said."""
+    folder = HERE / name
     shutil.copytree(ROOT / "demo", folder)
     (folder / "notes.md").write_text("# Notes\n")
     ports, sockets = {}, []
@@ -191,9 +199,8 @@ def commands(page, text):
     config.write_text(config.read_text().replace("127.0.0.1:8787", f"127.0.0.1:{ports['8787']}"))
     pids = folder / "pids"
     pids.touch()
-    p = subprocess.Popen(["sh", "-eu", "-c", SERVE + text], cwd=folder, stdin=subprocess.DEVNULL,
-                         stdout=open(folder / "said", "w"), stderr=subprocess.STDOUT,
-                         env={**ENV, "PORT": ports["8787"], "PIDS": str(pids)})
+    p = subprocess.Popen(["sh", flags, "-c", SERVE + text], cwd=folder, stdin=subprocess.DEVNULL, stdout=open(folder / "said", "w"),
+                         stderr=subprocess.STDOUT, env={**ENV, "PORT": ports["8787"], "PIDS": str(pids)})
     try:
         code = p.wait(timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -204,9 +211,52 @@ def commands(page, text):
             os.kill(int(pid), signal.SIGTERM)
         except ProcessLookupError:
             pass
-    said = (folder / "said").read_text()
-    wrong = [line for line in said.splitlines() if re.match(r'\{"error"', line)]
-    return [] if code == 0 and not wrong else [f"{page.relative_to(ROOT)}: {code}\n{said}"]
+    return code, (folder / "said").read_text(errors="replace")
+
+
+def lines_of(b):
+    """(command, what the page says that it says) of a block with prompts."""
+    found = []
+    for line in b.text.splitlines():
+        if line.startswith("$ "):
+            found.append([line[2:], ""])
+        elif found:
+            found[-1][1] += line + "\n"
+    return found
+
+
+def follows(page, said):
+    """What is left of the page's words that do not come in what was said, in their order: names of members of JSON, types of
+    events. Ids and times differ, and ... stands for the rest."""
+    words = r'"(?:\w+)":|"type":"[\w.-]+"|"object":"[\w.]+"|"code":"\w+"'
+    at, have = 0, re.findall(words, said)
+    for word in re.findall(words, page):
+        while at < len(have) and have[at] != word:
+            at += 1
+        if at == len(have):
+            return word
+        at += 1
+    return None
+
+
+def test_examples_with_prompts_say_what_the_pages_say():
+    bad, count = [], 0
+    start = next(b.text for b in BLOCKS if b.page.name == "http.md" and b.kind == "sh")
+    for name in PROMPTS:
+        page = ROOT / "docs" / name
+        examples = [e for b in BLOCKS if b.page == page and not b.kind and not b.reason for e in lines_of(b)]
+        script = start + ("" if name == "http.md" else "U=http://127.0.0.1:8787\n")
+        script += "".join(f"echo; echo '@@{n}'\n{command}\n" for n, (command, _) in enumerate(examples))
+        _, said = run("prompts-" + page.stem, script, "-u")
+        answers = dict(re.findall(r"^@@(\d+)\n(.*?)(?=^@@|\Z)", said, re.M | re.S))
+        count += len(examples)
+        for n, (command, wanted) in enumerate(examples):
+            answer = answers.get(str(n))
+            missing = "the answer" if answer is None else follows(wanted, answer)
+            if missing or (answer.lstrip().startswith('{"error"') and '"error"' not in wanted):
+                bad.append(f"docs/{name}: $ {command}\nlacks {missing}: {(answer or said[-500:])[:1500]}\npage: {wanted[:600]}")
+    print(f"# {count} commands with prompts")
+    fails(bad)
 
 
 def test_the_tutorial_says_what_happens():
