@@ -1,7 +1,7 @@
 # Shortcuts for meson, ninja and the scripts in scripts/.
 #
 #   make              the release build: build/weft
-#   make run          builds, starts the demo server (PORT=8787) and prints commands to try
+#   make run          builds, starts the demo server (PORT=8787) and prints what to try; with the key of a vendor, on its model
 #   make test         installs what is missing, builds with ASan and UBSan, runs the tests (minutes)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name contains `name`
 #   make check-ci     what CI runs after `make test`: release build, clang, more faults, fuzzing, edits, real clients, kills

@@ -10,7 +10,7 @@ export WEFT_CONFIG
 store=sqlite:$tap/demo.db
 
 check 'the demo is good' "$weft" config check
-said 'it says so' 'weft.yaml: good: 3 agents, 3 models, 1 tool$'
+said 'it says so' 'weft.yaml: good: 6 agents, 6 models, 3 tools$'
 
 # The entries without what is different each time: ids, times, which reply of a script it was.
 entries() {

@@ -39,6 +39,7 @@ struct upp__script_error {
 struct upp__script_fill {
     struct upp_str mark; /* "${city}" */
     struct upp_str after, otherwise;
+    bool           earlier; /* also words of earlier questions */
 };
 
 struct upp__reply {

@@ -8,14 +8,6 @@
 
 enum { WORD_BYTES = 200 /* of a question, at most */ };
 
-static const struct upp_message *question(const struct upp_request *req)
-{
-    for (size_t i = req->n_messages; i-- > 0;)
-        if (req->messages[i]->role == UPP_ROLE_USER)
-            return req->messages[i];
-    return NULL;
-}
-
 /* What stands behind `after`, to the end of that part of the sentence. */
 static struct upp_str words_after(struct upp_str text, struct upp_str after)
 {
@@ -29,15 +21,27 @@ static struct upp_str words_after(struct upp_str text, struct upp_str after)
     return wb_str_sub(rest, 0, wb_utf8_cut(rest, WB_MIN(rest.n, (size_t)WORD_BYTES)));
 }
 
-static struct upp_str value_of(const struct upp__script_fill *f, const struct upp_message *asked)
+static struct upp_str words_of(const struct upp_message *m, struct upp_str after)
 {
-    for (size_t i = 0; asked && i < asked->n_parts; i++) {
-        struct upp_str found =
-            asked->parts[i].kind == UPP_PART_TEXT ? words_after(asked->parts[i].text, f->after) : (struct upp_str){0};
-        if (found.n)
-            return found;
-    }
-    return f->otherwise;
+    struct upp_str found = {0};
+    for (size_t i = 0; i < m->n_parts && !found.n; i++)
+        if (m->parts[i].kind == UPP_PART_TEXT)
+            found = words_after(m->parts[i].text, after);
+    return found;
+}
+
+/* From the newest question; with `earlier`, from the newest one that has such words: the prompts of a strategy and of a
+ * handoff are questions too. */
+static struct upp_str value_of(const struct upp__script_fill *f, const struct upp_request *req)
+{
+    struct upp_str found = {0};
+    for (size_t i = req->n_messages; i-- > 0 && !found.n;)
+        if (req->messages[i]->role == UPP_ROLE_USER) {
+            found = words_of(req->messages[i], f->after);
+            if (!f->earlier)
+                break;
+        }
+    return found.n ? found : f->otherwise;
 }
 
 /* The arguments of a call are JSON: a value stands in one of its strings. */
@@ -57,7 +61,7 @@ static void add_value(struct wb_buf *out, struct upp_str value, bool json, struc
         out->failed = true;
 }
 
-static int fill_text(const struct upp__reply *reply, const struct upp_message *asked, struct upp__script_part *p,
+static int fill_text(const struct upp__reply *reply, const struct upp_request *req, struct upp__script_part *p,
                      struct wb_arena *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(16u * UPP__SCRIPT_BYTES);
@@ -67,7 +71,7 @@ static int fill_text(const struct upp__reply *reply, const struct upp_message *a
             if (wb_str_starts(wb_str_sub(p->text, at, SIZE_MAX), reply->fills[i].mark))
                 f = &reply->fills[i];
         if (f)
-            add_value(&out, value_of(f, asked), p->kind == UPP_PART_CALL, err);
+            add_value(&out, value_of(f, req), p->kind == UPP_PART_CALL, err);
         else
             wb_buf_addc(&out, p->text.p[at]);
         at += f ? f->mark.n : 1;
@@ -141,8 +145,7 @@ int upp__script_fill(const struct upp__reply *reply, const struct upp_request *r
     copy->parts = parts;
     for (size_t i = 0; i < reply->n_parts; i++) {
         parts[i] = reply->parts[i];
-        int r    = parts[i].shows ? show_request(req, a, &parts[i].text, err)
-                                  : fill_text(reply, question(req), &parts[i], a, err);
+        int r = parts[i].shows ? show_request(req, a, &parts[i].text, err) : fill_text(reply, req, &parts[i], a, err);
         if (r < 0)
             return r;
     }

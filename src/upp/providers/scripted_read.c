@@ -74,11 +74,13 @@ WJ_SHAPE(scripted_when, struct j_when, when_rows);
 struct j_fill {
     struct wj_node node;
     struct upp_str name, after, otherwise;
+    bool           earlier;
 };
 static const struct wj_field fill_rows[] = {
     F_STR(struct j_fill, name, "name", F_REQUIRED),
     F_STR(struct j_fill, after, "after", F_REQUIRED),
     F_STR(struct j_fill, otherwise, "default", F_REQUIRED),
+    F_BOOL(struct j_fill, earlier, "earlier", 0),
 };
 WJ_SHAPE(scripted_fill, struct j_fill, fill_rows);
 
@@ -289,7 +291,8 @@ static int read_fills(const struct reading *in, const struct j_reply *j, struct 
         ret->fills[ret->n_fills++] =
             (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(f->name)),
                                       .after     = f->after,
-                                      .otherwise = f->otherwise};
+                                      .otherwise = f->otherwise,
+                                      .earlier   = f->earlier};
     }
     return wb_arena_check(in->arena, in->err);
 }

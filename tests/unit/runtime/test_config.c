@@ -267,8 +267,10 @@ TEST(config_of_the_demo_is_right)
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
     struct upp_err                                err;
     char                                          path[1000];
+    struct wc_opts                                all = opts;
+    all.makers                                        = &wc_makers;
     (void)snprintf(path, sizeof path, "%s", test_source("../demo/weft.yaml"));
-    CHECK_INT(wc_config_load(path, &opts, &report, &c, &err), 0);
+    CHECK_INT(wc_config_load(path, &all, &report, &c, &err), 0);
     CHECK_INT(report.n, 0);
     CHECK_STR(c->default_agent->def.name, UPP_STR("weather"));
     CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].base.arg);

@@ -267,6 +267,35 @@ TEST(scripted_says_the_same_again)
     "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},"                                           \
     "{\"name\":\"x\",\"after\":\"=\",\"default\":\"\"}]"
 
+/* A prompt of a strategy or of a handoff is the newest question, and does not have what the person asked for. */
+TEST(scripted_fills_in_words_of_an_earlier_question)
+{
+    static const struct {
+        const char *first, *second, *text;
+    } cases[] = {
+        {"How is it in Rome?", "And what to do?", "Rome Oslo"},
+        {"How is it in Rome?", "And in Bonn?", "Bonn Bonn"},
+        {"Hello", "And what to do?", "Oslo Oslo"},
+    };
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    static struct talk                             t; /* frames are limited */
+    struct upp_err                                 err;
+    char                                           want[256];
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"fill\":["
+                                   "{\"name\":\"a\",\"after\":\" in \",\"default\":\"Oslo\",\"earlier\":true},"
+                                   "{\"name\":\"b\",\"after\":\" in \",\"default\":\"Oslo\",\"earlier\":false}],"
+                                   "\"parts\":[{\"text\":\"${a} ${b}\"}]}]}"),
+                           &m, &err) == 0);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        memset(&t, 0, sizeof t);
+        test_note("case %zu", i);
+        user_says(&t, cases[i].first);
+        user_says(&t, cases[i].second);
+        (void)snprintf(want, sizeof want, "[0:1|%s] end_turn " NAMED(0), cases[i].text);
+        CHECK_ANSWER(m, &t, want);
+    }
+}
+
 /* covers: UPP-13f */
 TEST(scripted_fills_in_words_of_the_question)
 {
