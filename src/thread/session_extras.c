@@ -265,11 +265,11 @@ int wa_extras_message(struct wb_arena *a, const struct wa_doc_opts *opts, const 
         return r;
     wj_writer_init(&s.w, &b, err);
     open_map(&s.w, m->metadata, v, ours);
-    write_author(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
-    if (title.n)
+    if (title.n) /* first what an import leaves in the metadata: a document that comes back has the same order */
         wj_put_text(&s.w, names[TITLE], title);
     if (reply)
         write_reply(&s, reply);
+    write_author(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
     write_parts(&s, m, caller);
     r = write_events(&s, lines, n, err);
     return r < 0 ? r : end_map(&s, &m->metadata);
