@@ -16,12 +16,13 @@
 #include "base/buf.h"
 
 enum {
-    WE_LINEAGE_NODES   = 1 << 17, /* those that are not known included */
-    WE_LINEAGE_EDGES   = 1 << 20,
-    WE_LINEAGE_STEPS   = 1 << 24, /* along edges, in all: beyond it ancestors stay parents, and costs are unknown */
-    WE_LINEAGE_CIRCLES = 64,      /* that are listed */
-    WE_LINEAGE_TEXT    = 512,     /* bytes of a task that are kept */
-    WE_LINEAGE_DRAWN   = 2000,    /* nodes in a picture */
+    WE_LINEAGE_NODES = 1 << 17, /* those that are not known included */
+    WE_LINEAGE_EDGES = 1 << 20,
+    WE_LINEAGE_STEPS = 1 << 24, /* along edges, in all, besides a few for each parent: beyond it ancestors stay parents,
+                                   and costs are unknown */
+    WE_LINEAGE_CIRCLES = 64,    /* that are listed */
+    WE_LINEAGE_TEXT    = 512,   /* bytes of a task that are kept */
+    WE_LINEAGE_DRAWN   = 2000,  /* nodes in a picture */
 };
 #define WE_NO_NODE UINT32_MAX
 

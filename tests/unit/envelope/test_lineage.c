@@ -213,6 +213,27 @@ TEST_WITH(lineage_is_bounded, .no_torture = "too many calls")
     CHECK_INT(we_lineage_node(wide, we_lineage_find(wide, UPP_STR("x")))->n_up, 60000);
 }
 
+TEST_WITH(lineage_of_a_long_chain, .no_torture = "too many calls")
+{
+    enum { LENGTH = 5000, NAMED = 1024 /* parents on the wire, at most */ };
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l       = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf           parents = WB_BUF(1 << 20);
+    char                                            id[32];
+    CHECK(we_lineage_new(&l, NULL) >= 0);
+    for (unsigned i = 0; i < LENGTH; i++) {
+        wb_buf_clear(&parents);
+        for (unsigned k = i > NAMED ? i - NAMED : 0; k < i; k++)
+            wb_buf_addf(&parents, "%s\"n%u\"", parents.n ? "," : "", k);
+        wb_buf_addc(&parents, 0);
+        (void)snprintf(id, sizeof id, "n%u", i);
+        CHECK_INT(add(l, id, parents.p, 1, 1), 1);
+    }
+    CHECK(we_lineage_end(l, NULL) >= 0);
+    for (uint32_t i = 1; i < LENGTH; i++)
+        CHECK_INT(we_lineage_node(l, i)->n_up, 1);
+    CHECK(costs(l, "n0", LENGTH, LENGTH));
+}
+
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
 
 typedef int writer(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out);
