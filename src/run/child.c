@@ -55,7 +55,7 @@ static int ask(struct wr_run *parent, const struct wr_tool *tool, struct upp_str
     if (!with)
         return task_of(parent, arguments, &ret->input, err);
     int r = with->ask(with->arg, tool, arguments, &parent->memory, ret, err);
-    if (r >= 0)
+    if (r >= 0 && !ret->certain)
         r = wr_settings_trim(parent->engine, tool->agent, ret->options, &parent->memory, &ret->options, err);
     return r;
 }

@@ -19,7 +19,8 @@ enum wr_tool_kind {
 /* What a child run is asked, and what may be set for it (run/settings/settings.h). */
 struct wr_child_ask {
     struct upp_str input;
-    struct upp_str options; /* JSON; empty: none. What its model cannot honour is left out */
+    struct upp_str options; /* JSON; empty: none. What its model cannot honour is left out ... */
+    bool           certain; /* ... unless nothing in them is for the model */
 };
 
 /* How a child run ended. */

@@ -199,7 +199,8 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
         r = we_prompt(a, adapter_of(router, tool), &request, strict, &prompt, err);
     if (r < 0)
         return r;
-    ret->input = prompt.user;
+    ret->input   = prompt.user;
+    ret->certain = !request.parameters;
     return put_options(a, &request, prompt.system, strict, &ret->options, err);
 }
 
