@@ -92,9 +92,10 @@ int we_lineage_view(const struct we_lineage *l, uint32_t self, unsigned which, s
 int we_lineage_json(const struct we_lineage_view *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* For a terminal: one line per envelope, as a tree; without control characters. An envelope with several parents is
- * below the first, and only named below the others. */
-int we_lineage_text(const struct we_lineage_view *v, bool utf8, struct wb_arena *a, struct wb_buf *out,
-                    struct upp_err *err) UPP_MUST_CHECK;
+ * below the first, and only named below the others. columns: tasks are cut so that lines fit, where that is possible;
+ * 0: any number. */
+int we_lineage_text(const struct we_lineage_view *v, bool utf8, unsigned columns, struct wb_arena *a,
+                    struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* For Graphviz, and as a picture: at most WE_LINEAGE_DRAWN nodes; how many more there are is written. */
 int we_lineage_dot(const struct we_lineage_view *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
