@@ -10,7 +10,7 @@
 #include "model/names.h"
 
 #define MEMORY ((size_t)256 << 20)
-enum { NO_EDGE = UINT32_MAX };
+enum { NO_EDGE = UINT32_MAX, STEPS_OF_A_PARENT = 8 /* reading it took longer: these are free */ };
 
 /* Of the log: one parent of a child. */
 struct edge {
@@ -22,6 +22,7 @@ struct edge {
 struct tie {
     uint32_t first, last; /* of its edges */
     uint32_t seen;        /* the walk that has been here last */
+    uint32_t wanted;      /* the walk that looks for it */
 };
 
 struct we_lineage {
@@ -33,7 +34,7 @@ struct we_lineage {
     WB_VEC(uint32_t) arrived;
     WB_VEC(uint32_t) queue; /* of a walk */
     uint32_t         walks;
-    uint64_t         steps;
+    uint64_t         steps, max_steps;
     uint32_t        *up, *down; /* parents and children of all nodes */
     struct we_circle circles[WE_LINEAGE_CIRCLES];
     uint64_t         n_circles;
@@ -44,8 +45,9 @@ int we_lineage_new(struct we_lineage **ret, struct upp_err *err)
     struct we_lineage *l = wb_calloc(1, sizeof *l);
     if (!l)
         return upp_fail(err, UPP_ENOMEM, "no memory for a lineage");
-    l->arena = (struct wb_arena)WB_ARENA(MEMORY);
-    *ret     = l;
+    l->arena     = (struct wb_arena)WB_ARENA(MEMORY);
+    l->max_steps = WE_LINEAGE_STEPS;
+    *ret         = l;
     return 0;
 }
 
@@ -101,7 +103,7 @@ static int node_of(struct we_lineage *l, struct upp_str id, uint32_t *ret, struc
     if (r < 0)
         return r;
     l->nodes.p[l->nodes.n++] = (struct we_lineage_node){.id = own, .arrival = UINT32_MAX};
-    l->ties.p[l->ties.n++]   = (struct tie){NO_EDGE, NO_EDGE, 0};
+    l->ties.p[l->ties.n++]   = (struct tie){.first = NO_EDGE, .last = NO_EDGE};
     return 0;
 }
 
@@ -158,7 +160,8 @@ static int fill(struct we_lineage *l, struct we_lineage_node *n, yyjson_val *env
 
 /* ---- Direct parents --------------------------------------------------------------------------------------- */
 
-/* Drops each edge of the child whose parent is in `seen` of the walk already. Returns how many are left. */
+/* Drops each edge of the child, except `from`, whose parent the walk has seen. Returns how many are left; the walk
+ * wants to see those. */
 static size_t drop_seen(struct we_lineage *l, uint32_t child, uint32_t from, uint32_t walk)
 {
     size_t left = 0;
@@ -167,12 +170,14 @@ static size_t drop_seen(struct we_lineage *l, uint32_t child, uint32_t from, uin
         l->steps += 2; /* this loop, and that of `reduce` */
         if (!d->gone && e != from && l->ties.p[d->parent].seen == walk)
             d->gone = true;
+        l->ties.p[d->parent].wanted = d->gone ? 0 : walk;
         left += !d->gone;
     }
     return left;
 }
 
-static int walk_up(struct we_lineage *l, uint32_t from, uint32_t walk, struct upp_err *err)
+/* Sees all ancestors of `from`, or enough of them: `wanted` that are wanted. */
+static int walk_up(struct we_lineage *l, uint32_t from, uint32_t walk, size_t wanted, struct upp_err *err)
 {
     l->queue.n = 0;
     if (!wb_vec_push(&l->queue, from, WE_LINEAGE_NODES))
@@ -184,6 +189,8 @@ static int walk_up(struct we_lineage *l, uint32_t from, uint32_t walk, struct up
             if (l->edges.p[e].gone || l->ties.p[parent].seen == walk)
                 continue;
             l->ties.p[parent].seen = walk;
+            if (l->ties.p[parent].wanted == walk && --wanted == 0)
+                return 0;
             if (!wb_vec_push(&l->queue, parent, WE_LINEAGE_NODES))
                 return full(l, err);
         }
@@ -197,14 +204,14 @@ static int reduce(struct we_lineage *l, uint32_t child, struct upp_err *err)
     uint32_t walk = ++l->walks, done = NO_EDGE;
     size_t   left         = drop_seen(l, child, NO_EDGE, walk);
     l->ties.p[child].seen = walk; /* in a circle it is its own ancestor */
-    while (left > 1 && l->steps < WE_LINEAGE_STEPS) {
+    while (left > 1 && l->steps < l->max_steps) {
         uint32_t from = NO_EDGE; /* the last one that was not looked at */
         for (uint32_t e = l->ties.p[child].first; e != done && e != NO_EDGE; e = l->edges.p[e].next)
             if (!l->edges.p[e].gone)
                 from = e;
         if (from == NO_EDGE)
             break;
-        int r = walk_up(l, l->edges.p[from].parent, walk, err);
+        int r = walk_up(l, l->edges.p[from].parent, walk, left - 1, err);
         if (r < 0)
             return r;
         left = drop_seen(l, child, from, walk);
@@ -243,6 +250,7 @@ static int add_parents(struct we_lineage *l, uint32_t child, yyjson_val *parents
     }
     if (l->edges.n - edges < 2)
         return 0;
+    l->max_steps += STEPS_OF_A_PARENT * (l->edges.n - edges);
     int r = reduce(l, child, err);
     if (r >= 0)
         pack(l, child, edges);
@@ -374,7 +382,7 @@ static int add_up(struct we_lineage *l, uint32_t node, struct upp_err *err)
         n->subtree_output += m->output_tokens;
         for (uint32_t k = 0; k < m->n_down; k++) {
             uint32_t child = l->down[m->down + k];
-            if (++l->steps > WE_LINEAGE_STEPS)
+            if (++l->steps > l->max_steps)
                 return 0;
             if (l->ties.p[child].seen == walk)
                 continue;

@@ -16,12 +16,13 @@
 #include "base/buf.h"
 
 enum {
-    WE_LINEAGE_NODES   = 1 << 17, /* those that are not known included */
-    WE_LINEAGE_EDGES   = 1 << 20,
-    WE_LINEAGE_STEPS   = 1 << 24, /* along edges, in all: beyond it ancestors stay parents, and costs are unknown */
-    WE_LINEAGE_CIRCLES = 64,      /* that are listed */
-    WE_LINEAGE_TEXT    = 512,     /* bytes of a task that are kept */
-    WE_LINEAGE_DRAWN   = 2000,    /* nodes in a picture */
+    WE_LINEAGE_NODES = 1 << 17, /* those that are not known included */
+    WE_LINEAGE_EDGES = 1 << 20,
+    WE_LINEAGE_STEPS = 1 << 24, /* along edges, in all, besides a few for each parent: beyond it ancestors stay parents,
+                                   and costs are unknown */
+    WE_LINEAGE_CIRCLES = 64,    /* that are listed */
+    WE_LINEAGE_TEXT    = 512,   /* bytes of a task that are kept */
+    WE_LINEAGE_DRAWN   = 2000,  /* nodes in a picture */
 };
 #define WE_NO_NODE UINT32_MAX
 
@@ -91,9 +92,10 @@ int we_lineage_view(const struct we_lineage *l, uint32_t self, unsigned which, s
 int we_lineage_json(const struct we_lineage_view *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* For a terminal: one line per envelope, as a tree; without control characters. An envelope with several parents is
- * below the first, and only named below the others. */
-int we_lineage_text(const struct we_lineage_view *v, bool utf8, struct wb_arena *a, struct wb_buf *out,
-                    struct upp_err *err) UPP_MUST_CHECK;
+ * below the first, and only named below the others. columns: tasks are cut so that lines fit, where that is possible;
+ * 0: any number. */
+int we_lineage_text(const struct we_lineage_view *v, bool utf8, unsigned columns, struct wb_arena *a,
+                    struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 /* For Graphviz, and as a picture: at most WE_LINEAGE_DRAWN nodes; how many more there are is written. */
 int we_lineage_dot(const struct we_lineage_view *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;

@@ -5,7 +5,14 @@
 #include "json/number.h"
 #include "json/write.h"
 
-enum { TASK = 72 /* characters of it in a line */, ID = 64, NAME = 32, INDENT = 32 /* levels that are indented */ };
+enum {
+    TASK       = 72 /* characters of it in a line */,
+    TASK_LEAST = 16,
+    NUMBERS    = 256,
+    ID         = 64,
+    NAME       = 32,
+    INDENT     = 32 /* levels that are indented */
+};
 
 /* ---- Labels ------------------------------------------------------------------------------------------------ */
 
@@ -45,7 +52,7 @@ static size_t scan(struct wb_buf *out, struct upp_str text, size_t max, enum we_
             continue;
         }
         if (gap && done + 1 >= max)
-            break;
+            return out ? done : max; /* the blank would be the last one */
         if (gap && out)
             wb_buf_addc(out, ' ');
         done += 1 + (size_t)gap;
@@ -79,11 +86,11 @@ void we_label_numbers(struct wb_buf *out, const struct we_lineage_node *n, bool 
          below    = n->n_down && n->has_subtree && (n->subtree_input || n->subtree_output);
     if (length)
         wb_buf_addf(out, "score %.*s%s", (int)length, score, own || below ? ", " : "");
-    if (own)
+    if (own || (below && brief))
         add_pair(out, n->input_tokens, n->output_tokens);
     if (own && (!below || !brief))
         wb_buf_add(out, UPP_STR(" tokens"));
-    if (own && below)
+    if (below && (own || brief))
         wb_buf_add(out, brief ? UPP_STR(" of ") : UPP_STR(", "));
     if (below) {
         add_pair(out, n->subtree_input, n->subtree_output);
@@ -178,6 +185,7 @@ struct lines {
     size_t                        n;
     uint8_t                      *done; /* written, with all that follows */
     bool                          utf8;
+    unsigned                      columns;
 };
 
 static void write_indent(const struct lines *s, bool last)
@@ -191,9 +199,26 @@ static void write_indent(const struct lines *s, bool last)
         wb_buf_add(s->out, s->utf8 ? last ? UPP_STR("└─ ") : UPP_STR("├─ ") : last ? UPP_STR("`- ") : UPP_STR("|- "));
 }
 
+/* The task and the numbers behind it. */
+static void write_task(const struct lines *s, const struct we_lineage_node *n, size_t begin)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf numbers = WB_BUF(NUMBERS);
+    we_label_numbers(&numbers, n, false);
+    size_t used = wb_utf8_count(wb_str_sub(wb_buf_str(s->out), begin, SIZE_MAX)) + numbers.n + 3; /* " ()" */
+    size_t left = s->columns > used ? s->columns - used : 0;
+    we_label_add(s->out, n->task, s->columns ? WB_MAX(WB_MIN(left, (size_t)TASK), (size_t)TASK_LEAST) : TASK,
+                 WE_LABEL_TEXT);
+    if (numbers.n)
+        wb_buf_addf(s->out, " (%.*s)", UPP_FMT(wb_buf_str(&numbers)));
+    wb_buf_addc(s->out, '\n');
+    if (numbers.failed && !s->out->failed)
+        s->out->failed = numbers.failed;
+}
+
 static void write_line(const struct lines *s, uint32_t node, bool last)
 {
-    const struct we_lineage_node *n = we_lineage_node(s->v->lineage, node);
+    const struct we_lineage_node *n     = we_lineage_node(s->v->lineage, node);
+    size_t                        begin = s->out->n;
     write_indent(s, last);
     if (node == s->v->self)
         wb_buf_add(s->out, UPP_STR("* "));
@@ -207,15 +232,7 @@ static void write_line(const struct lines *s, uint32_t node, bool last)
     wb_buf_add(s->out, UPP_STR(", "));
     we_label_add(s->out, n->intent, NAME, WE_LABEL_TEXT);
     wb_buf_add(s->out, UPP_STR(": "));
-    we_label_add(s->out, n->task, TASK, WE_LABEL_TEXT);
-    wb_buf_add(s->out, UPP_STR(" ("));
-    size_t from = s->out->n;
-    we_label_numbers(s->out, n, false);
-    if (s->out->n > from)
-        wb_buf_addc(s->out, ')');
-    else if (from >= 2 && !s->out->failed)
-        s->out->n -= 2; /* no numbers, no parentheses */
-    wb_buf_addc(s->out, '\n');
+    write_task(s, n, begin);
 }
 
 /* The next child that is part of the view; false: none is left. */
@@ -279,13 +296,17 @@ static void write_circles(const struct we_lineage_view *v, struct wb_buf *out)
         wb_buf_addf(out, "and %llu more\n", (unsigned long long)(all - n));
 }
 
-int we_lineage_text(const struct we_lineage_view *v, bool utf8, struct wb_arena *a, struct wb_buf *out,
-                    struct upp_err *err)
+int we_lineage_text(const struct we_lineage_view *v, bool utf8, unsigned columns, struct wb_arena *a,
+                    struct wb_buf *out, struct upp_err *err)
 {
     size_t       all = we_lineage_count(v->lineage) + 1;
-    struct lines s   = {
-          .v = v, .out = out, .utf8 = utf8, .levels = wb_new_n(a, struct level, all), .done = wb_new_n(a, uint8_t, all)};
-    int r = wb_arena_check(a, err);
+    struct lines s   = {.v       = v,
+                        .out     = out,
+                        .utf8    = utf8,
+                        .columns = columns,
+                        .levels  = wb_new_n(a, struct level, all),
+                        .done    = wb_new_n(a, uint8_t, all)};
+    int          r   = wb_arena_check(a, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < v->n_unknown; i++)

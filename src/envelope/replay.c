@@ -230,12 +230,10 @@ static int add_request(struct we_replay *p, struct open *s, const struct we_enve
 
 /* ---- Replies ------------------------------------------------------------------------------------------------- */
 
-/* Who answered, as far as the envelope says: a configured agent by its name, else by its model. */
+/* May the agent have written it? Models that write envelopes make up names: only that of another agent tells. */
 static bool is_by(struct we_replay *p, const struct we_envelope *reply, struct upp_str agent)
 {
-    if (wb_str_eq(reply->agent_id, agent) || wb_str_eq(reply->agent_id, UPP_STR(WE_ORCHESTRATOR)) || !reply->agent_id.n)
-        return true;
-    return !model_of(p, reply->agent_id).p && wb_str_eq(reply->model, model_of(p, agent));
+    return !reply->agent_id.n || wb_str_eq(reply->agent_id, agent) || !model_of(p, reply->agent_id).p;
 }
 
 static int compare_route(struct we_replay *p, struct open *s, const struct known *k, const struct we_envelope *reply,

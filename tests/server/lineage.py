@@ -6,6 +6,7 @@ usage: lineage.py WEFT   (TAP)
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,37 @@ def test_the_price_tracker():
     assert "The same rules: no differences. With another rule for summaries: that one." in r.stdout
     assert os.path.exists(f"{HERE}/out/exchange.svg")
     assert weft("lineage", "--log", "exchange.jsonl", "--svg", "order-1", folder=f"{HERE}/out").count("<title>") == 12
+
+
+# covers: ENV-11/2
+def test_an_exchange_comes_back_through_a_thread_document():
+    with serve() as s:
+        s.good("POST", "/v1/envelopes", order())
+        log = [json.loads(line) for line in get(s, "/v1/envelopes/order-1/exchange")[2].splitlines()]
+        thread = s.good("GET", "/v1/threads")["data"][0]["id"]
+        document = s.good("GET", f"/v1/threads/{thread}/export?as=thread")
+    with open(f"{HERE}/thread.json", "w") as f:
+        json.dump(document, f)
+    assert json.loads(weft("convert", "--to", "envelope", f"{HERE}/thread.json")) == log
+    assert log[1]["outputs"]["artifacts"][0]["name"] == "price_tracker_plan" and log[1]["confidence"]["score"] == 0.78
+
+
+# covers: ENV-13/3
+def test_no_url_is_fetched():
+    with socket.create_server(("127.0.0.1", 0)) as trap, serve() as s:
+        url = f"http://127.0.0.1:{trap.getsockname()[1]}/secret"
+        e = envelope("fetch-1")
+        e["inputs"] = {"resources": [{"type": "url", "id": url}, {"type": "file", "id": url, "hint": url}], "parameters": {"url": url}}
+        e["outputs"] = {"artifacts": [{"kind": "report", "name": "r", "uri": url}]}
+        s.good("POST", "/v1/envelopes", e)
+        s.good("GET", "/v1/envelopes/fetch-1/lineage")
+        assert url in json.dumps(s.good("GET", "/v1/envelopes/fetch-1"))
+        trap.setblocking(False)
+        try:
+            trap.accept()
+            assert False, "somebody came"
+        except BlockingIOError:
+            pass
 
 
 def test_the_price_tracker_says_why_there_is_no_server():

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
 #include "cli/input.h"
-#include "cli/setup.h"
+#include "cli/terminal.h"
 #include "cli/tree_view.h"
 #include "json/read.h"
 
@@ -105,7 +105,7 @@ static int write_view(const struct asking *q, const struct we_lineage_view *v, s
     if (q->svg)
         return we_lineage_svg(v, a, out, err);
     if (!q->json)
-        return we_lineage_text(v, cli_draws_utf8(stdout), a, out, err);
+        return we_lineage_text(v, cli_draws_utf8(stdout), cli_columns(stdout), a, out, err);
     int r = we_lineage_json(v, out, err);
     wb_buf_addc(out, '\n');
     return r;

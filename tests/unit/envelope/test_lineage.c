@@ -213,6 +213,27 @@ TEST_WITH(lineage_is_bounded, .no_torture = "too many calls")
     CHECK_INT(we_lineage_node(wide, we_lineage_find(wide, UPP_STR("x")))->n_up, 60000);
 }
 
+TEST_WITH(lineage_of_a_long_chain, .no_torture = "too many calls")
+{
+    enum { LENGTH = 3000, NAMED = 1024 /* parents on the wire, at most */ };
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l       = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf           parents = WB_BUF(1 << 20);
+    char                                            id[32];
+    CHECK(we_lineage_new(&l, NULL) >= 0);
+    for (unsigned i = 0; i < LENGTH; i++) {
+        wb_buf_clear(&parents);
+        for (unsigned k = i > NAMED ? i - NAMED : 0; k < i; k++)
+            wb_buf_addf(&parents, "%s\"n%u\"", parents.n ? "," : "", k);
+        wb_buf_addc(&parents, 0);
+        (void)snprintf(id, sizeof id, "n%u", i);
+        CHECK_INT(add(l, id, parents.p, 1, 1), 1);
+    }
+    CHECK(we_lineage_end(l, NULL) >= 0);
+    for (uint32_t i = 1; i < LENGTH; i++)
+        CHECK_INT(we_lineage_node(l, i)->n_up, 1);
+    CHECK(costs(l, "n0", LENGTH, LENGTH));
+}
+
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
 
 typedef int writer(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out);
@@ -225,7 +246,7 @@ static int write_json(const struct we_lineage_view *v, struct wb_arena *a, struc
 
 static int write_text(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out)
 {
-    return we_lineage_text(v, false, a, out, NULL);
+    return we_lineage_text(v, false, 0, a, out, NULL);
 }
 
 static int write_dot(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out)
@@ -288,6 +309,25 @@ TEST(lineage_as_lines)
     CHECK(has(&out, "      `- j  (see above)\n"));
 }
 
+static int write_narrow(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out)
+{
+    return we_lineage_text(v, true, 70, a, out, NULL);
+}
+
+TEST(lineage_as_lines_of_a_terminal)
+{
+    static const struct row                         rows[] = {{"a", "", 0, 0},
+                                                              {"a task that is far too long for the line that it is in", "\"a\"", 1, 1}};
+    WB_CLEANUP(we_lineage_freep) struct we_lineage *l      = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf           out    = WB_BUF(1 << 20);
+    CHECK(build(&l, rows, 2) >= 0);
+    CHECK(written(l, NULL, write_narrow, &out) >= 0);
+    CHECK(has(&out, "a  a.a, plan: Do a (score 0.75, 1+1 tokens with what follows)\n"));
+    CHECK(has(&out,
+              "└─ a task that is far too long for the line that it is in  a.a task that is far too long..., plan: "
+              "Do a task tha... (score 0.75, 1+1 tokens)\n"));
+}
+
 /* covers: ENV-10/2 */
 TEST(lineage_as_pictures)
 {
@@ -308,6 +348,18 @@ TEST(lineage_as_pictures)
     for (size_t at = 0; (at = wb_str_find(wb_buf_str(&out), UPP_STR("<path "), at)) != SIZE_MAX; at++)
         paths++;
     CHECK_INT(paths, 7);
+}
+
+TEST(lineage_labels_are_cut)
+{
+    static const char *const table[] = {"", "abcd efg", "abcd efgh", "abcd e...", "abcdefgh...", "abcdefgh i"};
+    static const char *const texts[] = {" \n ", "abcd  efg", "abcd efgh", "abcd efgh i", "abcdefgh i j", "abcdefgh i"};
+    static const size_t      max[]   = {4, 9, 9, 9, 11, 10};
+    for (size_t i = 0; i < WB_LEN(table); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256);
+        we_label_add(&out, wb_cstr(texts[i]), max[i], WE_LABEL_TEXT);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(table[i]));
+    }
 }
 
 TEST(lineage_escapes_texts)

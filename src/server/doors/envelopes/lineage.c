@@ -24,7 +24,7 @@ static int write_dot(const struct we_lineage_view *v, struct wb_arena *a, struct
 
 static int write_text(const struct we_lineage_view *v, struct wb_arena *a, struct wb_buf *out, struct upp_err *err)
 {
-    return we_lineage_text(v, true, a, out, err);
+    return we_lineage_text(v, true, 0, a, out, err);
 }
 
 static const struct form forms[] = {{"json", NULL, write_json},
