@@ -4,6 +4,7 @@ works, or says above itself why it is not tried:   <!-- not run: REASON -->
 
 usage: pages.py SOURCE-ROOT WEFT   (TAP)
 """
+import atexit
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from served import main  # noqa: E402
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LATER = {"page.md", "chat.md", "envelopes.md"}  # of docs/: come with what they describe
 HERE = Path(tempfile.mkdtemp(prefix="weft-pages-"))
+atexit.register(shutil.rmtree, HERE, True)
 ENV = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 SECONDS = 60  # of one page's commands
