@@ -3,11 +3,13 @@
 
 usage: first_minutes.py WEFT   (TAP)
 """
+import atexit
 import http.server
 import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from served import Server, main  # noqa: E402
 WEFT = os.path.abspath(sys.argv[1])
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HERE = tempfile.mkdtemp(prefix="weft-minutes-")
+atexit.register(shutil.rmtree, HERE, True)
 CLEAN = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 # It waits more than it works: it begins here and is looked at in the end.
 KILLED = subprocess.Popen([f"{ROOT}/demo/kill-me", "--weft", WEFT], env=CLEAN, text=True, stdin=subprocess.DEVNULL,

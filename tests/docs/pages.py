@@ -4,6 +4,7 @@ works, or says above itself why it is not tried:   <!-- not run: REASON -->
 
 usage: pages.py SOURCE-ROOT WEFT   (TAP)
 """
+import atexit
 import json
 import os
 import re
@@ -22,10 +23,11 @@ from served import main  # noqa: E402
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LATER = {"page.md", "chat.md", "envelopes.md"}  # of docs/: come with what they describe
 HERE = Path(tempfile.mkdtemp(prefix="weft-pages-"))
+atexit.register(shutil.rmtree, HERE, True)
 ENV = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 SECONDS = 60  # of one page's commands
-PROMPTS = ("http.md", "models.md", "ui.md")  # whose examples ($ ...) run on the server of http.md
+PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md")  # whose examples ($ ...) run on the server of http.md
 
 # `weft serve` as a function: a server in the background, which listens when the function returns.
 SERVE = """
@@ -242,10 +244,11 @@ def follows(page, said):
 def test_examples_with_prompts_say_what_the_pages_say():
     bad, count = [], 0
     start = next(b.text for b in BLOCKS if b.page.name == "http.md" and b.kind == "sh")
+    address = next(lines_of(b) for b in BLOCKS if b.text.startswith("$ U="))  # where it is, and a thread
     for name in PROMPTS:
         page = ROOT / "docs" / name
         examples = [e for b in BLOCKS if b.page == page and not b.kind and not b.reason for e in lines_of(b)]
-        script = start + ("" if name == "http.md" else "U=http://127.0.0.1:8787\n")
+        script = start + "".join(command + "\n" for command, _ in address)
         script += "".join(f"echo; echo '@@{n}'\n{command}\n" for n, (command, _) in enumerate(examples))
         _, said = run("prompts-" + page.stem, script, "-u")
         answers = dict(re.findall(r"^@@(\d+)\n(.*?)(?=^@@|\Z)", said, re.M | re.S))
