@@ -230,10 +230,23 @@ static int add_request(struct we_replay *p, struct open *s, const struct we_enve
 
 /* ---- Replies ------------------------------------------------------------------------------------------------- */
 
-/* May the agent have written it? Models that write envelopes make up names: only that of another agent tells. */
+static bool is_model_of_any(struct we_replay *p, struct upp_str model)
+{
+    for (size_t i = 0; i < p->o->routes->n_agents; i++)
+        if (wb_str_eq(model_of(p, p->o->routes->agents[i]), model))
+            return true;
+    return false;
+}
+
+/* May the agent have written it? Models that write envelopes make up names of their own: only the name or the model of
+ * another agent tells that it did not. */
 static bool is_by(struct we_replay *p, const struct we_envelope *reply, struct upp_str agent)
 {
-    return !reply->agent_id.n || wb_str_eq(reply->agent_id, agent) || !model_of(p, reply->agent_id).p;
+    if (!reply->agent_id.n || wb_str_eq(reply->agent_id, agent))
+        return true;
+    if (model_of(p, reply->agent_id).p)
+        return false;
+    return wb_str_eq(reply->model, model_of(p, agent)) || !is_model_of_any(p, reply->model);
 }
 
 static int compare_route(struct we_replay *p, struct open *s, const struct known *k, const struct we_envelope *reply,

@@ -28,5 +28,5 @@ said 'another model answers' '"text":"1\) Collect URLs 2\) Scrape daily 3\) Save
 said 'the lineage begins with the envelope' '^\* m1  user, plan: Track the prices of my items \(200\+30 tokens with what follows\)$'
 said 'and has the reflection' '^   `- [0-9a-f-]{36}  orchestrator, reflect: Check the answer'
 said 'and the answer' '^      `- [0-9a-f-]{36}  checker, reflect: .* \(score 0\.9, 120\+18 tokens\)$'
-said 'nothing differs' '^4 envelopes, 1 exchanges, 2 requests: 0 differences$'
+said 'nothing differs' '^4 envelopes, 1 exchange, 2 requests: 0 differences$'
 tap_end

@@ -107,8 +107,8 @@ static int print_sum(const struct replaying *p, const struct we_replayed *s, str
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(BODY);
     struct wj_writer                      w;
     if (!p->json) {
-        (void)printf("%llu envelopes, %llu exchanges, %llu requests: %llu difference%s\n",
-                     (unsigned long long)s->envelopes, (unsigned long long)s->exchanges,
+        (void)printf("%llu envelopes, %llu exchange%s, %llu requests: %llu difference%s\n",
+                     (unsigned long long)s->envelopes, (unsigned long long)s->exchanges, s->exchanges == 1 ? "" : "s",
                      (unsigned long long)s->requests, (unsigned long long)s->differences,
                      s->differences == 1 ? "" : "s");
         if (s->unanswered)
