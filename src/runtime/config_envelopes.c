@@ -15,7 +15,7 @@ static void read_parents(struct wc_reader *r, const struct wc_node *n, void *int
 static void read_actions(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
-        WC_MEMBER(WC_TRUTH, "on", struct we_limits, actions.on, 0, 0),
+        WC_MEMBER(WC_TRUTH, "enabled", struct we_limits, actions.on, 0, 0),
         WC_MEMBER(WC_U32, "depth", struct we_limits, actions.depth, 1, WE_MAX_DEPTH_OF_ACTIONS),
         WC_MEMBER(WC_U32, "count", struct we_limits, actions.count, 1, WE_MAX_COUNT),
         WC_MEMBER(WC_U32, "fan_out", struct we_limits, actions.fan_out, 1, WE_MAX_FAN_OUT),

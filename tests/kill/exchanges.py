@@ -44,7 +44,7 @@ routes:
   - {intent: plan, to: plans}
   - {intent: retrieve, to: fails, fallback: [sure]}
   - {intent: reflect, to: sure}
-envelopes: {actions: {on: true, depth: 1}}
+envelopes: {actions: {enabled: true, depth: 1}}
 """
 INTENTS = ["analyze", "execute", "summarize", "decompose", "plan", "retrieve"]
 

@@ -223,7 +223,7 @@ def test_a_doubt_is_reflected_on_by_another_model():
 
 def test_next_actions():
     # covers: ENV-7/1, ENV-7/2
-    with serve("actions", "envelopes: {actions: {on: true}}\n") as s:
+    with serve("actions", "envelopes: {actions: {enabled: true}}\n") as s:
         frames = stream(s, envelope("Plan it", id="p1"))
         log = [f[2] for f in frames[:-1]]
         planned = log[1]
@@ -237,7 +237,7 @@ def test_next_actions():
 
 
 def test_budgets_end_an_exchange_with_what_is_best():
-    with serve("budget", "envelopes: {actions: {on: true, max_tokens: 5}}\n") as s:
+    with serve("budget", "envelopes: {actions: {enabled: true, max_tokens: 5}}\n") as s:
         a = post(s, envelope("Plan it"))
         assert a["content"]["text"] == "do" and "actions:limit" in a["trace"]["tags"], a
 

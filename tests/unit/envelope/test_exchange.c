@@ -323,7 +323,7 @@ TEST(exchange_does_not_execute_a_result)
     CHECK(plays(&p, (struct step[]){{0}}, ""));
     CHECK_STR(we_parent(&p.answer), UPP_STR("r"));
     CHECK_STR(p.answer.role, UPP_STR("system"));
-    CHECK(open(&on, AGENTS "envelopes: {actions: {on: true}}\n", "user", "plan", "") >= 0 &&
+    CHECK(open(&on, AGENTS "envelopes: {actions: {enabled: true}}\n", "user", "plan", "") >= 0 &&
           envelopes_read(&on.a, text, &on.ingress) >= 0);
     CHECK(plays(&on, (struct step[]){{"writer", SCORE("0.9")}, {0}}, "writer summarize <r\n"));
     CHECK_STR(on.answer.agent_id, UPP_STR("writer"));
@@ -342,7 +342,7 @@ TEST(exchange_picks_actions_up)
     WB_CLEANUP(done) struct play p = {0}, off = {0};
     CHECK(open(&off, AGENTS, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&off, steps, "planner plan\n"));
-    CHECK(open(&p, AGENTS "envelopes: {actions: {on: true}}\n", "user", "plan",
+    CHECK(open(&p, AGENTS "envelopes: {actions: {enabled: true}}\n", "user", "plan",
                ",\"trace\":{\"id\":\"q\",\"tags\":[\"hot\"]},"
                "\"inputs\":{\"context\":\"C\",\"resources\":[{\"type\":\"db\",\"id\":\"d\",\"hint\":\"readonly\"}]}") >=
           0);
@@ -379,7 +379,7 @@ TEST(exchange_limits_actions)
     for (size_t i = 0; i < WB_LEN(table); i++) {
         WB_CLEANUP(done) struct play p = {0};
         char                         yaml[1024];
-        (void)snprintf(yaml, sizeof yaml, AGENTS "envelopes: {actions: {on: true, %s}}\n", table[i].limits);
+        (void)snprintf(yaml, sizeof yaml, AGENTS "envelopes: {actions: {enabled: true, %s}}\n", table[i].limits);
         test_note("%s", table[i].limits);
         CHECK(open(&p, yaml, "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
         CHECK(plays(&p, steps, table[i].told));
@@ -392,10 +392,10 @@ TEST(exchange_answers_with_what_finalizes)
     static const struct step steps[] = {
         {"planner", ACTIONS(ACT("finalize", "f") "," ACT("execute", "e"))}, {"planner", ""}, {"runner", ""}, {0}};
     WB_CLEANUP(done) struct play p = {0}, q = {0};
-    CHECK(open(&p, AGENTS "envelopes: {actions: {on: true}}\n", "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
+    CHECK(open(&p, AGENTS "envelopes: {actions: {enabled: true}}\n", "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&p, steps, "planner plan\nplanner finalize <id-1\nrunner execute <id-1\n"));
     CHECK_STR(p.answer.task, UPP_STR("f"));
-    CHECK(open(&q, AGENTS "envelopes: {actions: {on: true}}\nroutes: [{intent: plan, to: planner}]\n", "user", "plan",
+    CHECK(open(&q, AGENTS "envelopes: {actions: {enabled: true}}\nroutes: [{intent: plan, to: planner}]\n", "user", "plan",
                ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&q, steps, "planner plan\n"));
     CHECK(we_has_tag(&q.answer, UPP_STR("actions:no-route")));

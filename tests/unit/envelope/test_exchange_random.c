@@ -56,7 +56,7 @@ static int open(struct scene *s, uint64_t seed)
                    "gemini: {provider: scripted, "
                    "echo: true}, x: {provider: scripted, echo: true}}\n"
                    "agents: {a: {model: gpt-5}, b: {model: claude}, c: {model: gemini}, d: {model: x}}\n%s"
-                   "envelopes: {reflections: %u, actions: {on: %s, depth: %u, count: %u, fan_out: %u}}\n",
+                   "envelopes: {reflections: %u, actions: {enabled: %s, depth: %u, count: %u, fan_out: %u}}\n",
                    routes[chance(&r) % 4], (unsigned)(chance(&r) % 4), chance(&r) % 4 ? "true" : "false",
                    (unsigned)(1 + chance(&r) % 6), (unsigned)(1 + chance(&r) % 60), (unsigned)(1 + chance(&r) % 4));
     *s       = (struct scene){.a = WB_ARENA((size_t)256 << 20)};

@@ -7,7 +7,7 @@
     "models: {gpt-5: {provider: scripted, echo: true}, claude-x: {provider: scripted, echo: true}, gemini-x: "         \
     "{provider: scripted, echo: true}}\n"                                                                              \
     "agents: {planner: {model: gpt-5}, writer: {model: claude-x}, runner: {model: gemini-x}}\n"
-#define ACTIVE "envelopes: {actions: {on: true}}\n"
+#define ACTIVE "envelopes: {actions: {enabled: true}}\n"
 
 /* An envelope: who, intent, task, id, parents and more members. */
 #define AGENT(name, model) "\"agent\":{\"id\":\"" name "\",\"name\":\"" name "\",\"model\":\"" model "\"},"
