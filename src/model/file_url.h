@@ -1,8 +1,8 @@
 /* model/file_url.h — the address by which a message refers to an uploaded file: "weft:" and the file's id.
  *
  * Media with such an address (UPP_SOURCE_URL) have no bytes of their own. The engine puts the file's content in their
- * place when it calls a model (run/settings/files.h). An attachment is a document with such an address; `tools` of its metadata
- * is what it was attached for: {"assistants":{"tools":[{"type":"file_search"}]}}.
+ * place when it calls a model (run/settings/files.h). An attachment is a document with such an address; `tools` of its
+ * metadata is what it was attached for: {"assistants":{"tools":[{"type":"file_search"}]}}.
  */
 #ifndef WM_FILE_URL_H
 #define WM_FILE_URL_H

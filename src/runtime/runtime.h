@@ -62,7 +62,7 @@ struct wrt_generation {
     struct wr_agent_def    *agents;
     struct weft_strategy    base_strategy;
     struct we_router       *router; /* the agent that routes envelopes */
-    struct wr_agent_def     base; /* of stored assistants, whose settings are in the options of their runs */
+    struct wr_agent_def     base;   /* of stored assistants, whose settings are in the options of their runs */
     struct wb_arena         arena;
     _Atomic size_t          runs;       /* that use a definition of it, on any loop */
     int64_t                 retired_ms; /* when it was replaced, by the monotonic clock */

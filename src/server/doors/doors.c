@@ -12,5 +12,5 @@
 #include "server/doors/v1/routes.h"
 
 const struct sv_door *const sv_doors[] = {
-    &sv_door_chat, &sv_door_responses, &sv_door_conversations, &sv_door_ui,      &sv_door_v1,
-    &sv_door_aitp, &sv_door_agents,    &sv_door_keys,          &sv_door_process, &sv_door_envelopes, NULL};
+    &sv_door_chat,   &sv_door_responses, &sv_door_conversations, &sv_door_ui,        &sv_door_v1, &sv_door_aitp,
+    &sv_door_agents, &sv_door_keys,      &sv_door_process,       &sv_door_envelopes, NULL};

@@ -395,8 +395,8 @@ TEST(exchange_answers_with_what_finalizes)
     CHECK(open(&p, AGENTS "envelopes: {actions: {enabled: true}}\n", "user", "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&p, steps, "planner plan\nplanner finalize <id-1\nrunner execute <id-1\n"));
     CHECK_STR(p.answer.task, UPP_STR("f"));
-    CHECK(open(&q, AGENTS "envelopes: {actions: {enabled: true}}\nroutes: [{intent: plan, to: planner}]\n", "user", "plan",
-               ",\"trace\":{\"id\":\"q\"}") >= 0);
+    CHECK(open(&q, AGENTS "envelopes: {actions: {enabled: true}}\nroutes: [{intent: plan, to: planner}]\n", "user",
+               "plan", ",\"trace\":{\"id\":\"q\"}") >= 0);
     CHECK(plays(&q, steps, "planner plan\n"));
     CHECK(we_has_tag(&q.answer, UPP_STR("actions:no-route")));
 }

@@ -137,15 +137,15 @@ TEST(config_of_what_is_not_built)
 
 TEST(config_agents_have_rights)
 {
-    static const char text[] =
-        MODELS "tools: {t: , u: }\n"
-               "agents:\n"
-               "  a: {model: e, tools: [t, b], allow: [t, b], deny: [u, handoff_to_b], max_depth: 0, max_agent_messages: 0,\n"
-               "      params: {top_p: 0.5, k: [1]}, structure: {type: object, required: [x]},\n"
-               "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
-               "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
-               "  b: {max_depth: 2, max_agent_messages: 5, title: 'The B', description: It helps.}\n"
-               "  c: {model: e, allow_client_system: true}\n";
+    static const char text[] = MODELS
+        "tools: {t: , u: }\n"
+        "agents:\n"
+        "  a: {model: e, tools: [t, b], allow: [t, b], deny: [u, handoff_to_b], max_depth: 0, max_agent_messages: 0,\n"
+        "      params: {top_p: 0.5, k: [1]}, structure: {type: object, required: [x]},\n"
+        "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
+        "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
+        "  b: {max_depth: 2, max_agent_messages: 5, title: 'The B', description: It helps.}\n"
+        "  c: {model: e, allow_client_system: true}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     struct upp_err                                err;
     int                                           r = parse(text, &all, &c, &err);
