@@ -37,7 +37,7 @@ static struct weft_mux   *mux;
 static struct we_envelope envelope;
 static struct wb_arena    memory = WB_ARENA(1u << 20);
 
-static int answer(void *arg, struct upp_str text, struct weft_mux_reply *to, struct upp_err *err)
+static int answer(void *arg, struct upp_str text, struct weft_mux_answer *to, struct upp_err *err)
 {
     (void)arg, (void)text;
     return weft_mux_reply(to, reply, err);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
-static int plan(void *arg, struct upp_str envelope, struct weft_mux_reply *reply, struct upp_err *err)
+static int plan(void *arg, struct upp_str envelope, struct weft_mux_answer *reply, struct upp_err *err)
 {
     (void)arg, (void)envelope;
     return weft_mux_reply(
@@ -13,7 +13,7 @@ static int plan(void *arg, struct upp_str envelope, struct weft_mux_reply *reply
         err);
 }
 
-static int reflect(void *arg, struct upp_str envelope, struct weft_mux_reply *reply, struct upp_err *err)
+static int reflect(void *arg, struct upp_str envelope, struct weft_mux_answer *reply, struct upp_err *err)
 {
     (void)arg;
     printf("to reflect on: %.*s\n", UPP_FMT(envelope));

@@ -1,7 +1,7 @@
 /* weft/envelope.h — envelopes multiagent-1.0 between functions and agents of a C program, without server, store or
  * configuration.
  *
- *     static int plan(void *arg, struct upp_str envelope, struct weft_mux_reply *reply, struct upp_err *err)
+ *     static int plan(void *arg, struct upp_str envelope, struct weft_mux_answer *reply, struct upp_err *err)
  *     {
  *         return weft_mux_reply(reply, UPP_STR("1) Collect URLs 2) Scrape daily"), err);
  *     }
@@ -30,15 +30,15 @@ extern "C" {
 
 struct weft_agent;
 struct weft_mux;
-struct weft_mux_reply;
+struct weft_mux_answer;
 
 /* Answers an envelope, whose text is NUL-terminated and borrowed: with weft_mux_reply, or <0. Without a reply the text
  * is empty. */
-typedef WEFT_SUSPENDS int weft_mux_fn(void *arg, struct upp_str envelope, struct weft_mux_reply *reply,
+typedef WEFT_SUSPENDS int weft_mux_fn(void *arg, struct upp_str envelope, struct weft_mux_answer *reply,
                                       struct upp_err *err);
 
 /* An envelope, or any text; it is copied. A second call replaces the first. */
-UPP_API int weft_mux_reply(struct weft_mux_reply *reply, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int weft_mux_reply(struct weft_mux_answer *reply, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 
 struct weft_mux_rule {
     const char        *intent; /* one of the ten */

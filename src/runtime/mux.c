@@ -22,7 +22,7 @@ struct weft_mux {
     _Atomic uint64_t ids;
 };
 
-struct weft_mux_reply {
+struct weft_mux_answer {
     struct wb_buf text;
 };
 
@@ -34,7 +34,7 @@ struct exchange {
     struct we_exchange *x;
 };
 
-int weft_mux_reply(struct weft_mux_reply *reply, struct upp_str text, struct upp_err *err)
+int weft_mux_reply(struct weft_mux_answer *reply, struct upp_str text, struct upp_err *err)
 {
     wb_buf_clear(&reply->text);
     wb_buf_add(&reply->text, text);
@@ -202,8 +202,8 @@ static WEFT_SUSPENDS int ask_agent(struct exchange *e, const struct weft_mux_rul
 static WEFT_SUSPENDS int ask_function(struct exchange *e, const struct weft_mux_rule *rule, const struct we_ask *ask,
                                       struct we_replied *to, struct upp_err *err)
 {
-    struct weft_mux_reply reply = {.text = WB_BUF(WEFT_MUX_REPLY)};
-    int                   r     = rule->fn(rule->arg, ask->envelope, &reply, err);
+    struct weft_mux_answer reply = {.text = WB_BUF(WEFT_MUX_REPLY)};
+    int                    r     = rule->fn(rule->arg, ask->envelope, &reply, err);
     if (r >= 0)
         to->text = wb_arena_dup(&e->a, wb_buf_str(&reply.text));
     wb_buf_done(&reply.text);

@@ -81,7 +81,8 @@ int64_t cli_number_at(yyjson_val *object, const char *name)
 static int put_out(struct cli_chat_view *v, struct upp_err *err)
 {
     int r = cli_screen_check(&v->screen, err);
-    (void)fwrite(v->screen.out.p, 1, v->screen.out.n, stdout);
+    if (v->screen.out.n)
+        (void)fwrite(v->screen.out.p, 1, v->screen.out.n, stdout);
     wb_buf_clear(&v->screen.out);
     return fflush(stdout) == 0 ? r : upp_fail(err, UPP_ENET, "standard output is closed");
 }

@@ -9,7 +9,7 @@
 
 #define REPLY(more) "{\"content\":{\"type\":\"text\",\"text\":\"hi\"},\"intent\":\"plan\"" more "}"
 
-static int answers(void *arg, struct upp_str envelope, struct weft_mux_reply *reply, struct upp_err *err)
+static int answers(void *arg, struct upp_str envelope, struct weft_mux_answer *reply, struct upp_err *err)
 {
     (void)envelope;
     return arg ? weft_mux_reply(reply, wb_cstr(arg), err) : upp_fail(err, UPP_ENET, "down");
