@@ -210,14 +210,15 @@ struct wr_start {
     uint64_t head;
     uint32_t at;
 
-    struct upp_str                   who;        /* the user's name; empty: unknown */
-    struct upp_str                   options;    /* JSON, stored with the run */
-    uint8_t                          on_busy;    /* enum wr_busy; 0: WR_REJECT */
-    uint8_t                          durability; /* 0: the engine's */
-    struct upp_str                   route, key; /* Idempotency-Key; NULL: none */
-    const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
-    struct upp_str                   alias;      /* a name of the run, made with it; NULL: none */
-    const struct upp_message *const *history;    /* before the input, only without a store; borrowed until it ends */
+    struct upp_str                   who;         /* the user's name; empty: unknown */
+    struct upp_str                   options;     /* JSON, stored with the run */
+    uint8_t                          on_busy;     /* enum wr_busy; 0: WR_REJECT */
+    uint8_t                          durability;  /* 0: the engine's */
+    struct upp_str                   route, key;  /* Idempotency-Key; NULL: none */
+    const unsigned char             *body;        /* SHA-256 of the request's body, with a key */
+    struct upp_str                   alias;       /* a name of the run, made with it; NULL: none */
+    bool                             alias_moves; /* it is taken from the run that has it; else that is a failure */
+    const struct upp_message *const *history;     /* before the input, only without a store; borrowed until it ends */
     size_t                           n_history;
     struct upp_str                   api_key;    /* id of the API key of the request, for the quota; empty: none */
     bool                             wants_turn; /* wr_join will be called */

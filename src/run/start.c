@@ -355,7 +355,8 @@ static WEFT_SUSPENDS int check_alias(struct wr_starting *s, struct upp_err *err)
     const struct wr_start *w = s->what;
     struct wb_uuid         id;
     struct wm_run          run;
-    if (!w->alias.p)
+    s->stale = w->alias_moves;
+    if (!w->alias.p || w->alias_moves)
         return 0;
     int r = wl_get_alias(s->engine->store, &w->owner, WL_ALIAS_RUN, w->alias, &id, err);
     if (r == -UPP_ENOTFOUND)

@@ -19,7 +19,7 @@ struct wr_starting {
     struct wm_run          row;
     struct wl_key          key;
     struct wl_alias        alias;
-    bool                   stale;  /* the alias is that of a run that was deleted */
+    bool                   stale;  /* the alias may be that of another run, which loses it */
     struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
     struct wr_tree        *holder; /* tree of the run that is being replaced, until that is done; NULL: none */
     struct upp_str         notice; /* JSON of a system event before the input; NULL: none */

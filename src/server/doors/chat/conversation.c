@@ -1,6 +1,7 @@
 /* server/doors/chat/conversation.c — see conversation.h. */
 #include "server/doors/chat/conversation.h"
 
+#include "base/log.h"
 #include "log/log.h"
 #include "server/http/server.h"
 
@@ -139,17 +140,47 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
     return r < 0 ? r : 0;
 }
 
-int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s, struct wr_from *from,
-                  struct wb_uuid *run, struct upp_err *err)
+/* The alias of a run that exists; without `run` it goes. */
+WEFT_SUSPENDS static int put_alias(struct sv_exchange *x, struct upp_str name, const struct wb_uuid *run,
+                                   struct upp_err *err)
+{
+    const struct wl_alias  alias = {.kind = WL_ALIAS_RUN, .text = name, .object = run ? *run : (struct wb_uuid){{0}}};
+    const struct wl_change changes[] = {{.kind = WL_DROP_ALIAS, .alias = &alias},
+                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
+    struct wl_commit       c         = {.owner = x->owner, .changes = changes, .n = run ? 2 : 1};
+    return x->server->opts.store->ops->commit(x->server->opts.store, &c, err);
+}
+
+/* The alias comes before the answers: a client that gives up when the run works finds it. */
+WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct wb_uuid run, const struct sv_start *s,
+                                struct upp_err *err)
+{
+    struct upp_err ignored;
+    int            r = s->run.alias.p ? put_alias(x, s->run.alias, &run, err) : 0;
+    if (r >= 0)
+        r = sv_answer_calls(x, run, &s->answers, err);
+    if (r < 0 && s->run.alias.p && put_alias(x, s->run.alias, NULL, &ignored) < 0)
+        wb_log(WB_WARN, "the name of a request that failed stays", WB_LZ("id", x->request_id));
+    return r;
+}
+
+int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, const struct sv_chat_messages *m,
+                  struct sv_start *s, struct wr_from *from, struct wb_uuid *run, struct upp_err *err)
 {
     struct wr_run_info look;
+    if (m->list.n)
+        s->run.alias = alias_of(x, s->run.agent, m->all);
+    s->run.alias_moves = true;
+    int r              = wb_arena_check(&x->arena, err);
+    if (r < 0)
+        return r;
     if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
         return sv_start_run(x, s, run, err);
     if (!s->answers.n)
         return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
-    int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
+    r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
     if (r >= 0)
-        r = sv_answer_calls(x, place->waits, &s->answers, err);
+        r = resume(x, place->waits, s, err);
     *run = x->run = place->waits;
     if (r >= 0)
         *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */
@@ -166,15 +197,4 @@ int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_
     if (r >= 0)
         r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
     return r < 0 ? r : wl_get_run(s, &x->owner, id, &x->arena, ret, err);
-}
-
-int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wb_uuid run,
-                     struct upp_err *err)
-{
-    const struct wl_alias  alias     = {.kind = WL_ALIAS_RUN, .text = alias_of(x, agent, m->all), .object = run};
-    const struct wl_change changes[] = {{.kind = WL_DROP_ALIAS, .alias = &alias},
-                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
-    struct wl_commit       c         = {.owner = x->owner, .changes = changes, .n = WB_LEN(changes)};
-    int                    r         = wb_arena_check(&x->arena, err);
-    return r < 0 ? r : x->server->opts.store->ops->commit(x->server->opts.store, &c, err);
 }

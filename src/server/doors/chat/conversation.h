@@ -23,17 +23,16 @@ WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, cons
 WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
                                 struct upp_err *err) UPP_MUST_CHECK;
 
-/* Starts a run at a place, or lets the one that waits there continue with the answers in *s. To be called where the
- * thread is at home. `from`: what the client has of the run already. */
-WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, struct sv_start *s,
-                                struct wr_from *from, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+/* Starts a run at a place, or lets the one that waits there continue with the answers in *s. The digest of the messages
+ * becomes an alias of the run. To be called where the thread is at home. `from`: what the client has of the run
+ * already.
+ */
+WEFT_SUSPENDS int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place,
+                                const struct sv_chat_messages *m, struct sv_start *s, struct wr_from *from,
+                                struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The run of an earlier request with the same messages: the one that left the alias. -UPP_ENOTFOUND. */
 WEFT_SUSPENDS int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                  struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
-
-/* Leaves the alias. */
-WEFT_SUSPENDS int sv_chat_remember(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                                   struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -132,11 +132,9 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0 && wb_uuid_eq(q->place.waits, (struct wb_uuid){{0}}))
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
-        r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+        r = sv_chat_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
     if (r >= 0)
         r = sv_join_lost(x, &q->start, q->made, err);
-    if (r >= 0)
-        r = sv_chat_remember(x, q->start.run.agent, &q->messages, run, err);
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
     return r < 0 ? r : 0;

@@ -187,11 +187,9 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid  run;
-    int             r = sv_chat_start(x, &q->place, &q->start, &q->stream.from, &run, err);
+    int             r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
     if (r >= 0)
         r = sv_join_lost(x, &q->start, q->made, err);
-    if (r >= 0 && q->items.messages.list.n)
-        r = sv_chat_remember(x, q->start.run.agent, &q->items.messages, run, err);
     return r < 0 ? r : answer_run(x, q, run, err);
 }
 
