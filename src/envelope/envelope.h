@@ -11,6 +11,7 @@
 
 enum {
     WE_MAX_BYTES   = 4 << 20, /* of one envelope */
+    WE_MAX_ID      = 1024,    /* bytes of a trace.id that is routed: it is the id of a call */
     WE_MAX_DEPTH   = 100,     /* levels of nesting */
     WE_MAX_PARENTS = 1024,    /* in trace.parents that we write: of a longer chain, the last ones */
     WE_MAX_TAGS    = 64,      /* in trace.tags that we write */

@@ -22,7 +22,7 @@ weft serve --listen 127.0.0.1:0 >"$tap/address" 2>"$tap/serverlog" &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server"; rm -rf "$tap"' EXIT
 read -r line <"$tap/address"
-sed -i "s|http://127.0.0.1:8080|${line##* }|" "$tap/commands"
+sed -i "s|http://127.0.0.1:8787|${line##* }|" "$tap/commands"
 check 'its commands' sh -eu "$tap/commands"
 said 'another model answers' '"text":"1\) Collect URLs 2\) Scrape daily 3\) Save CSV"'
 said 'the lineage begins with the envelope' '^\* m1  user, plan: Track the prices of my items \(200\+30 tokens with what follows\)$'

@@ -190,7 +190,7 @@ def test_parameters_that_cannot_be_honoured_are_named():
         risks = a["confidence"]["risks"]
         assert len(risks) == 2 and "'temperature'" in risks[0] and "'flux'" in risks[1], risks
         shown = json.loads(a["content"]["text"])
-        assert shown["params"] == {"top_p": 0.5} and 'Parameters: {"flux":{"a":1}}' in shown["system"], shown
+        assert shown["params"] == {"top_p": 0.5} and 'Parameters: {"flux":{"a":1}}' in shown["messages"][0] and "flux" not in (shown.get("system") or ""), shown
         assert s.log().count("could not be honoured") >= 2, s.log()
 
 
@@ -309,6 +309,35 @@ def test_a_repeated_id():
 
 
 # ---- Exchanges ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ids():
+    with serve("ids") as s:
+        for id in ("n\x00one", "n\x00two", "n"):  # three of them
+            post(s, envelope(id=id))
+        e = post(s, envelope(id="x" * 1025), 400)
+        assert "1024" in e["content"]["text"], e
+        thread = s.good("POST", "/v1/threads/runs", {"assistant_id": "echo", "thread": {"messages": [{"role": "user", "content": "hi"}]}})
+        run = str(uuid.UUID(thread["id"][4:]))
+        post(s, envelope(trace={"id": "of-a-chat", "parents": [run]}))  # a run of another agent is no envelope
+        assert len(s.good("GET", f"/v1/threads/{thread['thread_id']}/messages")["data"]) <= 2
+        assert s.ask("GET", f"{URL}/{run}")[0] == 404
+
+
+def test_users_of_a_tenant_are_apart():
+    with serve("users") as s:
+        a = post(s, envelope("PRIVATE", id="p1"), headers={"weft-user": "ann"})
+        for headers in ({}, {"weft-user": "bob"}):
+            for id in ("p1", a["trace"]["id"]):
+                assert s.ask("GET", f"{URL}/{id}/exchange", None, headers)[0] == 404, (id, headers)
+            post(s, envelope("another", trace={"parents": [a["trace"]["id"]]}), headers=headers)
+        assert len(lines_of(s, "p1", {"weft-user": "ann"})) == 2
+
+
+def lines_of(s, id, headers):
+    c = s.connection()
+    c.request("GET", f"{URL}/{id}/exchange", headers=headers)
+    return c.getresponse().read().decode().splitlines()
 
 
 def test_an_exchange_is_a_thread():

@@ -226,6 +226,8 @@ def test_tools_of_the_client():
         assert status == 400, (status, e)
         b = ask(s, previous_response_id=a["id"], input=output)
         assert text(b) == "Picked." and b["id"] == a["id"] + "_2" and b["previous_response_id"] == a["id"], b
+        assert s.ask("GET", f"/v1/responses/{a['id']}_3")[0] == 404  # there are two
+        assert s.ask("DELETE", f"/v1/responses/{a['id']}_2")[0] == 400
         assert s.good("GET", f"{URL}/{a['id']}") == a and s.good("GET", f"{URL}/{b['id']}") == b
         # A client that keeps the conversation itself.
         a = ask(s, model="picks", input=[{"role": "user", "content": "once more"}])

@@ -313,6 +313,8 @@ static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
         r = we_replay_end(p->replay, &sum, err);
     we_replay_free(p->replay);
     p->replay = NULL;
+    if (r >= 0 && !sum.envelopes)
+        r = upp_fail(err, UPP_EINVALID, "%s: there are no envelopes", p->log);
     if (r >= 0)
         r = print_sum(p, &sum, err);
     p->wrong = p->wrong || (r >= 0 && sum.differences);

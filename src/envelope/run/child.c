@@ -2,8 +2,8 @@
  *
  * inputs.parameters reach the model call through the options of the run (run/settings). A parameter that no model has,
  * or that this one cannot honour, is named in the reply's confidence.risks and in the log; unless prompts are strict,
- * it is also shown to the agent, in its system prompt. inputs.resources of type tool limit the agent to these tools;
- * the hint readonly refuses every tool that is not declared pure. Nothing is fetched.
+ * it is also shown to the agent, at the end of its prompt. inputs.resources of type tool limit the agent to these
+ * tools; the hint readonly refuses every tool that is not declared pure. Nothing is fetched.
  */
 #include <string.h>
 
@@ -122,18 +122,17 @@ static void put_resources(struct wj_writer *w, const struct we_envelope *e)
         wj_put_bool(w, WR_READONLY, true);
 }
 
-/* The adapter's system prompt, and the parameters that are no options, as text. */
-static int system_text(struct wb_arena *a, const struct we_envelope *e, struct upp_str system, bool others,
-                       struct upp_str *ret, struct upp_err *err)
+/* The prompt, and the parameters that are no options. They are the client's: they are never part of the system prompt.
+ */
+static int put_others(struct wb_arena *a, const struct we_envelope *e, struct upp_str prompt, struct upp_str *ret,
+                      struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(OPTIONS_MAX);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WE_MAX_PROMPT + OPTIONS_MAX);
     yyjson_obj_iter                       it  = yyjson_obj_iter_with(e->parameters);
     yyjson_val                           *key;
     struct wj_writer                      w;
-    *ret = system;
-    if (!others)
-        return 0;
-    wb_buf_addf(&out, "%.*s%sParameters: ", UPP_FMT(system), system.n ? "\n\n" : "");
+    wb_buf_add(&out, prompt);
+    wb_buf_add(&out, UPP_STR("\n\nParameters: "));
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     while ((key = yyjson_obj_iter_next(&it))) {
@@ -145,8 +144,8 @@ static int system_text(struct wb_arena *a, const struct we_envelope *e, struct u
     return wj_writer_text(&w, a, ret);
 }
 
-static int put_options(struct wb_arena *a, const struct we_envelope *e, struct upp_str system, bool strict,
-                       struct upp_str *ret, struct upp_err *err)
+static int put_options(struct wb_arena *a, const struct we_envelope *e, const struct we_prompt *prompt, bool strict,
+                       struct wr_child_ask *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(OPTIONS_MAX);
     struct wj_writer                      w;
@@ -154,15 +153,14 @@ static int put_options(struct wb_arena *a, const struct we_envelope *e, struct u
     wj_write_open(&w, '{');
     bool others = put_parameters(&w, e);
     put_resources(&w, e);
-    int r = system_text(a, e, system, others && !strict, &system, err);
-    if (system.n)
-        wj_put_str(&w, "additional_instructions", system);
+    if (prompt->system.n)
+        wj_put_str(&w, "additional_instructions", prompt->system);
     wj_write_close(&w, '}');
-    if (r >= 0)
-        r = wj_writer_text(&w, a, ret);
-    if (r >= 0 && ret->n == 2)
-        *ret = (struct upp_str){NULL, 0};
-    return r;
+    int r = wj_writer_text(&w, a, &ret->options);
+    if (r >= 0 && ret->options.n == 2)
+        ret->options = (struct upp_str){NULL, 0};
+    ret->input = prompt->user;
+    return r < 0 || !others || strict ? r : put_others(a, e, prompt->user, &ret->input, err);
 }
 
 static bool is_peer(const struct wr_agent_def *def)
@@ -199,9 +197,8 @@ int we_child_ask(const void *arg, const struct wr_tool *tool, struct upp_str arg
         r = we_prompt(a, adapter_of(router, tool), &request, strict, &prompt, err);
     if (r < 0)
         return r;
-    ret->input   = prompt.user;
     ret->certain = !request.parameters;
-    return put_options(a, &request, prompt.system, strict, &ret->options, err);
+    return put_options(a, &request, &prompt, strict, ret, err);
 }
 
 /* ---- Answering ------------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ export class Composer {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     if (!this.#working) this.submit();
-    else if (this.input.value.trim()) toast("The agent is still working. Esc stops it.");
+    else if (this.input.value.trim()) toast("The agent is still at work, or waits for your answer above. Esc stops it.");
   }
 
   #add(files) {

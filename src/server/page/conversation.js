@@ -238,7 +238,10 @@ class Conversation {
     const [entry] = group.entries, input = h("textarea", { value: textOf(entry), rows: 3, "aria-label": "Edited message" });
     const shown = group.el.firstChild;
     const close = () => { form.replaceWith(shown); group.bar.hidden = false; };
-    const form = h("form", { class: "edit", onkeydown: (e) => { if (e.key === "Escape") { e.stopPropagation(); close(); } }, onsubmit: (e) => {
+    const form = h("form", { class: "edit", onkeydown: (e) => {
+      if (e.key === "Escape") { e.stopPropagation(); close(); }
+      if (e.key === "Enter" && e.target === input && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
+    }, onsubmit: (e) => {
       e.preventDefault();
       const kept = entry.parts.filter((p) => p.type !== "text").map((p) => /^weft:(file-[\w-]+)$/.exec(p.source?.url ?? "")).map((m, i) => m && { id: m[1], image: entry.parts.filter((p) => p.type !== "text")[i].type === "image" }).filter(Boolean);
       this.#branch(async () => {
@@ -288,7 +291,7 @@ class Conversation {
   async follow(run) {
     this.#unfollow();
     const abort = new AbortController(), turn = new Turn({ grown: () => this.stick(), reply: (text) => this.send(messageOf(text), this.composer.agent) });
-    const state = h("div", { class: "working", role: "status" }, h("span", { class: "pulse" }), h("span", {}, "Thinking…"));
+    const state = h("div", { class: "at-work", role: "status" }, h("span", { class: "pulse" }), h("span", {}, "Thinking…"));
     const el = h("div", { class: "group live", "aria-busy": "true" }, turn.el, state);
     this.live = { run, turn, el, abort };
     this.list.append(el);

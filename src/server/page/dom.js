@@ -24,7 +24,7 @@ function set(node, name, value) {
 
 function make(node, attrs, children) {
   for (const [name, value] of Object.entries(attrs || {})) set(node, name, value);
-  node.append(...children.flat(9).filter((child) => child != null && child !== false));
+  for (const child of children.flat(9)) if (child != null && child !== false) node.append(child);
   return node;
 }
 
@@ -36,7 +36,8 @@ export const svg = (tag, attrs, ...children) => make(document.createElementNS(SV
 
 /** Empties a node, and puts others in. */
 export function fill(node, ...children) {
-  node.replaceChildren(...children.flat(9).filter((child) => child != null && child !== false));
+  node.replaceChildren();
+  for (const child of children.flat(9)) if (child != null && child !== false) node.append(child);
   return node;
 }
 

@@ -3,17 +3,29 @@
 import { h, icon, toast } from "./dom.js";
 
 const DEEP = 8; // nesting; deeper text is a paragraph
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)/;
+const HEADING = /^ {0,3}(#{1,6})[ \t]/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])( +|$)(.*)$/;
 const QUOTE = /^ {0,3}> ?/;
-const TABLE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /* ---- Blocks ---- */
 
-const isTable = (lines, i) => lines[i].includes("|") && i + 1 < lines.length && lines[i + 1].includes("-") && TABLE.test(lines[i + 1]);
-const begins = (lines, i) => FENCE.test(lines[i]) || HEADING.test(lines[i]) || RULE.test(lines[i]) || QUOTE.test(lines[i]) || ITEM.test(lines[i]) || isTable(lines, i);
+/** Its marks and language; null: it begins no code. */
+function fenceOf(line) {
+  const found = FENCE.exec(line);
+  return found && !line.includes("`", found[0].length) ? found : null;
+}
+
+/** The text of a heading without the #s that may close it. By hand: an expression would try every run of blanks. */
+function heading(text) {
+  let end = text.length;
+  while (end && text[end - 1] === "#") end--;
+  return !end ? "" : end < text.length && /\s/.test(text[end - 1]) ? text.slice(0, end).trimEnd() : text;
+}
+
+const isTable = (lines, i) => lines[i].includes("|") && i + 1 < lines.length && lines[i + 1].includes("-") && /^[-|: \t]+$/.test(lines[i + 1]) && cells(lines[i + 1]).every((cell) => /^:?-+:?$/.test(cell));
+const begins = (lines, i) => fenceOf(lines[i]) || HEADING.test(lines[i]) || RULE.test(lines[i]) || QUOTE.test(lines[i]) || ITEM.test(lines[i]) || isTable(lines, i);
 
 function fenceEnd(lines, i) {
   const [, mark] = FENCE.exec(lines[i]);
@@ -48,7 +60,7 @@ function end(lines, i, kind) {
 
 function kindOf(lines, i, depth) {
   const line = lines[i];
-  if (FENCE.test(line)) return "fence";
+  if (fenceOf(line)) return "fence";
   if (HEADING.test(line)) return "heading";
   if (RULE.test(line)) return "rule";
   if (depth < DEEP && QUOTE.test(line)) return "quote";
@@ -87,7 +99,7 @@ const cells = (line) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\
 
 function table(lines) {
   const head = cells(lines[0]), align = cells(lines[1]).map((c) => (/^:-+:$/.test(c) ? "centre-cell" : /-:$/.test(c) ? "right-cell" : null));
-  const row = (line, tag) => h("tr", {}, head.map((_, i) => h(tag, { class: align[i] }, inline(cells(line)[i] ?? ""))));
+  const row = (line, tag) => { const found = cells(line); return h("tr", {}, head.map((_, i) => h(tag, { class: align[i] }, inline(found[i] ?? "")))); };
   return h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", {}, h("thead", {}, row(lines[0], "th")), h("tbody", {}, lines.slice(2).map((line) => row(line, "td")))));
 }
 
@@ -115,7 +127,7 @@ function node({ kind, lines }, depth = 0) {
   if (kind === "list") return list(lines, depth);
   if (kind === "quote") return h("blockquote", {}, blocks(lines.map((l) => l.replace(QUOTE, "")).join("\n"), depth + 1).map((b) => node(b, depth + 1)));
   if (kind === "heading") {
-    const [, marks, text] = HEADING.exec(lines[0]);
+    const [, marks] = HEADING.exec(lines[0]), text = heading(lines[0].trim().slice(marks.length).trim());
     return h("h2", { class: `size-${marks.length}` }, inline(text)); // one level: an answer is no outline of the page
   }
   return h("p", {}, inline(lines.map((l) => l.trimStart()).join("\n")));
@@ -221,7 +233,7 @@ export class Markdown {
     let same = 0;
     while (same < sources.length && sources[same] === this.#sources[same]) same++;
     while (this.el.childElementCount > same) this.el.lastElementChild.remove();
-    this.el.append(...now.slice(same).map((b) => node(b)));
+    for (const b of now.slice(same)) this.el.append(node(b));
     this.#sources = sources;
     return this;
   }

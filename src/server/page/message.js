@@ -195,7 +195,7 @@ export class Turn {
   }
 
   system(type, data) {
-    const [symbol, text] = EVENTS[type]?.(data || {}) ?? ["more", type];
+    const [symbol, text] = (Object.hasOwn(EVENTS, type) ? EVENTS[type](data || {}) : ["more", type]);
     this.note(symbol, text);
     if (type === "agent.handoff") this.#agent = data?.to ?? null;
   }

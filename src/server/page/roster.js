@@ -7,7 +7,7 @@ let all = new Map(), loading;
 export function agents(again = false) {
   if (!loading || again) loading = (async () => {
     const found = new Map();
-    for await (const one of items("/v1/assistants")) found.set(one.id, one);
+    for await (const one of items("/v1/assistants", { order: "asc" })) found.set(one.id, one);
     return (all = found);
   })().catch((error) => { loading = null; throw error; });
   return loading;

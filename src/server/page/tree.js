@@ -176,5 +176,5 @@ export async function tree(root, { thread }, signal) {
     select(box, focus);
     box.node.scrollIntoView({ block: "center", inline: "center" });
   }
-  draw();
+  draw(undefined, true);
 }

@@ -55,7 +55,7 @@ static void put_weft(struct wj_writer *w, const struct change *c, yyjson_val *we
         if (i >= skip && !wb_str_eq(wj_text_at(one, "id"), c->id))
             wj_write_value(w, one);
     }
-    if (leaves) {
+    if (leaves && yyjson_is_str(yyjson_obj_get(leaves, "client_id"))) { /* nobody else can be told from a stranger */
         wj_write_open(w, '{');
         wj_put_str(w, "id", c->id);
         wj_put_value(w, "client_id", yyjson_obj_get(leaves, "client_id"));

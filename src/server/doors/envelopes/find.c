@@ -15,7 +15,7 @@
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
-enum { BATCH = 64, FAMILY = 256 /* threads of a family that are looked at */, BATCH_MEMORY = 512 << 20 };
+enum { BATCH = 64, FAMILY = 16 /* threads of a family that are looked at */, BATCH_MEMORY = 512 << 20 };
 #define PEERS UPP_STR("envelopes.peers")
 
 /* ---- Names ---------------------------------------------------------------------------------------------------------
@@ -39,10 +39,11 @@ int sv_envelope_digest(struct sv_exchange *x, struct upp_str text, struct upp_st
 int sv_envelope_name(struct sv_exchange *x, const char *prefix, struct upp_str text, struct upp_str *ret,
                      struct upp_err *err)
 {
-    struct upp_str all = wb_arena_printf(&x->arena, "%zu:%.*s:%.*s", x->owner.user.n, UPP_FMT(x->owner.user),
-                                         UPP_FMT(text)),
-                   digest;
-    int r = wb_arena_check(&x->arena, err);
+    /* Joined, not printed: an id may have a NUL. */
+    const struct upp_str parts[] = {wb_arena_printf(&x->arena, "%zu:", x->owner.user.n), x->owner.user, UPP_STR(":"),
+                                    text};
+    struct upp_str       all     = wb_arena_join(&x->arena, parts, WB_LEN(parts)), digest;
+    int                  r       = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = sv_envelope_digest(x, all, &digest, err);
     if (r < 0)
@@ -151,7 +152,7 @@ int sv_envelopes_each(struct sv_exchange *x, const struct wl_thread *t, sv_envel
 
 static bool is_own(const struct sv_exchange *x, const struct wl_thread *t)
 {
-    return t->kind == WL_MAIN && (!x->owner.user.n || wb_str_eq(t->owner.user, x->owner.user));
+    return t->kind == WL_MAIN && wb_str_eq(t->owner.user, x->owner.user);
 }
 
 WEFT_SUSPENDS static int thread_of_run(struct sv_exchange *x, struct wb_uuid id, struct wl_thread *ret,
@@ -162,6 +163,8 @@ WEFT_SUSPENDS static int thread_of_run(struct sv_exchange *x, struct wb_uuid id,
     int              r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
     if (r >= 0 && run.depth)
         r = wl_get_run(s, &x->owner, run.root, &x->arena, &run, err);
+    if (r >= 0 && !wb_str_eq(run.agent, UPP_STR(WE_ROUTER_AGENT)))
+        return -UPP_ENOTFOUND; /* a run, but not of an envelope */
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, run.thread, &x->arena, ret, err);
     return r < 0 ? r : is_own(x, ret) ? 0 : -UPP_ENOTFOUND;
@@ -197,7 +200,8 @@ WEFT_SUSPENDS static int thread_of_family(struct sv_exchange *x, struct wb_uuid 
     return r < 0 ? r : r == 1 ? 0 : -UPP_ENOTFOUND;
 }
 
-int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret, struct upp_err *err)
+int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, struct wl_thread *ret,
+                       struct upp_err *err)
 {
     struct wb_uuid uuid;
     struct upp_str name;
@@ -208,7 +212,7 @@ int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, struct wl_threa
         r = thread_of_run(x, uuid, ret, err);
     if (r == -UPP_ENOTFOUND && wb_uuid_parse(id, &uuid)) {
         r = thread_of_run(x, uuid, ret, err);
-        if (r == -UPP_ENOTFOUND)
+        if (r == -UPP_ENOTFOUND && search)
             r = thread_of_family(x, uuid, id, ret, err);
     }
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no envelope '%.*s'", UPP_FMT(id)) : r;

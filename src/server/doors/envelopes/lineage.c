@@ -77,7 +77,7 @@ int sv_get_lineage(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_which(x, &which, err);
     if (r >= 0)
-        r = sv_envelope_thread(x, x->params[0], &t, err);
+        r = sv_envelope_thread(x, x->params[0], true, &t, err);
     if (r >= 0)
         r = we_lineage_new(&l, err);
     if (r >= 0)

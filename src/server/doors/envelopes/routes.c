@@ -158,7 +158,7 @@ WEFT_SUSPENDS static int find_thread(struct sv_exchange *x, const struct we_enve
     size_t n = yyjson_arr_size(e->parents);
     *ret     = (struct wl_thread){0};
     for (size_t i = n, tries = 0; i-- > 0 && tries < PARENTS; tries++) {
-        int r = sv_envelope_thread(x, wj_text_of(yyjson_arr_get(e->parents, i)), ret, err);
+        int r = sv_envelope_thread(x, wj_text_of(yyjson_arr_get(e->parents, i)), tries == 0, ret, err);
         if (r != -UPP_ENOTFOUND)
             return r;
         *ret = (struct wl_thread){0};
@@ -171,6 +171,8 @@ static int set_id(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct we_envelope *e = &q->envelope;
     q->text               = e->json;
+    if (e->id.n > WE_MAX_ID)
+        return upp_fail(err, UPP_EINVALID, "trace.id has %zu bytes, at most %d are allowed", e->id.n, WE_MAX_ID);
     if (e->id.n)
         return 0;
     struct wb_uuid id;
@@ -345,7 +347,7 @@ WEFT_SUSPENDS static int get_one(struct sv_exchange *x, struct upp_err *err)
 {
     struct looking   k = {x, x->params[0], false};
     struct wl_thread t;
-    int              r = sv_envelope_thread(x, k.id, &t, err);
+    int              r = sv_envelope_thread(x, k.id, true, &t, err);
     if (r >= 0)
         r = sv_envelopes_each(x, &t, put_one, &k, err);
     if (r >= 0 && !k.found) /* its exchange has not come to it yet, or it was deleted */
@@ -358,7 +360,7 @@ WEFT_SUSPENDS static int get_exchange(struct sv_exchange *x, struct upp_err *err
 {
     struct looking   k = {.x = x};
     struct wl_thread t;
-    int              r = sv_envelope_thread(x, x->params[0], &t, err);
+    int              r = sv_envelope_thread(x, x->params[0], true, &t, err);
     if (r >= 0)
         r = sv_envelopes_each(x, &t, put_one, &k, err);
     x->reply.status = 200;

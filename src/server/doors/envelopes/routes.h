@@ -31,8 +31,9 @@ int sv_envelope_name(struct sv_exchange *x, const char *prefix, struct upp_str t
 int sv_envelope_digest(struct sv_exchange *x, struct upp_str text, struct upp_str *ret,
                        struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread in which the envelope with this id is. -UPP_ENOTFOUND. */
-WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, struct wl_thread *ret,
+/* The thread in which the envelope with this id is. -UPP_ENOTFOUND. search: also a request of ours, for which threads
+ * of its family are read. */
+WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, struct wl_thread *ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
 
 /* Calls `fn` for each envelope of a thread in the order of their arrival, once, until it returns 1 or fails. Returns

@@ -100,6 +100,8 @@ WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
     s.skip                 = it->segment;
     s.now                  = true;
     r                      = sv_run_answer(x, it->run.id, &s, err);
+    if (r == 0 && it->segment && wm_status_ended(it->run.status)) /* it had fewer */
+        return upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(x->params[0]));
     return r == 0 ? sv_response_unfinished(x, it->run.id, it->segment, err) : r < 0 ? r : 0;
 }
 
@@ -208,6 +210,8 @@ WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
     struct wl_commit       c    = {.owner = x->owner, .changes = &drop, .n = 1};
     struct wj_writer       w;
     int                    r = sv_aitp_may_write(x, x->thread, err);
+    if (r >= 0 && it->segment)
+        r = upp_fail(err, UPP_EINVALID, "'%.*s' continues an earlier response: delete that one", UPP_FMT(x->params[0]));
     if (r >= 0 && !wm_status_ended(it->run.status))
         r = upp_fail(err, UPP_EBUSY, "the response is %s: cancel it first", wd_status_word(it->run.status));
     if (r >= 0)
