@@ -46,16 +46,20 @@ static void put_weft(struct wj_writer *w, const struct change *c, yyjson_val *we
                      yyjson_val *leaves)
 {
     yyjson_val *left = yyjson_obj_get(weft, "left"), *one;
-    size_t      i, n, skip = yyjson_arr_size(left) >= LEFT_MAX;
+    size_t      i, n;
+    bool        full = yyjson_arr_size(left) >= LEFT_MAX;
     wj_put_open(w, "weft", '{');
     wj_put_str(w, "user", creator);
     wj_put_open(w, "left", '[');
     yyjson_arr_foreach(left, i, n, one)
     {
-        if (i >= skip && !wb_str_eq(wj_text_at(one, "id"), c->id))
+        bool bound = yyjson_is_str(yyjson_obj_get(one, "client_id")); /* to an API key, which could come back */
+        if (full && !bound)
+            full = false; /* the oldest one is forgotten */
+        else if (!wb_str_eq(wj_text_at(one, "id"), c->id))
             wj_write_value(w, one);
     }
-    if (leaves && yyjson_is_str(yyjson_obj_get(leaves, "client_id"))) { /* nobody else can be told from a stranger */
+    if (leaves) {
         wj_write_open(w, '{');
         wj_put_str(w, "id", c->id);
         wj_put_value(w, "client_id", yyjson_obj_get(leaves, "client_id"));
