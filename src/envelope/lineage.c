@@ -9,8 +9,9 @@
 #include "json/value.h"
 #include "model/names.h"
 
-#define MEMORY ((size_t)256 << 20)
-enum { NO_EDGE = UINT32_MAX, STEPS_OF_A_PARENT = 8 /* reading it took longer: these are free */ };
+#define MEMORY  ((size_t)256 << 20)
+#define NO_EDGE UINT32_MAX
+enum { STEPS_OF_A_PARENT = 8 /* reading it took longer: these are free */ };
 
 /* Of the log: one parent of a child. */
 struct edge {
