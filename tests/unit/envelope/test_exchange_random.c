@@ -86,8 +86,8 @@ static int answer(struct scene *s, const struct we_exchange *x, struct entry *e)
     static const char *const acts[]  = {
          "", "{\"intent\":\"plan\",\"task\":\"t1\"}",
          "{\"intent\":\"execute\",\"task\":\"t2\"},{\"intent\":\"execute\",\"task\":\"t2\"}",
-         "{\"intent\":\"finalize\",\"task\":\"f\"},{\"intent\":\"summarize\",\"task\":\"s\"},{\"intent\":\"plan\","
-          "\"task\":\"p\"}"};
+         ("{\"intent\":\"finalize\",\"task\":\"f\"},{\"intent\":\"summarize\",\"task\":\"s\"},{\"intent\":\"plan\","
+          "\"task\":\"p\"}")};
     uint64_t          r       = wb_str_hash(e->id) ^ wb_str_hash(e->agent);
     struct upp_err    failure = {.code = UPP_ENET, .msg = "down"};
     unsigned          kind    = (unsigned)(chance(&r) % 10);
