@@ -78,7 +78,9 @@ const tests = {
     await page.locator(".agent-card", { hasText: "onerror" }).waitFor(SHOWN);
     await page.goto(`${server.url}/#/t/${encodeURIComponent(HOSTILE)}`);
     await page.locator(".error", { hasText: "thread" }).waitFor(SHOWN);
-    await send(await page.goto(at(thread)).then(() => page), "please fail", "main");
+    await page.goto(at(thread));
+    await page.locator(".group").first().waitFor(SHOWN);
+    await send(page, "please fail", "main");
     await page.locator(".event.bad", { hasText: "onerror" }).waitFor(SHOWN);
     await clean(page);
   },
