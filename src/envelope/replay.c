@@ -22,8 +22,8 @@ struct open {
     struct we_exchange *x;
     struct wm_names     ids;
     WB_VEC(struct known) known;
-    uint64_t number, used; /* used: the time of its last envelope, in envelopes */
-    uint64_t unsent_tokens;
+    uint64_t number, used;     /* used: the time of its last envelope, in envelopes */
+    uint64_t recorded, unsent; /* tokens of the recorded replies, and of those to requests that the rules do not send */
 };
 
 struct we_replay {
@@ -97,15 +97,17 @@ static int find_new(struct we_replay *p, struct open *s, struct upp_err *err)
     return r;
 }
 
+/* `tokens`: of all replies, those of an agent that ran anew instead of the recorded ones. */
 static int find_cost(struct we_replay *p, struct open *s, uint64_t tokens, struct upp_err *err)
 {
     struct we_difference d = {.kind = WE_DIFFERENT_COST};
-    p->sum.recorded_tokens += tokens;
-    p->sum.replayed_tokens += tokens - s->unsent_tokens;
-    if (!s->unsent_tokens)
+    tokens -= s->unsent;
+    p->sum.recorded_tokens += s->recorded;
+    p->sum.replayed_tokens += tokens;
+    if (tokens == s->recorded)
         return 0;
-    d.recorded = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)tokens);
-    d.replayed = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)(tokens - s->unsent_tokens));
+    d.recorded = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)s->recorded);
+    d.replayed = wb_arena_printf(&s->a, "%llu tokens", (unsigned long long)tokens);
     int r      = wb_arena_check(&s->a, err);
     return r < 0 ? r : differs(p, s, d, err);
 }
@@ -284,14 +286,15 @@ static WEFT_SUSPENDS int add_reply(struct we_replay *p, struct open *s, const st
     struct we_node *n = k->request;
     int             r = compare_route(p, s, k, e, err);
     n->reply          = *e;
-    if (r >= 0 && p->o->live.n && wb_str_eq(e->agent_id, p->o->live))
+    s->recorded += e->input_tokens + e->output_tokens;
+    if (r >= 0 && p->o->live.n && wb_str_eq(k->agent.n ? k->agent : e->agent_id, p->o->live))
         r = ask_live(p, s, n, &n->reply, err);
     if (r >= 0 && e->id.n)
         r = note(s, e->id, NULL, (struct upp_str){0}, err);
     if (r < 0)
         return r;
     if (n->kind == WE_ASK_OTHER)
-        s->unsent_tokens += e->input_tokens + e->output_tokens;
+        s->unsent += n->reply.input_tokens + n->reply.output_tokens;
     return we_take_reply_of(s->x, n, err);
 }
 
@@ -299,9 +302,9 @@ static WEFT_SUSPENDS int add_reply(struct we_replay *p, struct open *s, const st
 
 static int begin(struct we_replay *p, struct open *s, const struct we_envelope *e, struct upp_err *err)
 {
-    s->ingress       = *e;
-    s->unsent_tokens = 0;
-    int r            = we_exchange_new(&s->a, &p->host, p->o->limits, &s->ingress, &s->x, err);
+    s->ingress  = *e;
+    s->recorded = s->unsent = 0;
+    int r                   = we_exchange_new(&s->a, &p->host, p->o->limits, &s->ingress, &s->x, err);
     if (r < 0)
         return r;
     s->number = ++p->sum.exchanges;

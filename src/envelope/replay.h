@@ -19,7 +19,7 @@ enum we_difference_kind {
     WE_DIFFERENT_NEW,    /* the rules send a request that was not sent */
     WE_DIFFERENT_UNSENT, /* they do not send one that was */
     WE_DIFFERENT_ORDER,  /* they send it, after others */
-    WE_DIFFERENT_PROMPT, /* the agent is told something else */
+    WE_DIFFERENT_PROMPT, /* the agent gets another one */
     WE_DIFFERENT_REPLY,  /* the agent that runs anew answers something else */
     WE_DIFFERENT_COST,   /* tokens of the exchange */
 };

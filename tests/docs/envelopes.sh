@@ -7,7 +7,6 @@ PATH=$(dirname "$weft"):$PATH
 export PATH
 . "$root/tests/support/tap.sh"
 unset WEFT_CONFIG
-command -v curl >/dev/null || { echo "1..0 # SKIP there is no curl"; exit 0; }
 mkdir "$tap/empty"
 cd "$tap/empty" || exit 1
 

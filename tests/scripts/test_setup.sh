@@ -239,7 +239,7 @@ stand_in true </dev/null
 all() { # every package of the build, but those named
   : >"$tmp/installed"
   for p in build-essential pkg-config meson ninja-build libuv1-dev libcurl4-openssl-dev libsqlite3-dev \
-    libssl-dev libfyaml-dev libcmocka-dev libedit-dev libmd4c-dev tmux; do
+    libssl-dev libfyaml-dev libcmocka-dev libedit-dev libmd4c-dev tmux curl; do
     case " $* " in *" $p "*) ;; *) echo "$p" >>"$tmp/installed" ;; esac
   done
   printf '%s\n' 'yyjson >= 0.10' 'libllhttp >= 9' >"$tmp/modules"
@@ -292,7 +292,7 @@ setup ubuntu
 ok "another system: names the packages and stops, whatever dpkg says"
 printf '%s\n' libuv libcurl sqlite3 openssl libfyaml cmocka libedit md4c 'yyjson >= 0.10' \
   'libllhttp >= 9' >"$tmp/modules"
-for tool in make cc c++ meson ninja tmux; do stand_in $tool </dev/null; done
+for tool in make cc c++ meson ninja tmux curl; do stand_in $tool </dev/null; done
 setup ubuntu
 status 0
 ok "another system prepared by hand passes"

@@ -25,12 +25,12 @@ void cli_cells_add(struct cli_cells *t, struct upp_str text, unsigned style)
         at += cli_safe_char(text, at, &c);
         if (c == '\t')
             c = ' ';
-        struct cli_cell cell = {.c = c, .style = (uint8_t)style, .width = c == '\n' ? 0 : width_of(c)};
-        t->failed            = !wb_vec_push(&t->list, cell, CLI_CELLS_MAX);
+        struct cli_glyph cell = {.c = c, .style = (uint8_t)style, .width = c == '\n' ? 0 : width_of(c)};
+        t->failed             = !wb_vec_push(&t->list, cell, CLI_CELLS_MAX);
     }
 }
 
-unsigned cli_cells_width(const struct cli_cell *p, size_t n)
+unsigned cli_cells_width(const struct cli_glyph *p, size_t n)
 {
     unsigned width = 0;
     for (size_t i = 0; i < n; i++)
@@ -40,9 +40,9 @@ unsigned cli_cells_width(const struct cli_cell *p, size_t n)
 
 size_t cli_cells_line(const struct cli_cells *t, size_t from, size_t to, unsigned width, bool hard, size_t *next)
 {
-    const struct cli_cell *p    = t->list.p;
-    unsigned               used = 0;
-    size_t                 i, best = from, best_next = from;
+    const struct cli_glyph *p    = t->list.p;
+    unsigned                used = 0;
+    size_t                  i, best = from, best_next = from;
     for (i = from; i < to; i++) {
         if (p[i].c == '\n') {
             *next = i + 1;
@@ -74,8 +74,9 @@ static void put_style(struct wb_buf *out, unsigned style)
     static const struct {
         unsigned    bit;
         const char *code;
-    } codes[] = {{CLI_BOLD, ";1"},   {CLI_FAINT, ";2"}, {CLI_ITALIC, ";3"},  {CLI_UNDERLINE, ";4"},
-                 {CLI_STRUCK, ";9"}, {CLI_CODE, ";33"}, {CLI_HEADING, ";36"}};
+    } codes[] = {{CLI_STYLE_BOLD, ";1"},      {CLI_STYLE_FAINT, ";2"},  {CLI_STYLE_ITALIC, ";3"},
+                 {CLI_STYLE_UNDERLINE, ";4"}, {CLI_STYLE_STRUCK, ";9"}, {CLI_STYLE_CODE, ";33"},
+                 {CLI_STYLE_HEADING, ";36"}};
     wb_buf_add(out, UPP_STR("\033[0"));
     for (size_t i = 0; i < WB_LEN(codes); i++)
         if (style & codes[i].bit)
@@ -83,7 +84,7 @@ static void put_style(struct wb_buf *out, unsigned style)
     wb_buf_addc(out, 'm');
 }
 
-void cli_cells_put(struct wb_buf *out, const struct cli_cell *p, size_t n, bool styled)
+void cli_cells_put(struct wb_buf *out, const struct cli_glyph *p, size_t n, bool styled)
 {
     unsigned now = 0;
     char     bytes[4];

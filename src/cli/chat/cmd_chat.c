@@ -78,14 +78,14 @@ static int explain(struct cli_chat *c, struct upp_err *err)
     if (cli_run_view_is(s, "completed") || cli_run_view_is(s, "waiting"))
         return 0;
     if (cli_run_view_is(s, "cancelled"))
-        return cli_chat_note(&c->view, CLI_FAINT, err, "(stopped)");
+        return cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(stopped)");
     if (s->cut.n && wj_read(&a, wb_buf_str(&s->cut), NULL, &v, NULL) >= 0)
-        return cli_chat_note(&c->view, CLI_BOLD, err, "cut short: it has reached %.*s",
+        return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "cut short: it has reached %.*s",
                              UPP_FMT(wj_text_at(v, "reason")));
     if (s->error.n && wj_read(&a, wb_buf_str(&s->error), NULL, &v, NULL) >= 0)
-        return cli_chat_note(&c->view, CLI_BOLD, err, "%.*s: %.*s", UPP_FMT(wb_buf_str(&s->status)),
+        return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "%.*s: %.*s", UPP_FMT(wb_buf_str(&s->status)),
                              UPP_FMT(wj_text_at(v, "message")));
-    return cli_chat_note(&c->view, CLI_BOLD, err, "%.*s", UPP_FMT(wb_buf_str(&s->status)));
+    return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "%.*s", UPP_FMT(wb_buf_str(&s->status)));
 }
 
 WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err)
@@ -142,7 +142,7 @@ static int complain(struct cli_chat *c, int r, struct upp_err *err)
     if (!cli_line_editor_is_terminal(c->lines))
         c->failed = true;
     r = cli_chat_view_end(&c->view, err);
-    return r < 0 ? r : cli_chat_note(&c->view, CLI_BOLD, err, "weft chat: %s", why.msg);
+    return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "weft chat: %s", why.msg);
 }
 
 /* The first Ctrl-C at an empty prompt says how to leave. */
@@ -150,7 +150,7 @@ static int interrupted(struct cli_chat *c, struct upp_err *err)
 {
     c->leaves         = c->asked_to_leave;
     c->asked_to_leave = true;
-    return c->leaves ? 0 : cli_chat_note(&c->view, CLI_FAINT, err, "(Ctrl-C again, Ctrl-D or /quit leaves)");
+    return c->leaves ? 0 : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(Ctrl-C again, Ctrl-D or /quit leaves)");
 }
 
 WEFT_SUSPENDS static int one_line(struct cli_chat *c, struct upp_err *err)
@@ -213,7 +213,7 @@ WEFT_SUSPENDS static int session(struct cli_follow *f, struct upp_err *err)
         r = cli_line_editor_start(c->lines, &keys, err);
     cli_chat_view_begin(&c->view, true);
     if (r >= 0 && cli_line_editor_is_terminal(c->lines))
-        r = cli_chat_note(&c->view, CLI_FAINT, err, "weft %s, %s; /help lists the commands", upp_version(),
+        r = cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "weft %s, %s; /help lists the commands", upp_version(),
                           f->door.url      ? f->door.url
                           : f->door.server ? "alone"
                                            : "with the server of this store");

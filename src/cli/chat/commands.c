@@ -108,7 +108,7 @@ WEFT_SUSPENDS static int branch(struct cli_chat *c, struct upp_str at, struct up
         r = cli_chat_call(c, "POST", path, &body, &v, err);
     if (r < 0)
         return r;
-    r = cli_chat_note(&c->view, CLI_FAINT, err, "in %.*s; /switch %.*s goes back", UPP_FMT(wj_text_at(v, "id")),
+    r = cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "in %.*s; /switch %.*s goes back", UPP_FMT(wj_text_at(v, "id")),
                       UPP_FMT(wb_buf_str(&c->thread)));
     wb_buf_clear(&c->thread);
     cli_path_add(&c->thread, wj_text_at(v, "id"));
@@ -130,7 +130,7 @@ WEFT_SUSPENDS static int choose(struct cli_chat *c, const char *what, struct upp
     yyjson_arr_foreach(yyjson_obj_get(v, "data"), i, max, m)
     {
         struct upp_str id = wj_text_at(m, "id");
-        if (!name.n && (r = cli_chat_note(&c->view, wb_str_eq(id, wb_buf_str(to)) ? CLI_BOLD : 0, err, "%s %.*s",
+        if (!name.n && (r = cli_chat_note(&c->view, wb_str_eq(id, wb_buf_str(to)) ? CLI_STYLE_BOLD : 0, err, "%s %.*s",
                                           wb_str_eq(id, wb_buf_str(to)) ? "*" : " ", UPP_FMT(id))) < 0)
             return r;
         wc_guess(&guess, name, id);
@@ -193,7 +193,7 @@ WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, stru
         r = wb_buf_check(&file, err);
         if (r >= 0)
             r = wb_file_write(file.p, wb_buf_str(&a.raw), 0600, err);
-        return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "%zu bytes in %s", a.raw.n, file.p);
+        return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "%zu bytes in %s", a.raw.n, file.p);
     }
     if (r >= 0) {
         cli_print_text(stdout, wb_buf_str(&a.raw), 0);
@@ -280,7 +280,7 @@ WEFT_SUSPENDS static int approve(struct cli_chat *c, struct upp_str rest, struct
     wj_write_close(&w, ']');
     r = wj_writer_check(&w);
     if (r < 0 || !first)
-        return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "nothing waits in this thread");
+        return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "nothing waits in this thread");
     r = cli_follow_id(first, "run_id", "run_", &s->run, err);
     if (r < 0)
         return r;

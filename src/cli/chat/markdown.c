@@ -64,7 +64,7 @@ static void put_prefix(struct layout *m, bool empty)
     for (unsigned i = 0; i < m->depth; i++) {
         struct container *c = &m->in[i];
         if (c->box == BOX_QUOTE)
-            cli_styled_put(m->out, wb_cstr(m->o->utf8 ? "\xe2\x94\x82 " : "> "), CLI_FAINT, m->o->styled);
+            cli_styled_put(m->out, wb_cstr(m->o->utf8 ? "\xe2\x94\x82 " : "> "), CLI_STYLE_FAINT, m->o->styled);
         else if (c->box == BOX_ITEM && !empty) {
             wb_buf_addf(m->out, "%s%*s", c->begun ? "" : c->marker, c->begun ? (int)c->width : 0, "");
             c->begun = true;
@@ -250,7 +250,8 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
         break;
     case MD_BLOCK_H:
         flush(m, false);
-        m->style = CLI_BOLD | CLI_HEADING | (((MD_BLOCK_H_DETAIL *)detail)->level == 1 ? CLI_UNDERLINE : 0u);
+        m->style =
+            CLI_STYLE_BOLD | CLI_STYLE_HEADING | (((MD_BLOCK_H_DETAIL *)detail)->level == 1 ? CLI_STYLE_UNDERLINE : 0u);
         if (!m->o->styled)
             cli_cells_add(&m->text, wb_str_sub(UPP_STR("###### "), 6 - ((MD_BLOCK_H_DETAIL *)detail)->level, 7), 0);
         break;
@@ -259,7 +260,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
         break;
     case MD_BLOCK_CODE:
         flush(m, false);
-        m->style = CLI_CODE;
+        m->style = CLI_STYLE_CODE;
         break;
     case MD_BLOCK_TR:
         m->column = 0;
@@ -267,7 +268,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
     case MD_BLOCK_TH:
     case MD_BLOCK_TD:
         m->field = m->text.list.n;
-        m->style = type == MD_BLOCK_TH ? CLI_BOLD : 0;
+        m->style = type == MD_BLOCK_TH ? CLI_STYLE_BOLD : 0;
         break;
     default:
         break;
@@ -328,11 +329,11 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 
 static unsigned span_style(MD_SPANTYPE type)
 {
-    return type == MD_SPAN_EM       ? CLI_ITALIC
-           : type == MD_SPAN_STRONG ? CLI_BOLD
-           : type == MD_SPAN_CODE   ? CLI_CODE
-           : type == MD_SPAN_DEL    ? CLI_STRUCK
-           : type == MD_SPAN_A      ? CLI_UNDERLINE
+    return type == MD_SPAN_EM       ? CLI_STYLE_ITALIC
+           : type == MD_SPAN_STRONG ? CLI_STYLE_BOLD
+           : type == MD_SPAN_CODE   ? CLI_STYLE_CODE
+           : type == MD_SPAN_DEL    ? CLI_STYLE_STRUCK
+           : type == MD_SPAN_A      ? CLI_STYLE_UNDERLINE
                                     : 0;
 }
 
@@ -377,9 +378,9 @@ static void add_target(struct layout *m, const MD_ATTRIBUTE *a)
     struct upp_str target = wb_str(a->text, a->size);
     if (!target.n || says_target(m, target))
         return;
-    cli_cells_add(&m->text, UPP_STR(" ("), CLI_FAINT);
-    cli_cells_add(&m->text, target, CLI_FAINT);
-    cli_cells_add(&m->text, UPP_STR(")"), CLI_FAINT);
+    cli_cells_add(&m->text, UPP_STR(" ("), CLI_STYLE_FAINT);
+    cli_cells_add(&m->text, target, CLI_STYLE_FAINT);
+    cli_cells_add(&m->text, UPP_STR(")"), CLI_STYLE_FAINT);
 }
 
 static int leave_span(MD_SPANTYPE type, void *detail, void *arg)
@@ -460,7 +461,7 @@ int cli_markdown_code(struct upp_str line, const struct cli_markdown_opts *opts,
                       struct upp_err *err)
 {
     WB_CLEANUP(layout_done) struct layout m = {.o = opts, .out = out};
-    cli_cells_add(&m.text, line, CLI_CODE);
+    cli_cells_add(&m.text, line, CLI_STYLE_CODE);
     if (line.n)
         flush_code(&m);
     else

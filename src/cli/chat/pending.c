@@ -31,7 +31,7 @@ WEFT_SUSPENDS static int read_line(struct cli_chat *c, const char *prompt, const
     return r == -UPP_ELIMIT ? upp_fail(err, UPP_ELIMIT, "a line has at most %d bytes", CLI_LINE_MAX) : r;
 }
 
-/* The model is told which arguments it should use, and asks again with them: what it asked for is in the log. */
+/* The reason names the arguments to use, and the model calls again with them: its first call stays in the log. */
 WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, struct wj_writer *w,
                                          struct upp_err *err)
 {
@@ -94,7 +94,7 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struc
     struct wj_writer w;
     int              r = v ? wj_write(v, &call.arguments, err) : 0;
     if (r >= 0)
-        r = cli_chat_note(&c->view, CLI_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call.tool),
+        r = cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call.tool),
                           UPP_FMT(wb_buf_str(&call.arguments)), call.approval ? "" : " is for you to run");
     if (r < 0)
         return r;
@@ -144,7 +144,7 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
     {
         r = ask_call(c, p, err);
         if (r <= 0)
-            return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "(it still waits; /approve asks again)");
+            return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(it still waits; /approve asks again)");
         c->attempts = 0;
         c->f.start  = send_answer;
         cli_chat_view_begin(&c->view, false);

@@ -56,7 +56,7 @@ static void put_blanks(struct wb_buf *out, unsigned n)
 }
 
 /* One line of a field, in its column. */
-static void put_piece(const struct cli_table_out *o, const struct cli_cell *p, size_t n, enum cli_align align,
+static void put_piece(const struct cli_table_out *o, const struct cli_glyph *p, size_t n, enum cli_align align,
                       unsigned width, bool last)
 {
     unsigned used = cli_cells_width(p, n), free = used < width ? width - used : 0;
@@ -85,7 +85,7 @@ static void put_row(const struct cli_table *t, const struct cli_cells *text, con
             more |= at[c] < f[c].to;
             put_piece(o, text->list.p + from, end - from, f[c].align, widths[c], c + 1 == t->columns);
             if (c + 1 < t->columns)
-                cli_styled_put(o->out, wb_cstr(o->utf8 ? " \xe2\x94\x82 " : " | "), CLI_FAINT, o->styled);
+                cli_styled_put(o->out, wb_cstr(o->utf8 ? " \xe2\x94\x82 " : " | "), CLI_STYLE_FAINT, o->styled);
         }
         wb_buf_addc(o->out, '\n');
     }
@@ -103,7 +103,7 @@ static void put_line(const struct cli_table *t, const struct cli_table_out *o, c
     if (line.failed)
         o->out->failed = line.failed;
     o->prefix(o->arg);
-    cli_styled_put(o->out, wb_buf_str(&line), CLI_FAINT, o->styled);
+    cli_styled_put(o->out, wb_buf_str(&line), CLI_STYLE_FAINT, o->styled);
     wb_buf_addc(o->out, '\n');
 }
 

@@ -117,7 +117,7 @@ WEFT_SUSPENDS static int switch_thread(struct cli_chat *c, struct upp_str to, st
         return r;
     wb_buf_clear(&c->thread);
     cli_path_add(&c->thread, wj_text_at(v, "id"));
-    return cli_chat_note(&c->view, CLI_FAINT, err, "in %.*s", UPP_FMT(wj_text_at(v, "id")));
+    return cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "in %.*s", UPP_FMT(wj_text_at(v, "id")));
 }
 
 WEFT_SUSPENDS int cli_chat_switch(struct cli_chat *c, struct upp_str to, struct upp_err *err)
@@ -142,5 +142,5 @@ WEFT_SUSPENDS int cli_chat_switch(struct cli_chat *c, struct upp_str to, struct 
         r = cli_chat_path(c, "/checkout", &path, err);
     if (r >= 0)
         r = cli_chat_call(c, "POST", path, &body, &v, err);
-    return r < 0 ? r : cli_chat_note(&c->view, CLI_FAINT, err, "at the end of node %llu", (unsigned long long)n);
+    return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "at the end of node %llu", (unsigned long long)n);
 }

@@ -156,9 +156,9 @@ static int end_part(struct cli_chat_view *v, struct upp_err *err)
     if (v->now == CLI_SHOWS_REASONING) {
         uint64_t ms = wb_mono_ms() - v->since_ms;
         r           = v->terminal
-                          ? cli_chat_note(v, CLI_FAINT, err, "%s thought for %llu.%llu s: %.*s", v->utf8 ? "\xe2\x88\xb4" : "-",
-                                          (unsigned long long)ms / 1000, (unsigned long long)ms % 1000 / 100,
-                                          UPP_FMT(wb_str_trim(wb_buf_str(&v->reasoning))))
+                          ? cli_chat_note(v, CLI_STYLE_FAINT, err, "%s thought for %llu.%llu s: %.*s",
+                                v->utf8 ? "\xe2\x88\xb4" : "-", (unsigned long long)ms / 1000,
+                                          (unsigned long long)ms % 1000 / 100, UPP_FMT(wb_str_trim(wb_buf_str(&v->reasoning))))
                           : 0;
     } else if (v->now == CLI_SHOWS_TEXT && v->terminal) {
         r = cli_stream_end(&v->text, err);
@@ -198,7 +198,7 @@ static int begin_anew(struct cli_chat_view *v, struct upp_err *err)
     cli_stream_drop(&v->text);
     (void)cli_screen_final(&v->screen);
     v->now = CLI_SHOWS_NOTHING;
-    int r  = cli_chat_note(v, CLI_FAINT, err, "(the answer broke off, and comes again)");
+    int r  = cli_chat_note(v, CLI_STYLE_FAINT, err, "(the answer broke off, and comes again)");
     return r < 0 ? r : show_text(v, wb_buf_str(&v->said), err);
 }
 
@@ -296,7 +296,7 @@ static int end_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *e
         wb_buf_clear(&result);
     if (r < 0)
         return r;
-    return cli_chat_note(v, CLI_FAINT, err, "%s %.*s %.*s %lld ms%s%.*s", v->utf8 ? "\xe2\x97\x8f" : "*",
+    return cli_chat_note(v, CLI_STYLE_FAINT, err, "%s %.*s %.*s %lld ms%s%.*s", v->utf8 ? "\xe2\x97\x8f" : "*",
                          UPP_FMT(wj_text_at(data, "toolName")),
                          UPP_FMT(c ? wb_str_sub(wb_buf_str(&c->arguments), 0, 200) : UPP_STR("")), (long long)ms,
                          failed ? " failed: " : "", UPP_FMT(wb_buf_str(&result)));
@@ -313,7 +313,8 @@ static int hand_over(struct cli_chat_view *v, yyjson_val *data, struct upp_err *
     wb_buf_add(&v->agent, wj_text(to));
     int r = end_part(v, err);
     return r < 0 ? r
-                 : cli_chat_note(v, CLI_BOLD, err, "%s %.*s", v->utf8 ? "\xe2\x86\x92" : "->", UPP_FMT(wj_text(to)));
+                 : cli_chat_note(v, CLI_STYLE_BOLD, err, "%s %.*s", v->utf8 ? "\xe2\x86\x92" : "->",
+                                 UPP_FMT(wj_text(to)));
 }
 
 int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjson_val *data, struct upp_err *err)

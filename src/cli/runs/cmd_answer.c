@@ -293,7 +293,7 @@ const struct cli_command cli_approve = {
 };
 
 static const struct cli_about about_deny[] = {
-    {"--reason", "TEXT", "what the model is told", CLI_TEXT, NULL},
+    {"--reason", "TEXT", "the reason, which the model receives", CLI_TEXT, NULL},
     {"--json", NULL, "one JSON object at the end, like that of `weft run`", CLI_TEXT, NULL},
     CLI_ABOUT_AS,
     CLI_ABOUT_CONFIG,

@@ -228,7 +228,7 @@ int we_router_make(struct wb_arena *a, const struct we_router_opts *opts, struct
         .opts     = *opts,
         .strategy = weft_loop_with(&rounds),
         .adapter  = {r, we_child_ask, we_child_answer},
-        /* `once`: it is told the conversation, whose family its ids are of. */
+        /* `once`: then a request names its conversation, whose family its ids are of. */
         .model = {.ops = &router_ops, .name = UPP_STR("router"), .state = r, .can = UPP_CAN_ALL, .once = true},
     };
     r->def = (struct wr_agent_def){

@@ -170,6 +170,17 @@ TEST(replay_runs_an_agent_anew)
     WB_CLEANUP(done) struct replayed p = {0};
     CHECK(replay_with(&p, AGENTS ACTIVE, UPP_STR("writer"), plan, WB_LEN(plan)) >= 0);
     CHECK(wb_str_find(wb_buf_str(&p.told), UPP_STR("reply r Do it>anew\n"), 0) != SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&p.told), UPP_STR("cost  30 tokens>15 tokens\n"), 0) != SIZE_MAX);
+    CHECK(p.sum.recorded_tokens == 30 && p.sum.replayed_tokens == 15); /* the new reply has no cost */
+}
+
+/* Models that write envelopes make up names: who is asked anew is the agent that the rules choose. */
+TEST(replay_runs_an_agent_anew_whatever_it_calls_itself)
+{
+    static const char *const log[]     = {USER("analyze", "q"), SAYS(AGENT("own.name", "m"), "analyze", "a", "q", "")};
+    WB_CLEANUP(done) struct replayed p = {0};
+    CHECK(replay_with(&p, AGENTS, UPP_STR("writer"), log, WB_LEN(log)) >= 0);
+    CHECK(wb_str_find(wb_buf_str(&p.told), UPP_STR("reply q Do it>anew\n"), 0) != SIZE_MAX);
 }
 
 /* Envelopes of several exchanges in one log, some of them twice, and lines that are none. */
