@@ -206,7 +206,6 @@ def test_resources_limit_the_tools():
 
 
 def test_a_doubt_is_reflected_on_by_another_model():
-    # covers: ENV-6/3
     with serve("doubt") as s:
         frames = stream(s, envelope("Doubt me", id="d1"))
         log = [f[2] for f in frames if f[1] != "answer"]

@@ -59,7 +59,7 @@ def write_log(*envelopes, list=False):
         f.write(json.dumps(envelopes) if list else "".join(json.dumps(e) + "\n" for e in envelopes))
 
 
-# covers: ENV-10/1, ENV-6/3
+# covers: ENV-10/1
 def test_ancestors_descendants_and_costs():
     with serve() as s:
         answer = s.good("POST", "/v1/envelopes", order())

@@ -79,7 +79,7 @@ static const struct row diamond[] = {
     {"d", "\"a\"", 8, 1}, {"e", "\"a\",\"d\"", 16, 1}, {"j", "\"a\",\"b\",\"c\",\"d\",\"e\"", 32, 1},
     {"k", "\"j\"", 64, 1}};
 
-/* covers: ENV-6/3, ENV-10/1 */
+/* covers: ENV-10/1 */
 TEST(lineage_has_direct_parents)
 {
     WB_CLEANUP(we_lineage_freep) struct we_lineage *l = NULL;
