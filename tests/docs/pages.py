@@ -28,8 +28,14 @@ ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 SECONDS = 60  # of one page's commands
 PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md")  # whose examples ($ ...) run on the server of http.md
 
-# `weft serve` as a function: a server in the background, which listens when the function returns.
+# `weft serve` as a function: a server in the background, which listens when the function returns. And `rest`: returns when no
+# run works, as a reader who types the commands would find it.
 SERVE = """
+rest() {
+    while curl -s --unix-socket weft.db.sock http://localhost/metrics | grep -Eq '^weft_runs.state="(queued|running|cancelling)". [1-9]'; do
+        sleep 0.02
+    done
+}
 weft() {
     if [ "$1" != serve ]; then command weft "$@"; return; fi
     command weft serve >"serve.$PORT" 2>>serve.log &
@@ -248,7 +254,7 @@ def test_examples_with_prompts_say_what_the_pages_say():
         page = ROOT / "docs" / name
         examples = [e for b in BLOCKS if b.page == page and not b.kind and not b.reason for e in lines_of(b)]
         script = start + "".join(command + "\n" for command, _ in address)
-        script += "".join(f"echo; echo '@@{n}'\n{command}\n" for n, (command, _) in enumerate(examples))
+        script += "".join(f"rest; echo; echo '@@{n}'\n{command}\n" for n, (command, _) in enumerate(examples))
         _, said = run("prompts-" + page.stem, script, "-u")
         answers = dict(re.findall(r"^@@(\d+)\n(.*?)(?=^@@|\Z)", said, re.M | re.S))
         count += len(examples)
