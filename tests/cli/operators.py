@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Commands of an operator, in a shell that has neither the server's secrets nor its folder.
 
-usage: operator.py WEFT   (TAP)
+usage: operators.py WEFT   (TAP)
 """
 import json
 import os

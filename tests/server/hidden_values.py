@@ -2,7 +2,7 @@
 """Values that came from variables of the environment are shown to nobody: a provider that repeats what it was sent, tools
 that look around, files that others can read.
 
-usage: secrets.py WEFT   (TAP)
+usage: hidden_values.py WEFT   (TAP)
 """
 import atexit
 import base64

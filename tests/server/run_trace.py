@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GET /v1/runs/{run}/trace: model calls, tools, sub-agents and waits with their times, tokens and cost; the same after a restart.
 
-usage: trace.py WEFT   (TAP)
+usage: run_trace.py WEFT   (TAP)
 """
 import json
 import os
