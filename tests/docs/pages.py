@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The pages: the index has each once, links lead somewhere, and what stands in a block marked sh, console, yaml, json or c
 works, or says above itself why it is not tried:   <!-- not run: REASON -->
+What is marked python, js or jsx needs clients from registries: tests/interop/docs runs it.
 
 usage: pages.py SOURCE-ROOT WEFT   (TAP)
 """
@@ -26,7 +27,8 @@ atexit.register(shutil.rmtree, HERE, True)
 ENV = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 SECONDS = 60  # of one page's commands
-PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md")  # whose examples ($ ...) run on the server of http.md
+PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md", "operations.md", "sessions.md")  # whose examples ($ ...) run on the server of http.md
+TYPED = {"cli.md": "tests/cli", "chat.md": "tests/cli/chat.py"}  # whose examples other tests type
 
 # `weft serve` as a function: a server in the background, which listens when the function returns. And `rest`: returns when no
 # run works, as a reader who types the commands would find it.
@@ -194,12 +196,13 @@ def run(name, text, flags):
     if ":8787" in text and "weft serve" not in text:  # another page has started it
         text = "weft serve\n" + text
     text = re.sub(r"^weft serve &$", "weft serve", text, flags=re.M)
-    for port in sorted(set(re.findall(r"(?:127\.0\.0\.1|localhost):(\d+)", text)) | {"8787"}):
+    address = r'(127\.0\.0\.1|localhost)(:|", )(\d+)'  # in a URL, or in Python
+    for port in sorted({m[2] for m in re.findall(address, text)} | {"8787"}):
         sockets.append(socket.create_server(("127.0.0.1", 0)))
         ports[port] = str(sockets[-1].getsockname()[1])
     for s in sockets:
         s.close()
-    text = re.sub(r"(127\.0\.0\.1|localhost):(\d+)", lambda m: f"{m[1]}:{ports[m[2]]}", text)
+    text = re.sub(address, lambda m: m[1] + m[2] + ports[m[3]], text)
     # The address is the configuration's, or that of the demo, or the default: all are 8787.
     text = re.sub(r"^(store: sqlite:weft\.db)$", rf'server: {{listen: "127.0.0.1:{ports["8787"]}"}}\n\1', text, flags=re.M)
     config = folder / "weft.yaml"
@@ -278,11 +281,16 @@ def test_every_block_is_tried_or_says_why_not():
     """C that is a whole file is compiled by run.sh, that of uap.md by test_uap_examples.py."""
     bad = [f"{b.at}: a piece of C that nothing compiles: say why above it" for b in of("c")
            if not b.text.startswith("#include") and b.page.name != "uap.md"]
-    kinds = ("sh", "console", "yaml", "json", "c")
+    bad += [f"{b.at}: an example that nothing runs: say why above it" for b in of("")
+            if b.text.startswith("$ ") and b.page.name not in (*PROMPTS, *TYPED)]
+    known = ("sh", "console", "yaml", "json", "c", "python", "js", "jsx", "text", "")  # python, js and jsx: tests/interop/docs
+    bad += [f"{b.at}: {b.kind} is run by nothing: say why above it" for b in BLOCKS if b.kind not in known and not b.reason]
+    kinds = known[:-2]
     tried = {k: len(of(k)) for k in kinds}
     excused = {k: len([b for b in BLOCKS if b.kind == k and b.reason]) for k in kinds}
     print(f"# tried: {tried}; not, for a reason: {excused}")
     fails(bad)
 
 
-main(globals())
+if __name__ == "__main__":
+    main(globals())
