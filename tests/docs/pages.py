@@ -33,13 +33,17 @@ import re, sqlite3, sys
 sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(re.fullmatch(r"\\.backup '(.+)'", sys.argv[2])[1]))
 """)
     (HERE / "sqlite3").chmod(0o755)
+# Programs are compiled with the library of this build.
+BUILD = WEFT.parent
+ENV |= {"PKG_CONFIG_PATH": f"{BUILD}/meson-uninstalled", "LD_LIBRARY_PATH": f"{BUILD}/src"}
+SANITIZED = "libasan" in subprocess.run(["ldd", WEFT], capture_output=True, text=True).stdout
 SECONDS = 60  # of one page's commands
 PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md", "operations.md", "sessions.md")  # whose examples ($ ...) run on the server of http.md
 TYPED = {"cli.md": "tests/cli", "chat.md": "tests/cli/chat.py"}  # whose examples other tests type
 
 # `weft serve` as a function: a server in the background, which listens when the function returns. And `rest`: returns when no
 # run works, as a reader who types the commands would find it.
-SERVE = """
+SERVE = ("cc() { command cc -fsanitize=address,undefined \"$@\"; }\n" if SANITIZED else "") + """
 rest() {
     while curl -s --unix-socket weft.db.sock http://localhost/metrics | grep -Eq '^weft_runs.state="(queued|running|cancelling)". [1-9]'; do
         sleep 0.02
@@ -290,8 +294,9 @@ def test_examples_with_prompts_say_what_the_pages_say():
     fails(bad)
 
 
-def test_the_tutorial_says_what_happens():
+def test_the_tutorial_and_the_embedded_agent_say_what_the_pages_say():
     said = (HERE / "tutorial" / "said").read_text()
+    assert "Take a coat." in (HERE / "embedding" / "said").read_text()
     for wanted in ("weft.yaml: good: 1 agent, 1 model, 0 tools", "I have no hands yet.", "Noted.", '{"text":"buy milk"}', "it waits",
                    "It is sent.", "2 nodes, ", '"content":"Noted."'):
         assert wanted in said, (wanted, said)

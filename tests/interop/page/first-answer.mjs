@@ -4,6 +4,7 @@
 //
 //   PORT=8790 node first-answer.mjs ssh fresh-machine sh -c        the script clones $CLONE (default: this repository) and says `make run`
 import { spawn } from "node:child_process";
+import { availableParallelism, loadavg } from "node:os";
 import { dirname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -48,4 +49,5 @@ try {
   }
 }
 for (const [n, { part, at }] of began.slice(0, -1).entries()) console.log(`${part.padEnd(10)} ${((began[n + 1].at - at) / 1000).toFixed(1).padStart(7)} s`);
+console.log(`on ${availableParallelism()} cores, load average ${loadavg()[0].toFixed(1)}`);
 console.log(`${"in all".padEnd(10)} ${((began.at(-1).at - began[0].at) / 1000).toFixed(1).padStart(7)} s`);
