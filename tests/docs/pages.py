@@ -157,7 +157,8 @@ def test_yaml_is_a_configuration():
     shutil.copytree(ROOT / "demo", folder / "demo")
     shutil.copy(ROOT / "demo" / "weather.sh", folder / "weather.sh")
     shutil.copy(ROOT / "demo" / "weather.json", folder / "script.json")
-    for name in ("cert.pem", "key.pem"):
+    (folder / "tls").mkdir()
+    for name in ("cert.pem", "key.pem", "tls/cert.pem", "tls/key.pem"):
         (folder / name).write_text("")
     more = {"models": "models: {gpt: {provider: scripted, echo: true}}\n", "agents": "agents: {a: {model: gpt}, planner: {model: gpt}, writer: {model: gpt}, runner: {model: gpt}}\n",
             "tools": "tools: {docs_search: , python: }\n"}
