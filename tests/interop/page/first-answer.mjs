@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { availableParallelism, loadavg } from "node:os";
 import { dirname, resolve } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { assert, launch, openPage } from "./harness.mjs";
@@ -20,7 +21,19 @@ const MARKS = [[/^@clone$/, "clone"], [/^@make$/, "packages"], [/^build: configu
 const began = [];
 const browser = await launch(); // a newcomer has one open
 const child = spawn(command[0], [...command.slice(1), script], { stdio: ["ignore", "pipe", "pipe"], detached: true });
-const note = (part) => { if (!began.some((b) => b.part === part)) began.push({ part, at: performance.now() }); };
+const note = (part) => { if (!began.some((b) => b.part === part)) began.push({ part, at: performance.now(), cpu: used(child.pid) }); };
+
+/** CPU seconds of a process and all below it, those that have ended too: on a busy machine the time alone says little. */
+function used(root) {
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ").map(Number); // from the third field on
+      return [{ pid: Number(pid), parent: stat[1], ticks: stat[11] + stat[12] + stat[13] + stat[14] }];
+    } catch { return []; } // it has just ended
+  });
+  const below = (pid) => all.filter((p) => p.parent === pid).reduce((sum, p) => sum + p.ticks + below(p.pid), 0);
+  return ((all.find((p) => p.pid === root)?.ticks || 0) + below(root)) / 100;
+}
 try {
   await new Promise((done, failed) => {
     const read = (line) => {
@@ -48,6 +61,6 @@ try {
     await gone;
   }
 }
-for (const [n, { part, at }] of began.slice(0, -1).entries()) console.log(`${part.padEnd(10)} ${((began[n + 1].at - at) / 1000).toFixed(1).padStart(7)} s`);
+for (const [n, { part, at, cpu }] of began.slice(0, -1).entries()) console.log(`${part.padEnd(10)} ${((began[n + 1].at - at) / 1000).toFixed(1).padStart(7)} s, CPU ${(began[n + 1].cpu - cpu).toFixed(1)} s`);
 console.log(`on ${availableParallelism()} cores, load average ${loadavg()[0].toFixed(1)}`);
 console.log(`${"in all".padEnd(10)} ${((began.at(-1).at - began[0].at) / 1000).toFixed(1).padStart(7)} s`);
