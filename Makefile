@@ -8,6 +8,7 @@
 #   make check-long   TSan, valgrind, every fault point, long sweeps and fuzzing (an hour)
 #   make bench        benchmarks, each next to its floor
 #   make conformance  writes docs/conformance.md from the `covers:` marks of the tests
+#   make docs         the pages as a static site: build-docs/html/index.html
 #   make coverage     test coverage: build-coverage/coverage.html
 #   make format       clang-format over the tree
 #   make install      installs the release build (PREFIX=/usr/local, DESTDIR=)
@@ -19,13 +20,15 @@ PORT   ?= 8787
 MESON  := meson
 BENCHES := agent fiber base json upp llm providers http dialects envelope convert store log run session threads step
 
-.PHONY: all run test test-unit check-ci check-long bench conformance coverage format install deb clean help
+.PHONY: all run test test-unit check-ci check-long bench conformance docs coverage format install deb clean help
 .DEFAULT_GOAL := all
 
 all:
 	@scripts/setup
 	@scripts/build build --buildtype=release
-run: all
+run: # builds only what it runs: a newcomer waits for it
+	@scripts/setup
+	@scripts/build build --buildtype=release -- weft weft-reaper
 	@PORT='$(PORT)' scripts/run
 test:
 	@scripts/setup
@@ -47,6 +50,9 @@ bench: all
 	@bench/server build
 conformance:
 	@scripts/conformance
+docs:
+	@scripts/setup python
+	@scripts/docs
 coverage:
 	@scripts/setup build coverage
 	@scripts/build build-coverage --buildtype=debug -Db_coverage=true

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The pages: the index has each once, links lead somewhere, and what stands in a block marked sh, console, yaml, json or c
 works, or says above itself why it is not tried:   <!-- not run: REASON -->
+What is marked python, js or jsx needs clients from registries: tests/interop/docs runs it.
 
 usage: pages.py SOURCE-ROOT WEFT   (TAP)
 """
@@ -25,12 +26,24 @@ HERE = Path(tempfile.mkdtemp(prefix="weft-pages-"))
 atexit.register(shutil.rmtree, HERE, True)
 ENV = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "WEFT_CONFIG"}
 ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
+if not shutil.which("sqlite3"):  # the one command of it that storage.md has
+    ENV["PATH"] += f":{HERE}"
+    (HERE / "sqlite3").write_text(f"""#!{sys.executable}
+import re, sqlite3, sys
+sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(re.fullmatch(r"\\.backup '(.+)'", sys.argv[2])[1]))
+""")
+    (HERE / "sqlite3").chmod(0o755)
+# Programs are compiled with the library of this build.
+BUILD = WEFT.parent
+ENV |= {"PKG_CONFIG_PATH": f"{BUILD}/meson-uninstalled", "LD_LIBRARY_PATH": f"{BUILD}/src"}
+SANITIZED = "libasan" in subprocess.run(["ldd", WEFT], capture_output=True, text=True).stdout
 SECONDS = 60  # of one page's commands
-PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md")  # whose examples ($ ...) run on the server of http.md
+PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md", "operations.md", "sessions.md")  # whose examples ($ ...) run on the server of http.md
+TYPED = {"cli.md": "tests/cli", "chat.md": "tests/cli/chat.py"}  # whose examples other tests type
 
 # `weft serve` as a function: a server in the background, which listens when the function returns. And `rest`: returns when no
 # run works, as a reader who types the commands would find it.
-SERVE = """
+SERVE = ("cc() { command cc -fsanitize=address,undefined \"$@\"; }\n" if SANITIZED else "") + """
 rest() {
     while curl -s --unix-socket weft.db.sock http://localhost/metrics | grep -Eq '^weft_runs.state="(queued|running|cancelling)". [1-9]'; do
         sleep 0.02
@@ -144,7 +157,8 @@ def test_yaml_is_a_configuration():
     shutil.copytree(ROOT / "demo", folder / "demo")
     shutil.copy(ROOT / "demo" / "weather.sh", folder / "weather.sh")
     shutil.copy(ROOT / "demo" / "weather.json", folder / "script.json")
-    for name in ("cert.pem", "key.pem"):
+    (folder / "tls").mkdir()
+    for name in ("cert.pem", "key.pem", "tls/cert.pem", "tls/key.pem"):
         (folder / name).write_text("")
     more = {"models": "models: {gpt: {provider: scripted, echo: true}}\n", "agents": "agents: {a: {model: gpt}, planner: {model: gpt}, writer: {model: gpt}, runner: {model: gpt}}\n",
             "tools": "tools: {docs_search: , python: }\n"}
@@ -194,12 +208,13 @@ def run(name, text, flags):
     if ":8787" in text and "weft serve" not in text:  # another page has started it
         text = "weft serve\n" + text
     text = re.sub(r"^weft serve &$", "weft serve", text, flags=re.M)
-    for port in sorted(set(re.findall(r"(?:127\.0\.0\.1|localhost):(\d+)", text)) | {"8787"}):
+    address = r'(127\.0\.0\.1|localhost)(:|", )(\d+)'  # in a URL, or in Python
+    for port in sorted({m[2] for m in re.findall(address, text)} | {"8787"}):
         sockets.append(socket.create_server(("127.0.0.1", 0)))
         ports[port] = str(sockets[-1].getsockname()[1])
     for s in sockets:
         s.close()
-    text = re.sub(r"(127\.0\.0\.1|localhost):(\d+)", lambda m: f"{m[1]}:{ports[m[2]]}", text)
+    text = re.sub(address, lambda m: m[1] + m[2] + ports[m[3]], text)
     # The address is the configuration's, or that of the demo, or the default: all are 8787.
     text = re.sub(r"^(store: sqlite:weft\.db)$", rf'server: {{listen: "127.0.0.1:{ports["8787"]}"}}\n\1', text, flags=re.M)
     config = folder / "weft.yaml"
@@ -246,6 +261,19 @@ def follows(page, said):
     return None
 
 
+def plain(line):
+    """A line of text without what differs from one time to the next, as a terminal without UTF-8 has it."""
+    line = re.sub(r"[0-9a-f]{8}[0-9a-f-]{8,}", "ID", line)
+    line = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", line)
+    return line.replace("├─", "|-").replace("└─", "`-").replace("•", ".").rstrip()
+
+
+def lines_lacking(page, said):
+    """Those of the page's lines that are neither JSON, events nor shortened, and were not said."""
+    have = {plain(line) for line in said.splitlines()}
+    return [line for line in page.splitlines() if line.strip() and not re.search(r'[{}]|\.\.\.|^(id|data|event):', line) and plain(line) not in have]
+
+
 def test_examples_with_prompts_say_what_the_pages_say():
     bad, count = [], 0
     start = next(b.text for b in BLOCKS if b.page.name == "http.md" and b.kind == "sh")
@@ -260,15 +288,16 @@ def test_examples_with_prompts_say_what_the_pages_say():
         count += len(examples)
         for n, (command, wanted) in enumerate(examples):
             answer = answers.get(str(n))
-            missing = "the answer" if answer is None else follows(wanted, answer)
+            missing = "the answer" if answer is None else follows(wanted, answer) or lines_lacking(wanted, answer)
             if missing or (answer.lstrip().startswith('{"error"') and '"error"' not in wanted):
                 bad.append(f"docs/{name}: $ {command}\nlacks {missing}: {(answer or said[-500:])[:1500]}\npage: {wanted[:600]}")
     print(f"# {count} commands with prompts")
     fails(bad)
 
 
-def test_the_tutorial_says_what_happens():
+def test_the_tutorial_and_the_embedded_agent_say_what_the_pages_say():
     said = (HERE / "tutorial" / "said").read_text()
+    assert "Take a coat." in (HERE / "embedding" / "said").read_text()
     for wanted in ("weft.yaml: good: 1 agent, 1 model, 0 tools", "I have no hands yet.", "Noted.", '{"text":"buy milk"}', "it waits",
                    "It is sent.", "2 nodes, ", '"content":"Noted."'):
         assert wanted in said, (wanted, said)
@@ -278,11 +307,16 @@ def test_every_block_is_tried_or_says_why_not():
     """C that is a whole file is compiled by run.sh, that of uap.md by test_uap_examples.py."""
     bad = [f"{b.at}: a piece of C that nothing compiles: say why above it" for b in of("c")
            if not b.text.startswith("#include") and b.page.name != "uap.md"]
-    kinds = ("sh", "console", "yaml", "json", "c")
+    bad += [f"{b.at}: an example that nothing runs: say why above it" for b in of("")
+            if b.text.startswith("$ ") and b.page.name not in (*PROMPTS, *TYPED)]
+    known = ("sh", "console", "yaml", "json", "c", "python", "js", "jsx", "text", "")  # python, js and jsx: tests/interop/docs
+    bad += [f"{b.at}: {b.kind} is run by nothing: say why above it" for b in BLOCKS if b.kind not in known and not b.reason]
+    kinds = known[:-2]
     tried = {k: len(of(k)) for k in kinds}
     excused = {k: len([b for b in BLOCKS if b.kind == k and b.reason]) for k in kinds}
     print(f"# tried: {tried}; not, for a reason: {excused}")
     fails(bad)
 
 
-main(globals())
+if __name__ == "__main__":
+    main(globals())
