@@ -35,6 +35,7 @@ models:
   asks: {provider: scripted, script: asks.json}
   picks: {provider: scripted, script: picks.json}
   wide: {provider: scripted, script: wide.json}
+  dead: {provider: scripted, script: dead.json}
 tools:
   hurt: {description: Hurts, parameters: {type: object}, command: [sh, hurt.sh]}
   remove: {description: Removes a file, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
@@ -47,6 +48,7 @@ agents:
   asks: {model: asks, tools: [remove]}
   picks: {model: picks, tools: [pick_date], description: "Picks a date, and says so in a description that is longer than the terminal is wide"}
   wide: {model: wide, tools: [remove]}
+  other: {model: dead}
 """
 
 BAD = "\x1b]52;c;aGFja2Vk\x07 \x1b[2J\x1b[31mred \u009b31m \u202eevil\u2066 \x08\x7f"
@@ -71,6 +73,7 @@ SCRIPTS = {
     "wide": [{"parts": [{"text": WIDE}], "delta_bytes": 40, "delay_ms": 1},
              {"parts": [call("w1", "remove", path="/home/ann/notes.txt", why="It is old. " * 60, deep={"a": [1, 2, 3]}, text="one\ntwo\x1b[31m")]},
              {"parts": [{"text": "All right."}]}],
+    "dead": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "nobody is there"}}],
     "picks": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
 }
 
@@ -177,7 +180,7 @@ def test_an_unknown_agent_is_refused_at_once():
         assert f.chat("slwo", *args, lines=lines, want=1) == ""
         assert f.said == "weft chat: no agent 'slwo'; did you mean 'slow'?\n", f.said
         f.chat("nobody", *args, lines=lines, want=1)
-        assert f.said == "weft chat: no agent 'nobody'\n", f.said
+        assert f.said == "weft chat: no agent 'nobody': echo, rich, slow, hostile, asks, picks, wide, other\n", f.said
 
     refused()
     refused(lines=["Hi"])
@@ -231,8 +234,15 @@ def test_models_and_agents_are_listed():
     f = Folder("listed")
     f.chat(lines=["/agent", "/agent slwo"], want=1)
     assert "* echo" in f.said and "picks Picks a date, and says" in f.said and "did you mean 'slow'?" in f.said, f.said
-    f.chat(lines=["/model", "/model slwo"], want=1)
-    assert "no model 'slwo'; did you mean 'slow'?" in f.said, f.said
+    f.chat(lines=["/model", "/model slwo", "/model other"], want=1)
+    assert "no model 'slwo'; did you mean 'slow'?" in f.said and "other\n" not in f.said.split("weft chat:")[0], f.said
+    assert f.said.endswith("no model 'other': echo, rich, slow, hostile, asks, picks, wide, dead\n"), f.said  # it is an agent
+
+
+def test_pipe_failed_answers_make_it_fail():
+    f = Folder("failed")
+    assert f.chat("other", lines=["Hi", "/model echo", "Hello"], want=1) == "Hello\n"
+    assert f.said == "failed: nobody is there\n", f.said
 
 
 def test_the_thread_and_its_agent_go_on():
@@ -533,7 +543,7 @@ def test_url_and_a_server_that_comes_back():
         os.remove(f"{elsewhere.path}/weft.yaml")
         assert elsewhere.chat("echo", "--url", url + "/", lines=["Hi"]) == "Hi\n"
         elsewhere.chat("--url", url, lines=["Hi"], want=1)
-        assert "which agent? name one, as in weft chat AGENT: echo, rich, slow, hostile, asks, picks, wide" in elsewhere.said, elsewhere.said
+        assert "which agent? name one, as in weft chat AGENT: echo, rich, slow, hostile, asks, picks, wide, other" in elsewhere.said, elsewhere.said
         with Screen(elsewhere, "slow", "--url", url) as s:
             s.type("go")
             s.wait("word5")

@@ -227,7 +227,9 @@ def test_on_a_terminal_k_kills_it():
 def test_a_killed_server_loses_and_doubles_nothing():
     said, _ = KILLED.communicate(timeout=120)
     assert KILLED.returncode == 0 and "the same 155 in the store; none lost, none twice." in said, said
-    first, rest = re.split(r"\n\n--- kill -9 \d+: .*?\n\n", said, maxsplit=1, flags=re.S)
+    intro, told = said.split("\n\n", 1)
+    assert intro.startswith("--- An agent tells a story of three chapters"), said
+    first, rest = re.split(r"\n\n--- kill -9 \d+: .*?\n\n", told, maxsplit=1, flags=re.S)
     shown = first + rest[3 + 40:]  # "..." and the last 40 characters again, so that one sees where it goes on
     with open(f"{ROOT}/demo/teller.json") as f:
         story = "".join(r["parts"][0]["text"] for r in json.load(f)["replies"])

@@ -41,7 +41,7 @@ def test_every_template_runs_at_once():
         told = weft(0, "init", name, "--template", name).stdout
         assert "answer from a script" in told, told
         agent, text = example(folder)
-        assert f'  weft run {agent} "{text}"\n' in told, told
+        assert f'  weft run {agent} "{text}"\n  weft chat\n' in told, told
         check = weft(0, "config", "check", cwd=folder)
         assert ": good: " in check.stdout and "warning" not in check.stdout, check
         p = weft(1 if name == "approval" else 0, "run", agent, text, cwd=folder)

@@ -79,6 +79,7 @@ static int explain(struct cli_chat *c, struct upp_err *err)
         return 0;
     if (cli_run_view_is(s, "cancelled"))
         return cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(stopped)");
+    c->failed |= !cli_line_editor_is_terminal(c->lines);
     if (s->cut.n && wj_read(&a, wb_buf_str(&s->cut), NULL, &v, NULL) >= 0)
         return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "cut short: it has reached %.*s",
                              UPP_FMT(wj_text_at(v, "reason")));
