@@ -34,6 +34,8 @@ models:
   hostile: {provider: scripted, script: hostile.json}
   asks: {provider: scripted, script: asks.json}
   picks: {provider: scripted, script: picks.json}
+  wide: {provider: scripted, script: wide.json}
+  dead: {provider: scripted, script: dead.json}
 tools:
   hurt: {description: Hurts, parameters: {type: object}, command: [sh, hurt.sh]}
   remove: {description: Removes a file, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
@@ -44,10 +46,13 @@ agents:
   slow: {model: slow}
   hostile: {model: hostile, tools: [hurt]}
   asks: {model: asks, tools: [remove]}
-  picks: {model: picks, tools: [pick_date]}
+  picks: {model: picks, tools: [pick_date], description: "Picks a date, and says so in a description that is longer than the terminal is wide"}
+  wide: {model: wide, tools: [remove]}
+  other: {model: dead}
 """
 
 BAD = "\x1b]52;c;aGFja2Vk\x07 \x1b[2J\x1b[31mred \u009b31m \u202eevil\u2066 \x08\x7f"
+WIDE = "\u6f22\u5b57 " * 30 + "\U0001f600\U0001f469\u200d\U0001f4bb " * 9 + "\u05e9\u05dc\u05d5\u05dd " * 9 + "x" * 300 + " over."
 SLOW = " ".join(f"word{i}" for i in range(60)) + " end."
 
 
@@ -65,6 +70,10 @@ SCRIPTS = {
     "asks": [{"when": {"contains": "remove"}, "parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]},
              {"when": {"contains": "other"}, "parts": [call("c2", "remove", path="other")]},
              {"when": {"tool_result": "remove"}, "parts": [{"text": "Done."}]}],
+    "wide": [{"parts": [{"text": WIDE}], "delta_bytes": 40, "delay_ms": 1},
+             {"parts": [call("w1", "remove", path="/home/ann/notes.txt", why="It is old. " * 60, deep={"a": [1, 2, 3]}, text="one\ntwo\x1b[31m")]},
+             {"parts": [{"text": "All right."}]}],
+    "dead": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "nobody is there"}}],
     "picks": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
 }
 
@@ -159,11 +168,31 @@ def test_pipe_wrong_lines_make_it_fail():
     f = Folder("wrong")
     assert f.chat(lines=["/nothing", "Hi"], want=1) == "Hi\n"
     assert f.said == "weft chat: there is no command '/nothing'; /help lists them\n", f.said
-    f.chat("nobody", lines=["Hi"], want=1)
-    assert "no agent 'nobody'" in f.said, f.said
     f.chat("--key", "k", want=2)
     f.chat("--url", "ftp://x", want=2)
     f.chat("--thread", "thread_" + "0" * 32, lines=["Hi"], want=1)
+
+
+def test_an_unknown_agent_is_refused_at_once():
+    f = Folder("unknown")
+
+    def refused(*args, lines=()):
+        assert f.chat("slwo", *args, lines=lines, want=1) == ""
+        assert f.said == "weft chat: no agent 'slwo'; did you mean 'slow'?\n", f.said
+        f.chat("nobody", *args, lines=lines, want=1)
+        assert f.said == "weft chat: no agent 'nobody': echo, rich, slow, hostile, asks, picks, wide, other\n", f.said
+
+    refused()
+    refused(lines=["Hi"])
+    assert "thread_" not in subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True, timeout=WAIT).stdout
+    p, url = serve(f)
+    try:
+        refused()
+        refused("--url", url)
+        assert f.chat("slow", "--url", url) == "" and f.said == "", f.said
+    finally:
+        p.terminate()
+        p.wait()
 
 
 def test_pipe_long_line_is_refused():
@@ -178,13 +207,42 @@ def test_commands():
     assert out.startswith("One\nTwo\nTwo\nThree\n") and out.count("3 nodes") == 2, out
     assert re.search(r"\[1\] \* root  4 messages", out) and re.search(r"\[3\] \* at 2  2 messages", out), out
     assert "4 runs, 0 tokens in, 0 out" in f.said and "did you mean '/agent'" in f.said, f.said
-    assert len(re.findall("thread_[0-9a-f]{32} 20", f.said)) == 2, f.said
+    assert len(re.findall(r"\[\d\] thread_[0-9a-f]{32} 20", f.said)) == 2, f.said
     with open(f"{f.path}/x.json") as x:
         texts = [p["text"] for m in json.load(x)["messages"] for p in m["content"]]
     assert texts == ["One", "One", "Two", "Two"], texts
     assert stat.S_IMODE(os.stat(f"{f.path}/x.json").st_mode) == 0o600
-    for name in "help branch tree switch retry edit agent model cost export approve threads quit".split():
+    for name in "help new branch tree switch retry edit agent model cost export approve threads quit".split():
         assert f"/{name} " in f.said, name
+
+
+def test_other_conversations():
+    f = Folder("others")
+    out = f.chat(lines=["One", "/new", "/new", "Two", "/agent slow", "/new", "/agent", "/threads", "/threads 2", "Three", "/threads 9", "/threads x"], want=1)
+    assert out == "One\nTwo\nThree\n", out  # the last one is said to echo, whose thread that is
+    assert "a new conversation with echo" in f.said and "nothing was said yet" in f.said and "* slow" in f.said, f.said
+    assert re.search(r"\[1\] thread_\w+ .* Two\n\s*\[2\] thread_\w+ .* One\n", f.said), f.said
+    assert re.search(r"in thread_\w+, with echo\nassistant: One\n", f.said), f.said
+    assert f.said.count("/threads NUMBER goes to one") == 2, f.said
+    thread = re.search(r"in (thread_\w+)", f.said)[1]
+    assert f.chat("slow", lines=[f"/switch {thread}", "Four", "/threads"]) == "Four\n"
+    assert re.search(r"\* \[\d\] thread_\w+ .* One\n", f.said), f.said
+    f.chat(lines=["/threads 1"], want=1)  # none were listed yet
+
+
+def test_models_and_agents_are_listed():
+    f = Folder("listed")
+    f.chat(lines=["/agent", "/agent slwo"], want=1)
+    assert "* echo" in f.said and "picks Picks a date, and says" in f.said and "did you mean 'slow'?" in f.said, f.said
+    f.chat(lines=["/model", "/model slwo", "/model other"], want=1)
+    assert "no model 'slwo'; did you mean 'slow'?" in f.said and "other\n" not in f.said.split("weft chat:")[0], f.said
+    assert f.said.endswith("no model 'other': echo, rich, slow, hostile, asks, picks, wide, dead\n"), f.said  # it is an agent
+
+
+def test_pipe_failed_answers_make_it_fail():
+    f = Folder("failed")
+    assert f.chat("other", lines=["Hi", "/model echo", "Hello"], want=1) == "Hello\n"
+    assert f.said == "failed: nobody is there\n", f.said
 
 
 def test_the_thread_and_its_agent_go_on():
@@ -196,10 +254,15 @@ def test_the_thread_and_its_agent_go_on():
 
 def test_approvals_and_results():
     f = Folder("waits")
-    assert f.chat("asks", lines=["remove it", "what?", "y"]) == "Let me see.\nDone.\n"
+    assert f.chat("asks", lines=["remove it", "what?", "a", "y"]) == "Let me see.\nDone.\n"
+    assert f.said.count("y runs it, n denies it") == 1 and "    path: x\n" in f.said, f.said
+    assert f.chat("asks", lines=["remove it", "e", "{no", "n"]) == "Let me see.\nDone.\n"
+    assert "that is no JSON" in f.said and '* remove {"path":"x"} denied\n' in f.said and "failed" not in f.said, f.said
+    assert f.chat("asks", lines=["remove it", "y"]) == "Let me see.\nDone.\n"
     assert '? remove {"path":"x"}' in f.said and '* remove {"path":"x"}' in f.said, f.said
     assert f.chat("asks", lines=["remove it", "e", '{"path":"other"}', "yes"]) == "Let me see.\nDone.\n"
     assert '? remove {"path":"other"}' in f.said, f.said
+    assert '* remove {"path":"x"} denied: not with these arguments; call it again with these: {"path":"other"}\n' in f.said, f.said
     assert f.chat("picks", lines=["go", '{"day": 3}']) == "Booked.\n"
     assert "pick_date" in f.said and "is for you to run" in f.said, f.said
     out = f.chat("asks", lines=["remove it"])
@@ -292,7 +355,7 @@ def test_lines_are_edited_and_remembered():
         s.type("lines \u6f22\u5b57")
         s.wait("two\\s+lines \u6f22\u5b57")
         s.type("/edit")
-        s.wait("echo> two +lines \u6f22\u5b57")
+        s.wait("echo> two *\n.*lines \u6f22\u5b57")
         s.type(" more")
         s.wait("\u6f22\u5b57 more", 2)
         s.keys("C-d")
@@ -330,6 +393,109 @@ def test_terminal_asks():
         s.wait("may it run", 3)
         s.type("y")
         s.wait("Done\\.")
+
+
+def test_terminal_wraps_notes():
+    f = Folder("notes")
+    with Screen(f, "echo", columns=50) as s:
+        s.type("/help")
+        text = s.wait("Ctrl-C stops an answer")
+        assert "continue in a copy of the conversation, from here or from a message" in flat(text), text
+        assert re.search(r"^/branch +\[MESSAGE\] +continue in a copy of\n {27}the", text, re.M) and "..." not in text, text
+        s.type("/agent")
+        text = s.wait("wide")
+        assert "says so in a description that is longer than the terminal is wide" in flat(text), text
+        s.type("/agent " + "nobody" * 12)
+        assert "nobody" * 12 + "'" in s.wait("no agent").replace("\n  ", ""), s.text()
+
+
+def test_terminal_shows_long_arguments():
+    f = Folder("arguments")
+    with Screen(f, "wide", columns=60, rows=50) as s:
+        s.type("go")
+        s.wait("over\\.")
+        s.type("go on")
+        text = s.wait(r"show \[a\]ll")
+        assert re.search(r"^\? remove$", text, re.M) and "    path: /home/ann/notes.txt\n" in text and '    deep: {"a":[1,2,3]}\n' in text, text
+        assert 2 < flat(text).count("It is old.") < 20 and "..." in text and "    text: one two" in text, text
+        s.type("a")
+        text = s.wait(r"may it run", 2)
+        assert flat(text).replace(" ", "").count("Itisold.") > 60 and "\n      two?[31m" in text and b"\x1b[31m" not in s.bytes(), text
+        s.type("maybe")
+        s.wait("n denies it")
+        s.type("n")
+        text = s.wait("All right")
+        assert "denied" in text and "failed" not in text, text
+
+
+def test_terminal_wide_characters():
+    f = Folder("wide")
+    for columns in 61, 24:
+        with Screen(f, "wide", columns=columns, rows=40) as s:
+            s.type("go")
+            text = s.wait("over\\.").split("> go", 1)[1]
+            squeezed = re.sub(r"\s", "", text.split("over.")[0])
+            assert squeezed.count("\u6f22\u5b57") == 30 and squeezed.count("x") == 300, (columns, text)
+            assert squeezed.count("\U0001f600") == 9 and squeezed.count("\u05e9\u05dc\u05d5\u05dd") == 9, (columns, text)
+
+
+def test_terminal_pasted_lines_are_one_message():
+    f = Folder("paste")
+    with Screen(f, "echo") as s:
+        s.run("set-buffer", "first line\n  second\tline\n\nlast \u6f22\u5b57")
+        s.run("paste-buffer", "-p")
+        s.wait("last \u6f22\u5b57")
+        assert len(re.findall("first line", s.text())) == 1, s.text()
+        s.keys("Enter")
+        s.wait("last \u6f22\u5b57", 2)
+        s.type("/cost")
+        s.wait("1 run,")
+        s.type("/edit")
+        s.wait("last \u6f22\u5b57", 3)
+        s.type(" and more")
+        s.wait("and more", 2)
+        s.type("/export upp x.json")
+        s.wait("bytes in x.json")
+    with open(f"{f.path}/x.json") as x:
+        asked = json.load(x)["messages"][0]["content"][0]["text"]
+    assert asked == "first line\n  second\tline\n\nlast \u6f22\u5b57 and more", asked
+
+
+def test_terminal_is_resized():
+    f = Folder("resize")
+    with Screen(f, "slow", columns=70) as s:
+        s.type("go")
+        s.wait("word25")
+        s.run("resize-window", "-x", "40", "-y", "30")
+        s.wait("word35")
+        s.run("resize-window", "-x", "90", "-y", "30")
+        s.wait("end\\.")
+        s.wait("slow>", 2)
+        text = s.run("capture-pane", "-p")  # tmux moves what it has wrapped anew to its history
+        for i in range(60):
+            assert len(re.findall(rf"\bword{i}\b", text)) == 1, (i, text)
+        s.run("send-keys", "-l", "typed before")
+        s.wait("typed before")
+        s.run("resize-window", "-x", "50", "-y", "30")
+        s.keys("C-a")
+        s.type("/agent echo")
+        s.wait("slow> /agent echo")
+
+
+def test_terminal_other_conversations():
+    f = Folder("there")
+    with Screen(f, "echo") as s:
+        s.type("Hello there")
+        s.wait("Hello there", 2)
+        s.type("/new")
+        s.wait("a new conversation with echo")
+        s.type("Another one")
+        s.wait("Another one", 2)
+        s.type("/threads")
+        text = s.wait("goes to one")
+        assert re.search(r"^\* \[1\] \d{4}-\d\d-\d\d \d\d:\d\d  Another one$", text, re.M) and re.search(r"^  \[2\] .*  Hello there$", text, re.M), text
+        s.type("/threads 2")
+        s.wait("assistant: Hello there")
 
 
 # ---- With a server
@@ -377,7 +543,7 @@ def test_url_and_a_server_that_comes_back():
         os.remove(f"{elsewhere.path}/weft.yaml")
         assert elsewhere.chat("echo", "--url", url + "/", lines=["Hi"]) == "Hi\n"
         elsewhere.chat("--url", url, lines=["Hi"], want=1)
-        assert "which agent?" in elsewhere.said, elsewhere.said
+        assert "which agent? name one, as in weft chat AGENT: echo, rich, slow, hostile, asks, picks, wide, other" in elsewhere.said, elsewhere.said
         with Screen(elsewhere, "slow", "--url", url) as s:
             s.type("go")
             s.wait("word5")

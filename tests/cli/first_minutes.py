@@ -36,7 +36,8 @@ class Run(Server):
         os.mkdir(self.folder)
         self.process = subprocess.Popen(
             [f"{ROOT}/scripts/run"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=open(f"{self.folder}/log", "a"), text=True,
-            env={**CLEAN, "WEFT": WEFT, "PORT": "0", "STORE": f"sqlite:{self.folder}/weft.db", "WEFT_DEMO_FOLDER": f"{self.folder}/demo", **env})
+            env={**CLEAN, "WEFT": WEFT, "PORT": "0", "STORE": f"sqlite:{self.folder}/weft.db", "WEFT_DEMO_FOLDER": f"{self.folder}/demo",
+                 "ENV_FILE": f"{self.folder}/none", **env})
         self.said, self.tls = "", None
         for line in self.process.stdout:
             self.said += line
@@ -66,13 +67,58 @@ def test_without_a_key():
             assert run["status"] == ("requires_action" if agent == "booking" else "completed"), (agent, run)
             assert s.texts(thread), agent
         run, thread = s.told("weather", "What is the weather in Ulan Bator?")
-        assert [t for t in s.texts(thread) if "Ulan Bator is currently 18" in t], s.texts(thread)
-        assert s.texts(thread)[-1].startswith("Perfect weather for sightseeing!"), s.texts(thread)
+        assert [t for t in s.texts(thread) if "Ulan Bator is currently -2°C and snowing" in t], s.texts(thread)
+        assert s.texts(thread)[-1].startswith("Not a day for a long walk. In Ulan Bator"), s.texts(thread)
+
+
+def test_the_city_that_was_asked_for():
+    """What it says, and who has the last word: the handoff, or a question when there is nothing to hand over."""
+    cases = (("What's the weather like in Tokyo?", "The weather in Tokyo is currently 18°C and partly cloudy.", "temples and parks"),
+             ("what is the weather in new york today", "The weather in New York is currently 16°C", "In New York I'd recommend"),
+             ("Weather in Rome, please!", "The weather in Rome is currently 23°C and sunny.", "In Rome I'd recommend a long walk"),
+             ("weather oslo", "The weather in Oslo is currently 8°C and raining.", "In Oslo I'd recommend a museum"),
+             ("How about paris?", "The weather in Paris is currently 17°C", "In Paris I'd recommend"),
+             ("What is the weather in Olso?", "I have no weather for Olso: did you mean Oslo?", "did you mean Oslo?"),
+             ("What is the weather in Xyzzyx?", "I have no weather for Xyzzyx: this demo knows", "Oslo and Tokyo."),
+             ("What is the weather like today?", "In which city?", "What is the weather in Oslo?"),
+             ("Tell me a joke", "Ask me: What is the weather in Oslo?", "What is the weather in Oslo?"))
+    with Run("cities") as s:
+        runs = [(s.start("weather", text=question), says, last) for question, says, last in cases]
+        for (run, thread), says, last in runs:
+            run = s.ended(run, thread)
+            texts = s.texts(thread)
+            assert run["status"] == "completed" and says in " ".join(texts) and last in texts[-1], (run["status"], says, texts)
+        # Without a city, a later question is about the last one.
+        (run, thread), *_ = runs[2]
+        asked = {"assistant_id": "weather", "additional_messages": [{"role": "user", "content": "And the weather tomorrow?"}]}
+        s.ended(s.good("POST", f"/v1/threads/{thread}/runs", asked), thread)
+        assert "The weather in Rome is currently 23°C and sunny." in s.texts(thread)[-2], s.texts(thread)
+
+
+def test_the_nights_that_were_asked_for():
+    with Run("nights") as s:
+        for question, says, nights in (("Book a room in rome for 5 nights", "I found a room in Rome, nights: 5.", 5), ("Book a room in Oslo", "nights: 2.", 2),
+                                       ("Book a room in Rome for three nights", "How many nights?", None), ("Book a room", "In which city?", None),
+                                       ("What can you do?", "I book hotel rooms.", None)):
+            run, thread = s.told("booking", question)
+            assert says in s.texts(thread)[-1], (question, s.texts(thread))
+            assert run["status"] == ("requires_action" if nights else "completed"), (question, run)
+            if nights:
+                [wait] = [w for w in s.good("GET", "/v1/approvals")["data"] if w["run_id"] == run["id"]]
+                assert json.loads(wait["function"]["arguments"])["nights"] == nights, wait
+
+
+def test_a_plan_without_what_it_needs():
+    with Run("noplan") as s:
+        run, thread = s.told("guide", "Plan something nice")
+        assert run["status"] == "completed" and s.texts(thread)[-1].startswith("Which city?"), (run, s.texts(thread))
+        run, thread = s.told("guide", "Plan a weekend in Xyzzyx")
+        assert run["status"] == "completed" and "whatever the weather" in s.texts(thread)[-1], (run, s.texts(thread))
 
 
 def test_a_person_is_asked():
     with Run("asked") as s:
-        for verdict, wanted in (True, "Done: a room for two nights in Rome."), (False, "Nothing was booked in Rome."):
+        for verdict, wanted in (True, "Done: a room in Rome, nights: 2. The booking number is B-"), (False, "Nothing was booked in Rome."):
             run, thread = s.told("booking", "Book a room in Rome")
             assert run["status"] == "requires_action", run
             [wait] = [w for w in s.good("GET", "/v1/approvals")["data"] if w["run_id"] == run["id"]]
@@ -136,16 +182,31 @@ def test_with_a_key():
     there.server_close()
 
 
+def test_with_a_key_in_a_file():
+    keys, models = [], []
+    there = vendor(keys, models)
+    file = f"{HERE}/dotenv"
+    with open(file, "w") as f:
+        f.write("# keys\nOPENAI_API_KEY=\nexport ANTHROPIC_API_KEY='key-of-the-file' # mine\nTOUCHED=$(touch /nowhere)\n")
+    with Run("file", ENV_FILE=file, WEFT_DEMO_BASE_URL=f"http://127.0.0.1:{there.server_port}", WEFT_DEMO_MODEL="some-model") as s:
+        assert f"ANTHROPIC_API_KEY is in {file}: the agents run on some-model of anthropic" in s.said and "key-of-the-file" not in s.said, s.said
+        run, thread = s.told("booking", "Book a room in Rome")
+        assert s.texts(thread) == ["From the vendor."] and keys == ["key-of-the-file"], (run, s.texts(thread), keys, s.log())
+    there.shutdown()
+    there.server_close()
+
+
 def test_other_vendors_are_known():
-    for variable, provider in ("OPENAI_API_KEY", "openai"), ("GEMINI_API_KEY", "google"):
-        with Run(provider, **{variable: "test-key-of-the-demo"}) as s:
+    for variable, provider in ("OPENAI_API_KEY", "openai"), ("GEMINI_API_KEY", "google"), ("GOOGLE_API_KEY", "google"):
+        with Run(variable, **{variable: "test-key-of-the-demo"}) as s:
             assert re.search(rf"^{variable} is set: the agents run on \S+ of {provider},", s.said), s.said
 
 
 def test_on_a_terminal_k_kills_it():
     ours, theirs = pty.openpty()
     p = subprocess.Popen([f"{ROOT}/scripts/run"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-                         env={**CLEAN, "WEFT": WEFT, "PORT": "0", "STORE": f"sqlite:{HERE}/tty.db", "LOG": f"{HERE}/tty.log"})
+                         env={**CLEAN, "WEFT": WEFT, "PORT": "0", "STORE": f"sqlite:{HERE}/tty.db", "LOG": f"{HERE}/tty.log",
+                              "ENV_FILE": f"{HERE}/none"})
     os.close(theirs)
     try:
         seen = ""
@@ -166,7 +227,9 @@ def test_on_a_terminal_k_kills_it():
 def test_a_killed_server_loses_and_doubles_nothing():
     said, _ = KILLED.communicate(timeout=120)
     assert KILLED.returncode == 0 and "the same 155 in the store; none lost, none twice." in said, said
-    first, rest = re.split(r"\n\n--- kill -9 \d+: .*?\n\n", said, maxsplit=1, flags=re.S)
+    intro, told = said.split("\n\n", 1)
+    assert intro.startswith("--- An agent tells a story of three chapters"), said
+    first, rest = re.split(r"\n\n--- kill -9 \d+: .*?\n\n", told, maxsplit=1, flags=re.S)
     shown = first + rest[3 + 40:]  # "..." and the last 40 characters again, so that one sees where it goes on
     with open(f"{ROOT}/demo/teller.json") as f:
         story = "".join(r["parts"][0]["text"] for r in json.load(f)["replies"])

@@ -41,7 +41,7 @@ def test_every_template_runs_at_once():
         told = weft(0, "init", name, "--template", name).stdout
         assert "answer from a script" in told, told
         agent, text = example(folder)
-        assert f'  weft run {agent} "{text}"\n' in told, told
+        assert f'  weft run {agent} "{text}"\n  weft chat\n' in told, told
         check = weft(0, "config", "check", cwd=folder)
         assert ": good: " in check.stdout and "warning" not in check.stdout, check
         p = weft(1 if name == "approval" else 0, "run", agent, text, cwd=folder)
@@ -62,6 +62,31 @@ def test_an_approval_is_given():
     p = weft(0, "approve", run, cwd=folder)
     assert "It is paid" in p.stdout, p
     assert open(f"{folder}/payments.txt").read() == "20 euros to Ada\n"
+
+
+def test_the_amount_and_the_person_that_were_asked_for():
+    folder = f"{HERE}/pays"
+    weft(0, "init", "pays", "--template", "approval")
+    for text, says, arguments in (("Pay 30 to Ann", "30 euros to Ann", {"to": "Ann", "euros": 30}),
+                                  ("please pay bob 12.50 euros", "12.50 euros to Bob", {"to": "Bob", "euros": 12.5}),
+                                  ("Pay 30 euros", "To whom?", None), ("Pay something to Ann", "How much?", None), ("What about today?", "Tell me whom to pay", None)):
+        p = weft(1 if arguments else 0, "run", "bursar", text, "--json", cwd=folder)
+        assert says in p.stdout, (text, p.stdout)
+        if arguments:
+            assert json.dumps(arguments, separators=(",", ":")) in p.stdout.replace("\\", "").replace("12.50", "12.5"), (text, p.stdout)
+    run = re.findall(r"run_[0-9a-f]{32}", weft(0, "approvals", cwd=folder).stdout)
+    for r in dict.fromkeys(run):
+        assert "It is paid: " in weft(0, "approve", r, cwd=folder).stdout
+    assert sorted(open(f"{folder}/payments.txt").read().splitlines()) == ["12.50 euros to Bob", "30 euros to Ann"]
+
+
+def test_what_a_script_cannot_answer():
+    assert "compares Oslo and Lisbon only" in weft(0, "run", "planner", "Compare Rome and Paris", cwd=f"{HERE}/plan").stdout
+    assert "Lisbon is warmer" in weft(0, "run", "planner", "compare lisbon with oslo, please", cwd=f"{HERE}/plan").stdout
+    weather = f"{HERE}/weather"
+    assert "In Rome it is 18 degrees and partly cloudy." in weft(0, "run", "weather", "weather in rome?", cwd=weather).stdout
+    assert "Ask me about the weather in a city" in weft(0, "run", "weather", "What is the weather like?", cwd=weather).stdout
+    assert "I am a script" in weft(0, "run", "assistant", "Do you remember?", cwd=f"{HERE}/assistant").stdout
 
 
 def test_nothing_is_overwritten():

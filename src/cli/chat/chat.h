@@ -6,6 +6,8 @@
 #include "cli/chat/view.h"
 #include "cli/runs/start.h"
 
+enum { CLI_CHAT_THREADS = 20 /* that /threads lists */ };
+
 struct cli_chat {
     const struct cli_command *self;
     struct cli_follow         f;
@@ -23,6 +25,8 @@ struct cli_chat {
     unsigned                  runs, attempts;
     bool                      leaves, asked_to_leave, failed;
     char                      prompt[128];
+    struct wb_uuid            listed[CLI_CHAT_THREADS]; /* the threads that were listed last */
+    size_t                    n_listed;
 };
 
 /* A request about anything, with `body` (NULL: none); its answer is in c->arena. If the server is gone, it is looked
@@ -32,6 +36,9 @@ WEFT_SUSPENDS int cli_chat_call(struct cli_chat *c, const char *method, struct u
 
 /* {"name": "value"} */
 int cli_chat_body(struct wb_buf *out, const char *name, struct upp_str value, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The agent: as given, of the thread's last run, of the configuration, or the only one. It exists. */
+WEFT_SUSPENDS int cli_chat_find_agent(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Says c->text to the agent, shows the answer, and asks what it waits for. */
 WEFT_SUSPENDS int cli_chat_say(struct cli_chat *c, struct upp_err *err) UPP_MUST_CHECK;

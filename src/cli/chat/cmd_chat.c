@@ -79,6 +79,7 @@ static int explain(struct cli_chat *c, struct upp_err *err)
         return 0;
     if (cli_run_view_is(s, "cancelled"))
         return cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(stopped)");
+    c->failed |= !cli_line_editor_is_terminal(c->lines);
     if (s->cut.n && wj_read(&a, wb_buf_str(&s->cut), NULL, &v, NULL) >= 0)
         return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "cut short: it has reached %.*s",
                              UPP_FMT(wj_text_at(v, "reason")));
@@ -123,6 +124,11 @@ static bool on_signal(struct cli_follow *f, int number)
     struct cli_chat *c = f->arg;
     if (number == SIGINT)
         return cli_line_editor_interrupt(c->lines);
+    if (number == SIGWINCH) {
+        cli_chat_view_resize(&c->view);
+        (void)cli_line_editor_resize(c->lines);
+        return true;
+    }
     c->leaves = true;
     return false;
 }
@@ -184,31 +190,11 @@ WEFT_SUSPENDS static int one_line(struct cli_chat *c, struct upp_err *err)
     return r < 0 ? complain(c, r, err) : 0;
 }
 
-/* The agent: as given, of the thread's last run, or of the configuration. */
-WEFT_SUSPENDS static int find_agent(struct cli_chat *c, struct upp_err *err)
-{
-    const struct wc_config *config = c->f.door.config;
-    yyjson_val             *v;
-    int                     r = 0;
-    if (c->thread.n) { /* there is one, also if the agent is given */
-        struct upp_str path =
-            wb_arena_printf(&c->arena, "/v1/threads/%.*s/runs?limit=1", UPP_FMT(wb_buf_str(&c->thread)));
-        r = cli_chat_call(c, "GET", path, NULL, &v, err);
-        if (r >= 0 && !c->agent.n)
-            wb_buf_add(&c->agent, wj_text_at(yyjson_arr_get_first(yyjson_obj_get(v, "data")), "assistant_id"));
-    }
-    if (r < 0 || c->agent.n)
-        return r;
-    if (config->default_agent || config->n_agents == 1)
-        wb_buf_add(&c->agent, config->default_agent ? config->default_agent->def.name : config->agents[0].def.name);
-    return c->agent.n ? 0 : upp_fail(err, UPP_EINVALID, "which agent? name one: weft chat AGENT");
-}
-
 WEFT_SUSPENDS static int session(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat  *c    = f->arg;
     struct weft_scope keys = {.flags = WEFT_SCOPE_ISOLATED};
-    int               r    = find_agent(c, err);
+    int               r    = cli_chat_find_agent(c, err);
     if (r >= 0)
         r = cli_line_editor_start(c->lines, &keys, err);
     cli_chat_view_begin(&c->view, true);

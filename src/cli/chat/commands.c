@@ -5,14 +5,11 @@
 
 #include "base/defs.h"
 #include "base/file.h"
-#include "base/iso8601.h"
-#include "base/utf8.h"
+#include "cli/chat/paste.h"
 #include "cli/terminal.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "runtime/config_read.h"
-
-enum { THREADS = 20, WORDS = 60 };
 
 int cli_chat_path(struct cli_chat *c, const char *rest, struct upp_str *ret, struct upp_err *err)
 {
@@ -91,8 +88,12 @@ WEFT_SUSPENDS static int edit(struct cli_chat *c, struct upp_str rest, struct up
         r = upp_fail(err, UPP_EINVALID, "/edit wants a text, if there is no terminal to edit it");
     if (r < 0)
         return r;
-    for (size_t i = 0; i < text.n; i++) /* a line end would send it */
-        wb_buf_addc(&c->again, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+    for (size_t i = 0; i < text.n; i++) {
+        bool quoted = text.p[i] == '\n' || text.p[i] == '\t'; /* a line end would send it */
+        if (quoted)
+            wb_buf_addc(&c->again, CLI_PASTE_QUOTE);
+        wb_buf_addc(&c->again, (unsigned char)text.p[i] < ' ' && !quoted ? ' ' : text.p[i]);
+    }
     return wb_buf_check(&c->again, err);
 }
 
@@ -115,48 +116,6 @@ WEFT_SUSPENDS static int branch(struct cli_chat *c, struct upp_str at, struct up
     return r;
 }
 
-/* ---- Agents and models ------------------------------------------------------------------------------------------ */
-
-/* Lists what the server has, or checks that it has this one. */
-WEFT_SUSPENDS static int choose(struct cli_chat *c, const char *what, struct upp_str name, struct wb_buf *to,
-                                struct upp_err *err)
-{
-    struct wc_guess guess = {0};
-    yyjson_val     *v, *m;
-    size_t          i, max;
-    int             r = cli_chat_call(c, "GET", UPP_STR("/v1/models"), NULL, &v, err);
-    if (r < 0)
-        return r;
-    yyjson_arr_foreach(yyjson_obj_get(v, "data"), i, max, m)
-    {
-        struct upp_str id = wj_text_at(m, "id");
-        if (!name.n && (r = cli_chat_note(&c->view, wb_str_eq(id, wb_buf_str(to)) ? CLI_STYLE_BOLD : 0, err, "%s %.*s",
-                                          wb_str_eq(id, wb_buf_str(to)) ? "*" : " ", UPP_FMT(id))) < 0)
-            return r;
-        wc_guess(&guess, name, id);
-        if (name.n && wb_str_eq(name, id)) {
-            wb_buf_clear(to);
-            wb_buf_add(to, name);
-            return wb_buf_check(to, err);
-        }
-    }
-    return name.n ? upp_fail(err, UPP_ENOTFOUND, "no %s '%.*s'%s", what, UPP_FMT(name), wc_guessed(&guess)) : 0;
-}
-
-WEFT_SUSPENDS static int set_agent(struct cli_chat *c, struct upp_str name, struct upp_err *err)
-{
-    return choose(c, "agent", name, &c->agent, err);
-}
-
-WEFT_SUSPENDS static int set_model(struct cli_chat *c, struct upp_str name, struct upp_err *err)
-{
-    if (wb_str_eq(name, UPP_STR("-"))) {
-        wb_buf_clear(&c->model);
-        return 0;
-    }
-    return choose(c, "model", name, &c->model, err);
-}
-
 static int cost(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
     (void)rest;
@@ -164,7 +123,7 @@ static int cost(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
                          (unsigned long long)c->in, (unsigned long long)c->out);
 }
 
-/* ---- Documents and lists ---------------------------------------------------------------------------------------- */
+/* ---- Documents -------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
@@ -201,44 +160,6 @@ WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, stru
         (void)fflush(stdout);
     }
     return r;
-}
-
-/* The beginning of the thread's first message. */
-WEFT_SUSPENDS static int first_words(struct cli_chat *c, struct upp_str id, struct upp_str *ret, struct upp_err *err)
-{
-    yyjson_val    *v;
-    struct upp_str path = wb_arena_printf(&c->arena, "/v1/threads/%.*s/messages?limit=1&order=asc", UPP_FMT(id));
-    int            r    = cli_chat_call(c, "GET", path, NULL, &v, err);
-    if (r < 0)
-        return r;
-    yyjson_val *m = yyjson_arr_get_first(yyjson_obj_get(v, "data"));
-    *ret          = wj_text_at(yyjson_obj_get(yyjson_arr_get_first(yyjson_obj_get(m, "content")), "text"), "value");
-    return 0;
-}
-
-WEFT_SUSPENDS static int threads(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
-{
-    yyjson_val *v, *t;
-    size_t      i, max;
-    (void)rest;
-    struct upp_str path = wb_arena_printf(&c->arena, "/v1/threads?limit=%d", THREADS);
-    int            r    = cli_chat_call(c, "GET", path, NULL, &v, err);
-    if (r < 0)
-        return r;
-    yyjson_arr_foreach(yyjson_obj_get(v, "data"), i, max, t)
-    {
-        struct upp_str words = {NULL, 0}, id = wj_text_at(t, "id");
-        char           time[WB_TIME_TEXT];
-        struct wb_time at = wb_time_from_ms(cli_number_at(t, "created_at") * 1000);
-        r                 = first_words(c, id, &words, err);
-        if (r >= 0)
-            r = cli_chat_note(&c->view, 0, err, "%s %.*s  %.16s  %.*s",
-                              wb_str_eq(id, wb_buf_str(&c->thread)) ? "*" : " ", UPP_FMT(id), wb_time_upp(&at, time).p,
-                              UPP_FMT(wb_str_sub(words, 0, wb_utf8_cut(words, WORDS))));
-        if (r < 0)
-            return r;
-    }
-    return 0;
 }
 
 /* ---- What waits ------------------------------------------------------------------------------------------------- */
@@ -307,17 +228,18 @@ static const struct {
     int (*run)(struct cli_chat *c, struct upp_str rest, struct upp_err *err);
 } commands[] = {
     {"/help", "", "this list", help},
+    {"/new", "", "begin a new conversation with the same agent", cli_chat_new},
+    {"/threads", "[NUMBER]", "list the newest conversations, or go to one of them", cli_chat_threads},
     {"/branch", "[MESSAGE]", "continue in a copy of the conversation, from here or from a message", branch},
     {"/tree", "", "the branches of the conversation", cli_chat_tree},
-    {"/switch", "NUMBER | THREAD", "go to a node of the tree, or to another thread", cli_chat_switch},
+    {"/switch", "NUMBER | THREAD", "go to a node of the tree, or to another conversation", cli_chat_switch},
     {"/retry", "", "ask the last question again, on a branch", retry},
     {"/edit", "[TEXT]", "edit the last question and ask it, on a branch", edit},
-    {"/agent", "[NAME]", "talk to another agent; without a name, list them", set_agent},
-    {"/model", "[NAME]", "use another model; - is the agent's own", set_model},
+    {"/agent", "[NAME]", "talk to another agent; without a name, list them", cli_chat_set_agent},
+    {"/model", "[NAME]", "use another model; - is the agent's own; without a name, list them", cli_chat_set_model},
     {"/cost", "", "tokens of this chat", cost},
     {"/export", "DIALECT [FILE]", "the conversation as a document", export_it},
     {"/approve", "", "answer what waits in this thread", approve},
-    {"/threads", "", "the newest conversations", threads},
     {"/quit", "", "leave", quit},
 };
 
@@ -326,8 +248,12 @@ static int help(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
     (void)rest;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < WB_LEN(commands); i++)
-        r = cli_chat_note(&c->view, 0, err, "%-9s %-16s %s", commands[i].name, commands[i].takes, commands[i].does);
-    return r;
+        r = cli_chat_note_as(&c->view, &(struct cli_note){.indent = 27}, err, "%-9s %-16s %s", commands[i].name,
+                             commands[i].takes, commands[i].does);
+    return r < 0 || !c->view.terminal
+               ? r
+               : cli_chat_note(&c->view, CLI_STYLE_FAINT, err,
+                               "Ctrl-C stops an answer; \\ at the end of a line continues it in the next one");
 }
 
 WEFT_SUSPENDS int cli_chat_command(struct cli_chat *c, struct upp_str line, struct upp_err *err)

@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,8 +15,9 @@
 
 #include "base/file.h"
 #include "base/hooks.h"
+#include "cli/chat/paste.h"
 
-enum { KEYS = 4096 /* typed ahead */, HISTORY_BYTES = 4 << 20, KEY_END = -1, KEY_INTERRUPT = -2 };
+enum { KEYS = 4096 /* typed ahead */, HISTORY_BYTES = 4 << 20, KEY_END = -1, KEY_INTERRUPT = -2, KEY_RESIZE = -3 };
 
 struct cli_line_editor {
     EditLine            *el; /* NULL: no terminal */
@@ -28,6 +30,8 @@ struct cli_line_editor {
     char                 path[512]; /* of the history; empty: none */
     char                 prompt[256];
     mbstate_t            state;
+    struct cli_paste     paste;
+    bool                 marks; /* the terminal can mark what is pasted */
     bool                 reading, interrupted;
     struct upp_err       why;
     int                  failed;
@@ -101,6 +105,22 @@ static void remember(struct cli_line_editor *e, const struct wb_buf *line)
 
 /* ---- Keys ------------------------------------------------------------------------------------------------------- */
 
+/* Sends the keys of what was read. `more`: there are other bytes already. */
+WEFT_SUSPENDS static int send_keys(struct cli_line_editor *e, const unsigned char *bytes, size_t n, bool more,
+                                   struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        unsigned char keys[CLI_PASTE_KEYS] = {bytes[i]};
+        size_t        got                  = e->el ? cli_paste_keys(&e->paste, bytes[i], !more && i + 1 == n, keys) : 1;
+        for (size_t k = 0; r >= 0 && k < got; k++) {
+            int16_t key = keys[k];
+            r           = weft_channel_send(e->keys, &key, err);
+        }
+    }
+    return r;
+}
+
 /* Reads keys until the end. The descriptor is our own description of the file: that it does not block is no concern of
  * the shell's. */
 WEFT_SUSPENDS static int read_keys(void *arg, struct upp_err *err)
@@ -114,11 +134,7 @@ WEFT_SUSPENDS static int read_keys(void *arg, struct upp_err *err)
         if (n < 0)
             return (int)n;
         int16_t key = KEY_END;
-        int     r   = n ? 0 : weft_channel_send(e->keys, &key, err);
-        for (int64_t i = 0; r >= 0 && i < n; i++) {
-            key = bytes[i];
-            r   = weft_channel_send(e->keys, &key, err);
-        }
+        int     r = n ? send_keys(e, bytes, (size_t)n, n == sizeof bytes, err) : weft_channel_send(e->keys, &key, err);
         if (r < 0 || !n)
             return r;
     }
@@ -142,6 +158,12 @@ bool cli_line_editor_interrupt(struct cli_line_editor *e)
     return e && e->reading && weft_channel_try_send(e->keys, &key, NULL) >= 0;
 }
 
+bool cli_line_editor_resize(struct cli_line_editor *e)
+{
+    int16_t key = KEY_RESIZE;
+    return e && e->el && e->reading && weft_channel_try_send(e->keys, &key, NULL) >= 0;
+}
+
 /* libedit asks for a character. */
 WEFT_SUSPENDS static int next_character(EditLine *el, wchar_t *ret)
 {
@@ -151,6 +173,11 @@ WEFT_SUSPENDS static int next_character(EditLine *el, wchar_t *ret)
         int16_t key;
         if (next_key(e, &key) < 0)
             return -1;
+        if (key == KEY_RESIZE) {
+            el_resize(e->el);
+            (void)el_set(e->el, EL_REFRESH);
+            continue;
+        }
         if (key == KEY_INTERRUPT)
             e->interrupted = true;
         if (key < 0)
@@ -179,7 +206,9 @@ static const char *get_prompt(EditLine *el)
 
 static int open_editor(struct cli_line_editor *e, struct upp_err *err)
 {
-    e->tty = fdopen(dup(e->fd), "r");
+    const char *term = getenv("TERM");
+    e->marks         = term && term[0] && strcmp(term, "dumb") != 0;
+    e->tty           = fdopen(dup(e->fd), "r");
     if (!e->tty || tcgetattr(e->fd, &e->before) != 0)
         return upp_fail(err, UPP_ENET, "the terminal cannot be read");
     e->el      = el_init("weft", e->tty, stdout, stderr);
@@ -268,6 +297,13 @@ static void echo(struct cli_line_editor *e, bool on)
     (void)tcsetattr(e->fd, TCSADRAIN, &now);
 }
 
+static void mark_pastes(const struct cli_line_editor *e, bool on)
+{
+    if (e->marks)
+        (void)fputs(on ? CLI_PASTE_ON : CLI_PASTE_OFF, stdout);
+    (void)fflush(stdout);
+}
+
 WEFT_SUSPENDS static int read_plain(struct cli_line_editor *e, struct wb_buf *ret)
 {
     for (size_t n = 0;; n++) {
@@ -276,6 +312,8 @@ WEFT_SUSPENDS static int read_plain(struct cli_line_editor *e, struct wb_buf *re
             return e->failed;
         if (key == KEY_INTERRUPT)
             return CLI_LINE_INTERRUPTED;
+        if (key == KEY_RESIZE)
+            continue;
         if (key == KEY_END)
             return n ? CLI_LINE_READ : CLI_LINE_END;
         if (key == '\n')
@@ -293,7 +331,9 @@ WEFT_SUSPENDS static int read_edited(struct cli_line_editor *e, const char *prom
     el_resize(e->el);
     if (text)
         el_push(e->el, text);
+    mark_pastes(e, true);
     const char *line = el_gets(e->el, &n);
+    mark_pastes(e, false);
     echo(e, false);
     if (e->failed)
         return e->failed;

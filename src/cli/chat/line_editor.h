@@ -30,9 +30,13 @@ bool cli_line_editor_is_terminal(const struct cli_line_editor *e);
 /* Ctrl-C, while a line is read. False: none is read. */
 bool cli_line_editor_interrupt(struct cli_line_editor *e);
 
+/* The terminal has another size. False: no line is read, and the next one has it anyway. */
+bool cli_line_editor_resize(struct cli_line_editor *e);
+
 enum cli_line { CLI_LINE_END = 0, CLI_LINE_READ = 1, CLI_LINE_INTERRUPTED = 2 };
 
-/* The next line, without its end. `text`, if not NULL, is typed already. `history`: it is kept there. A line that ends
+/* The next line, without its end. `text`, if not NULL, is typed already (Ctrl-V quotes a
+ * line end in it). A pasted text may have several lines. `history`: it is kept there. A line that ends
  * with a backslash goes on in the next one. -UPP_ELIMIT: it is too long. */
 WEFT_SUSPENDS int cli_line_editor_read(struct cli_line_editor *e, const char *prompt, const char *text, bool history,
                                        struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;

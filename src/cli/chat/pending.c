@@ -1,16 +1,30 @@
 /* cli/chat/pending.c — what a run waits for: approvals, and results of the client's tools. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "base/utf8.h"
 #include "cli/chat/chat.h"
+#include "cli/terminal.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/value.h"
 #include "json/write.h"
 
-enum { ARGUMENTS_MAX = 8 << 20 };
+enum { ARGUMENTS_MAX = 8 << 20, NOTE_BYTES = 4000 };
+
+enum {
+    ASK_AGAIN   = 100 /* beside enum cli_line */,
+    MEMBERS     = 40 /* of the arguments that are shown */,
+    MEMBER_ROWS = 3
+};
 
 struct call {
     struct upp_str id, tool;
+    yyjson_val    *given;     /* the arguments */
     struct wb_buf  arguments; /* JSON */
     bool           approval;
+    bool           shortened; /* not all of the arguments were shown */
 };
 
 static void call_done(struct call *c)
@@ -31,19 +45,103 @@ WEFT_SUSPENDS static int read_line(struct cli_chat *c, const char *prompt, const
     return r == -UPP_ELIMIT ? upp_fail(err, UPP_ELIMIT, "a line has at most %d bytes", CLI_LINE_MAX) : r;
 }
 
+/* ---- The call -----------------------------------------------------------------------------------------------------
+ */
+
+/* A text as it is, anything else as JSON. */
+static int value_text(yyjson_val *v, struct wb_buf *out, struct upp_err *err)
+{
+    wb_buf_clear(out);
+    if (!yyjson_is_str(v))
+        return wj_write(v, out, err);
+    wb_buf_add(out, wj_text(v));
+    return wb_buf_check(out, err);
+}
+
+/* One member per paragraph, of at most a few rows. */
+static int show_members(struct cli_chat *c, struct call *call, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX);
+    struct cli_note                       as   = {.indent = 6, .rows = MEMBER_ROWS};
+    yyjson_val                           *name, *v;
+    size_t                                i, max;
+    int                                   r = 0;
+    yyjson_obj_foreach(call->given, i, max, name, v)
+    {
+        if (r >= 0 && i < MEMBERS)
+            r = value_text(v, &text, err);
+        if (r < 0 || i == MEMBERS)
+            break;
+        struct upp_str value = wb_buf_str(&text);
+        value                = wb_str_sub(value, 0, wb_utf8_cut(value, WB_MIN(value.n, (size_t)NOTE_BYTES)));
+        r = cli_chat_note_as(&c->view, &as, err, "    %.*s: %.*s", UPP_FMT(wj_text(name)), UPP_FMT(value));
+        call->shortened |= c->view.cut || value.n < text.n;
+    }
+    call->shortened |= yyjson_obj_size(call->given) > MEMBERS;
+    return r;
+}
+
+/* On one line if they fit there. */
+static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
+{
+    struct upp_str json = wb_buf_str(&call->arguments);
+    const char    *who  = call->approval ? "" : " is for you to run";
+    size_t         room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
+    if (!yyjson_is_obj(call->given) || call->tool.n + json.n + strlen(who) + 3 <= room) {
+        size_t n        = wb_utf8_cut(json, WB_MIN(json.n, (size_t)NOTE_BYTES));
+        call->shortened = n < json.n;
+        return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call->tool),
+                             UPP_FMT(wb_str_sub(json, 0, n)), who);
+    }
+    int r = cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s%s", UPP_FMT(call->tool), who);
+    return r < 0 ? r : show_members(c, call, err);
+}
+
+/* All of the arguments, also what was too long before. */
+static int show_all(struct cli_chat *c, const struct call *call, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX);
+    FILE                                 *out  = c->view.terminal ? stdout : stderr;
+    yyjson_val                           *name, *v;
+    size_t                                i, max;
+    int                                   r = 0;
+    if (!yyjson_is_obj(call->given))
+        cli_print_text(out, wb_buf_str(&call->arguments), 0);
+    yyjson_obj_foreach(call->given, i, max, name, v)
+    {
+        if (r >= 0)
+            r = value_text(v, &text, err);
+        if (r < 0)
+            break;
+        (void)fputs("    ", out);
+        cli_print_text(out, wj_text(name), 6);
+        (void)fputs(": ", out);
+        cli_print_text(out, wb_buf_str(&text), 6);
+        (void)fputc('\n', out);
+    }
+    (void)fflush(out);
+    return r;
+}
+
+/* ---- The answer ----------------------------------------------------------------------------------------------------
+ */
+
 /* The reason names the arguments to use, and the model calls again with them: its first call stays in the log. */
 WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, struct wj_writer *w,
                                          struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf reason = WB_BUF(ARGUMENTS_MAX);
+    WB_CLEANUP(wb_buf_done) struct wb_buf reason = WB_BUF(ARGUMENTS_MAX), typed = WB_BUF(ARGUMENTS_MAX);
     struct wj_syntax                      syntax;
-    wb_buf_addc(&call->arguments, '\0');
-    int r = read_line(c, "arguments: ", &call->arguments, err);
+    wb_buf_add(&typed, wb_buf_str(&call->arguments));
+    wb_buf_addc(&typed, '\0');
+    int r = wb_buf_check(&typed, err);
+    if (r >= 0)
+        r = read_line(c, "arguments: ", &typed, err);
     if (r != CLI_LINE_READ)
         return r;
     if (wj_syntax(wb_buf_str(&c->line), WJ_MAX_DEPTH, &syntax, err) < 0) {
-        r = cli_chat_note(&c->view, 0, err, "that is no JSON");
-        return r < 0 ? r : CLI_LINE_INTERRUPTED;
+        r = cli_chat_note(&c->view, 0, err, "that is no JSON: nothing was sent");
+        return r < 0 ? r : ASK_AGAIN;
     }
     wb_buf_addf(&reason, "not with these arguments; call it again with these: %.*s", UPP_FMT(wb_buf_str(&c->line)));
     wj_put_bool(w, "approved", false);
@@ -52,10 +150,23 @@ WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, 
     return r < 0 ? r : CLI_LINE_READ;
 }
 
+/* Neither yes nor no. */
+static int again(struct cli_chat *c, const struct call *call, struct upp_err *err)
+{
+    int r = is_word(c, "a", "all")
+                ? show_all(c, call, err)
+                : cli_chat_note(&c->view, CLI_STYLE_FAINT, err,
+                                "y runs it, n denies it, e lets you edit its arguments, a shows all of them; Ctrl-C "
+                                "leaves it waiting");
+    return r < 0 ? r : ASK_AGAIN;
+}
+
 WEFT_SUSPENDS static int ask_approval(struct cli_chat *c, struct call *call, struct wj_writer *w, struct upp_err *err)
 {
+    const char *prompt = call->shortened ? "may it run? [y]es, [n]o, [e]dit, show [a]ll: "
+                                         : "may it run? [y]es, [n]o, [e]dit arguments: ";
     for (;;) {
-        int r = read_line(c, "may it run? [y]es, [n]o, [e]dit arguments: ", NULL, err);
+        int r = read_line(c, prompt, NULL, err);
         if (r != CLI_LINE_READ)
             return r;
         if (is_word(c, "y", "yes") || is_word(c, "n", "no")) {
@@ -63,7 +174,11 @@ WEFT_SUSPENDS static int ask_approval(struct cli_chat *c, struct call *call, str
             return CLI_LINE_READ;
         }
         if (is_word(c, "e", "edit"))
-            return other_arguments(c, call, w, err);
+            r = other_arguments(c, call, w, err);
+        else
+            r = again(c, call, err);
+        if (r != ASK_AGAIN)
+            return r;
     }
 }
 
@@ -88,14 +203,13 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struc
     WB_CLEANUP(call_done)
     struct call      call = {.id        = wj_text_at(pending, "toolCallId"),
                              .tool      = wj_text_at(pending, "toolName"),
+                             .given     = yyjson_obj_get(pending, "arguments"),
                              .arguments = WB_BUF(ARGUMENTS_MAX),
                              .approval  = yyjson_is_true(yyjson_obj_get(pending, "approval"))};
-    yyjson_val      *v    = yyjson_obj_get(pending, "arguments");
     struct wj_writer w;
-    int              r = v ? wj_write(v, &call.arguments, err) : 0;
+    int              r = call.given ? wj_write(call.given, &call.arguments, err) : 0;
     if (r >= 0)
-        r = cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call.tool),
-                          UPP_FMT(wb_buf_str(&call.arguments)), call.approval ? "" : " is for you to run");
+        r = show_call(c, &call, err);
     if (r < 0)
         return r;
     wb_buf_clear(&c->answers);

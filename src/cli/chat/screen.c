@@ -21,6 +21,25 @@ void cli_screen_done(struct cli_screen *s)
     wb_buf_done(&s->next);
 }
 
+void cli_screen_resize(struct cli_screen *s, unsigned width, unsigned height)
+{
+    struct upp_str rest = wb_buf_str(&s->shown), row;
+    bool           same = s->width == width;
+    s->width            = width;
+    s->height           = height;
+    if (same || !s->rows)
+        return;
+    s->rows = 0;
+    while (wb_str_split(&rest, '\n', &row)) {
+        struct cli_cells cells = {0};
+        cli_cells_add(&cells, row, 0);
+        unsigned used = cli_cells_width(cells.list.p, cells.list.n);
+        s->rows += used ? (used + width) / (width + 1) : 1; /* a terminal fills its last column */
+        cli_cells_done(&cells);
+    }
+    wb_buf_addc(&s->shown, '\n'); /* laid out for another width: what comes next is not appended to it */
+}
+
 /* A new row goes to s->next; true: it is not the first one. */
 struct row {
     size_t from, to;

@@ -20,6 +20,9 @@ struct cli_screen {
 void cli_screen_init(struct cli_screen *s, unsigned width, unsigned height);
 void cli_screen_done(struct cli_screen *s);
 
+/* The terminal has another size: it has wrapped the changing rows anew. */
+void cli_screen_resize(struct cli_screen *s, unsigned width, unsigned height);
+
 /* Shows text, which is not trusted, as the changing rows; of more than fit, the last ones. Empty: none. */
 void cli_screen_live(struct cli_screen *s, struct upp_str text);
 

@@ -104,22 +104,6 @@ WEFT_SUSPENDS int cli_chat_tree(struct cli_chat *c, struct upp_str rest, struct 
     return r;
 }
 
-WEFT_SUSPENDS static int switch_thread(struct cli_chat *c, struct upp_str to, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(4096);
-    yyjson_val                           *v;
-    wb_buf_add(&path, UPP_STR("/v1/threads/"));
-    cli_path_add(&path, to);
-    int r = wb_buf_check(&path, err);
-    if (r >= 0)
-        r = cli_chat_call(c, "GET", wb_buf_str(&path), NULL, &v, err);
-    if (r < 0)
-        return r;
-    wb_buf_clear(&c->thread);
-    cli_path_add(&c->thread, wj_text_at(v, "id"));
-    return cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "in %.*s", UPP_FMT(wj_text_at(v, "id")));
-}
-
 WEFT_SUSPENDS int cli_chat_switch(struct cli_chat *c, struct upp_str to, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096);
@@ -130,7 +114,7 @@ WEFT_SUSPENDS int cli_chat_switch(struct cli_chat *c, struct upp_str to, struct 
     uint64_t                              n;
     char                                  id[WB_UUID_TEXT + 1];
     if (to.n && !wb_str_u64(to, &n))
-        return switch_thread(c, to, err);
+        return cli_chat_enter(c, to, err);
     if (!to.n)
         return cli_chat_tree(c, to, err);
     int r = get_tree(c, &t, &l, err);

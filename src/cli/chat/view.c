@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/utf8.h"
 #include "cli/terminal.h"
 #include "cli/tree_view.h"
 #include "json/number.h"
@@ -21,7 +22,9 @@ enum {
     ARGUMENTS_MAX = 1 << 20,
     NOTE_MAX      = 64 << 10,
     HEIGHT        = 24,
-    NARROW        = 20
+    NARROW        = 20,
+    SHOWN_MAX     = 2000, /* bytes of reasoning, or of a tool's error */
+    SHOWN_CALL    = 200
 };
 
 void cli_chat_view_init(struct cli_chat_view *v)
@@ -56,14 +59,18 @@ void cli_chat_view_done(struct cli_chat_view *v)
     cli_screen_done(&v->screen);
 }
 
-void cli_chat_view_begin(struct cli_chat_view *v, bool fresh)
+void cli_chat_view_resize(struct cli_chat_view *v)
 {
     struct winsize size    = {0};
     unsigned       columns = cli_columns(stdout);
     unsigned       width   = columns > NARROW ? columns - 1 : NARROW; /* the last column would wrap */
-    v->screen.width        = width;
-    v->screen.height       = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : HEIGHT;
-    v->text.opts           = (struct cli_markdown_opts){.width = width, .styled = v->styled, .utf8 = v->utf8};
+    cli_screen_resize(&v->screen, width, ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : HEIGHT);
+    v->text.opts = (struct cli_markdown_opts){.width = width, .styled = v->styled, .utf8 = v->utf8};
+}
+
+void cli_chat_view_begin(struct cli_chat_view *v, bool fresh)
+{
+    cli_chat_view_resize(v);
     if (fresh)
         forget_calls(v);
 }
@@ -94,10 +101,39 @@ static void end_plain_line(struct cli_chat_view *v)
     v->open = false;
 }
 
-static int put_note(struct cli_chat_view *v, unsigned style, struct upp_str text, struct upp_err *err)
+/* Where the row that begins at `from` ends. A word that leaves more than half of the row empty is broken. */
+static size_t note_row(const struct cli_cells *t, size_t from, unsigned width, size_t *next)
+{
+    size_t end = cli_cells_line(t, from, t->list.n, width, false, next);
+    if (*next < t->list.n && cli_cells_width(t->list.p + from, end - from) < width / 2)
+        end = cli_cells_line(t, from, t->list.n, width, true, next);
+    return end;
+}
+
+static void wrap_note(struct cli_chat_view *v, const struct cli_note *as, const struct cli_cells *t)
+{
+    struct wb_buf *out    = cli_screen_final(&v->screen);
+    unsigned       rows   = as->rows ? as->rows : CLI_NOTE_ROWS;
+    unsigned       indent = as->indent ? as->indent : 2;
+    indent                = indent > v->screen.width * 2 / 3 ? 2 : indent;
+    for (size_t at = 0, next, row = 0; at < t->list.n || !row; at = next, row++) {
+        unsigned left = row ? indent : 0, last = row + 1 == rows ? 3 : 0;
+        size_t   end = note_row(t, at, v->screen.width - left - last, &next);
+        if (last && next < t->list.n) /* it fills the row */
+            end = cli_cells_line(t, at, t->list.n, v->screen.width - left - last, true, &next);
+        wb_buf_addf(out, "%*s", (int)left, "");
+        cli_cells_put(out, t->list.p + at, end - at, v->styled);
+        v->cut = last && next < t->list.n;
+        wb_buf_add(out, wb_cstr(v->cut ? "...\n" : "\n"));
+        if (last)
+            break;
+    }
+}
+
+static int put_note(struct cli_chat_view *v, const struct cli_note *as, struct upp_str text, struct upp_err *err)
 {
     struct cli_cells cells = {0};
-    size_t           next, end;
+    v->cut                 = false;
     if (!v->terminal) {
         end_plain_line(v);
         (void)fflush(stdout);
@@ -105,14 +141,11 @@ static int put_note(struct cli_chat_view *v, unsigned style, struct upp_str text
         (void)putc('\n', stderr);
         return 0;
     }
-    cli_cells_add(&cells, text, style);
+    cli_cells_add(&cells, text, as->style);
     for (size_t i = 0; i < cells.list.n; i++)
         if (cells.list.p[i].c == '\n')
-            cells.list.p[i].c = ' ';
-    struct wb_buf *out = cli_screen_final(&v->screen);
-    end                = cli_cells_line(&cells, 0, cells.list.n, v->screen.width - 3, true, &next);
-    cli_cells_put(out, cells.list.p, end, v->styled);
-    wb_buf_add(out, wb_cstr(next < cells.list.n ? "...\n" : "\n"));
+            cells.list.p[i].c = ' ', cells.list.p[i].width = 1;
+    wrap_note(v, as, &cells);
     int r = cells.failed ? upp_fail(err, UPP_ENOMEM, "no memory") : put_out(v, err);
     cli_cells_done(&cells);
     return r;
@@ -125,7 +158,17 @@ int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, 
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
-    return put_note(v, style, wb_buf_str(&text), err);
+    return put_note(v, &(struct cli_note){.style = style}, wb_buf_str(&text), err);
+}
+
+int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct upp_err *err, const char *fmt, ...)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(NOTE_MAX);
+    va_list                               args;
+    va_start(args, fmt);
+    wb_buf_vaddf(&text, fmt, args);
+    va_end(args);
+    return put_note(v, as, wb_buf_str(&text), err);
 }
 
 /* Something is going on: shown on a terminal until the next output. */
@@ -150,16 +193,23 @@ static int show_live(struct cli_chat_view *v, struct upp_str what, struct upp_st
 
 /* ---- Text and reasoning ----------------------------------------------------------------------------------------- */
 
+static struct upp_str shortened(struct upp_str text, size_t max)
+{
+    return wb_str_sub(text, 0, wb_utf8_cut(text, WB_MIN(text.n, max)));
+}
+
 static int end_part(struct cli_chat_view *v, struct upp_err *err)
 {
     int r = 0;
     if (v->now == CLI_SHOWS_REASONING) {
-        uint64_t ms = wb_mono_ms() - v->since_ms;
-        r           = v->terminal
-                          ? cli_chat_note(v, CLI_STYLE_FAINT, err, "%s thought for %llu.%llu s: %.*s",
-                                v->utf8 ? "\xe2\x88\xb4" : "-", (unsigned long long)ms / 1000,
-                                          (unsigned long long)ms % 1000 / 100, UPP_FMT(wb_str_trim(wb_buf_str(&v->reasoning))))
-                          : 0;
+        uint64_t       ms      = wb_mono_ms() - v->since_ms;
+        struct upp_str thought = wb_str_trim(wb_buf_str(&v->reasoning));
+        thought                = shortened(thought, SHOWN_MAX);
+        r                      = v->terminal
+                                     ? cli_chat_note_as(v, &(struct cli_note){.style = CLI_STYLE_FAINT, .rows = 1}, err,
+                                                        "%s thought for %llu.%llu s: %.*s", v->utf8 ? "\xe2\x88\xb4" : "-",
+                                                        (unsigned long long)ms / 1000, (unsigned long long)ms % 1000 / 100, UPP_FMT(thought))
+                                     : 0;
     } else if (v->now == CLI_SHOWS_TEXT && v->terminal) {
         r = cli_stream_end(&v->text, err);
         if (r >= 0)
@@ -282,6 +332,18 @@ static int begin_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err 
     return r < 0 ? r : show_live(v, wj_text_at(data, "toolName"), UPP_STR("..."), err);
 }
 
+/* How a call failed: that a person denied it is no failure of the tool. The engine says it with these words. */
+static const char *verdict(bool failed, struct upp_str *result)
+{
+    static const struct upp_str denied = UPP_STR_INIT("Tool execution denied by approval handler");
+    if (!failed)
+        return "";
+    if (!wb_str_starts(*result, denied))
+        return " failed: ";
+    *result = wb_str_sub(*result, denied.n, SIZE_MAX); /* ": why" */
+    return " denied";
+}
+
 static int end_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(ARGUMENTS_MAX);
@@ -296,10 +358,15 @@ static int end_call(struct cli_chat_view *v, yyjson_val *data, struct upp_err *e
         wb_buf_clear(&result);
     if (r < 0)
         return r;
-    return cli_chat_note(v, CLI_STYLE_FAINT, err, "%s %.*s %.*s %lld ms%s%.*s", v->utf8 ? "\xe2\x97\x8f" : "*",
-                         UPP_FMT(wj_text_at(data, "toolName")),
-                         UPP_FMT(c ? wb_str_sub(wb_buf_str(&c->arguments), 0, 200) : UPP_STR("")), (long long)ms,
-                         failed ? " failed: " : "", UPP_FMT(wb_buf_str(&result)));
+    struct upp_str arguments = c ? wb_buf_str(&c->arguments) : UPP_STR(""), why = wb_buf_str(&result);
+    const char    *how      = verdict(failed, &why);
+    char           time[32] = "";
+    if (c && c->since_ms) /* it has begun */
+        (void)snprintf(time, sizeof time, " %lld ms", (long long)ms);
+    why = shortened(why, SHOWN_MAX);
+    return cli_chat_note(v, CLI_STYLE_FAINT, err, "%s %.*s %.*s%s%s%s%.*s", v->utf8 ? "\xe2\x97\x8f" : "*",
+                         UPP_FMT(wj_text_at(data, "toolName")), UPP_FMT(shortened(arguments, SHOWN_CALL)),
+                         arguments.n > SHOWN_CALL ? "..." : "", time, how, UPP_FMT(why));
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */

@@ -36,12 +36,16 @@ struct cli_chat_view {
     uint64_t      since_ms; /* of the reasoning */
     WB_VEC(struct cli_call) calls;
     struct wb_buf agent; /* whose turn it is */
+    bool          cut;   /* the last note was longer than it may be */
 };
 void cli_chat_view_init(struct cli_chat_view *v);
 void cli_chat_view_done(struct cli_chat_view *v);
 
 /* Before each answer: looks how large the terminal is. fresh: of another run than the last one. */
 void cli_chat_view_begin(struct cli_chat_view *v, bool fresh);
+
+/* The terminal has another size, maybe. */
+void cli_chat_view_resize(struct cli_chat_view *v);
 
 /* cli_run_view.on_event. */
 int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjson_val *data,
@@ -50,7 +54,18 @@ int cli_chat_view_event(void *view, struct upp_str type, yyjson_val *event, yyjs
 /* The run has ended or waits: what is open is completed. */
 int cli_chat_view_end(struct cli_chat_view *v, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A line about the conversation; its text is not trusted, and cut to the width of the terminal. */
+/* How a note is shown on a terminal. */
+struct cli_note {
+    unsigned style;
+    unsigned indent; /* of all rows but the first; 0: 2 */
+    unsigned rows;   /* at most; 0: CLI_NOTE_ROWS */
+};
+enum { CLI_NOTE_ROWS = 40 };
+
+/* A paragraph about the conversation. Its text is not trusted. It is wrapped to the width of the terminal; more rows
+ * than there may be are cut, which v->cut tells. */
+int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct upp_err *err, const char *fmt, ...)
+    UPP_PRINTF(4, 5) UPP_MUST_CHECK;
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
 

@@ -54,7 +54,7 @@ static void tell(const struct cli_project *p, const char *folder)
         cli_print_text(stdout, wb_cstr(folder), 0);
         (void)printf("\n");
     }
-    (void)printf("  weft run %s \"%s\"\n  weft serve\n", p->template->agent, p->template->ask);
+    (void)printf("  weft run %s \"%s\"\n  weft chat\n  weft serve\n", p->template->agent, p->template->ask);
 }
 
 static int tell_json(const struct cli_project *p, const char *folder, struct upp_err *err)

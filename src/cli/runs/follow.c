@@ -56,6 +56,8 @@ static int open_signals(struct cli_follow *c, struct upp_err *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    if (c->on_signal)
+        (void)sigaddset(&set, SIGWINCH);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for invalid arguments */
     c->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return c->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;

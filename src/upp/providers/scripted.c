@@ -162,7 +162,11 @@ static bool holds(const struct upp__reply *reply, const struct upp_request *req)
     const struct upp_message *newest = req->n_messages ? req->messages[req->n_messages - 1] : NULL;
     if (reply->contains.p && !(newest && contains(newest, reply->contains)))
         return false;
-    return !reply->tool_result.p || (newest && answers(req, newest, reply->tool_result));
+    if (reply->words.n && !(newest && upp__script_has_word(newest, &reply->words)))
+        return false;
+    if (reply->tool_result.p && !(newest && answers(req, newest, reply->tool_result)))
+        return false;
+    return upp__script_fits(reply, req);
 }
 
 /* The first unused reply that holds. An error is used up within its call by the attempts, and for later calls once a

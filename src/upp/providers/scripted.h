@@ -12,6 +12,7 @@ enum {
     UPP__SCRIPT_DELAY   = 3600000, /* ms before one delta, at most */
     UPP__SCRIPT_HASH    = 16,      /* digits */
     UPP__SCRIPT_FILLS   = 16,      /* of a reply */
+    UPP__SCRIPT_WORDS   = 64,      /* texts of a list in a fill or a condition */
 };
 #define UPP__SCRIPT_MEMBER UPP_STR(",\"script\":\"")
 
@@ -35,15 +36,26 @@ struct upp__script_error {
     uint64_t       after;
 };
 
-/* A mark in what is said that stands for words of the user's question. */
+struct upp__script_words {
+    struct upp_str *p;
+    size_t          n;
+};
+
+/* A mark in what is said that stands for words of the user's question, or of a tool's result. */
 struct upp__script_fill {
-    struct upp_str mark; /* "${city}" */
-    struct upp_str after, otherwise;
-    bool           earlier; /* also words of earlier questions */
+    struct upp_str           mark;             /* "${city}" */
+    struct upp__script_words after, until, is; /* any of them */
+    struct upp_str           otherwise;
+    bool                     needed;  /* there is no default: without such words the reply does not match */
+    bool                     earlier; /* also words of earlier messages */
+    bool                     number;  /* the first number */
+    bool                     result;  /* of the newest result */
+    bool                     capital; /* lower case words get capital letters */
 };
 
 struct upp__reply {
     struct upp_str           contains, tool_result; /* empty: any */
+    struct upp__script_words words;                 /* none: any */
     struct upp__script_part *parts;
     size_t                   n_parts;
     struct upp__script_fill *fills;
@@ -73,6 +85,12 @@ struct upp__script {
 
 /* Reads a script into *s, whose arena is ready. -UPP_EINVALID names the place. */
 int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Do the newest text's words include one of these, in any case of letters? */
+bool upp__script_has_word(const struct upp_message *m, const struct upp__script_words *words);
+
+/* Has the request what the reply's fills need? */
+bool upp__script_fits(const struct upp__reply *reply, const struct upp_request *req);
 
 /* A reply that has fills or shows the request, as it is said in answer to this request, in the arena. */
 int upp__script_fill(const struct upp__reply *reply, const struct upp_request *req, struct wb_arena *a,

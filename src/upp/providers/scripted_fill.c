@@ -8,57 +8,207 @@
 
 enum { WORD_BYTES = 200 /* of a question, at most */ };
 
-/* What stands behind `after`, to the end of that part of the sentence. */
-static struct upp_str words_after(struct upp_str text, struct upp_str after)
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
+
+static size_t find(struct upp_str text, struct upp_str what, size_t from)
 {
-    size_t at = wb_str_find(text, after, 0), n = 0;
+    for (size_t at = from; at + what.n <= text.n; at++)
+        if (wb_str_eq_nocase(wb_str_sub(text, at, what.n), what))
+            return at;
+    return SIZE_MAX;
+}
+
+static bool is_one_of(const struct upp__script_words *words, struct upp_str text)
+{
+    bool found = false;
+    for (size_t i = 0; i < words->n && !found; i++)
+        found = wb_str_eq_nocase(words->p[i], text);
+    return found;
+}
+
+static bool is_digit(struct upp_str text, size_t at)
+{
+    return at < text.n && text.p[at] >= '0' && text.p[at] <= '9';
+}
+
+/* Part of a word. Bytes of other alphabets are. */
+static bool is_letter(struct upp_str text, size_t at)
+{
+    unsigned char c = at < text.n ? (unsigned char)text.p[at] : ' ';
+    return c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool has_word(struct upp_str text, struct upp_str word)
+{
+    for (size_t at = 0; (at = find(text, word, at)) != SIZE_MAX; at++)
+        if (!(at && is_letter(text, at - 1)) && !is_letter(text, at + word.n))
+            return true;
+    return false;
+}
+
+bool upp__script_has_word(const struct upp_message *m, const struct upp__script_words *words)
+{
+    bool found = false;
+    for (size_t i = 0; i < m->n_parts; i++)
+        for (size_t k = 0; m->parts[i].kind == UPP_PART_TEXT && k < words->n && !found; k++)
+            found = has_word(m->parts[i].text, words->p[k]);
+    return found;
+}
+
+static size_t digits(struct upp_str text, size_t at)
+{
+    size_t n = 0;
+    while (is_digit(text, at + n))
+        n++;
+    return n;
+}
+
+/* The first number: 30, -5, 12.50, 12,50, 1,200. Digits of a word (B2B, 30k) are none. */
+static struct upp_str number_in(struct upp_str text)
+{
+    for (size_t at = 0; at < text.n; at++) {
+        if (!is_digit(text, at))
+            continue;
+        bool   euro  = at >= 3 && memcmp(text.p + at - 3, "\xe2\x82\xac", 3) == 0;
+        bool   minus = at && text.p[at - 1] == '-' && (at == 1 || text.p[at - 2] == ' ');
+        size_t to    = at + digits(text, at);
+        while (to < text.n && (text.p[to] == ',' || text.p[to] == '.') && is_digit(text, to + 1))
+            to += 1 + digits(text, to + 1);
+        bool ends = !is_letter(text, to) || wb_str_starts(wb_str_sub(text, to, SIZE_MAX), UPP_STR("\xe2\x82\xac"));
+        if (ends && (euro || !at || !is_letter(text, at - 1)))
+            return wb_str_sub(text, at - minus, to - at + minus);
+        at = to;
+    }
+    return (struct upp_str){0};
+}
+
+/* ---- Where they are ---------------------------------------------------------------------------------------------- */
+
+/* What stands behind `after`: in a question to the end of that part of the sentence, in a result of the line; and up to
+ * one of `until`, which may begin with the blank that `after` ends with. */
+static struct upp_str words_after(const struct upp__script_fill *f, struct upp_str text, struct upp_str after)
+{
+    size_t at = find(text, after, 0), n = 0;
     if (at == SIZE_MAX)
         return (struct upp_str){0};
-    struct upp_str rest = wb_str_sub(text, at + after.n, SIZE_MAX);
-    while (n < rest.n && !memchr("?.!,;:\n", rest.p[n], 7))
+    size_t         from = at + after.n;
+    struct upp_str rest = wb_str_sub(text, from, SIZE_MAX);
+    if (f->number)
+        return number_in(rest);
+    while (n < rest.n && rest.p[n] != '\n' && (f->result || !memchr("?.!,;:", rest.p[n], 6)))
         n++;
+    for (size_t i = 0; i < f->until.n; i++) {
+        at = find(text, f->until.p[i], from - (after.p[after.n - 1] == ' '));
+        if (at != SIZE_MAX)
+            n = WB_MIN(n, at > from ? at - from : 0);
+    }
     rest = wb_str_trim(wb_str_sub(rest, 0, n));
     return wb_str_sub(rest, 0, wb_utf8_cut(rest, WB_MIN(rest.n, (size_t)WORD_BYTES)));
 }
 
-static struct upp_str words_of(const struct upp_message *m, struct upp_str after)
+static struct upp_str words_of(const struct upp_message *m, const struct upp__script_fill *f)
 {
     struct upp_str found = {0};
-    for (size_t i = 0; i < m->n_parts && !found.n; i++)
-        if (m->parts[i].kind == UPP_PART_TEXT)
-            found = words_after(m->parts[i].text, after);
+    uint8_t        kind  = f->result ? UPP_PART_RESULT : UPP_PART_TEXT;
+    for (size_t i = 0; i < m->n_parts && !found.n; i++) {
+        if (m->parts[i].kind != kind)
+            continue;
+        if (!f->after.n)
+            found = number_in(m->parts[i].text);
+        for (size_t k = 0; k < f->after.n && !found.n; k++)
+            found = words_after(f, m->parts[i].text, f->after.p[k]);
+    }
     return found;
 }
 
-/* From the newest question; with `earlier`, from the newest one that has such words: the prompts of a strategy and of a
- * handoff are questions too. */
+/* From the newest question or result; with `earlier`, from the newest one that has such words: the prompts of a
+ * strategy and of a handoff are questions too. */
 static struct upp_str value_of(const struct upp__script_fill *f, const struct upp_request *req)
 {
     struct upp_str found = {0};
     for (size_t i = req->n_messages; i-- > 0 && !found.n;)
-        if (req->messages[i]->role == UPP_ROLE_USER) {
-            found = words_of(req->messages[i], f->after);
+        if (req->messages[i]->role == (f->result ? UPP_ROLE_TOOL : UPP_ROLE_USER)) {
+            found = words_of(req->messages[i], f);
             if (!f->earlier)
                 break;
         }
     return found.n ? found : f->otherwise;
 }
 
+bool upp__script_fits(const struct upp__reply *reply, const struct upp_request *req)
+{
+    for (size_t i = 0; i < reply->n_fills; i++) {
+        const struct upp__script_fill *f = &reply->fills[i];
+        if (!f->needed && !f->is.n)
+            continue;
+        struct upp_str value = value_of(f, req);
+        if ((f->needed && !value.n) || (f->is.n && !is_one_of(&f->is, value)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- What is put in ---------------------------------------------------------------------------------------------- */
+
+/* As JSON has it: a comma before three digits is left out, another one is a point; no zeros in front. */
+static void add_number(struct wb_buf *out, struct upp_str text)
+{
+    size_t at = text.n && text.p[0] == '-';
+    if (at)
+        wb_buf_addc(out, '-');
+    while (text.p[at] == '0' && is_digit(text, at + 1))
+        at++;
+    for (; at < text.n; at++) {
+        if (text.p[at] != ',')
+            wb_buf_addc(out, text.p[at]);
+        else if (digits(text, at + 1) != 3)
+            wb_buf_addc(out, '.');
+    }
+}
+
+static bool has_capital(struct upp_str text)
+{
+    bool found = false;
+    for (size_t i = 0; i < text.n && !found; i++)
+        found = text.p[i] >= 'A' && text.p[i] <= 'Z';
+    return found;
+}
+
+static void add_capital(struct wb_buf *out, struct upp_str text)
+{
+    bool as_it_is = has_capital(text);
+    for (size_t i = 0; i < text.n; i++) {
+        bool first = !as_it_is && !(i && is_letter(text, i - 1)) && text.p[i] >= 'a' && text.p[i] <= 'z';
+        wb_buf_addc(out, (char)(first ? text.p[i] - 'a' + 'A' : text.p[i]));
+    }
+}
+
 /* The arguments of a call are JSON: a value stands in one of its strings. */
-static void add_value(struct wb_buf *out, struct upp_str value, bool json, struct upp_err *err)
+static void add_value(struct wb_buf *out, const struct upp__script_fill *f, struct upp_str value, bool json,
+                      struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf quoted = WB_BUF(16u * WORD_BYTES + UPP__SCRIPT_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf plain  = WB_BUF(WORD_BYTES + UPP__SCRIPT_BYTES);
     struct wj_writer                      w;
+    if (f->number && (value.n && (is_digit(value, 0) || value.p[0] == '-')))
+        add_number(&plain, value);
+    else if (f->capital)
+        add_capital(&plain, value);
+    else
+        wb_buf_add(&plain, value);
+    if (plain.failed)
+        out->failed = plain.failed;
     if (!json) {
-        wb_buf_add(out, value);
+        wb_buf_add(out, wb_buf_str(&plain));
         return;
     }
     wj_writer_init(&w, &quoted, err);
-    wj_write_str(&w, value);
-    if (wj_writer_check(&w) >= 0)
+    wj_write_str(&w, wb_buf_str(&plain));
+    int r = wj_writer_check(&w);
+    if (r >= 0)
         wb_buf_add(out, wb_str_sub(wb_buf_str(&quoted), 1, quoted.n - 2));
     else
-        out->failed = true;
+        out->failed = r;
 }
 
 static int fill_text(const struct upp__reply *reply, const struct upp_request *req, struct upp__script_part *p,
@@ -71,7 +221,7 @@ static int fill_text(const struct upp__reply *reply, const struct upp_request *r
             if (wb_str_starts(wb_str_sub(p->text, at, SIZE_MAX), reply->fills[i].mark))
                 f = &reply->fills[i];
         if (f)
-            add_value(&out, value_of(f, req), p->kind == UPP_PART_CALL, err);
+            add_value(&out, f, value_of(f, req), p->kind == UPP_PART_CALL, err);
         else
             wb_buf_addc(&out, p->text.p[at]);
         at += f ? f->mark.n : 1;

@@ -63,24 +63,38 @@ WJ_SHAPE(scripted_part, struct j_part, part_rows);
 
 struct j_when {
     struct wj_node node;
-    struct upp_str contains, tool_result;
+    struct upp_str contains, tool_result, word;
+    WJ_ARR(struct upp_str) words;
 };
 static const struct wj_field when_rows[] = {
     F_STR(struct j_when, contains, "contains", 0),
     F_STR(struct j_when, tool_result, "tool_result", 0),
+    F_STR(struct j_when, word, "words", F_OR),
+    F_STRS(struct j_when, words, "words", 0),
 };
 WJ_SHAPE(scripted_when, struct j_when, when_rows);
 
 struct j_fill {
     struct wj_node node;
-    struct upp_str name, after, otherwise;
-    bool           earlier;
+    struct upp_str name, after, until, is, otherwise; /* one of them, or a list: */
+    WJ_ARR(struct upp_str) afters;
+    WJ_ARR(struct upp_str) untils;
+    WJ_ARR(struct upp_str) are;
+    bool earlier, number, result, capital;
 };
 static const struct wj_field fill_rows[] = {
     F_STR(struct j_fill, name, "name", F_REQUIRED),
-    F_STR(struct j_fill, after, "after", F_REQUIRED),
-    F_STR(struct j_fill, otherwise, "default", F_REQUIRED),
+    F_STR(struct j_fill, after, "after", F_OR),
+    F_STRS(struct j_fill, afters, "after", 0),
+    F_STR(struct j_fill, until, "until", F_OR),
+    F_STRS(struct j_fill, untils, "until", 0),
+    F_STR(struct j_fill, is, "is", F_OR),
+    F_STRS(struct j_fill, are, "is", 0),
+    F_STR(struct j_fill, otherwise, "default", 0),
     F_BOOL(struct j_fill, earlier, "earlier", 0),
+    F_BOOL(struct j_fill, number, "number", 0),
+    F_BOOL(struct j_fill, result, "result", 0),
+    F_BOOL(struct j_fill, capital, "capital", 0),
 };
 WJ_SHAPE(scripted_fill, struct j_fill, fill_rows);
 
@@ -275,6 +289,39 @@ static int read_error(const struct reading *in, const struct j_reply *j, struct 
     return 0;
 }
 
+/* One text, or a list of them. None is empty: it would be everywhere. */
+static int read_words(const struct reading *in, const yyjson_val *where, struct upp_str one, const struct upp_str *list,
+                      size_t n, struct upp__script_words *ret)
+{
+    ret->n = one.p ? 1 : n;
+    ret->p = wb_new_n(in->arena, struct upp_str, ret->n + 1);
+    if (!ret->p)
+        return wb_arena_check(in->arena, in->err);
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->p[i] = one.p ? one : list[i];
+        if (!ret->p[i].n)
+            return refuse(in, where, "expected texts that are not empty");
+    }
+    return ret->n <= UPP__SCRIPT_WORDS ? 0 : refuse(in, where, "expected at most 64 texts");
+}
+
+static int read_fill(const struct reading *in, const struct j_fill *j, struct upp__script_fill *f)
+{
+    if (!j->name.n || (j->after.p && !j->after.n) || (!j->number && !j->after.p && !j->afters.n))
+        return refuse(in, j->node.from, "expected a name and an 'after' that are not empty");
+    *f    = (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(j->name)),
+                                      .otherwise = j->otherwise.p ? j->otherwise : UPP_STR(""),
+                                      .needed    = !WJ_IS_SET(j, otherwise),
+                                      .earlier   = j->earlier,
+                                      .number    = j->number,
+                                      .result    = j->result,
+                                      .capital   = j->capital};
+    int r = read_words(in, j->node.from, j->after, j->afters.p, j->afters.n, &f->after);
+    if (r >= 0)
+        r = read_words(in, j->node.from, j->until, j->untils.p, j->untils.n, &f->until);
+    return r < 0 ? r : read_words(in, j->node.from, j->is, j->are.p, j->are.n, &f->is);
+}
+
 static int read_fills(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
 {
     if (j->fill.n > UPP__SCRIPT_FILLS)
@@ -285,14 +332,9 @@ static int read_fills(const struct reading *in, const struct j_reply *j, struct 
     if (!ret->fills)
         return wb_arena_check(in->arena, in->err);
     for (size_t i = 0; i < j->fill.n; i++) {
-        const struct j_fill *f = &j->fill.p[i];
-        if (!f->name.n || !f->after.n)
-            return refuse(in, f->node.from, "expected a name and an 'after' that are not empty");
-        ret->fills[ret->n_fills++] =
-            (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(f->name)),
-                                      .after     = f->after,
-                                      .otherwise = f->otherwise,
-                                      .earlier   = f->earlier};
+        int r = read_fill(in, &j->fill.p[i], &ret->fills[ret->n_fills++]);
+        if (r < 0)
+            return r;
     }
     return wb_arena_check(in->arena, in->err);
 }
@@ -308,6 +350,7 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
     if (j->when) {
         ret->contains    = j->when->contains;
         ret->tool_result = j->when->tool_result;
+        r = read_words(in, j->when->node.from, j->when->word, j->when->words.p, j->when->words.n, &ret->words);
     }
     if (j->usage)
         ret->usage = (struct upp_usage){.input       = j->usage->input,
@@ -315,7 +358,7 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
                                         .cache_read  = j->usage->cache_read,
                                         .cache_write = j->usage->cache_write,
                                         .reasoning   = j->usage->reasoning};
-    if (!j->parts.p && !j->error && !j->data)
+    if (r >= 0 && !j->parts.p && !j->error && !j->data)
         r = refuse(in, j->node.from, "expected parts, data or error");
     if (r >= 0 && ret->delay_ms > UPP__SCRIPT_DELAY)
         r = refuse(in, j->node.from, "expected a delay_ms of at most 3600000");

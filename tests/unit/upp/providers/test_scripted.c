@@ -296,6 +296,99 @@ TEST(scripted_fills_in_words_of_an_earlier_question)
     }
 }
 
+#define ASKS(text_) "{\"parts\":[{\"text\":\"" text_ "\"}]}"
+
+/* What was asked for is what is said, and what is missing is asked for. */
+TEST(scripted_fills_in_what_was_asked_for)
+{
+    static const struct {
+        const char *asked, *text;
+    } cases[] = {
+        {"Pay 30 to Ann", "30 to Ann"},
+        {"please PAY 30 euros TO ann, thanks", "30 to Ann"},
+        {"Pay \xe2\x82\xac"
+         "12.50 to Ann please",
+         "12.50 to Ann"},
+        {"pay 12,50\xe2\x82\xac to van Gogh", "12.50 to van Gogh"},
+        {"Pay 1,200 to Ann.", "1200 to Ann"},
+        {"Pay -5 to Ann", "-5 to Ann"},
+        {"Pay 007 to Ann", "7 to Ann"},
+        {"Pay Ann 30", "30 to Ann"},
+        {"Pay 30", "whom?"},
+        {"Pay 30 to ?", "whom?"},
+        {"Pay Ann", "how much?"},
+        {"Pay Ann 30k", "how much?"},
+        {"Pay B2B", "how much?"},
+        {"What can I do today?", "what?"}, /* no word 'pay' in it */
+        {"Repay 5 to Ann", "what?"},
+        {"", "what?"},
+    };
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    static struct talk                             t; /* frames are limited */
+    struct upp_err                                 err;
+    char                                           want[256];
+    CHECK(upp_scripted_new(
+              UPP_STR("{\"again\":true,\"replies\":["
+                      "{\"when\":{\"words\":[\"send\",\"pay\"]},\"fill\":[{\"name\":\"n\",\"number\":true},"
+                      "{\"name\":\"who\",\"after\":\" to \",\"until\":\" please\",\"capital\":true}],"
+                      "\"parts\":[{\"text\":\"${n} to ${who}\"}]},"
+                      "{\"when\":{\"words\":\"pay\"},\"fill\":[{\"name\":\"n\",\"number\":true},"
+                      "{\"name\":\"who\",\"after\":[\"send \",\"pay \"],\"until\":[\" 3\",\" 4\"]}],"
+                      "\"parts\":[{\"text\":\"${n} to ${who}\"}]},"
+                      "{\"when\":{\"words\":\"pay\"},\"fill\":[{\"name\":\"n\",\"number\":true}],"
+                      "\"parts\":[{\"text\":\"whom?\"}]},"
+                      "{\"when\":{\"words\":\"pay\"},\"parts\":[{\"text\":\"how much?\"}]}," ASKS("what?") "]}"),
+              &m, &err) == 0);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        const char *text = cases[i].text;
+        int         n    = strcmp(text, "what?") == 0       ? 4
+                           : strcmp(text, "how much?") == 0 ? 3
+                           : strcmp(text, "whom?") == 0     ? 2
+                           : i == 7                         ? 1
+                                                            : 0;
+        memset(&t, 0, sizeof t);
+        test_note("case %zu", i);
+        user_says(&t, cases[i].asked);
+        (void)snprintf(want, sizeof want, "[0:1|%s] end_turn {\"scripted\":{\"reply\":%d}}", text, n);
+        CHECK_ANSWER(m, &t, want);
+    }
+}
+
+/* The answer has what the tool found, and depends on it. */
+TEST(scripted_fills_in_what_a_tool_found)
+{
+    static const struct {
+        const char *result, *text;
+        int         reply;
+    } cases[] = {
+        {"{\"celsius\":18.5,\"sky\":\"partly cloudy\"}", "18.5 and partly cloudy.", 1},
+        {"{\"celsius\":3,\"sky\":\"Rain\"}", "An umbrella, at 3.", 0},
+        {"\"nothing\"", "Nobody knows.", 2},
+    };
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    static struct talk                             t; /* frames are limited */
+    struct upp_err                                 err;
+    char                                           want[256];
+#define CELSIUS "{\"name\":\"c\",\"result\":true,\"number\":true,\"after\":\"celsius\"}"
+#define SKY     "{\"name\":\"sky\",\"result\":true,\"after\":\"\\\"sky\\\":\\\"\",\"until\":\"\\\"\""
+    CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":["
+                                   "{\"fill\":[" CELSIUS "," SKY ",\"is\":[\"snow\",\"rain\"]}],"
+                                   "\"parts\":[{\"text\":\"An umbrella, at ${c}.\"}]},"
+                                   "{\"fill\":[" CELSIUS "," SKY
+                                   "}],\"parts\":[{\"text\":\"${c} and ${sky}.\"}]}," ASKS("Nobody knows.") "]}"),
+                           &m, &err) == 0);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        memset(&t, 0, sizeof t);
+        test_note("case %zu", i);
+        user_says(&t, "celsius 7?");
+        say(&t, UPP_ROLE_TOOL,
+            (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = wb_cstr(cases[i].result)});
+        (void)snprintf(want, sizeof want, "[0:1|%s] end_turn {\"scripted\":{\"reply\":%d}}", cases[i].text,
+                       cases[i].reply);
+        CHECK_ANSWER(m, &t, want);
+    }
+}
+
 /* covers: UPP-13f */
 TEST(scripted_fills_in_words_of_the_question)
 {
@@ -623,7 +716,12 @@ TEST(scripted_says_what_is_wrong_with_a_script)
         {"{\"replies\":[{}]}", "/replies/0", "script: expected parts, data or error"},
         {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"\",\"after\":\"x\",\"default\":\"\"}]}]}",
          "/replies/0/fill/0", "script: expected a name and an 'after' that are not empty"},
-        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"a\",\"after\":\"x\"}]}]}", "/replies/0/fill/0", NULL},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"a\"}]}]}", "/replies/0/fill/0",
+         "script: expected a name and an 'after' that are not empty"},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"a\",\"after\":[\"x\",\"\"]}]}]}", "/replies/0/fill/0",
+         "script: expected texts that are not empty"},
+        {"{\"replies\":[{\"parts\":[],\"when\":{\"words\":\"\"}}]}", "/replies/0/when",
+         "script: expected texts that are not empty"},
         {"{\"replies\":[{\"data\":1,\"fill\":[]}]}", "/replies/0", "script: expected either fill or data"},
         {"{\"replies\":[{\"parts\":[],\"fill\":[" F8 "," F8 "]}]}", NULL, NULL},
         {"{\"replies\":[{\"parts\":[]},{\"parts\":[{}]}]}", "/replies/1/parts/0",
