@@ -28,6 +28,8 @@ WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint
 
 /* ---- Threads ---------------------------------------------------------------------------------------- */
 
+enum { WL_TITLE_MAX = 1024 }; /* bytes of a title */
+
 struct wl_thread_opts {
     uint32_t       size;
     struct upp_str title, metadata;
@@ -48,7 +50,12 @@ struct wl_new_thread {
 int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, struct wl_new_thread *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Makes and commits one. */
+/* Makes one and commits it with its first entries, which get the indices from 0 on. */
+WEFT_SUSPENDS int wl_thread_new_with(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                     struct wm_entry *entries, size_t n, struct wb_arena *a, struct wl_thread *ret,
+                                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same without entries. */
 WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 /* log/thread.c — threads: pointers into trees, with names. */
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/defs.h"
 #include "json/read.h"
 #include "log/lines.h"
@@ -26,6 +27,9 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     int                                r = 0;
     if (!opts)
         opts = &none;
+    if (opts->title.n > WL_TITLE_MAX)
+        return upp_fail(err, UPP_EINVALID, "the title of a thread has at most %d bytes, this one %zu", WL_TITLE_MAX,
+                        opts->title.n);
     r          = check_metadata(opts->metadata, err);
     bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
     ids[0] = opts->id;
@@ -60,21 +64,34 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
 
 /* 1: an id is taken. */
 WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
-                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+                                 struct wm_entry *entries, size_t n, struct wb_arena *a, struct wl_thread *ret,
+                                 struct upp_err *err)
 {
-    struct wl_new_thread made;
-    int                  r = wl_thread_make(o, opts, &made, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
+    struct wl_new_thread                  made;
+    struct wl_row                         row;
+    struct wl_change                      changes[WB_LEN(made.changes) + 1];
+    int                                   r = wl_thread_make(o, opts, &made, err);
+    if (r >= 0 && n)
+        r = wl_row_of(entries, n, made.root.key, &(struct wl_end){0}, made.thread.created_ms, &body, &row, err);
     if (r < 0)
         return r;
+    memcpy(changes, made.changes, made.n * sizeof *changes);
+    if (n)
+        changes[made.n] = (struct wl_change){.kind = WL_ADD_ROW, .row = &row};
     struct wl_thread t = made.thread; /* the caller's texts may not outlive this call */
     t.title            = wb_arena_dup(a, t.title);
     t.metadata         = wb_arena_dup(a, t.metadata);
     t.owner            = (struct wl_owner){wb_arena_dup(a, o->tenant), wb_arena_dup(a, o->user)};
     if ((r = wb_arena_check(a, err)) < 0) /* before the commit: what is stored can also be returned */
         return r;
-    struct wl_commit c = {.owner = *o, .changes = made.changes, .n = made.n, .flags = WL_SYNCED};
-    r                  = s->ops->commit(s, &c, err);
-    if (r == -UPP_EBUSY && made.changes[c.conflict].kind == WL_ADD_ALIAS)
+    struct wl_commit c = {.owner = *o, .changes = changes, .n = made.n + (n > 0), .flags = WL_SYNCED};
+    if (n)
+        wb_crashpoint("thread.before");
+    r = s->ops->commit(s, &c, err);
+    if (n)
+        wb_crashpoint("thread.after");
+    if (r == -UPP_EBUSY && changes[c.conflict].kind == WL_ADD_ALIAS)
         return upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
     if (r < 0)
         return r == -UPP_EBUSY ? 1 : r;
@@ -82,15 +99,22 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
     return 0;
 }
 
-WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
-                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+WEFT_SUSPENDS int wl_thread_new_with(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                     struct wm_entry *entries, size_t n, struct wb_arena *a, struct wl_thread *ret,
+                                     struct upp_err *err)
 {
     for (unsigned i = 0; i < WL_ID_TRIES; i++) {
-        int r = try_new(s, o, opts, a, ret, err);
+        int r = try_new(s, o, opts, entries, n, a, ret, err);
         if (r <= 0)
             return r;
     }
     return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
+}
+
+WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    return wl_thread_new_with(s, o, opts, NULL, 0, a, ret, err);
 }
 
 WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,

@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "fiber/loop.h"
 #include "json/read.h"
+#include "model/call_source.h"
 #include "model/upp_json.h"
 #include "run/engine_state.h"
 #include "run/event.h"
@@ -108,6 +109,20 @@ static bool id_taken(const struct wr_run *run, struct upp_str id)
     return wr_ids_have(&run->tree->ids, id) || (run->row.depth && run->tree->resumed);
 }
 
+/* Protocols tell calls apart by where their tools come from, also in exports: the log has it. */
+static int add_source(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
+{
+    static const uint8_t sources[] = {
+        [WR_SOURCE_PLUGIN] = WM_TOOL_PLUGIN, [WR_SOURCE_MCP] = WM_TOOL_MCP, [WR_SOURCE_COMPONENT] = WM_TOOL_COMPONENT};
+    const struct wr_tool *t  = wr_tool_find(a->run, ev->name);
+    struct wm_call_source of = {0};
+    if (t && t->kind == WR_TOOL_CLIENT)
+        of.source = WM_TOOL_CLIENT;
+    else if (t)
+        of = (struct wm_call_source){.source = sources[t->source], .server = t->server};
+    return wm_call_source_write(&a->run->memory, of, &ev->metadata, err);
+}
+
 static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
 {
     char id[5 + WB_UUID_HEX + 1] = "call_";
@@ -126,7 +141,9 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
         if (bad < 0)
             return bad;
     }
-    int r = wr_open_part(a->open, ev, err);
+    int r = ev->part_kind == UPP_PART_CALL ? add_source(a, ev, err) : 0;
+    if (r >= 0)
+        r = wr_open_part(a->open, ev, err);
     if (r >= 0)
         start_streaming(a);
     return r;
@@ -333,10 +350,13 @@ static int replay_part(struct wr_open *o, uint32_t i, const struct upp_part *p, 
 {
     struct upp_step_event ev = {
         .kind = UPP_STEP_PART_OPEN, .part = i, .part_kind = p->kind, .id = p->id, .name = p->name, .media = p->media};
+    bool call = p->kind == UPP_PART_CALL; /* its metadata has the source, which must be there from the start */
+    if (call)
+        ev.metadata = p->metadata;
     int r = wr_open_part(o, &ev, err);
     if (r >= 0 && p->text.n)
         r = wr_open_delta(o, i, p->text, err);
-    return r < 0 ? r : wr_open_close(o, i, p->metadata, err);
+    return r < 0 ? r : wr_open_close(o, i, call ? (struct upp_str){0} : p->metadata, err);
 }
 
 static int into_draft(struct asking *a, struct wr_journal_reply **ret, struct upp_err *err);
@@ -456,6 +476,14 @@ static int rebuild_message(struct asking *a, const struct upp_message *message, 
     return 0;
 }
 
+/* The rest may be a signature of the old text. */
+static int only_source(struct wb_arena *a, struct upp_str *metadata, struct upp_err *err)
+{
+    struct wm_call_source source;
+    int                   r = wm_call_source_read(a, *metadata, &source, err);
+    return r < 0 ? r : wm_call_source_write(a, source, metadata, err);
+}
+
 /* Middleware sees the message before anybody else does. */
 static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
 {
@@ -472,8 +500,8 @@ static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
     r = m->screen(m->arg, &run->pub, &message, err);
     for (size_t i = 0; r >= 0 && i < message.n_parts; i++)
         if (!wb_str_eq(were[i], message.parts[i].text)) {
-            message.parts[i].metadata = (struct upp_str){0}; /* it may be a signature of the old text */
-            changed                   = true;
+            r       = only_source(&run->memory, &message.parts[i].metadata, err);
+            changed = true;
         }
     return r >= 0 && changed ? rebuild_message(a, &message, err) : r;
 }

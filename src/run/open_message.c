@@ -4,6 +4,7 @@
  * and the arena adopts it in the end without a copy. Readers hold offsets, never pointers.
  */
 #include "base/hooks.h"
+#include "model/call_source.h"
 #include "run/engine_state.h"
 #include "run/open_message.h"
 
@@ -122,6 +123,8 @@ int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_
     if (ev->part_kind == UPP_PART_CALL) {
         p->id   = wb_arena_dup(o->memory, ev->id.p ? ev->id : UPP_STR(""));
         p->name = wb_arena_dup(o->memory, ev->name.p ? ev->name : UPP_STR(""));
+        if (ev->metadata.n)
+            p->metadata = wb_arena_dup(o->memory, ev->metadata);
     }
     int r = wb_arena_check(o->memory, err);
     if (r < 0)
@@ -223,10 +226,13 @@ int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct 
 
 int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err)
 {
-    struct upp_part *p = &o->entry.message.parts[part];
-    if (metadata.n)
-        p->metadata = wb_arena_dup(o->memory, metadata);
-    int r = wb_arena_check(o->memory, err);
+    struct upp_part *p      = &o->entry.message.parts[part];
+    struct upp_str   joined = metadata;
+    int r = p->kind == UPP_PART_CALL ? wm_call_source_join(o->memory, metadata, p->metadata, &joined, err) : 0;
+    if (r >= 0 && joined.n && joined.p != p->metadata.p)
+        p->metadata = wb_arena_dup(o->memory, joined);
+    if (r >= 0)
+        r = wb_arena_check(o->memory, err);
     if (r >= 0)
         r = add_high(o, part, err);
     if (r < 0)

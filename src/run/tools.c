@@ -184,7 +184,7 @@ static WEFT_SUSPENDS int run_groups(struct wr_round *round, uint32_t parallel, s
 /* ---- The round -------------------------------------------------------------------------------------------------- */
 
 /* A revoked tool is as unknown as one that never existed. */
-static const struct wr_tool *find_tool(const struct wr_run *run, struct upp_str name)
+const struct wr_tool *wr_tool_find(const struct wr_run *run, struct upp_str name)
 {
     for (size_t i = 0; i < run->def->n_tools; i++)
         if (wb_str_eq(run->def->tools[i].spec.name, name))
@@ -227,7 +227,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
         struct wr_job *j = &round->jobs[round->n];
         j->round         = round;
         j->part          = p;
-        j->tool          = find_tool(run, p->name);
+        j->tool          = wr_tool_find(run, p->name);
         j->call          = wr_call_add(run, p->id, err);
         if (!j->call)
             return -UPP_ENOMEM;

@@ -61,6 +61,9 @@ struct wr_round {
     struct weft_cond                hooked; /* one hook at a time */
 };
 
+/* The run's tool of this name; NULL: none. */
+const struct wr_tool *wr_tool_find(const struct wr_run *run, struct upp_str name);
+
 /* ---- One call (run/tool_call.c) ---------------------------------------------------------------------------------- */
 
 /* Takes a call from the message to `ready`, to its end, or to waiting. */

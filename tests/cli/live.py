@@ -35,7 +35,8 @@ models:
   clock: {provider: scripted, script: clock.json}
   travel: {provider: scripted, script: travel.json}
 tools:
-  clock: {description: The time, parameters: {type: object}, command: [sh, -c, 'cat >/dev/null; echo "{\\"time\\":\\"twelve-of-the-clock\\"}"']}
+  clock: {description: The time, parameters: {type: object}, command: [sh, -c, 'cat >/dev/null; echo "{\\"time\\":\\"twelve-of-the-clock\\"}"'],
+          as: mcp, server_label: house-of-clocks}
 agents:
   clocks:
     title: Keeper of Clocks
@@ -48,7 +49,7 @@ agents:
 # What was said, and by which of the words above an export is known to have it.
 FACTS = {
     "question": ["what time"], "answers": ["Let me look.", "It is noon. Travel Planner, go on.", "A park."], "call": ["call-of-clock", "JST"],
-    "result": ["twelve-of-the-clock"], "prompt of the handoff": ["And what comes next?"],
+    "source of the tool": ["mcp", "house-of-clocks"], "result": ["twelve-of-the-clock"], "prompt of the handoff": ["And what comes next?"],
     "models": ["model-of-clocks", "model-of-travel"], "providers": ["scripted"], "vendor's ids": ["vendor-id-1", "vendor-id-2", "vendor-id-3"],
     "thought": ["a thought about noon"], "usage of each call": [51111, 52222, 61111, 62222, 71111, 72222], "tokens thought": [53333],
     "tokens of caches": [54444, 55555], "why it stopped": [("max_tokens", "length")],
@@ -61,7 +62,7 @@ LOST = {
                  "event": "a system event", "enriched texts": "a system event"},
     "ui": {"title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent", "vendor's ids": "why the model stopped, and its ids",
            "why it stopped": "why the model stopped, and its ids", "usage of each call": None},
-    "assistants": {"title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent", "thought": "what was thought",
+    "assistants": {"source of the tool": "what providers said of parts", "title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent", "thought": "what was thought",
                    "models": "the model and the usage of an agent that took over", "providers": "how the agents were made", "vendor's ids": "what providers said of a message", "usage of each call": None,
                    "tokens thought": "tokens of caches and of reasoning", "tokens of caches": "tokens of caches and of reasoning", "event": "an event", "enriched texts": "an event",
                    "why it stopped": "what providers said of a message"},

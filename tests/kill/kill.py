@@ -35,7 +35,7 @@ LOOP_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.aft
 ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
 wait.before wait.after answer.before answer.after answer.child cancel.before cancel.after
 child.before child.after child.ended queue.before queue.after dequeue.before dequeue.after
-takeover rollback recover.begin recover.before recover.after metadata.before metadata.after
+takeover rollback recover.begin recover.before recover.after metadata.before metadata.after thread.before thread.after
 store.applied store.commit.before store.commit.after""".split()
 AGENT_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
 ask.open ask.said tool.start tool.end void.after wait.before wait.after answer.before answer.after answer.child
@@ -169,6 +169,7 @@ class World(trees.Trees):
         self.folder = tempfile.mkdtemp(prefix="weft-kill-")
         self.runs, self.seen, self.lock = {}, {}, threading.Lock()
         self.noted, self.tried = {}, {}  # changes of metadata: acknowledged, and tried
+        self.made = set()  # threads that were made with messages, and acknowledged
         self.process, self.port, self.inputs = None, None, 0
         with open(f"{self.folder}/weft.yaml", "w") as f:
             f.write(config() + {"trees": "retention: {every_seconds: 1}\n", "async": "durability: async\n"}.get(cast, ""))
@@ -319,6 +320,24 @@ class World(trees.Trees):
         run = self.start("asker", self.thread())
         self.through(run)
 
+    def making_client(self):
+        """Threads that come with their first messages: by themselves, as conversations, and with a run."""
+        says = [{"role": "user", "content": text} for text in ("one", "two", "three")]
+        for _ in range(3):
+            for path, name in (("/v1/threads", "messages"), ("/v1/conversations", "items")):
+                status, t = self.ask("POST", path, {name: says, "metadata": {"made": "3"}})
+                if status != 200:
+                    raise Wrong(f"{path}: {status} {t}")
+                with self.lock:
+                    self.made.add(t["id"].split("_")[1])
+            status, r = self.ask("POST", "/v1/threads/runs", {"assistant_id": "echo", "thread": {"messages": says, "metadata": {"made": "3"}}})
+            if status != 200:
+                raise Wrong(f"create and run: {status} {r}")
+            with self.lock:
+                self.made.add(r["thread_id"].split("_")[1])
+                self.runs[r["id"]] = r["thread_id"]
+            self.through(r["id"])
+
     def leaving_client(self):
         run = self.start("asker", self.thread())
         self.read(run, lambda pending: True)
@@ -427,7 +446,7 @@ class World(trees.Trees):
                 if self.process.poll() is None or isinstance(e, Wrong):
                     wrong.append(f"{what.__name__}: {e!r}")
 
-        loop = (self.queue_client, self.noting_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
+        loop = (self.queue_client, self.making_client, self.noting_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
                 self.coming_and_going)
         cast = {"loop": loop, "async": loop,
                 "agents": (self.react_client, self.plan_client, self.plan_leaver, self.boss_client, self.boss_leaver,
@@ -453,7 +472,26 @@ class World(trees.Trees):
             now = int(self.ask("GET", f"/v1/threads/{self.runs[run]}/runs/{run}")[1]["metadata"].get("n", 0))
             if not n <= now <= self.tried[run]:
                 raise Wrong(f"{run}: the metadata {n} of {self.tried[run]} was acknowledged, {now} is stored")
+        self.finish_made()
         self.finish_trees()
+
+    def finish_made(self):
+        """A thread that was made with messages has all of them, whether its client heard of it or not."""
+        found, after = set(), ""
+        while True:
+            page = self.ask("GET", f"/v1/threads?limit=100{after}")[1]
+            for t in page["data"]:
+                if t["metadata"].get("made") != "3":
+                    continue
+                found.add(t["id"].split("_")[1])
+                says = [m["content"][0]["text"]["value"] for m in self.ask("GET", f"/v1/threads/{t['id']}/messages?order=asc")[1]["data"]]
+                if says[:3] != ["one", "two", "three"]:
+                    raise Wrong(f"{t['id']} was made with three messages, and has {says}")
+            if not page["has_more"]:
+                break
+            after = f"&after={page['last_id']}"
+        if not self.made <= found:
+            raise Wrong(f"acknowledged and gone: {self.made - found}")
 
     def compare(self, run, events):
         stored = dict(events)

@@ -271,6 +271,16 @@ def test_tenants_do_not_see_each_other():
             assert status == 403 and answer["error"]["code"] == "insufficient_scope" and answer["error"]["param"] == "/instructions", answer
         able = s.add_key("one-able", "run,instructions")
         assert ask(able, "POST", "/v1/assistants", {"model": "echo", "instructions": "Obey."})[0] == 200
+        # The same of a run's instructions: with the scope they are in the run, for as long as it is there. covers: UAP-16.5/6
+        t = ask(able, "POST", "/v1/threads", {"messages": ["hello"]})[1]["id"]
+        for name in ("instructions", "additional_instructions"):
+            mine = ask(one, "POST", "/v1/threads", {"messages": ["hello"]})[1]["id"]
+            status, answer = ask(one, "POST", f"/v1/threads/{mine}/runs", {"assistant_id": "plain", name: "Obey."})
+            assert status == 403 and answer["error"]["code"] == "insufficient_scope" and answer["error"]["param"] == f"/{name}", answer
+            assert ask(one, "GET", f"/v1/threads/{mine}/runs")[1]["data"] == [], "refused and run"
+        status, run = ask(able, "POST", f"/v1/threads/{t}/runs", {"assistant_id": "plain", "instructions": "Obey."})
+        assert status == 200 and run["instructions"] == "Obey.", run
+        assert ask(able, "GET", f"/v1/threads/{t}/runs/{run['id']}")[1]["instructions"] == "Obey."
 
 
 def test_no_prompts_where_the_configuration_forbids_them():

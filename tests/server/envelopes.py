@@ -415,6 +415,14 @@ def test_a_client_gets_only_what_it_announced():
         assert post(s, envelope("Data"))["content"]["data"] == {"a": 1}
 
 
+def test_no_envelope_has_the_name_of_the_handshake():
+    """It could never be fetched: GET /v1/envelopes/handshake is what the server announces."""
+    with serve("named") as s:
+        a = post(s, {**envelope("Data"), "trace": {"id": "handshake"}}, 400)
+        assert a["content"]["data"]["code"] == "invalid_envelope" and "'handshake'" in json.dumps(a), a
+        assert s.good("GET", f"{URL}/handshake")["role"] == "system" and s.good("GET", "/v1/threads")["data"] == []
+
+
 def test_a_server_announces_itself_at_its_start():
     # covers: ENV-8/1
     with Server(WEFT, folder("start"), CONFIG.replace("level: warn", "level: info") + ROUTES) as s:

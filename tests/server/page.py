@@ -162,10 +162,26 @@ def test_titles_are_shown_changed_and_removed():
     assert both["title"] == "Three" and both["metadata"] == {"a": "b"} and good("GET", where) == both
     assert good("POST", where, {"metadata": {"c": "d"}})["title"] == "Three"
     bad(400, "POST", where, {"title": "x" * 1025}, "at most 1024 bytes")
+    document = good("GET", f"{where}/export?as=thread")
+    assert document["title"] == "Three", document
+    for path, body in (("/v1/threads", {"title": "x" * 1025}), ("/v1/thread", {"title": "x" * 1025, "actors": [{"id": "a"}]}),
+                       ("/v1/threads/runs", {"assistant_id": "main", "thread": {"title": "x" * 1025}}),
+                       ("/v1/threads/import?from=thread&on_conflict=copy", {**document, "title": "x" * 1025})):
+        bad(400, "POST", path, body, "at most 1024 bytes")
+    assert good("POST", "/v1/threads", {"title": "x" * 1024})["title"] == "x" * 1024
     long = good("POST", where, {"title": "\u00e9" * 512})
     listed = good("GET", "/v1/threads?limit=1")["data"][0]
     assert len(long["title"]) == 512 and listed["title"] == "\u00e9" * 128, listed
     assert "title" not in good("POST", where, {"title": ""}) and "title" not in good("GET", where)
+
+
+def test_a_message_has_a_content():
+    thread = good("POST", "/v1/threads", {})["id"]
+    for content in ("", []):
+        bad(400, "POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": content}, "the content is empty")
+        bad(400, "POST", "/v1/threads", {"messages": [{"role": "user", "content": content}]}, "the content is empty")
+    bad(400, "POST", "/v1/threads", {"messages": [""]}, "the content is empty")
+    assert good("GET", f"/v1/threads/{thread}/messages")["data"] == []
 
 
 def test_a_thread_goes_back_to_before_and_after_a_message():

@@ -147,6 +147,27 @@ def test_tools_of_mcp_servers_and_components():
     assert done.returncode == 0 and json.loads(done.stdout) == out, done.stderr
 
 
+def test_exports_know_where_tools_come_from():
+    """The log has it: an export names calls and outputs as the stream did, and so does one that came by way of another dialect."""
+    wanted = {"sources": {"m1": ("mcp_call", "library"), "k1": ("component_call", None), "m2": ("mcp_call", "library")}, "asked": {"c1": ("function_call", None)}}
+    process(S, {"input": [user("go")], "session_id": "asked"}, "/agents/asks/process")
+    process(S, {"input": [output("c1", "2")], "session_id": "asked"}, "/agents/asks/process")
+    for session, calls in wanted.items():
+        exports = {d: S.good("GET", f"/v1/threads/{session}/export?as={d}") for d in "agentapi thread pydantic ui upp aitp".split()}
+        for dialect, document in exports.items():
+            if dialect != "agentapi":
+                with open(f"{HERE}/exported.json", "w") as f:
+                    json.dump(document, f)
+                done = subprocess.run([WEFT, "convert", "--from", dialect, "--to", "agentapi", f"{HERE}/exported.json"], capture_output=True, text=True)
+                assert done.returncode == 0, (dialect, done.stderr)
+                document = json.loads(done.stdout)
+            document = document if isinstance(document, list) else document["messages"]
+            found = {data_of(m)["call_id"]: (m["type"], data_of(m).get("server_label")) for m in document if m["type"].endswith("_call")}
+            assert found == calls, (dialect, found)
+            outputs = {data_of(m)["call_id"]: m["type"] for m in document if m["type"].endswith("_output")}
+            assert outputs == {id: f"{kind}_output" for id, (kind, _) in calls.items()}, (dialect, outputs)
+
+
 def test_another_server_reads_them():
     far = f"{HERE}/far"
     os.makedirs(far, exist_ok=True)

@@ -138,11 +138,13 @@ static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str 
 {
     if (r->n_parts == EVENTS_PARTS)
         return false;
-    struct upp_part *p    = &r->parts[r->n_parts];
-    *p                    = (struct upp_part){.kind = LOOK(kinds, next(&rest))};
-    p->id                 = rest.p ? next(&rest) : (struct upp_str){0};
-    p->name               = rest.p ? next(&rest) : (struct upp_str){0};
-    p->text               = UPP_STR("");
+    struct upp_part *p = &r->parts[r->n_parts];
+    *p                 = (struct upp_part){.kind = LOOK(kinds, next(&rest))};
+    p->id              = rest.p ? next(&rest) : (struct upp_str){0};
+    p->name            = rest.p ? next(&rest) : (struct upp_str){0};
+    p->text            = UPP_STR("");
+    if (wb_str_eq(rest.p ? next(&rest) : UPP_STR(""), UPP_STR("client")))
+        ev->metadata = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
     ev->part              = (uint32_t)r->n_parts;
     ev->part_kind         = p->kind;
     ev->call              = p->id;

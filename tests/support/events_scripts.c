@@ -25,7 +25,7 @@ const struct events_script events_scripts[] = {
      "run waiting ?c1\nrun running\nstart c1 remove {\"path\":\"/tmp/x\"}\nend c1 done null\nendstep\nstep\nopen\n"
      "part text\n+ 0 Gone.\nclose 0\nmessage\nendstep\nrun completed"},
     {"client",
-     "run running\nstep\nopen\npart text\n+ 0 Where are you?\nclose 0\npart call c1 locate\n+ 1 {}\nclose 1\n"
+     "run running\nstep\nopen\npart text\n+ 0 Where are you?\nclose 0\npart call c1 locate client\n+ 1 {}\nclose 1\n"
      "message tools\nrun waiting c1\nrun running\nend c1 done {\"lat\":1.50}\nendstep\nstep\nopen\npart text\n"
      "+ 0 There.\nclose 0\nmessage\nendstep\nrun completed"},
     {"cancel_text", "run running\nstep\nopen\npart text\n+ 0 Once upon\nrun cancelling\nmessage cut\nrun cancelled"},

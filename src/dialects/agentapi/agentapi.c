@@ -6,6 +6,7 @@
 #include "dialects/core/lift.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "model/call_source.h"
 
 enum { MAY = F_NULLABLE };
 
@@ -99,6 +100,15 @@ static const struct {
     {WORD("a2ui_action"), WD_AAP_OTHER},
     {WORD(WD_AAP_EVENT), WD_AAP_IS_EVENT},
 };
+
+const char *wd_aap_call_type(uint8_t source, bool output)
+{
+    static const char *const names[][2] = {[WM_TOOL_PLUGIN]    = {"plugin_call", "plugin_call_output"},
+                                           [WM_TOOL_CLIENT]    = {"function_call", "function_call_output"},
+                                           [WM_TOOL_MCP]       = {"mcp_call", "mcp_call_output"},
+                                           [WM_TOOL_COMPONENT] = {"component_call", "component_call_output"}};
+    return names[source][output];
+}
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type)
 {

@@ -71,6 +71,9 @@ enum wd_aap_kind {
 enum wd_aap_kind wd_aap_kind(struct upp_str type); /* empty: a message */
 bool             wd_aap_knows(struct upp_str type);
 
+/* The type of a call or its output, by the source of the tool (enum wm_tool_source). */
+const char *wd_aap_call_type(uint8_t source, bool output);
+
 /* Metadata of a call whose arguments are a text that is not canonical JSON (compact, an object); the function tells
  * whether a text is. */
 #define WD_AAP_RAW "{\"pydantic_ai\":{\"raw_args\":true}}"

@@ -9,10 +9,12 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/uuid.h"
+#include "dialects/core/answers.h"
 #include "dialects/core/data_url.h"
 #include "dialects/agentapi/agentapi.h"
 #include "dialects/pai/pai.h"
 #include "json/value.h"
+#include "model/call_source.h"
 
 struct out {
     struct wd_lowering       *l;
@@ -140,6 +142,13 @@ static const char *content_type(const struct upp_part *p)
     }
 }
 
+/* Where the tool of a call comes from. Valid until the next scratch read. */
+static struct wm_call_source source_of(struct wd_lowering *l, const struct upp_part *call)
+{
+    wb_arena_reset(&l->scratch);
+    return wm_call_source_of(call && call->metadata.n ? wd_scratch_read(l, call->metadata) : NULL);
+}
+
 static void put_tool(struct wd_lowering *l, const struct upp_part *p)
 {
     bool result = p->kind == UPP_PART_RESULT;
@@ -147,6 +156,8 @@ static void put_tool(struct wd_lowering *l, const struct upp_part *p)
     wd_member_or_null(l, "call_id", p->id);
     wd_member_or_null(l, "name", p->name);
     wd_member(l, result ? "output" : "arguments", p->text.n ? p->text : result ? UPP_STR("null") : UPP_STR(""));
+    if (!result)
+        wd_member(l, "server_label", source_of(l, p).server);
     wj_write_close(&l->w, '}');
 }
 
@@ -312,13 +323,19 @@ static bool put_usage(const struct out *o, const struct message *m)
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static const char *type_of(enum wd_aap_kind kind)
+static const char *type_of(struct wd_lowering *l, const struct message *m)
 {
-    return kind == WD_AAP_REASONING  ? "reasoning"
-           : kind == WD_AAP_CALL     ? "plugin_call"
-           : kind == WD_AAP_OUTPUT   ? "plugin_call_output"
-           : kind == WD_AAP_IS_EVENT ? WD_AAP_EVENT
-                                     : "message";
+    const struct upp_part *p = m->n ? &wd_entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
+    switch (m->kind) {
+    case WD_AAP_REASONING:
+        return "reasoning";
+    case WD_AAP_CALL:
+        return wd_aap_call_type(source_of(l, p).source, false);
+    case WD_AAP_OUTPUT:
+        return wd_aap_call_type(source_of(l, wd_call_of(l->doc, m->entry, p->id)).source, true);
+    default:
+        return m->kind == WD_AAP_IS_EVENT ? WD_AAP_EVENT : "message";
+    }
 }
 
 static const char *role_word(uint8_t role)
@@ -374,7 +391,7 @@ static void put_message(struct out *o, struct message *m)
     wd_open(l, m->entry, slot_of(l, UPP_STR("p"), m->first));
     put_base(l, "message", status_of(l, m));
     wd_member(l, "id", m->id);
-    wd_member(l, "type", wb_cstr(type_of(m->kind)));
+    wd_member(l, "type", wb_cstr(type_of(l, m)));
     wd_member(l, "role", wb_cstr(role_word(m->role)));
     if (m->kind == WD_AAP_IS_EVENT)
         put_event(l, m);

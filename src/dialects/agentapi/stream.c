@@ -36,13 +36,36 @@ static enum wd_aap_kind kind_of(const struct wd_aap_stream *s, uint8_t kind)
                                                                                             : WD_AAP_MESSAGE;
 }
 
-static void remember(struct wd_aap_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name, bool client)
+/* A text of this label that outlives the stream: usually that of a tool of the agent. */
+static struct upp_str label_of(struct wd_aap_stream *s, struct upp_str server)
 {
-    struct wd_call *c = wd_calls_add(&s->calls, id.p ? id : UPP_STR(""), name, o->w.err);
+    for (size_t i = 0; i < s->n_mcp; i++)
+        if (wb_str_eq(s->mcp[i].server, server))
+            return s->mcp[i].server;
+    return wb_arena_dup(&s->memory, server);
+}
+
+static void remember(struct wd_aap_stream *s, struct wd_out *o, const struct wd_aap_about *about)
+{
+    struct wd_call *c = wd_calls_add(&s->calls, about->call.p ? about->call : UPP_STR(""), about->name, o->w.err);
     if (!c)
         wj_writer_fail(&o->w, o->w.err && o->w.err->code ? -o->w.err->code : -UPP_ENOMEM);
     else
-        c->state = client;
+        c->state = about->of.source;
+    if (c && about->of.server.p)
+        c->label = label_of(s, about->of.server);
+}
+
+/* Its texts are valid until the next scratch read. */
+static struct wd_aap_about about_call(struct wd_aap_stream *s, struct wd_out *o, struct upp_str call,
+                                      struct upp_str name, struct upp_str metadata)
+{
+    struct wd_aap_about about = {.call = call, .name = name};
+    wb_arena_reset(&s->scratch);
+    int r = wm_call_source_read(&s->scratch, metadata, &about.of, o->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    return about;
 }
 
 static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, struct upp_err *err)
@@ -64,7 +87,8 @@ static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct 
     int             r     = wd_open_part(&s->open, ev, &p, err);
     if (r < 0 || media || s->live.open || ev->part != s->next || !is_sent(s, ev->part_kind))
         return r;
-    wd_aap_live_open(s, ev, o, kind_of(s, ev->part_kind), ev->part, ev->call, ev->name, false);
+    struct wd_aap_about about = about_call(s, o, ev->call, ev->name, ev->metadata);
+    wd_aap_live_open(s, ev, o, kind_of(s, ev->part_kind), ev->part, &about);
     if (s->live.tool)
         wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
     return 0;
@@ -97,7 +121,7 @@ static void settle(struct wd_aap_stream *s, struct wd_out *o)
     if (!s->live.open || !s->live.closes)
         return;
     if (s->live.tool && !s->live.cut)
-        remember(s, o, s->live.call, s->live.name, s->live.client);
+        remember(s, o, &(struct wd_aap_about){s->live.call, s->live.name, s->live.of});
     wd_aap_live_close(s, o, s->live.cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
     s->next++;
 }
@@ -117,13 +141,14 @@ static void send_part(struct wd_aap_stream *s, const struct wm_event *ev, struct
     if (!is_sent(s, p->kind) || p->kind == UPP_PART_RESULT)
         return;
     if (p->media) {
-        wd_aap_live_open(s, ev, o, WD_AAP_MESSAGE, i, (struct upp_str){0}, (struct upp_str){0}, false);
+        wd_aap_live_open(s, ev, o, WD_AAP_MESSAGE, i, &(struct wd_aap_about){0});
         wd_aap_live_close(s, o, status, p);
         return;
     }
-    wd_aap_whole(s, ev, o, kind_of(s, p->kind), i, p->id, p->name, p->text, false, status);
+    struct wd_aap_about about = about_call(s, o, p->id, p->name, p->metadata);
+    wd_aap_whole(s, ev, o, kind_of(s, p->kind), i, &about, p->text, status);
     if (p->kind == UPP_PART_CALL && !p->cut)
-        remember(s, o, p->id, p->name, s->live.client);
+        remember(s, o, &about);
 }
 
 static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -165,8 +190,9 @@ static void tool_started(struct wd_aap_stream *s, const struct wm_event *ev, str
 {
     if (wd_calls_find(&s->calls, ev->call))
         return;
-    wd_aap_whole(s, ev, o, WD_AAP_CALL, 0, ev->call, ev->name, ev->text, false, WD_AAP_COMPLETED);
-    remember(s, o, ev->call, ev->name, s->live.client);
+    struct wd_aap_about about = {.call = ev->call, .name = ev->name};
+    wd_aap_whole(s, ev, o, WD_AAP_CALL, 0, &about, ev->text, WD_AAP_COMPLETED);
+    remember(s, o, &about);
 }
 
 static void tool_ended(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -174,8 +200,9 @@ static void tool_ended(struct wd_aap_stream *s, const struct wm_event *ev, struc
     struct wd_call *c = wd_calls_find(&s->calls, ev->call);
     if (!c && ev->from->depth > 0)
         return;
-    wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, ev->call, c && c->name.n ? c->name : ev->name,
-                 ev->text.n ? ev->text : UPP_STR("null"), c && c->state,
+    struct wd_aap_about about = {
+        .call = ev->call, .name = c && c->name.n ? c->name : ev->name, .of.source = c ? c->state : WM_TOOL_PLUGIN};
+    wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, &about, ev->text.n ? ev->text : UPP_STR("null"),
                  ev->outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
     if (c)
         wd_calls_drop(&s->calls, c);
@@ -191,18 +218,14 @@ static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct 
     wj_put_str(&w, "id", p->call);
     wj_put_str(&w, "name", p->name);
     wj_put_str_or_empty(&w, "arguments", p->arguments);
-    const struct wd_tool *tool = wd_aap_tool(s, p->name);
-    wj_put_str(&w, "server_label",
-               tool && tool->server.p ? tool->server
-               : ev->from->agent.p    ? ev->from->agent
-                                      : UPP_STR("agent"));
+    const struct wd_call *c = wd_calls_find(&s->calls, p->call);
+    wj_put_str(&w, "server_label", c && c->label.p ? c->label : ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
         wj_writer_fail(&o->w, r);
     else
-        wd_aap_whole(s, ev, o, WD_AAP_OTHER, k, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&s->text), false,
-                     WD_AAP_COMPLETED);
+        wd_aap_whole(s, ev, o, WD_AAP_OTHER, k, &(struct wd_aap_about){0}, wb_buf_str(&s->text), WD_AAP_COMPLETED);
 }
 
 /* Sends every pending call and approval; then the response is complete for now. */
@@ -211,8 +234,10 @@ static void run_waits(struct wd_aap_stream *s, const struct wm_event *ev, struct
     for (size_t i = 0; i < ev->n_pending && !o->w.failed; i++) {
         const struct wm_pending *p = &ev->pending[i];
         if (!wd_calls_find(&s->calls, p->call)) {
-            wd_aap_whole(s, ev, o, WD_AAP_CALL, 2 * i, p->call, p->name, p->arguments, !p->approval, WD_AAP_COMPLETED);
-            remember(s, o, p->call, p->name, !p->approval);
+            struct wd_aap_about about = {
+                .call = p->call, .name = p->name, .of.source = p->approval ? WM_TOOL_PLUGIN : WM_TOOL_CLIENT};
+            wd_aap_whole(s, ev, o, WD_AAP_CALL, 2 * i, &about, p->arguments, WD_AAP_COMPLETED);
+            remember(s, o, &about);
         }
         if (p->approval)
             approval(s, ev, o, p, 2 * i + 1);
@@ -262,14 +287,13 @@ static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, str
     if (r < 0)
         wj_writer_fail(&o->w, r);
     else
-        wd_aap_whole(s, ev, o, WD_AAP_IS_EVENT, 0, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&text.text),
-                     false, WD_AAP_COMPLETED);
+        wd_aap_whole(s, ev, o, WD_AAP_IS_EVENT, 0, &(struct wd_aap_about){0}, wb_buf_str(&text.text), WD_AAP_COMPLETED);
     wd_frames_done(&text);
 }
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
-/* What the request said about its response is stored with the run: {"agentapi": {"session_id", "id"}, "tools"}. */
+/* What the request said about its response is stored with the run: {"agentapi": {"session_id", "id"}}. */
 static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     yyjson_val *v = NULL;
@@ -283,7 +307,6 @@ static int read_options(struct wd_aap_stream *s, const struct wd_stream_opts *op
         return r;
     yyjson_val    *ours    = yyjson_obj_get(v, "agentapi");
     struct upp_str session = wj_text_at(ours, "session_id");
-    s->tools               = yyjson_obj_get(v, "tools");
     s->id                  = wj_text_at(ours, "id");
     if (session.n && !opts->agentapi.session.p)
         s->session = session;
@@ -301,8 +324,8 @@ static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_
     if (opts) {
         s->bare    = opts->agentapi.uncreated;
         s->session = opts->agentapi.session;
-        s->own     = opts->agentapi.tools;
-        s->n_own   = opts->agentapi.n_tools;
+        s->mcp     = opts->agentapi.tools;
+        s->n_mcp   = opts->agentapi.n_tools;
     }
     wd_open_init(&s->open);
     int r = opts ? read_options(s, opts, err) : 0;

@@ -7,32 +7,31 @@
 #include "dialects/core/calls.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
+#include "model/call_source.h"
 
 enum { WD_AAP_NEW, WD_AAP_STARTED, WD_AAP_PAUSED, WD_AAP_ENDED }; /* stages of a stream */
 
 /* The message being sent. */
 struct wd_aap_live {
-    bool               open;
-    bool               tool; /* its content is a call, sent as snapshots, not as deltas */
-    uint8_t            kind; /* enum wd_aap_kind */
-    bool               client;
-    struct upp_str     server;      /* of a call of an MCP tool: its label; NULL: it is none */
-    bool               closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
-    enum wd_aap_status status;
-    size_t             part, sent; /* sent: bytes of the arguments in the last snapshot */
-    struct upp_str     id, call, name, agent;
-    struct upp_str     delta_head; /* of a text's frames: what comes between the sequence number and the text */
-    const char        *type;
-    struct wb_arena    texts; /* holds the five texts above */
-    struct wb_buf      content;
+    bool                  open;
+    bool                  tool;        /* its content is a call, sent as snapshots, not as deltas */
+    uint8_t               kind;        /* enum wd_aap_kind */
+    struct wm_call_source of;          /* of a call, or of the call of an output */
+    bool                  closes, cut; /* its part is closed; the next event tells how it ended: closing frames wait */
+    enum wd_aap_status    status;
+    size_t                part, sent; /* sent: bytes of the arguments in the last snapshot */
+    struct upp_str        id, call, name, agent;
+    struct upp_str        delta_head; /* of a text's frames: what comes between the sequence number and the text */
+    const char           *type;
+    struct wb_arena       texts; /* holds the five texts above */
+    struct wb_buf         content;
 };
 
 struct wd_aap_stream {
     bool                  bare; /* no message gets the status "created" */
-    const struct wd_tool *own;  /* tools of the agent that are not plugins */
-    size_t                n_own;
+    const struct wd_tool *mcp;  /* tools of the agent that are of MCP servers */
+    size_t                n_mcp;
     struct upp_str        session, id; /* id: of the first response, if the request chose one */
-    yyjson_val           *tools;       /* of the run's options: executed by the client */
     struct wb_arena       memory;      /* of the run's options */
     uint8_t               stage, aside;
     bool                  fresh; /* the response is created, and "in progress" waits for the next event */
@@ -62,12 +61,15 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
 /* A message of type heartbeat. It takes a number of the sequence, and is in no output. */
 void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o);
 
-/* The tool of the agent with this name, if it is not a plugin; NULL: it is one, or unknown. */
-const struct wd_tool *wd_aap_tool(const struct wd_aap_stream *s, struct upp_str name);
+/* What a message is about; all zero: no call. */
+struct wd_aap_about {
+    struct upp_str        call, name;
+    struct wm_call_source of;
+};
 
 /* Begins a message; none is open. It is part k of the model's message. */
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
-                      size_t k, struct upp_str call, struct upp_str name, bool client);
+                      size_t k, const struct wd_aap_about *about);
 
 /* Adds text. A call is sent as a snapshot each time its size has doubled. */
 void wd_aap_live_add(struct wd_aap_stream *s, struct wd_out *o, struct upp_str text);
@@ -83,7 +85,6 @@ void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_st
 
 /* Sends a whole message. */
 void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind, size_t k,
-                  struct upp_str call, struct upp_str name, struct upp_str text, bool client,
-                  enum wd_aap_status status);
+                  const struct wd_aap_about *about, struct upp_str text, enum wd_aap_status status);
 
 #endif

@@ -82,8 +82,8 @@ static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_s
     wd_str(o, "call_id", m->call);
     wd_str(o, "name", m->name);
     wd_str(o, m->kind == WD_AAP_OUTPUT ? "output" : "arguments", text);
-    if (m->kind == WD_AAP_CALL && m->server.p)
-        wd_str(o, "server_label", m->server);
+    if (m->kind == WD_AAP_CALL && m->of.server.p)
+        wd_str(o, "server_label", m->of.server);
     wd_end(o, '}');
 }
 
@@ -165,21 +165,13 @@ void wd_aap_heartbeat(struct wd_aap_stream *s, struct wd_out *o)
 
 static const char *type_of(enum wd_aap_kind kind, uint8_t source)
 {
-    static const char *const calls[]   = {[WD_TOOL_PLUGIN]    = "plugin_call",
-                                          [WD_TOOL_CLIENT]    = "function_call",
-                                          [WD_TOOL_MCP]       = "mcp_call",
-                                          [WD_TOOL_COMPONENT] = "component_call"};
-    static const char *const outputs[] = {[WD_TOOL_PLUGIN]    = "plugin_call_output",
-                                          [WD_TOOL_CLIENT]    = "function_call_output",
-                                          [WD_TOOL_MCP]       = "mcp_call_output",
-                                          [WD_TOOL_COMPONENT] = "component_call_output"};
     switch (kind) {
     case WD_AAP_REASONING:
         return "reasoning";
     case WD_AAP_CALL:
-        return calls[source];
+        return wd_aap_call_type(source, false);
     case WD_AAP_OUTPUT:
-        return outputs[source];
+        return wd_aap_call_type(source, true);
     case WD_AAP_IS_EVENT:
         return WD_AAP_EVENT;
     case WD_AAP_OTHER:
@@ -189,27 +181,6 @@ static const char *type_of(enum wd_aap_kind kind, uint8_t source)
     default:
         return "message";
     }
-}
-
-const struct wd_tool *wd_aap_tool(const struct wd_aap_stream *s, struct upp_str name)
-{
-    for (size_t i = 0; i < s->n_own; i++)
-        if (wb_str_eq(s->own[i].name, name))
-            return &s->own[i];
-    return NULL;
-}
-
-/* Tools of the request are the client's. */
-static bool is_of_request(const struct wd_aap_stream *s, struct upp_str name)
-{
-    size_t      i, n;
-    yyjson_val *tool;
-    yyjson_arr_foreach(s->tools, i, n, tool)
-    {
-        if (wb_str_eq(wj_text_at(yyjson_obj_get(tool, "function"), "name"), name))
-            return true;
-    }
-    return false;
 }
 
 static struct upp_str delta_head_of(struct wd_aap_live *m)
@@ -222,17 +193,15 @@ static struct upp_str delta_head_of(struct wd_aap_live *m)
 }
 
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
-                      size_t k, struct upp_str call, struct upp_str name, bool client)
+                      size_t k, const struct wd_aap_about *about)
 {
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
     wd_aap_progress(s, ev, o);
     /* With the epoch: output of a dead process that cannot be counted any more gets other ids. */
-    uint64_t              nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
-    struct upp_str        id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
-    const struct wd_tool *tool = wd_aap_tool(s, name);
-    uint8_t source = client || is_of_request(s, name) ? WD_TOOL_CLIENT : tool ? tool->source : WD_TOOL_PLUGIN;
+    uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
+    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->content);
     m->open       = true;
@@ -240,16 +209,16 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     m->cut        = false;
     m->kind       = (uint8_t)kind;
     m->tool       = kind == WD_AAP_CALL;
-    m->client     = source == WD_TOOL_CLIENT;
-    m->server     = source == WD_TOOL_MCP ? wb_arena_dup(&m->texts, tool->server) : (struct upp_str){0};
-    m->type       = type_of(kind, source);
+    m->of.source  = about->of.source;
+    m->of.server  = wb_arena_dup(&m->texts, about->of.server);
+    m->type       = type_of(kind, about->of.source);
     m->status     = WD_AAP_UNKNOWN;
     m->part       = k;
     m->sent       = 0;
     m->id         = wb_arena_join(&m->texts, id, WB_LEN(id));
     m->delta_head = delta_head_of(m);
-    m->call       = wb_arena_dup(&m->texts, call.p ? call : UPP_STR(""));
-    m->name       = wb_arena_dup(&m->texts, name.p ? name : UPP_STR(""));
+    m->call       = wb_arena_dup(&m->texts, about->call.p ? about->call : UPP_STR(""));
+    m->name       = wb_arena_dup(&m->texts, about->name.p ? about->name : UPP_STR(""));
     m->agent      = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
     int r         = wb_arena_check(&m->texts, o->w.err);
     if (r < 0)
@@ -310,9 +279,9 @@ void wd_aap_live_add(struct wd_aap_stream *s, struct wd_out *o, struct upp_str t
 }
 
 void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind, size_t k,
-                  struct upp_str call, struct upp_str name, struct upp_str text, bool client, enum wd_aap_status status)
+                  const struct wd_aap_about *about, struct upp_str text, enum wd_aap_status status)
 {
-    wd_aap_live_open(s, ev, o, kind, k, call, name, client);
+    wd_aap_live_open(s, ev, o, kind, k, about);
     wb_buf_add(&s->live.content, text);
     if (s->live.content.failed)
         wj_writer_fail(&o->w, wb_buf_check(&s->live.content, o->w.err));
@@ -415,9 +384,9 @@ void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struc
 static bool is_first_of_server(const struct wd_aap_stream *s, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (s->own[k].source == WD_TOOL_MCP && wb_str_eq(s->own[k].server, s->own[i].server))
+        if (wb_str_eq(s->mcp[k].server, s->mcp[i].server))
             return false;
-    return s->own[i].source == WD_TOOL_MCP;
+    return true;
 }
 
 /* The tools of one MCP server, as the agent has them. */
@@ -430,9 +399,9 @@ static void list_tools(struct wd_aap_stream *s, const struct wm_event *ev, struc
     wj_put_str(&w, "id", server);
     wj_put_str(&w, "server_label", server);
     wj_put_open(&w, "tools", '[');
-    for (size_t i = 0; i < s->n_own; i++) {
-        const struct wd_tool *t = &s->own[i];
-        if (t->source != WD_TOOL_MCP || !wb_str_eq(t->server, server))
+    for (size_t i = 0; i < s->n_mcp; i++) {
+        const struct wd_tool *t = &s->mcp[i];
+        if (!wb_str_eq(t->server, server))
             continue;
         wj_write_open(&w, '{');
         wj_put_str(&w, "name", t->name);
@@ -447,8 +416,7 @@ static void list_tools(struct wd_aap_stream *s, const struct wm_event *ev, struc
     if (r < 0)
         wj_writer_fail(&o->w, r);
     else
-        wd_aap_whole(s, ev, o, WD_AAP_TOOLS, 0, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&s->text), false,
-                     WD_AAP_COMPLETED);
+        wd_aap_whole(s, ev, o, WD_AAP_TOOLS, 0, &(struct wd_aap_about){0}, wb_buf_str(&s->text), WD_AAP_COMPLETED);
 }
 
 void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -457,7 +425,7 @@ void wd_aap_progress(struct wd_aap_stream *s, const struct wm_event *ev, struct 
         return;
     s->fresh = false;
     wd_aap_response_frame(s, o, WD_AAP_IN_PROGRESS, ev);
-    for (size_t i = 0; s->responses == 1 && i < s->n_own; i++)
+    for (size_t i = 0; s->responses == 1 && i < s->n_mcp; i++)
         if (is_first_of_server(s, i))
-            list_tools(s, ev, o, s->own[i].server);
+            list_tools(s, ev, o, s->mcp[i].server);
 }

@@ -22,6 +22,14 @@ const struct upp_part *wd_result_of(const struct wm_doc *d, uint32_t at, struct 
     return found;
 }
 
+const struct upp_part *wd_call_of(const struct wm_doc *d, uint32_t at, struct upp_str id)
+{
+    const struct upp_part *found = NULL;
+    for (uint32_t k = 0; !found && id.p && k <= at && k < WD_RESULT_DISTANCE; k++)
+        found = part_of(&d->entries.p[at - k], UPP_PART_CALL, id);
+    return found;
+}
+
 /* Is it the result of a call in this entry or an earlier one? */
 static bool has_call(const struct wm_doc *d, uint32_t at, const struct upp_part *result)
 {

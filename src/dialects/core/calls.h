@@ -8,6 +8,7 @@
 struct wd_call {
     struct upp_str id, name; /* allocated with the struct */
     uint8_t        state;    /* used by the encoder; initially 0 */
+    struct upp_str label;    /* the same; must outlive the call */
     bool           asked;    /* an approval was requested ... */
     bool           answered; /* ... and its outcome sent */
 };

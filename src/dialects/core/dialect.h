@@ -31,18 +31,16 @@ struct wd_ui_opts {
     unsigned target; /* the AI SDK's major version: 5, 6 or 7; 0: 6 */
 };
 
-/* A tool of the run's agent whose calls the Agent API names otherwise than those of plugins. */
-enum wd_tool_source { WD_TOOL_PLUGIN, WD_TOOL_CLIENT, WD_TOOL_MCP, WD_TOOL_COMPONENT };
+/* A tool of an MCP server that the run's agent has: the Agent API lists them. */
 struct wd_tool {
-    uint8_t        source; /* enum wd_tool_source */
     struct upp_str name;
-    struct upp_str server, description, parameters; /* MCP: label of the server; JSON Schema */
+    struct upp_str server, description, parameters; /* server: its label; parameters: JSON Schema */
 };
 
 struct wd_agentapi_opts {
     bool                  uncreated; /* omit the "created" event of messages */
     struct upp_str        session;   /* its id; NULL: written as null */
-    const struct wd_tool *tools;     /* those that are not plugins; must outlive the encoder */
+    const struct wd_tool *tools;     /* of MCP servers; must outlive the encoder */
     size_t                n_tools;
 };
 

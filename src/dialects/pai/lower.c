@@ -63,8 +63,11 @@ static struct sidecar read_sidecar(struct wd_lowering *l, struct upp_str metadat
     b.own = yyjson_obj_get(v, "pydantic_ai");
     if (b.own || !unsafe_yyjson_get_len(v))
         return b;
-    b.provider = wj_text(unsafe_yyjson_get_first(v));
-    b.own      = unsafe_yyjson_get_first(v) + 1;
+    yyjson_val *key = unsafe_yyjson_get_first(v); /* that of a provider comes before our own (model/call_source.h) */
+    if (wj_named(key, UPP_STR("weft")))
+        return b;
+    b.provider = wj_text(key);
+    b.own      = key + 1;
     return b;
 }
 

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/value.h"
+#include "model/call_source.h"
 
 struct lifting {
     struct wd_lifting *l;
@@ -159,6 +160,21 @@ static int lift_approval(struct lifting *t, const struct wd_pai_message *m, stru
     return wd_pai_sidecar_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
 }
 
+/* So are the sources of tools. */
+static int lift_source(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
+{
+    yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "sources");
+    yyjson_val    *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
+    struct upp_str json;
+    int            r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
+    if (r)
+        return r < 0 ? r : 0;
+    struct upp_str  source = wb_arena_printf(t->l->a, "{\"weft\":%.*s}", UPP_FMT(json));
+    struct upp_str *to     = &t->parts.list.p[t->parts.list.n - 1].metadata;
+    r                      = wb_arena_check(t->l->a, t->err);
+    return r < 0 ? r : wm_call_source_join(t->l->a, *to, source, to, t->err);
+}
+
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
 {
     int r   = 0;
@@ -170,8 +186,11 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
             r = lift_builtin(t, m, p);
         else if (wd_pai_fits(kind, false))
             r = wd_pai_lift(t->l, p, &t->parts, t->err);
-        if (r > 0 && kind == WD_PAI_TOOL_CALL)
+        bool call = r > 0 && kind == WD_PAI_TOOL_CALL;
+        if (call)
             r = lift_approval(t, m, p->tool_call_id);
+        if (call && r >= 0)
+            r = lift_source(t, m, p->tool_call_id);
         t->open += kind == WD_PAI_TOOL_CALL;
     }
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);

@@ -5,6 +5,7 @@
 #include "dialects/core/retained.h"
 #include "dialects/pydantic/pydantic.h"
 #include "json/value.h"
+#include "model/call_source.h"
 
 struct lowering {
     struct wd_lowering *l;
@@ -72,13 +73,25 @@ static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *p)
     return yyjson_is_obj(v) ? v : NULL;
 }
 
-static void put_approvals(struct opened *own, struct opened *weft, uint32_t entry)
+/* Where the tool of a call comes from, if that is known (model/call_source.h). NULL: not. */
+static yyjson_val *source_of(struct wd_lowering *l, const struct upp_part *p)
+{
+    if (p->kind != UPP_PART_CALL || !p->id.p || wb_str_find(p->metadata, UPP_STR("\"weft\""), 0) == SIZE_MAX)
+        return NULL;
+    wb_arena_reset(&l->scratch);
+    yyjson_val *v = wd_scratch_read(l, p->metadata);
+    return wm_call_source_of(v).source != WM_TOOL_PLUGIN ? yyjson_obj_get(v, "weft") : NULL;
+}
+
+/* What a call has and no member of its part: an object by the ids of the calls. */
+static void put_of_calls(struct opened *own, struct opened *weft, uint32_t entry, const char *name,
+                         yyjson_val *(*of)(struct wd_lowering *l, const struct upp_part *p))
 {
     struct wd_lowering       *l   = own->l;
     const struct upp_message *m   = &wd_entry_at(l, entry)->e.message;
-    struct opened             all = {.l = l, .name = "approvals"};
+    struct opened             all = {.l = l, .name = name};
     for (size_t i = 0; i < m->n_parts && !l->view.p && !l->pure; i++) {
-        yyjson_val *v = approval_of(l, &m->parts[i]);
+        yyjson_val *v = of(l, &m->parts[i]);
         if (!v)
             continue;
         open_for(own);
@@ -121,8 +134,10 @@ static void put_metadata(struct lowering *t, uint32_t entry)
     }
     wd_member(l, "id", turn_id(t, entry));
     wd_member(l, "system", t->system);
-    if (entry != WD_THREAD)
-        put_approvals(&own, &weft, entry);
+    if (entry != WD_THREAD) {
+        put_of_calls(&own, &weft, entry, "approvals", approval_of);
+        put_of_calls(&own, &weft, entry, "sources", source_of);
+    }
     close_for(&weft);
     close_for(&own);
     if (!own.is)

@@ -185,21 +185,17 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
     return r;
 }
 
-/* Tools of the agent that are not plugins. */
-static int own_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
+/* Tools of MCP servers that the agent has. */
+static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agentapi_opts *ret, struct upp_err *err)
 {
-    static const uint8_t sources[] = {
-        [WR_SOURCE_PLUGIN] = WD_TOOL_PLUGIN, [WR_SOURCE_MCP] = WD_TOOL_MCP, [WR_SOURCE_COMPONENT] = WD_TOOL_COMPONENT};
     const struct wr_agent_def *def  = wr_agent(x->core->engine, agent);
     struct wd_tool            *list = def && def->n_tools ? wb_new_n(&x->arena, struct wd_tool, def->n_tools) : NULL;
     ret->n_tools                    = 0;
     for (size_t i = 0; list && i < def->n_tools; i++) {
-        const struct wr_tool *t      = &def->tools[i];
-        uint8_t               source = t->kind == WR_TOOL_CLIENT ? WD_TOOL_CLIENT : sources[t->source];
-        if (source == WD_TOOL_PLUGIN)
+        const struct wr_tool *t = &def->tools[i];
+        if (t->kind == WR_TOOL_CLIENT || t->source != WR_SOURCE_MCP)
             continue;
-        list[ret->n_tools++] = (struct wd_tool){.source      = source,
-                                                .name        = wb_arena_dup(&x->arena, t->spec.name),
+        list[ret->n_tools++] = (struct wd_tool){.name        = wb_arena_dup(&x->arena, t->spec.name),
                                                 .server      = wb_arena_dup(&x->arena, t->server),
                                                 .description = wb_arena_dup(&x->arena, t->spec.description),
                                                 .parameters  = wb_arena_dup(&x->arena, t->spec.parameters)};
@@ -217,7 +213,7 @@ int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_
     s->opts.thread     = look.run.thread;
     s->opts.created_ms = look.run.created_ms;
     s->opts.options    = look.run.options;
-    return own_tools(x, look.run.agent, &s->opts.agentapi, err);
+    return mcp_tools(x, look.run.agent, &s->opts.agentapi, err);
 }
 
 /* Calls `frame` for the frames of one event that the client does not have. 1: it wants no more. */

@@ -140,6 +140,38 @@ TEST(log_append_tries_again_when_somebody_was_first)
     CHECK(wl_append(&v.store, &tree_owner, &t, &e, 1, &index, &err) == 0 && index == 32);
 }
 
+/* A thread is there with all its first entries, or not at all. */
+TEST(log_thread_and_its_first_entries_are_one_commit)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t;
+    struct wl_path                            path;
+    struct wl_line                           *lines;
+    size_t                                    n;
+    uint32_t                                  index;
+    struct upp_part                           parts[2];
+    struct upp_err                            err  = {0};
+    struct wm_entry                           e[2] = {tree_says(UPP_ROLE_USER, &parts[0], UPP_STR("one")),
+                                                      tree_says(UPP_ROLE_USER, &parts[1], UPP_STR("two"))};
+    struct wl_thread_opts opts = {.size = sizeof opts, .title = UPP_STR("T"), .alias = UPP_STR("mine")};
+    CHECK(ws_memory_open(&s, &err) == 0);
+    struct rival v = {.store = {.ops = &rival_ops}, .real = s};
+    CHECK(wl_thread_new_with(&v.store, &tree_owner, &opts, e, 2, &a, &t, &err) == 0);
+    CHECK_INT(v.commits, 1);
+    CHECK(wl_thread_path(s, &tree_owner, &t, &a, &path, &err) == 0);
+    CHECK(wl_path_tail(s, &tree_owner, &path, UINT32_MAX, 100, &a, &lines, &n, &err) == 0 && n == 2);
+    CHECK_STR(lines[1].entry.message.parts[0].text, UPP_STR("two"));
+    CHECK_INT(lines[0].entry.message.time_ms, t.created_ms);
+    CHECK(wl_append(s, &tree_owner, &t, e, 1, &index, &err) == 0 && index == 2);
+    CHECK_INT(wl_thread_new_with(s, &tree_owner, &opts, e, 2, &a, &t, &err), -UPP_EBUSY);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("thread 'mine' exists already"));
+    opts.title = wb_str(wb_arena_alloc(&a, WL_TITLE_MAX + 1, 1), WL_TITLE_MAX + 1);
+    CHECK(wb_arena_check(&a, &err) == 0);
+    CHECK_INT(wl_thread_new(s, &tree_owner, &opts, &a, &t, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("the title of a thread has at most 1024 bytes, this one 1025"));
+}
+
 TEST(log_append_leaves_a_held_node_alone)
 {
     WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;

@@ -137,7 +137,6 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
     struct wl_thread_opts    opts    = {.size = sizeof opts, .child = true};
     struct sv_entries        copies, added;
     struct wl_thread         t;
-    uint32_t                 index;
     int                      r = sv_find_thread(x, &q.from, err);
     if (r >= 0)
         r = sv_body_read(x, known, &q.b, err);
@@ -157,11 +156,9 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
     if (r >= 0)
         r = sv_aitp_receive(x, &q.b, sv_member(q.b.root, UPP_STR("new_messages")),
                             &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true, &added, err);
-    if (r >= 0)
-        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &t, err);
     for (size_t i = 0; r >= 0 && i < added.n; i++)
         copies.p[copies.n++] = added.p[i];
-    if (r >= 0 && copies.n)
-        r = wl_append(x->server->opts.store, &x->owner, &t, copies.p, copies.n, &index, err);
+    if (r >= 0)
+        r = wl_thread_new_with(x->server->opts.store, &x->owner, &opts, copies.p, copies.n, &x->arena, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

@@ -14,7 +14,8 @@
 #include "server/http/error.h"
 #include "server/http/server.h"
 
-#define DIGEST "weft_digest" /* in the options of a run: the SHA-256 of the envelope that came in */
+#define HANDSHAKE "handshake"   /* a route, so no id */
+#define DIGEST    "weft_digest" /* in the options of a run: the SHA-256 of the envelope that came in */
 
 enum { PARENTS = 8 /* that are looked for */, TRIES = 4 };
 
@@ -313,6 +314,9 @@ WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
         return r < 0 ? r : 0;
     if (we_is_handshake(&q->envelope))
         return take_handshake(x, &q->envelope, err);
+    if (wb_str_eq(q->envelope.id, UPP_STR(HANDSHAKE))) /* GET /v1/envelopes/handshake is something else */
+        return refuse(x, NULL, "invalid_envelope",
+                      UPP_STR("an envelope's id cannot be '" HANDSHAKE "': choose another"), NULL, err);
     r = read_request(x, q, err);
     if (r < 0)
         return r;
@@ -370,7 +374,7 @@ WEFT_SUSPENDS static int get_exchange(struct sv_exchange *x, struct upp_err *err
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/envelopes", post, WE_MAX_BYTES, 0},
-    {SV_GET, "/v1/envelopes/handshake", get_handshake, 0, 0},
+    {SV_GET, "/v1/envelopes/" HANDSHAKE, get_handshake, 0, 0},
     {SV_GET, "/v1/envelopes/{e}", get_one, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/envelopes/{e}/exchange", get_exchange, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/envelopes/{e}/lineage", sv_get_lineage, 0, SV_ROUTE_LARGE},

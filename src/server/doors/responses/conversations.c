@@ -67,7 +67,6 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
     yyjson_val              *metadata = NULL;
     struct sv_body           b;
     struct wl_thread         t;
-    uint32_t                 index;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
@@ -76,9 +75,8 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0 && sv_member(b.root, UPP_STR("items")))
         r = read_items(x, &b, &items, err);
     if (r >= 0)
-        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &t, err);
-    if (r >= 0 && items.messages.list.n)
-        r = wl_append(x->server->opts.store, &x->owner, &t, items.messages.list.p, items.messages.list.n, &index, err);
+        r = wl_thread_new_with(x->server->opts.store, &x->owner, &opts, items.messages.list.p, items.messages.list.n,
+                               &x->arena, &t, err);
     return r < 0 ? r : answer(x, &t, err);
 }
 

@@ -123,7 +123,7 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
     *opts = (struct wl_thread_opts){.size = sizeof *opts, .child = true};
     int r = sv_read_thread_metadata(x, b, object, NULL, &opts->metadata, &opts->parent, err);
     if (r >= 0)
-        r = sv_body_str(b, object, UPP_STR("title"), &opts->title, err);
+        r = sv_read_title(b, object, &opts->title, err);
     if (r >= 0)
         r = sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
     const struct wl_thread made = {.metadata = opts->metadata, .parent = opts->parent};
@@ -138,14 +138,11 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
     struct sv_entries        entries;
     struct sv_body           b;
     struct wl_thread         t;
-    uint32_t                 index;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_thread(x, &b, b.root, default_agent(x), &opts, &entries, err);
     if (r >= 0)
-        r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
-    if (r >= 0 && entries.n)
-        r = wl_append(s, &x->owner, &t, entries.p, entries.n, &index, err);
+        r = wl_thread_new_with(s, &x->owner, &opts, entries.p, entries.n, &x->arena, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }
 

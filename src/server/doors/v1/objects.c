@@ -200,7 +200,7 @@ static int read_content(const struct sv_body *b, yyjson_val *v, bool system, str
     if (!string && !yyjson_is_arr(content))
         return sv_body_wrong(b, content, err, "a content is a string or an array of parts");
     size_t n = string ? 1 : yyjson_arr_size(content), at = 0;
-    if (n == 0)
+    if (n == 0 || (string && !wj_text(content).n))
         return sv_body_wrong(b, content, err, "the content is empty");
     m->parts = wb_new_n(a, struct upp_part, n + 1);
     if (!m->parts)
@@ -271,8 +271,11 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
 }
 
 /* AITP: a message that is only a text is the user's. */
-static int read_bare(yyjson_val *v, struct wb_arena *a, struct upp_message *m, struct upp_err *err)
+static int read_bare(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_message *m,
+                     struct upp_err *err)
 {
+    if (!wj_text(v).n)
+        return sv_body_wrong(b, v, err, "the content is empty");
     m->role    = UPP_ROLE_USER;
     m->time_ms = wb_wall_ms();
     m->parts   = wb_new(a, struct upp_part);
@@ -295,7 +298,7 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
     bool           system;
     *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
     if (v && yyjson_is_str(v))
-        return read_bare(v, a, &ret->message, err);
+        return read_bare(b, v, a, &ret->message, err);
     if (!v || !yyjson_is_obj(v))
         return v ? sv_body_wrong(b, v, err, "a message is an object or a string")
                  : upp_fail(err, UPP_EINVALID, "no message");

@@ -84,6 +84,9 @@ WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv
                                           const struct wl_thread *t, struct upp_str *ret, struct wb_uuid *parent,
                                           struct upp_err *err) UPP_MUST_CHECK;
 
+/* The title of a new or modified thread; an empty one removes it. */
+int sv_read_title(const struct sv_body *b, yyjson_val *object, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Handlers of server/doors/v1/message.c. */
 WEFT_SUSPENDS int sv_get_message(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_modify_message(struct sv_exchange *x, struct upp_err *err);

@@ -23,8 +23,7 @@ enum {
     TRIES      = 16,
     OF_HANDFUL = 24 << 20, /* ... and their limit in bytes, encrypted and decrypted */
 
-    TITLE_MAX    = 1024, /* bytes of a new title ... */
-    LISTED_TITLE = 256,  /* ... and those that a list shows */
+    LISTED_TITLE = 256, /* bytes of a title that a list shows */
 };
 
 struct found {
@@ -168,12 +167,11 @@ WEFT_SUSPENDS int sv_read_thread_metadata(struct sv_exchange *x, const struct sv
     return r < 0 ? r : 1;
 }
 
-/* A new title; an empty one removes it. */
-static int read_title(const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
+int sv_read_title(const struct sv_body *b, yyjson_val *object, struct upp_str *ret, struct upp_err *err)
 {
-    int r = sv_body_str(b, b->root, UPP_STR("title"), ret, err);
-    if (r > 0 && ret->n > TITLE_MAX)
-        return sv_body_wrong(b, sv_member(b->root, UPP_STR("title")), err, "a title has at most %d bytes", TITLE_MAX);
+    int r = sv_body_str(b, object, UPP_STR("title"), ret, err);
+    if (r > 0 && ret->n > WL_TITLE_MAX)
+        return sv_body_wrong(b, sv_member(object, UPP_STR("title")), err, "a title has at most %d bytes", WL_TITLE_MAX);
     return r < 0 ? r : 0;
 }
 
@@ -190,7 +188,7 @@ WEFT_SUSPENDS int sv_modify_thread(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = read_title(&b, &title, err);
+        r = sv_read_title(&b, b.root, &title, err);
     for (unsigned i = 0; r >= 0; i++) {
         metadata = t.metadata;
         r        = sv_read_thread_metadata(x, &b, b.root, &t, &metadata, NULL, err);

@@ -23,15 +23,11 @@ static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opt
     return EXPECT(ok);
 }
 
-static const struct wd_tool locate = {.source = WD_TOOL_CLIENT, .name = UPP_STR_INIT("locate")};
-
 static void golden(const char *name)
 {
     char path[100];
     (void)snprintf(path, sizeof path, "agentapi/%s", name);
-    CHECK(dialect_golden(
-        &wd_stream_agentapi, name,
-        UPP_OPTS(wd_stream_opts, .agentapi = {.session = UPP_STR("s1"), .tools = &locate, .n_tools = 1}), path));
+    CHECK(dialect_golden(&wd_stream_agentapi, name, UPP_OPTS(wd_stream_opts, .agentapi.session = UPP_STR("s1")), path));
 }
 
 #define GOLDEN(name_)                                                                                                  \

@@ -1,0 +1,93 @@
+/* model/call_source.c — the source of a call's tool, in the metadata of its part. */
+#include "model/call_source.h"
+
+#include "base/err.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "model/upp_weft.h"
+
+enum { METADATA_MAX = 64 << 20 };
+
+static const char *const sources[] = {
+    [WM_TOOL_CLIENT] = "client", [WM_TOOL_MCP] = "mcp", [WM_TOOL_COMPONENT] = "component"};
+
+int wm_call_source_write(struct wb_arena *a, struct wm_call_source source, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_MAX);
+    struct wj_writer                      w;
+    *ret = (struct upp_str){0};
+    if (source.source == WM_TOOL_PLUGIN)
+        return 0;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, "weft", '{');
+    wj_put_str(&w, "source", wb_cstr(sources[source.source]));
+    if (source.server.n)
+        wj_put_str(&w, "server", source.server);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, ret);
+}
+
+/* Most metadata has none, and is not parsed. */
+static bool may_have_source(struct upp_str metadata)
+{
+    return metadata.n && wb_str_find(metadata, UPP_STR("\"weft\""), 0) != SIZE_MAX;
+}
+
+struct wm_call_source wm_call_source_of(yyjson_val *metadata)
+{
+    yyjson_val           *weft = yyjson_obj_get(metadata, "weft");
+    struct wm_call_source ret  = {.source = wm_upp_word(wj_text_at(weft, "source"), sources, WB_LEN(sources))};
+    if (ret.source == WM_TOOL_MCP)
+        ret.server = wj_text_at(weft, "server");
+    return ret;
+}
+
+int wm_call_source_read(struct wb_arena *a, struct upp_str metadata, struct wm_call_source *ret, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    if (may_have_source(metadata) && wj_read(a, metadata, NULL, &v, NULL) == -UPP_ENOMEM)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the metadata of a call");
+    *ret = wm_call_source_of(v);
+    return 0;
+}
+
+/* Copies the metadata of a provider without a source that is in it. */
+static int drop_source(struct wb_arena *a, struct upp_str *metadata, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_MAX);
+    struct wj_writer                      w;
+    yyjson_val                           *v, *key, *value;
+    size_t                                i, n;
+    int                                   r = wj_read(a, *metadata, NULL, &v, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (!wj_named(key, UPP_STR("weft")))
+            wj_put_member(&w, key);
+    }
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, metadata);
+}
+
+int wm_call_source_join(struct wb_arena *a, struct upp_str provider, struct upp_str source, struct upp_str *ret,
+                        struct upp_err *err)
+{
+    int r = may_have_source(provider) ? drop_source(a, &provider, err) : 0;
+    if (r < 0)
+        return r;
+    struct upp_str own = wb_str_trim(provider);
+    bool           any = own.n > 2; /* more than {} */
+    if (!any || !source.n) {
+        *ret = any ? provider : source;
+        return 0;
+    }
+    struct upp_str texts[] = {wb_str_sub(own, 0, own.n - 1), UPP_STR(","), wb_str_sub(source, 1, SIZE_MAX)};
+    *ret                   = wb_arena_join(a, texts, WB_LEN(texts));
+    return wb_arena_check(a, err);
+}
