@@ -34,8 +34,8 @@ function layers(nodes) {
 const clip = (text, n) => { const s = String(text ?? ""); return s.length > n ? `${s.slice(0, n - 1)}…` : s; };
 
 function facts(n) {
-  const cost = n.cost && Object.entries(n.cost).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ");
-  return [["Agent", n.agent], ["Role", n.role], ["Intent", n.intent], ["Task", n.task], ["Score", n.score], ["Cost", cost], ["Parents", (n.parents || []).map(short).join(", ")], ["Id", n.id]];
+  const spent = (cost) => cost && `${cost.input_tokens} in, ${cost.output_tokens} out`;
+  return [["Agent", n.agent], ["Role", n.role], ["Intent", n.intent], ["Task", n.task], ["Score", n.score], ["Tokens", spent(n.cost)], ["Tokens with what follows", spent(n.subtree_cost)], ["Parents", (n.parents || []).map(short).join(", ")], ["Id", n.id]];
 }
 
 export async function exchange(root, { envelope }, signal) {
@@ -49,6 +49,7 @@ export async function exchange(root, { envelope }, signal) {
   }
   const nodes = (data.nodes || []).slice(0, NODES);
   if (!nodes.length) return fill(root, h("p", { class: "empty" }, "Nothing was exchanged."));
+  setTitle((nodes.find((n) => n.id === envelope) || nodes[0]).task || "Exchange");
   root.classList.add("split");
   const { depth, row, columns } = layers(nodes), side = h("aside", { class: "details", tabindex: "0", "aria-label": "The chosen envelope", "aria-live": "polite" });
   const at = (n) => [PAD + depth.get(n.id) * DX, PAD + row.get(n.id) * DY], byId = new Map(nodes.map((n) => [n.id, n])), drawn = new Map();
