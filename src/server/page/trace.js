@@ -47,7 +47,7 @@ function scale(rows, from, to) {
 }
 
 function ticks(span) {
-  const step = [1, 2, 5].flatMap((n) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].map((p) => n * p)).sort((a, b) => a - b).find((n) => span / n <= 6) || span;
+  const unit = Math.max(1, 10 ** Math.floor(Math.log10(span / 6))), step = [1, 2, 5, 10].map((n) => n * unit).find((n) => span / n <= 6);
   return Array.from({ length: Math.floor(span / step) + 1 }, (_, i) => i * step);
 }
 
@@ -71,7 +71,7 @@ function describe(row, start) {
     Tokens: u && `${u.inputTokens} in, ${u.outputTokens} out${u.cacheReadTokens ? `, ${u.cacheReadTokens} from the cache` : ""}${u.reasoningTokens ? `, ${u.reasoningTokens} of reasoning` : ""}`,
     Cost: money(row.cost), Outcome: outcome(row) || "done", Call: row.toolCallId, Run: row.run && short(row.run.turnId), Input: row.input,
   };
-  return [h("dl", { class: "span-facts" }, Object.entries(pairs).filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+  return [h("dl", { class: "facts" }, Object.entries(pairs).filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     row.error && h("pre", { class: "error", tabindex: "0" }, row.error.message || JSON.stringify(row.error, null, 2))];
 }
 
