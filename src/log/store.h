@@ -355,8 +355,13 @@ struct wl_size {
     uint64_t bytes;
 };
 
-/* Every function may suspend; none can be cancelled. Results are allocated from the arena, and ret is set only on
- * success. All functions except at_once are mandatory. */
+/* Sizes of a store's files, in bytes. 0: there is no such file. */
+struct wl_files {
+    uint64_t database, wal;
+};
+
+/* Every function except files may suspend; none can be cancelled. Results are allocated from the arena, and ret is set
+ * only on success. All functions except at_once and files are mandatory. */
 struct wl_store_ops {
     uint32_t    size;
     const char *name;
@@ -377,6 +382,8 @@ struct wl_store_ops {
      * reads cost one round trip to a worker. NULL: not supported. */
     WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
+    /* As they are now; cheap. NULL: it has no files, or is in front of another store. */
+    struct wl_files (*files)(const struct wl_store *s);
 };
 
 /* What the search index contains. */
@@ -413,6 +420,16 @@ static inline enum wl_state wl_store_state(const struct wl_store *s)
     while (s->inner)
         s = s->inner;
     return (enum wl_state)atomic_load(&s->state);
+}
+
+/* False: the store is not in files. */
+static inline bool wl_store_files(const struct wl_store *s, struct wl_files *ret)
+{
+    while (s->inner)
+        s = s->inner;
+    if (s->ops->files)
+        *ret = s->ops->files(s);
+    return s->ops->files != NULL;
 }
 
 static inline enum wl_index wl_store_index(const struct wl_store *s)

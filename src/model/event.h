@@ -143,7 +143,7 @@ static inline struct upp_str wm_plan_step(struct upp_str phase)
 }
 
 /* A parallel branch of a run starts and ends as a call without a name and without a message; `child` is the run of the
- * branch. It is not a tool, and dialects do not show it. */
+ * branch, and the text of its start the first phase of its messages. It is not a tool, and dialects do not show it. */
 static inline bool wm_is_branch(const struct wm_event *ev)
 {
     return !ev->name.n && ((ev->kind == WM_TOOL_STARTED && ev->child_node) ||

@@ -270,6 +270,7 @@ static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b,
         ev->child        = c->child;
         ev->child_node   = c->child_node;
         ev->call         = c->id;
+        ev->text         = wb_cstr(b[i].name);
         run->draft.state = true;
     }
     return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);

@@ -7,6 +7,10 @@
  *
  * The row of an ended run has its total usage, with all runs below it. Its own usage is that minus the totals of its
  * children, so the parts add up to the whole. For a run that has not ended, the usage of its messages is added up.
+ *
+ * Steps of a plan that run at the same time are child runs, which the run adopts: it writes their messages and calls
+ * into its own node again (run/branch.c). These copies are not work, and have the time of their adoption. They are left
+ * out: what a branch did is in its own run.
  */
 #include "json/write.h"
 #include "model/upp_json.h"
@@ -23,7 +27,7 @@ struct span {
     uint8_t          kind, outcome; /* outcome: enum wm_outcome; 0: not ended, or not a call */
     bool             voided;        /* the attempt of a model that broke off */
     uint32_t         step;
-    struct upp_str   name, agent, call, provider;
+    struct upp_str   name, agent, call, provider, plan_step;
     struct wb_uuid   child;                     /* AGENT, BRANCH */
     int64_t          started, output, ended_ms; /* 0: not yet, or unknown */
     struct upp_usage usage;
@@ -35,9 +39,11 @@ struct traced {
     struct wm_run             run;
     struct upp_str            agent_id, input;
     struct upp_usage          own, total;
-    bool                      adopted; /* a branch that its run has adopted */
-    int64_t                   clock;   /* of the last record that was read */
-    struct upp_str            speaker; /* the agent of the rows, after handoffs */
+    bool                      branch, adopted; /* a branch; its run has adopted it */
+    const struct traced      *adopting;        /* the branch whose copies are being read; NULL: none */
+    int64_t                   clock;           /* of the last record that was read */
+    struct upp_str            speaker;         /* the agent of the rows, after handoffs */
+    struct upp_str            plan_step;       /* of the last message; of a branch: its own; empty: none */
     double                    cost, all_costs;
     struct span              *spans, *last_span;
     const struct weft_budget *prices;        /* NULL: none are known */
@@ -54,18 +60,30 @@ struct tracing {
 
 /* ---- Spans ------------------------------------------------------------------------------------------------------- */
 
+/* The step of a plan to which a message of this phase belongs: "step:ID", later rounds "2/step:ID". Empty: none. */
+static struct upp_str plan_step_of(struct upp_str phase)
+{
+    size_t n = 0;
+    while (n < phase.n && phase.p[n] >= '0' && phase.p[n] <= '9')
+        n++;
+    if (n && n < phase.n && phase.p[n] == '/')
+        phase = wb_str_sub(phase, n + 1, SIZE_MAX);
+    return wm_plan_step(phase);
+}
+
 static struct span *add_span(struct tracing *t, struct traced *of, enum span_kind kind, const struct wm_event *ev)
 {
     struct span *s = t->n_spans < SPANS ? wb_new(&t->memory, struct span) : NULL;
     t->n_spans++;
     if (!s)
         return NULL;
-    *s = (struct span){.kind  = (uint8_t)kind,
-                       .step  = ev->step,
-                       .agent = of->speaker,
-                       .name  = ev->name,
-                       .call  = kind == MODEL ? UPP_STR("") : ev->call,
-                       .cost  = -1};
+    *s = (struct span){.kind      = (uint8_t)kind,
+                       .step      = ev->step,
+                       .agent     = of->speaker,
+                       .name      = ev->name,
+                       .call      = kind == MODEL ? UPP_STR("") : ev->call,
+                       .plan_step = of->plan_step,
+                       .cost      = -1};
     if (of->last_span)
         of->last_span->next = s;
     else
@@ -109,6 +127,8 @@ static void begin_call(struct tracing *t, struct traced *of, const struct wm_eve
     s->started = ev->time_ms;
     if (ev->child_node)
         s->child = ev->child;
+    if (s->kind == BRANCH)
+        s->name = s->plan_step = plan_step_of(ev->text);
 }
 
 static void end_call(struct tracing *t, struct traced *of, const struct wm_event *ev)
@@ -123,6 +143,36 @@ static void end_call(struct tracing *t, struct traced *of, const struct wm_event
     if (!s->started)
         s->started = ev->time_ms - (int64_t)WB_MIN(ev->ms, (uint64_t)ev->time_ms);
 }
+
+/* ---- Branches ---------------------------------------------------------------------------------------------------- */
+
+/* The branch of which a message is the copy; NULL: of none. A later step may have the id of an adopted one. */
+static const struct traced *copied_from(const struct traced *of, const struct wm_entry *message)
+{
+    struct upp_str       step = plan_step_of(message->phase);
+    const struct traced *c    = of->first;
+    while (c && (!c->branch || c->adopted || !step.n || !wb_str_eq(c->plan_step, step)))
+        c = c->next;
+    return c;
+}
+
+/* Its work ended before it was adopted. */
+static void end_branch(struct traced *of, const struct wm_event *ev)
+{
+    struct span   *s = open_span(of, ev->call);
+    struct traced *c = of->first;
+    while (c && !wb_str_eq(c->run.call, ev->call))
+        c = c->next;
+    if (c)
+        c->adopted = true;
+    of->adopting = NULL;
+    if (!s)
+        return;
+    s->outcome  = ev->outcome;
+    s->ended_ms = c && c->run.ended_ms ? c->run.ended_ms : ev->time_ms;
+}
+
+/* ---- Records ----------------------------------------------------------------------------------------------------- */
 
 /* A wait lasts from one record of the run's state to the next. */
 static void note_state(struct tracing *t, struct traced *of, const struct wm_event *ev)
@@ -144,21 +194,40 @@ static void note_state(struct tracing *t, struct traced *of, const struct wm_eve
     }
 }
 
+static void note_message(struct tracing *t, struct traced *of, const struct wm_event *ev)
+{
+    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+        return;
+    of->adopting = copied_from(of, ev->entry);
+    if (of->adopting)
+        return;
+    of->plan_step = plan_step_of(ev->entry->phase);
+    wm_usage_add(&of->own, &ev->usage);
+    add_model(t, of, ev, ev->entry);
+}
+
 static void note_record(struct tracing *t, struct traced *of, const struct wm_row *row, const struct wm_event *ev)
 {
     switch (ev->kind) {
     case WM_MESSAGE:
-        if (ev->entry && ev->entry->message.role == UPP_ROLE_ASSISTANT)
-            add_model(t, of, ev, ev->entry);
+        note_message(t, of, ev);
         break;
     case WM_VOID:
         add_model(t, of, ev, row->lost);
         break;
     case WM_TOOL_STARTED:
-        begin_call(t, of, ev);
+        if (!of->adopting || wm_is_branch(ev))
+            begin_call(t, of, ev);
         break;
     case WM_TOOL_ENDED:
-        end_call(t, of, ev);
+        if (wm_is_branch(ev))
+            end_branch(of, ev);
+        else if (!of->adopting)
+            end_call(t, of, ev);
+        break;
+    case WM_STEP_END:
+        if (!of->branch)
+            of->plan_step = UPP_STR("");
         break;
     case WM_RUN:
         note_state(t, of, ev);
@@ -171,13 +240,15 @@ static void note_record(struct tracing *t, struct traced *of, const struct wm_ro
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent, struct traced **ret,
-                                   struct upp_err *err);
+/* `call`: the record that announced it; NULL: none. */
+static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent,
+                                   const struct wm_event *call, struct traced **ret, struct upp_err *err);
 
-static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, struct wb_uuid id, struct upp_err *err)
+static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, const struct wm_event *call,
+                                     struct upp_err *err)
 {
     struct traced *child;
-    int            r = trace_run(t, id, of, &child, err);
+    int            r = trace_run(t, call->child, of, call, &child, err);
     if (r == -UPP_ENOTFOUND)
         return 0; /* announced, but not created yet */
     if (r < 0)
@@ -190,10 +261,15 @@ static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, struc
     return 0;
 }
 
-static void note_adopted(struct traced *of, struct upp_str call)
+/* A branch has no input of its own, but the prompt of its step. That names the step, too, where the announcement is of
+ * before it did. */
+static void note_input(struct tracing *t, struct traced *of, const struct wm_entry *e)
 {
-    for (struct traced *c = of->first; c; c = c->next)
-        c->adopted |= wb_str_eq(c->run.call, call);
+    if (of->branch && !of->plan_step.n)
+        of->plan_step = plan_step_of(e->phase);
+    if (!of->input.p && e->message.role == UPP_ROLE_USER && e->kind == WM_ENTRY_MESSAGE &&
+        (of->branch || e->audience == WM_AUDIENCE_ALL))
+        of->input = wb_str_sub(wm_message_text(&t->memory, &e->message), 0, INPUT_BYTES);
 }
 
 static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const struct wl_row *stored,
@@ -202,22 +278,14 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
     struct wm_row row;
     int           r = wm_row_read(&t->memory, stored->format, stored->body, stored->tape, &row, err);
     for (size_t i = 0; r >= 0 && i < row.n_entries; i++)
-        if (!of->input.p && row.entries[i].message.role == UPP_ROLE_USER && row.entries[i].kind == WM_ENTRY_MESSAGE &&
-            row.entries[i].audience == WM_AUDIENCE_ALL)
-            of->input = wb_str_sub(wm_message_text(&t->memory, &row.entries[i].message), 0, INPUT_BYTES);
+        note_input(t, of, &row.entries[i]);
     if (r >= 0 && row.agent.n)
         of->speaker = row.agent;
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
         note_record(t, of, &row, ev);
-        if (ev->kind == WM_MESSAGE)
-            wm_usage_add(&of->own, &ev->usage);
         if (ev->kind == WM_TOOL_STARTED && ev->child_node)
-            r = trace_child(t, of, ev->child, err);
-        if (ev->kind == WM_TOOL_ENDED && wm_is_branch(ev)) {
-            wm_usage_add(&of->own, &ev->usage);
-            note_adopted(of, ev->call);
-        }
+            r = trace_child(t, of, ev, err);
     }
     if (r >= 0 && t->n_spans > SPANS)
         return upp_fail(err, UPP_ELIMIT, "a trace has at most %d spans", SPANS);
@@ -257,26 +325,23 @@ static struct upp_usage usage_less(const struct upp_usage *a, const struct upp_u
 
 static void sum_up(struct traced *of)
 {
-    struct upp_usage below = {0}, adopted = {0};
-    of->all_costs = of->cost;
+    struct upp_usage below = {0};
+    of->all_costs          = of->cost;
     for (const struct traced *c = of->first; c; c = c->next) {
         of->all_costs += c->all_costs;
         wm_usage_add(&below, &c->total);
-        if (c->adopted)
-            wm_usage_add(&adopted, &c->own);
     }
     if (wm_status_ended(of->run.status)) {
         of->total = of->run.usage;
         of->own   = usage_less(&of->total, &below);
     } else {
-        of->own   = usage_less(&of->own, &adopted); /* usage of branches counts as their own */
         of->total = of->own;
         wm_usage_add(&of->total, &below);
     }
 }
 
-static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent, struct traced **ret,
-                                   struct upp_err *err)
+static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct traced *parent,
+                                   const struct wm_event *call, struct traced **ret, struct upp_err *err)
 {
     struct wl_store *s  = t->engine->store;
     struct traced   *of = wb_new(&t->memory, struct traced);
@@ -294,6 +359,8 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     of->parent                     = parent;
     of->clock                      = of->run.started_ms;
     of->speaker                    = of->run.agent;
+    of->branch                     = call && wm_is_branch(call);
+    of->plan_step                  = of->branch ? plan_step_of(call->text) : UPP_STR("");
     of->prices                     = def ? wr_prices(def) : NULL;
     if (!of->prices && parent)
         of->prices = parent->prices; /* a budget is also that of the runs below */
@@ -365,6 +432,8 @@ static void put_span(struct wj_writer *w, const struct span *s)
     wj_put_str_or_empty(w, "name", s->name);
     wj_put_str_or_empty(w, "agent", s->agent);
     wj_put_u64(w, "step", s->step);
+    if (s->plan_step.n)
+        wj_put_str(w, "planStepId", s->plan_step);
     put_time(w, "started", s->started);
     put_time(w, "ended", s->ended_ms);
     wj_put_str(w, "outcome", result_of(s));
@@ -392,6 +461,8 @@ static void put_run(struct wj_writer *w, const struct traced *of)
     }
     if (of->run.depth)
         wj_put_str_or_empty(w, "toolCallId", of->run.call);
+    if (of->branch)
+        wj_put_str_or_empty(w, "planStepId", of->plan_step);
     wj_put_str_or_empty(w, "input", of->input);
     wj_put_str_or_empty(w, "status", wr_status_name(of->run.status));
     put_time(w, "started", of->run.started_ms);
@@ -424,7 +495,7 @@ int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, 
     struct tracing   t = {.engine = e, .owner = o, .memory = WB_ARENA(256u << 20)};
     struct traced   *top;
     struct wj_writer w;
-    int              r = trace_run(&t, run, NULL, &top, err);
+    int              r = trace_run(&t, run, NULL, NULL, &top, err);
     if (r >= 0) {
         wj_writer_init(&w, out, err);
         put_run(&w, top);

@@ -230,7 +230,8 @@ def test_a_run_keeps_its_trace():
 
 
 def test_counters_move():
-    with serve(folder()) as s:
+    path = folder()
+    with serve(path) as s:
         before = s.metrics()
         for agent in ("tool", "broken"):
             s.ended(*s.start(agent))
@@ -256,6 +257,8 @@ def test_counters_move():
         assert after['weft_runs{state="waiting"}'] == "1" and after['weft_runs{state="running"}'] == "0", after
         assert float(after["weft_store_commits_total"]) > float(before["weft_store_commits_total"])
         assert float(after["weft_store_syncs_total"]) > float(before["weft_store_syncs_total"])
+        for file, suffix in (("database", ""), ("wal", "-wal")):
+            assert 0 < float(after[f'weft_store_file_bytes{{file="{file}"}}']) <= os.path.getsize(f"{path}/ops.db{suffix}"), (file, after)
         assert float(after["weft_store_commit_duration_seconds_count"]) >= 8, after
         assert 1e6 < float(after["process_resident_memory_bytes"]) < 4e9 and float(after["process_open_fds"]) > 3
         assert abs(float(after["process_start_time_seconds"]) - time.time()) < 600

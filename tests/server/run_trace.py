@@ -24,6 +24,7 @@ models:
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
   first: {provider: scripted, script: first.json}
+  plan: {provider: scripted, script: plan.json}
   echo: {provider: scripted, echo: true}
 tools:
   look: {description: Looks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; sleep 0.1; echo seen"]}
@@ -36,6 +37,7 @@ agents:
   fails: {model: fails}
   first: {model: first, handoff: [echo]}
   echo: {model: echo}
+  planner: {model: plan, tools: [look, helper, remove], strategy: {plan: {}}, budget: {max_tokens: 1000000, input_price: 2, output_price: 10}}
 """
 
 
@@ -53,6 +55,16 @@ SCRIPTS = {
     "helper": [{"parts": [call("h1", "look"), call("h2", "broken")], "usage": used(500, 50)}, {"parts": [{"text": "Seen."}], "usage": used(600, 5)}],
     "slow": [{"parts": [{"text": "0123456789"}], "delta_bytes": 1, "delay_ms": 20, "usage": used(7, 3)}],
     "fails": [{"error": {"code": "INVALID_REQUEST", "message": "no <b>such</b> thing"}}],
+    "plan": [{"when": {"contains": "Make a plan"}, "data": {"steps": [{"id": i, "description": f"do {i}", "tool": t, "dependsOn": d}
+                                                                     for i, t, d in (("2/see", "look", []), ("ask", "helper", []), ("think", "", []), ("end", "", ["2/see", "ask", "think"]))]},
+              "usage": used(11, 7)},
+             {"when": {"contains": "step '2/see'"}, "parts": [call("p1", "look")], "usage": used(100, 10)},
+             {"when": {"tool_result": "look"}, "parts": [{"text": "I saw it."}], "usage": used(200, 20)},
+             {"when": {"contains": "step 'ask'"}, "parts": [call("p2", "helper", task="look")], "usage": used(300, 30)},
+             {"when": {"tool_result": "helper"}, "parts": [{"text": "It was seen."}], "usage": used(400, 40)},
+             {"when": {"contains": "step 'think'"}, "parts": [{"text": "0123456789" * 4}], "delta_bytes": 1, "delay_ms": 20, "usage": used(500, 50)},
+             {"when": {"contains": "step 'end'"}, "parts": [call("p3", "remove")], "usage": used(600, 60)},
+             {"when": {"tool_result": "remove"}, "parts": [{"text": "Done."}], "usage": used(700, 70)}],
     "first": [{"parts": [call("f1", "handoff_to_echo", message="go on")]}],
 }
 
@@ -62,7 +74,7 @@ def folder(name):
     os.makedirs(path, exist_ok=True)
     for script, replies in SCRIPTS.items():
         with open(f"{path}/{script}.json", "w") as f:
-            json.dump({"replies": replies, "at_end": "restart"}, f)
+            json.dump({"replies": replies, **({"again": True} if script == "plan" else {"at_end": "restart"})}, f)
     with open(f"{path}/weft.yaml", "w") as f:
         f.write(CONFIG)
     return path
@@ -152,6 +164,53 @@ def test_the_agent_after_a_handoff():
         assert s.ended(run, thread)["status"] == "completed"
         t = trace(s, run)
         assert [(x["name"], x["agent"]) for x in spans(t, "model")] == [("scripted", "first"), ("echo", "echo")], t
+
+
+def everything(t):
+    return [s for s in t["spans"]] + [s for c in t["children"] for s in everything(c)]
+
+
+def check_sums(t, s, run, thread):
+    """Each model call is there once: tokens and cost add up to those of the run."""
+    models = [x for x in everything(t) if x["kind"] == "model"]
+    for name, theirs in (("inputTokens", "prompt_tokens"), ("outputTokens", "completion_tokens")):
+        assert sum(x["usage"][name] for x in models) == t["totalUsage"][name], (name, t["totalUsage"], models)
+        usage = s.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")["usage"]
+        assert usage is None or usage[theirs] == t["totalUsage"][name], (usage, t["totalUsage"])
+    assert abs(sum(x["cost"] for x in models) - t["totalCost"]) < 1e-9 and abs(t["totalCost"] - (t["totalUsage"]["inputTokens"] * 2 + t["totalUsage"]["outputTokens"] * 10) / 1e6) < 1e-9, t
+    return len(models)
+
+
+def test_parallel_steps_of_a_plan_are_counted_once():
+    path = folder("plan")
+    with Server(WEFT, path) as s:
+        run, thread = s.start("planner")
+        for _ in range(600):  # while its steps work
+            t = trace(s, run)
+            if len(t["children"]) == 3:
+                break
+            time.sleep(0.005)
+        assert [c["planStepId"] for c in t["children"]] == ["2/see", "ask", "think"], t
+        assert s.ended(run, thread)["status"] == "requires_action"
+        t = trace(s, run)
+        check_times(t)
+        assert check_sums(t, s, run, thread) == 9, t  # before the end of the run, too
+        s.good("POST", f"/v1/runs/{run['id']}/answers", {"answers": [{"call_id": spans(t, "wait")[0]["toolCallId"], "approved": True}]})
+        assert s.ended({**run, "status": "in_progress"}, thread)["status"] == "completed"
+        t = trace(s, run)
+        check_times(t)
+        assert check_sums(t, s, run, thread) == 10 and t["totalUsage"]["inputTokens"] == 2811 + 1100, t
+        assert [(x["kind"], x["name"], x.get("planStepId")) for x in t["spans"]] == [
+            ("model", "scripted", None), ("branch", "2/see", "2/see"), ("branch", "ask", "ask"), ("branch", "think", "think"),
+            ("model", "scripted", "end"), ("wait", "remove", "end"), ("tool", "remove", "end"), ("model", "scripted", "end")], t["spans"]
+        see, ask, think = t["children"]
+        assert see["input"].startswith("Carry out step '2/see' of the plan: do 2/see"), see
+        assert [(x["kind"], x["name"], x["planStepId"]) for x in see["spans"]] == [("model", "scripted", "2/see"), ("tool", "look", "2/see"), ("model", "scripted", "2/see")], see
+        assert spans(see, "tool")[0]["ended"] - spans(see, "tool")[0]["started"] >= 100, see
+        assert ask["children"][0]["agent"] == "helper" and ask["totalUsage"]["inputTokens"] == 1800, ask
+        assert [x["ended"] for x in spans(t, "branch")] == [see["ended"], ask["ended"], think["ended"]] and spans(t, "branch")[0]["ended"] < think["ended"], t
+    with Server(WEFT, path) as s:
+        assert trace(s, run) == t, "the same after a restart"
 
 
 def test_a_run_that_does_not_exist():

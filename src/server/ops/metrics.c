@@ -72,6 +72,7 @@ static const struct family {
                                "Transactions of the store: several commits may share one."},
     [SV_STORE_SYNCS] = {"weft_store_syncs_total", COUNTER, false, {NULL}, "Syncs of the store's write-ahead log."},
     [SV_STORE_BYTES] = {"weft_store_written_bytes_total", COUNTER, false, {NULL}, "Bytes of what was committed."},
+    [SV_STORE_FILES] = {"weft_store_file_bytes", GAUGE, false, {"file"}, "Sizes of the store's files."},
     [SV_STORE_COMMIT_DURATION] = {"weft_store_commit_duration_seconds",
                                   HISTOGRAM,
                                   true,

@@ -80,6 +80,11 @@ static void set_store(struct sv_metrics *m, const struct wl_store *store)
     sv_metrics_set(m, SV_STORE_TRANSACTIONS, NULL, __atomic_load_n(&store->count.transactions, __ATOMIC_RELAXED));
     sv_metrics_set(m, SV_STORE_SYNCS, NULL, __atomic_load_n(&store->count.syncs, __ATOMIC_RELAXED));
     sv_metrics_set(m, SV_STORE_BYTES, NULL, __atomic_load_n(&store->count.bytes, __ATOMIC_RELAXED));
+    struct wl_files files;
+    if (wl_store_files(store, &files)) {
+        sv_metrics_set(m, SV_STORE_FILES, (const struct upp_str[]){UPP_STR("database")}, files.database);
+        sv_metrics_set(m, SV_STORE_FILES, (const struct upp_str[]){UPP_STR("wal")}, files.wal);
+    }
 }
 
 /* Counted in the store: a counter in memory would be wrong after a restart. */

@@ -50,7 +50,7 @@ function card(item, gone) {
   const form = item.kind === "tool" ? outputForm(name, (output) => answer({ output }, `Sent the result of ${name}`)) : approvalForm(name, (approved, reason) => answer({ approved, reason }, `${approved ? "Approved" : "Denied"} ${name}`));
   form.setAttribute("aria-label", `${form.getAttribute("aria-label")}, run ${short(item.run_id)}`); // one of several
   return h("li", { class: "card approval", data: { id: item.id } },
-    h("div", { class: "row" }, h("strong", { class: "mono" }, name), h("span", { class: ["pill", "speaker", hue(item.assistant_id)] }, nameOf(item.assistant_id)), h("span", { class: "note push" }, "waits since ", ago(item.created_at))),
+    h("div", { class: "row" }, h("strong", { class: "mono" }, name), h("span", { class: ["pill", "speaker", hue(item.assistant_id)] }, nameOf(item.assistant_id)), h("span", { class: "note push" }, "asked ", ago(item.created_at))),
     item.description && h("p", {}, item.description), h("pre", { tabindex: "0", "aria-label": `Arguments of ${name}` }, pretty(item.function.arguments)),
     form, h("div", { class: "row between" }, h("a", { href: `#/t/${item.thread_id}` }, "Open the conversation"), item.expires_at && h("span", { class: "note" }, "expires ", ago(item.expires_at))));
 }

@@ -3,6 +3,7 @@ import { request } from "./api.js";
 import { fill, h, hue, svg } from "./dom.js";
 import { announce, setTitle } from "./shell.js";
 import { short } from "./threadbar.js";
+import { boxParts } from "./tree.js";
 
 const W = 180, H = 58, DX = 236, DY = 82, PAD = 28, NODES = 400;
 
@@ -31,11 +32,9 @@ function layers(nodes) {
   return { depth, row, columns };
 }
 
-const clip = (text, n) => { const s = String(text ?? ""); return s.length > n ? `${s.slice(0, n - 1)}…` : s; };
-
 function facts(n) {
-  const cost = n.cost && Object.entries(n.cost).map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ");
-  return [["Agent", n.agent], ["Role", n.role], ["Intent", n.intent], ["Task", n.task], ["Score", n.score], ["Cost", cost], ["Parents", (n.parents || []).map(short).join(", ")], ["Id", n.id]];
+  const spent = (cost) => cost && `${cost.input_tokens} in, ${cost.output_tokens} out`;
+  return [["Agent", n.agent], ["Role", n.role], ["Intent", n.intent], ["Task", n.task], ["Score", n.score], ["Tokens", spent(n.cost)], ["Tokens with what follows", spent(n.subtree_cost)], ["Parents", (n.parents || []).map(short).join(", ")], ["Id", n.id]];
 }
 
 export async function exchange(root, { envelope }, signal) {
@@ -49,6 +48,7 @@ export async function exchange(root, { envelope }, signal) {
   }
   const nodes = (data.nodes || []).slice(0, NODES);
   if (!nodes.length) return fill(root, h("p", { class: "empty" }, "Nothing was exchanged."));
+  setTitle((nodes.find((n) => n.id === envelope) || nodes[0]).task || "Exchange");
   root.classList.add("split");
   const { depth, row, columns } = layers(nodes), side = h("aside", { class: "details", tabindex: "0", "aria-label": "The chosen envelope", "aria-live": "polite" });
   const at = (n) => [PAD + depth.get(n.id) * DX, PAD + row.get(n.id) * DY], byId = new Map(nodes.map((n) => [n.id, n])), drawn = new Map();
@@ -69,9 +69,8 @@ export async function exchange(root, { envelope }, signal) {
   const boxes = nodes.map((n) => {
     const [x, y] = at(n), score = Math.min(1, Math.max(0, Number(n.score) || 0));
     const g = svg("g", { class: ["box", hue(n.agent || n.role)], role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": `${n.agent || n.role}: ${n.intent || "message"}${n.score != null ? `, score ${n.score}` : ""}`,
-      transform: `translate(${x} ${y})`, onclick: () => select(n), onfocus: () => select(n), onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); select(n); } } },
-      svg("rect", { width: W, height: H, rx: 9 }), svg("rect", { class: "stripe", width: 3, height: H - 18, y: 9, rx: 1.5 }),
-      svg("svg", { width: W - 10, height: H, "aria-hidden": "true" }, svg("text", { class: "speaker", x: 14, y: 21 }, clip(n.agent || n.role, 22)), svg("text", { class: "what", x: 14, y: 39 }, clip(n.intent || n.task, 26))),
+      transform: `translate(${x} ${y})`, onclick: () => select(n), onfocus: () => select(n) },
+      boxParts(W, H, n.agent || n.role, n.intent || n.task),
       n.score != null && [svg("rect", { class: "score-back", x: 14, y: H - 10, width: W - 28, height: 3, rx: 1.5 }), svg("rect", { class: "score", x: 14, y: H - 10, width: (W - 28) * score, height: 3, rx: 1.5 })]);
     drawn.set(n.id, g);
     return g;

@@ -64,29 +64,26 @@ const TILES = [
   ["Tokens a second", (s) => s.rate("weft_model_tokens_total"), rate, (s) => `${tokens(sum(s.all, "weft_model_tokens_total"))} since the start`],
   ["Model time", (s) => quantile(0.5, s.model, s.before?.model) ?? quantile(0.5, s.model), seconds, (s) => `95 %: ${seconds(quantile(0.95, s.model))}`],
   ["Commits a second", (s) => s.rate("weft_store_commits_total"), rate, (s) => `store ${s.all.find((m) => m.name === "weft_store_state" && m.value)?.labels.state || "unknown"}`],
-  ["Written to the store", (s) => sum(s.all, "weft_store_written_bytes_total"), bytes, () => "since the start"],
+  ["Store", (s) => sum(s.all, "weft_store_file_bytes"), (n) => (n ? bytes(n) : "in memory"), (s) => `${bytes(sum(s.all, "weft_store_written_bytes_total"))} written since the start`],
   ["Memory", (s) => sum(s.all, "process_resident_memory_bytes"), bytes, (s) => `${sum(s.all, "process_open_fds")} open files`],
   ["Processor", (s) => s.rate("process_cpu_seconds_total") * 100, (n) => `${rate(n)} %`, () => "of one core"],
 ];
 
-function table(title, name, rows) {
-  if (!rows.length) return null;
-  return h("section", {}, h("h2", {}, title), h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": title }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, name.map((n, i) => h("th", { scope: "col", class: i && "number" }, n)))),
-    h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row", class: "mono" }, first), rest.map((v) => h("td", { class: "number" }, v))))))));
-}
+/** title, label, metrics of numbers and times, value of "failed", more columns and their values. */
+const TABLES = [
+  ["Agents", "agent", "weft_runs_total", "weft_run_duration_seconds", "failed"],
+  ["Models", "model", "weft_model_requests_total", MODEL, "error", ["Tokens in", "Tokens out"], (of) => ["input", "output"].map((kind) => tokens(of("weft_model_tokens_total", kind)))],
+  ["Tools", "tool", "weft_tool_calls_total", "weft_tool_duration_seconds", "error"],
+];
 
-const by = (all, metric, label) => [...new Set(all.filter((m) => m.name === metric).map((m) => m.labels[label]))].sort();
-const failures = (n) => (n ? h("span", { class: "error" }, String(n)) : "0");
-
-function tables(all) {
-  return [
-    table("Agents", ["Agent", "Runs", "Failed", "Half took"], by(all, "weft_runs_total", "agent").map((a) => [a, String(sum(all, "weft_runs_total", (l) => l.agent === a)), failures(sum(all, "weft_runs_total", (l) => l.agent === a && Object.values(l).includes("failed"))), seconds(quantile(0.5, buckets(all, "weft_run_duration_seconds", (l) => l.agent === a)))])),
-    table("Models", ["Model", "Requests", "Failed", "Half took", "Tokens in", "Tokens out"], by(all, "weft_model_requests_total", "model").map((m) => {
-      const of = (more) => (l) => l.model === m && Object.values(l).includes(more);
-      return [m, String(sum(all, "weft_model_requests_total", (l) => l.model === m)), failures(sum(all, "weft_model_requests_total", of("error"))), seconds(quantile(0.5, buckets(all, MODEL, (l) => l.model === m))), tokens(sum(all, "weft_model_tokens_total", of("input"))), tokens(sum(all, "weft_model_tokens_total", of("output")))];
-    })),
-    table("Tools", ["Tool", "Calls", "Failed", "Half took"], by(all, "weft_tool_calls_total", "tool").map((t) => [t, String(sum(all, "weft_tool_calls_total", (l) => l.tool === t)), failures(sum(all, "weft_tool_calls_total", (l) => l.tool === t && Object.values(l).includes("error"))), seconds(quantile(0.5, buckets(all, "weft_tool_duration_seconds", (l) => l.tool === t)))])),
-  ];
+function table(all, [title, label, numbers, times, failed, more = [], values = () => []]) {
+  const names = [...new Set(all.filter((m) => m.name === numbers).map((m) => m.labels[label]))].sort();
+  const row = (name) => {
+    const is = (l) => l[label] === name, of = (metric, value) => sum(all, metric, (l) => is(l) && (!value || Object.values(l).includes(value))), bad = of(numbers, failed);
+    return h("tr", {}, h("th", { scope: "row", class: "mono" }, name), [of(numbers), bad ? h("span", { class: "error" }, bad) : 0, seconds(quantile(0.5, buckets(all, times, is))), ...values(of)].map((v) => h("td", { class: "number" }, v)));
+  };
+  return names.length > 0 && h("section", {}, h("h2", {}, title), h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": title }, h("table", { class: "figures" },
+    h("thead", {}, h("tr", {}, [title.slice(0, -1), "Number", "Failed", "Median", ...more].map((n, i) => h("th", { scope: "col", class: i && "number" }, n)))), h("tbody", {}, names.map(row)))));
 }
 
 export async function figures(root, _, signal) {
@@ -112,7 +109,7 @@ export async function figures(root, _, signal) {
       if (history[i].length > SAMPLES) history[i].shift();
       return tile(label, show(v), note(sample), sparkline(history[i], label));
     }));
-    fill(rest, tables(all));
+    fill(rest, TABLES.map((t) => table(all, t)));
     delete sample.before;
     before = sample;
   }

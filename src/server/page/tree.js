@@ -84,7 +84,11 @@ function place(boxes) {
 
 /* ---- The picture ---- */
 
-const clip = (text, n) => { const line = text.replace(/\s+/g, " ").trim(); return line.length > n ? `${line.slice(0, n - 1)}…` : line; };
+const clip = (text, n) => { const line = String(text ?? "").replace(/\s+/g, " ").trim(); return line.length > n ? `${line.slice(0, n - 1)}…` : line; };
+
+/** What is in a box of a picture: its frame, a stripe in its colour, a name and a line of text. */
+export const boxParts = (width, height, name, text) => [svg("rect", { class: "frame", width, height, rx: 9 }), svg("rect", { class: "stripe", width: 3, height: height - 18, y: 9, rx: 1.5 }),
+  svg("svg", { width: width - 10, height, "aria-hidden": "true" }, svg("text", { class: "speaker", x: 14, y: 20 }, clip(name, width / 7.5)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, width / 7.2)))];
 
 function edge(box) {
   const x1 = PAD + box.parent.x * DX + W / 2, y1 = PAD + box.parent.depth * DY + H, x2 = PAD + box.x * DX + W / 2, y2 = PAD + box.depth * DY, mid = (y1 + y2) / 2;
@@ -97,8 +101,7 @@ function drawBox(box, select) {
   const label = m ? `${name}: ${clip(text, 120)}${item.here ? ". You are here" : ""}${item.end && !item.here ? ". End of a branch" : ""}` : `${name}, folded`;
   box.node = svg("g", { class: ["box", m ? colour(m) : "folded", item.onPath && "on-path", item.here && "here"], role: "treeitem", "aria-label": label,
     "aria-level": box.depth + 1, "aria-selected": "false", tabindex: "-1", transform: `translate(${PAD + box.x * DX} ${PAD + box.depth * DY})`, onclick: () => select(box, true), onfocus: () => select(box, false) },
-    svg("rect", { width: W, height: H, rx: 9 }), m && svg("rect", { class: "stripe", width: 3, height: H - 18, x: 0, y: 9, rx: 1.5 }),
-    svg("svg", { width: W - 10, height: H, "aria-hidden": "true" }, svg("text", { class: "speaker", x: 14, y: 20 }, clip(name, 26)), svg("text", { class: "what", x: 14, y: 38 }, clip(text, 27))),
+    boxParts(W, H, name, text),
     item.here && svg("g", { class: "flag", transform: `translate(${W - 44} -9)` }, svg("rect", { width: 38, height: 18, rx: 9 }), svg("text", { x: 19, y: 13 }, "here")));
   return box.node;
 }

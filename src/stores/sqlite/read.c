@@ -557,4 +557,5 @@ const struct wl_store_ops ws_sqlite_ops = {
     .search  = ws_look_search,
     .at_once = sq_at_once,
     .close   = ws_sqlite_close,
+    .files   = ws_sqlite_files,
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -153,6 +154,21 @@ WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store)
     if (on_worker(close_files, s, NULL) < 0)
         (void)close_files(s, NULL); /* no worker available: better here than never */
     ws_sqlite_unref(s);
+}
+
+static uint64_t file_bytes(const char *path, const char *suffix)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(64 << 10);
+    struct stat                           st;
+    wb_buf_addf(&name, "%s%s", path, suffix);
+    wb_buf_addc(&name, 0);
+    return !name.failed && stat(name.p, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+struct wl_files ws_sqlite_files(const struct wl_store *store)
+{
+    const struct ws_sqlite *s = (const struct ws_sqlite *)store;
+    return (struct wl_files){.database = file_bytes(s->path, ""), .wal = file_bytes(s->path, "-wal")};
 }
 
 WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_store **ret, struct upp_err *err)

@@ -381,5 +381,6 @@ void                             ws_readers_close(struct ws_sqlite *s);
 /* ---- sqlite.c ---- */
 
 WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store);
+struct wl_files    ws_sqlite_files(const struct wl_store *store);
 
 #endif

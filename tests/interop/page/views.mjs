@@ -7,7 +7,13 @@ import { assert, axe, HOSTILE, judge, launch, openPage, pwned, Server } from "./
 const quoted = JSON.stringify(HOSTILE.replaceAll('"', "'"));
 const PLAN = "Tokyo is mild in November: 18 °C by day. I would walk through Ueno Park in the morning, see the maples, and eat ramen near the station.";
 const OTHER = "Tokyo is mild in November: 18 °C by day. I would start in Yanaka, walk to Ueno Park, see the maples, and end with sushi in Asakusa.";
+const STEPS = [["air", "search", []], ["rail", "", []], ["sum", "", ["air", "rail"]]].map(([id, tool, dependsOn]) => ({ id, description: `Do ${id}`, tool, dependsOn }));
 const REPLIES = [
+  { when: { contains: "Make a plan" }, data: { steps: STEPS }, usage: { input_tokens: 10, output_tokens: 20 } },
+  { when: { contains: "step 'air'" }, parts: [{ tool_call: { name: "search", arguments: { q: "air" } } }], usage: { input_tokens: 100, output_tokens: 2 } },
+  { when: { tool_result: "search" }, parts: [{ text: "Flights." }], usage: { input_tokens: 200, output_tokens: 2 } },
+  { when: { contains: "step 'rail'" }, parts: [{ text: "Trains." }], usage: { input_tokens: 300, output_tokens: 4 } },
+  { when: { contains: "step 'sum'" }, parts: [{ text: "| Interchangeableflights | Comfortableness |\n|---|---|\n| Flights | Uncomfortablenevertheless |" }], usage: { input_tokens: 400, output_tokens: 4 } },
   { when: { contains: "boss" }, parts: [{ text: "I ask the helper." }, { tool_call: { name: "helper", arguments: { task: "look it up" } } }], usage: { input_tokens: 1840, output_tokens: 96 }, delay_ms: 20 },
   { when: { tool_result: "helper" }, parts: [{ tool_call: { name: "remove", arguments: { path: "/srv/cache/2026-11", why: HOSTILE } } }], usage: { input_tokens: 2210, output_tokens: 41 } },
   { when: { tool_result: "remove" }, parts: [{ text: "It is done, and the cache is gone." }], usage: { input_tokens: 2400, output_tokens: 18 }, delay_ms: 15 },
@@ -40,6 +46,7 @@ agents:
   main: {title: Travel Planner, description: "Plans trips, and asks before it removes anything.", model: main, system: ${quoted}, tools: [helper, remove, look], handoff: [{agent: echo, prompt: ${quoted}, on_mention: true}], budget: {max_tokens: 10000000, input_price: 3, output_price: 15}}
   helper: {title: ${quoted}, description: ${quoted}, model: helper, tools: [search, broken]}
   echo: {title: Echo, description: "Says what was said.", model: echo}
+  planner: {title: Planner, model: main, tools: [search], strategy: {plan: {}}, budget: {max_tokens: 10000000, input_price: 3, output_price: 15}}
 `;
 
 const server = new Server(process.argv[2], CONFIG, { again: true, delta_bytes: 8, replies: REPLIES });
@@ -175,6 +182,26 @@ const tests = {
     await other.context().close();
   },
 
+  "parallel steps of a plan are in the waterfall once, by name": async () => {
+    const t = await server.talk("compare", { agent: "planner" });
+    const page = await look(`/t/${t}/trace`, ".waterfall tbody tr");
+    await page.locator(".tile", { hasText: "completed" }).waitFor();
+    const rows = await page.locator(".waterfall tbody tr:not(.span-details)").evaluateAll((all) => all.map((r) => `${r.className.slice(3)} ${r.querySelector("th").innerText.replace(/\s+/g, " ")} ${[...r.querySelectorAll(".number")].slice(1).map((n) => n.innerText).join(" ")}`.trim()));
+    assert(JSON.stringify(rows) === JSON.stringify(["run Planner 1.0 k → 32 0.00351", "model scripted 10 → 20 0.00033", "run air 300 → 4 0.00096", "model scripted 100 → 2 0.00033", "tool search", "model scripted 200 → 2 0.00063",
+      "run rail 300 → 4 0.00096", "model scripted 300 → 4 0.00096", "model scripted sum 400 → 4 0.00126"]), rows);
+    assert((await page.locator("tr.is-tool").getAttribute("title")).startsWith("Tool search, "), "what the pointer says");
+    await page.locator(".span-name").first().focus();
+    for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    assert(/Parallel step[^]*Carry out step 'air'/.test(await page.locator(".span-details:not([hidden])").innerText()), "details by keyboard");
+    await page.context().close();
+    await everywhere(`/t/${t}/trace`, ".waterfall tbody tr", "plan");
+    const narrow = await look(`/t/${t}`, ".markdown table", { width: 390 });
+    const cells = await narrow.locator(".markdown table").evaluate((table) => ({ box: table.parentElement.clientWidth, wide: table.parentElement.scrollWidth, line: parseFloat(getComputedStyle(table).lineHeight), rows: [...table.rows].map((r) => r.cells[1].clientHeight) }));
+    assert(cells.wide > cells.box && cells.rows.every((height) => height < 2 * cells.line), `words are broken: ${JSON.stringify(cells)}`);
+    await sound(narrow, "table-390");
+    await narrow.context().close();
+  },
+
   "approvals of all threads are counted and answered in place": async () => {
     await answerAll();
     const made = [];
@@ -247,7 +274,7 @@ const tests = {
   },
 
   "an exchange of envelopes is a graph": async () => {
-    const node = (id, parents, agent, intent, score) => ({ id, parents, role: "agent", agent, intent, task: "answer", score, cost: { tokens: 120 } });
+    const node = (id, parents, agent, intent, score) => ({ id, parents, role: "agent", agent, intent, task: `Find a price ${HOSTILE}`, score, cost: { input_tokens: 100, output_tokens: 20 }, subtree_cost: null });
     const lineage = { nodes: [node("e0", [], "user", "ask"), node("e1", ["e0"], "Router", "delegate", 0.9), node("e2", ["e1"], "Optimist", "propose", 0.7), node("e3", ["e1"], HOSTILE, HOSTILE, 0.4), node("e4", ["e1"], "Realist", "propose", 0.85),
       node("e5", ["e2", "e3", "e4"], "Judge", "select", 0.88), node("e6", ["e5"], "Writer", "answer", 1)] };
     for (const [width, dark] of [[1280, false], [390, true]]) {
@@ -257,6 +284,8 @@ const tests = {
       await page.locator("svg.tree .box").first().waitFor();
       assert(await page.locator(".box").count() === 7 && await page.locator(".link-line").count() === 8, "the graph");
       assert((await page.locator(".details").innerText()).includes("Judge"), "the one asked for is chosen");
+      assert((await page.title()).startsWith("Find a price <img"), await page.title());
+      assert((await page.locator(".details").innerText()).includes("100 in, 20 out"), "its tokens");
       await page.locator(".box").nth(3).press("Enter");
       await sound(page, `exchange-${width}${dark ? "-dark" : ""}`);
       await page.context().close();
