@@ -31,6 +31,7 @@ class Conversation {
 
   constructor(thread, root, signal) {
     this.thread = thread;
+    this.path = `/v1/threads/${thread}`;
     this.signal = signal;
     this.timed = new IntersectionObserver((seen) => { for (const e of seen) if (e.isIntersecting) this.#time(e.target); });
     this.list = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-live": "off" });
@@ -74,14 +75,15 @@ class Conversation {
 
   /* ---- Pages of the log ---- */
 
-  entries(params) {
-    return request(query(`/v1/threads/${this.thread}/entries`, { limit: PAGE, ...params }), { signal: this.signal });
-  }
+  read(path, params) { return request(query(`${this.path}/${path}`, params), { signal: this.signal }); }
+
+  entries(params) { return this.read("entries", { limit: PAGE, ...params }); }
+
+  async newestRun() { return (await this.read("runs", { limit: 1 })).data[0]; }
 
   /** The newest page, and the run at work. `ready`: what else the page needs first. */
   async load(ready) {
-    const [page, runs] = await Promise.all([this.entries(), request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal }), ready]);
-    const run = runs.data[0];
+    const [page, run] = await Promise.all([this.entries(), this.newestRun(), ready]);
     this.lastRun = run?.id;
     this.#unfollow();
     this.groups = [];
@@ -243,7 +245,7 @@ class Conversation {
       e.preventDefault();
       const kept = entry.parts.map((part) => ({ id: fileOf(part), image: part.type === "image" })).filter((file) => file.id);
       this.#branch(async () => {
-        await request(`/v1/threads/${this.thread}/restore`, { body: { before: entry.id } });
+        await request(`${this.path}/restore`, { body: { before: entry.id } });
         await this.#start({ additional_messages: [messageOf(input.value, kept)] }, this.composer.agent);
       });
     } }, input, h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Send")));
@@ -256,7 +258,7 @@ class Conversation {
     const [first] = group.entries, at = this.groups.indexOf(group), question = this.groups.slice(0, at).findLast((g) => !g.turn);
     const agent = group.entries.find((e) => e.role === "assistant")?.agent || this.composer.agent;
     return this.#branch(async () => {
-      await request(`/v1/threads/${this.thread}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
+      await request(`${this.path}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
       await this.#start({}, agent);
     });
   }
@@ -264,7 +266,7 @@ class Conversation {
   /* ---- Runs ---- */
 
   async #start(body, agent) {
-    const run = await request(`/v1/threads/${this.thread}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
+    const run = await request(`${this.path}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
     this.lastRun = run.id;
     changed({ thread: this.thread, run: run.id });
     return run;
@@ -333,7 +335,7 @@ class Conversation {
     this.composer.working(false);
     try {
       const known = new Set(this.groups.flatMap((g) => g.entries.map((e) => e.id))), all = [];
-      for await (const e of items(`/v1/threads/${this.thread}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal })) if (!known.has(e.id)) all.push(e);
+      for await (const e of items(`${this.path}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal })) if (!known.has(e.id)) all.push(e);
       if (this.live?.turn !== turn) return;
       el.remove();
       this.live = null;
@@ -375,7 +377,7 @@ class Conversation {
   /** Another tab or client has started a run, or moved the thread. */
   async look() {
     if (this.live || this.signal.aborted || document.hidden || this.newer) return;
-    const run = (await request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal })).data[0];
+    const run = await this.newestRun();
     if (!run || run.id === this.lastRun || this.live) return;
     await this.load();
   }

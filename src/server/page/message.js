@@ -118,55 +118,51 @@ export class ToolCard {
 
 const EVENTS = { "agent.handoff": ({ from, to }) => ["handoff", `${nameOf(from)} handed over to ${nameOf(to)}`], "actor.joined": (d) => ["agents", `${d.id || d.actor || "Somebody"} joined`], "actor.left": (d) => ["agents", `${d.id || d.actor || "Somebody"} left`] };
 
-class Text {
-  #text = "";
-  #view = new Markdown();
+/** A text that grows. draw() shows it, at most once per frame. */
+class Growing {
+  text = "";
   #queued = false;
-  el = this.#view.el;
 
-  constructor(turn) { this.turn = turn; }
-
-  /** Renders at most once per frame. */
   append(piece) {
-    this.#text += piece;
+    this.text += piece;
     if (this.#queued) return;
     this.#queued = true;
-    requestAnimationFrame(() => { this.#queued = false; this.set(this.#text); });
+    requestAnimationFrame(() => { this.#queued = false; this.draw(); });
   }
 
   set(text) {
-    this.#text = text;
-    const shown = special(text, this.turn.hooks);
-    if (shown) fill(this.el, shown);
-    else this.#view.set(text);
-    this.turn.hooks.grown?.();
+    this.text = text;
+    this.draw();
     return this;
   }
-
-  get text() { return this.#text; }
 }
 
-class Reasoning {
-  #text = "";
+class Text extends Growing {
+  #view = new Markdown();
+  el = this.#view.el;
+
+  constructor(turn) {
+    super();
+    this.turn = turn;
+  }
+
+  draw() {
+    const shown = special(this.text, this.turn.hooks);
+    if (shown) fill(this.el, shown);
+    else this.#view.set(this.text);
+    this.turn.hooks.grown?.();
+  }
+}
+
+class Reasoning extends Growing {
   #body = h("div", { class: "reasoning-body" });
-  #queued = false;
 
   constructor(label = "Reasoning") {
+    super();
     this.el = h("details", { class: "reasoning" }, h("summary", {}, icon("bulb"), label), this.#body);
   }
 
-  append(piece) {
-    this.#text += piece;
-    if (this.#queued) return;
-    this.#queued = true;
-    requestAnimationFrame(() => { this.#queued = false; this.#body.textContent = this.#text; });
-  }
-
-  set(text) {
-    this.#text = text;
-    this.#body.textContent = text;
-    return this;
-  }
+  draw() { this.#body.textContent = this.text; }
 }
 
 /** All that a run writes. hooks: {answer(call, ...), reply(text), grown()}. */

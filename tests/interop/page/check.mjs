@@ -100,7 +100,7 @@ const tests = {
   },
 
   async "an answer is stopped, and what was said stays"() {
-    const page = await chat("tell a story");
+    const page = await chat("tell an endless story");
     await says(page, "Once upon");
     assert(await page.locator(".reasoning").count() === 1 && !await page.locator(".reasoning").evaluate((d) => d.open), "reasoning is folded");
     await page.getByRole("button", { name: "Stop" }).click();
