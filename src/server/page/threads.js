@@ -140,15 +140,17 @@ async function refresh() {
   const page = await request(query("/v1/threads", { limit: 10 })).catch(() => null);
   if (!page) return;
   if (!rows.size && page.data.length) fill(list);
-  const before = [...list.children], places = new Map(page.data.map(({ id }, i) => [id, i]));
-  for (const info of [...page.data].reverse()) {
-    const row = rows.get(info.id) || makeRow(info), place = before.indexOf(row.el);
+  const held = (el) => el?.contains(document.activeElement); // moving it would take the focus away
+  let next = list.firstElementChild;
+  for (const info of page.data) {
+    const row = rows.get(info.id) || makeRow(info);
     row.info = info;
     if (info.title) row.title.textContent = info.title;
-    if (place > places.get(info.id)) lookAt(row);
-    if (list.firstElementChild !== row.el && !row.el.contains(document.activeElement)) list.prepend(row.el);
+    if (held(next) && next !== row.el) next = next.nextElementSibling;
+    if (next === row.el) next = next.nextElementSibling;
+    else if (!held(row.el)) { list.insertBefore(row.el, next); lookAt(row); }
   }
-  if (!page.has_more) for (const [id, row] of rows) if (!places.has(id)) forget(row);
+  if (!page.has_more) for (const [id, row] of rows) if (!page.data.some((info) => info.id === id)) forget(row);
   lookAt(rows.get(page.data[0]?.id));
   for (const row of rows.values()) if (row.open) lookAt(row);
 }
