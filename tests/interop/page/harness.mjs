@@ -45,7 +45,7 @@ const SCRIPT = { again: true, delta_bytes: 6, replies: [
   { when: { contains: "Check the answer below" }, data: { text: "Scrape **daily**", confidence: 0.9 } },
   { when: { contains: "Track prices" }, data: { text: `Scrape ${HOSTILE}`, confidence: 0.3 } },
   { when: { contains: "endless" }, delay_ms: 40, parts: [{ reasoning: "A story about weaving." }, { text: STORY.repeat(20) }] },
-  { when: { contains: "story" }, delay_ms: 40, parts: [{ reasoning: "A story about weaving." }, { text: STORY }] },
+  { when: { contains: "story" }, delay_ms: 80, parts: [{ reasoning: "A story about weaving." }, { text: STORY }] },
   { when: { contains: "markdown" }, parts: [{ text: MARKDOWN }] },
   { when: { contains: "evil" }, parts: [{ reasoning: HOSTILE }, { text: EVIL }, { tool_call: { id: "evil_1", name: "evil", arguments: { html: HOSTILE } } }] },
   { when: { tool_result: "evil" }, parts: [{ text: "Nothing happened." }] },
