@@ -63,7 +63,6 @@ export const request = async (path, options) => (await send(path, options)).json
 /** Text, or bytes with their type. */
 export const text = async (path, options) => (await send(path, options)).text();
 export const blob = async (path, options) => (await send(path, options)).blob();
-export const response = send;
 
 /** "/v1/threads" and {limit: 20, after: undefined} as a path with a query. */
 export function query(path, params = {}) {
@@ -137,13 +136,4 @@ export async function stream(path, { onEvent, signal, lastId, onState = () => {}
     wait = Math.min(wait * 2, LAST_WAIT);
   }
   return id;
-}
-
-/** Saves a response as a file. */
-export async function download(path, name, options) {
-  const url = URL.createObjectURL(await blob(path, options)), a = document.createElement("a");
-  a.href = url;
-  a.download = name;
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60000);
 }

@@ -30,8 +30,10 @@ const views = [
 
 threadActions.push((thread) => threadBar(thread, ""));
 
+/** The view of a path and its parameters; null: there is none. */
 function match(path) {
-  const given = path.split("/");
+  let given;
+  try { given = path.split("/").map(decodeURIComponent); } catch { return null; } // "%" alone
   for (const view of views) {
     const wanted = view.path.split("/"), params = {};
     if (wanted.length === given.length && wanted.every((part, i) => (part[0] === ":" ? (params[part.slice(1)] = given[i]) : part === given[i])))
@@ -39,6 +41,8 @@ function match(path) {
   }
   return null;
 }
+
+const nothing = (root, text, kind) => fill(root, h("p", { class: ["empty", kind], role: "alert" }, text, " ", h("a", { href: "#/" }, "Start a conversation")));
 
 let current = new AbortController();
 
@@ -48,20 +52,20 @@ async function show(root) {
   current.abort();
   current = new AbortController();
   const { signal } = current, first = !root.childElementCount;
+  for (const box of document.querySelectorAll("dialog[open]")) box.close();
   setActions();
   showSidebar(false);
   markNavigation(path);
   fill(root);
   root.className = "view";
-  if (!found) return fill(root, h("p", { class: "empty" }, "There is no such page. ", h("a", { href: "#/" }, "Start a conversation")));
-  const params = Object.fromEntries(Object.entries(found.params).map(([name, value]) => [name, decodeURIComponent(value)]));
-  markThread(params.thread);
-  setTitle(found.view.title);
+  markThread(found?.params.thread);
+  setTitle(found?.view.title ?? "Not found");
+  if (!found) return nothing(root, "There is no such page.");
   if (!first) document.getElementById("main").focus();
   try {
-    await found.view.render(root, { ...params, query: new URLSearchParams(search) }, signal);
+    await found.view.render(root, { ...found.params, query: new URLSearchParams(search) }, signal);
   } catch (error) {
-    if (!signal.aborted) fill(root, h("p", { class: "empty error", role: "alert" }, error.message));
+    if (!signal.aborted) nothing(root, error.message, error.status !== 404 && "error");
   }
 }
 

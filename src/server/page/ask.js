@@ -1,6 +1,6 @@
 // The composer: what to say next, to whom, with which files.
 import { request } from "./api.js";
-import { bytes, fill, h, icon, iconButton, toast } from "./dom.js";
+import { bytes, failed, fill, h, icon, iconButton, toast } from "./dom.js";
 import { agents } from "./roster.js";
 
 const CHOSEN = "weft.agent", MAX_FILE = 512 * 1048576, MAX_FILES = 10;
@@ -97,6 +97,13 @@ export class Composer {
     fill(this.list, this.#files.map((one) => h("span", { class: "chip" }, icon("file"), h("span", { class: "truncate" }, one.file.name), h("span", { class: "note" }, bytes(one.file.size)), iconButton("close", `Remove ${one.file.name}`, () => this.#drop(one)))));
   }
 
+  #hold(text, files) {
+    this.input.value = text;
+    this.#files = files;
+    this.#draw();
+    this.#fit();
+  }
+
   async submit() {
     if (this.#working) return this.stop();
     const text = this.input.value.trim(), files = this.#files;
@@ -104,17 +111,11 @@ export class Composer {
     this.button.disabled = true;
     try {
       const message = messageOf(text || "See the files.", await Promise.all(files.map((f) => f.uploading)));
-      this.input.value = "";
-      this.#files = [];
-      this.#draw();
-      this.#fit();
+      this.#hold("", []);
       await this.send(message, this.agent);
     } catch (error) {
-      if (!this.input.value) this.input.value = text; // nothing typed is lost
-      this.#files = files;
-      this.#draw();
-      this.#fit();
-      toast(error.message, "bad");
+      this.#hold(this.input.value || text, files); // nothing typed is lost
+      failed(error);
     } finally {
       this.button.disabled = false;
     }

@@ -1,15 +1,15 @@
 // A conversation: pages of its log, the run at work, and the composer. A window of the log is in the page: older entries
 // come when one scrolls up, and what is far away is removed.
-import { query, request, stream, uniqueKey } from "./api.js";
-import { ask, fill, h, icon, iconButton, toast } from "./dom.js";
+import { items, query, request, stream, uniqueKey } from "./api.js";
+import { copy, failed, fill, h, icon, iconButton } from "./dom.js";
 import { Composer, messageOf } from "./ask.js";
 import { loadBranches, switcher } from "./branches.js";
-import { answers, approvalForm, outputForm } from "./forms.js";
-import { releaseMedia } from "./media.js";
+import { answers, approvalForm, disable, outputForm } from "./forms.js";
+import { fileOf, releaseMedia } from "./media.js";
 import { textOf, Turn, userMessage } from "./message.js";
 import { agents, nameOf } from "./roster.js";
 import { announce, go, setActions, setTitle, shortcut } from "./shell.js";
-import { changed, threadChanged } from "./threads.js";
+import { changed, rename, threadChanged, titleFrom } from "./threads.js";
 
 const PAGE = 40, WINDOW = 160; // entries of a request; groups in the page
 const POLL = 2500;
@@ -31,6 +31,7 @@ class Conversation {
 
   constructor(thread, root, signal) {
     this.thread = thread;
+    this.path = `/v1/threads/${thread}`;
     this.signal = signal;
     this.timed = new IntersectionObserver((seen) => { for (const e of seen) if (e.isIntersecting) this.#time(e.target); });
     this.list = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-live": "off" });
@@ -49,17 +50,20 @@ class Conversation {
 
   /* ---- Scrolling ---- */
 
-  get atEnd() { return this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 80; }
+  get below() { return this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight; }
 
   stick() {
     if (this.sticky) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
   #scrolled() {
-    this.sticky = this.atEnd && !this.newer;
+    const top = this.scroller.scrollTop, up = top < this.seenTop; // what grows below is no scrolling away from it
+    this.seenTop = top;
+    if (this.newer || (up && this.below >= 80)) this.sticky = false;
+    else if (this.below < 80) this.sticky = true;
     this.latest.hidden = this.sticky;
-    if (this.scroller.scrollTop < 600) this.#loadOlder();
-    if (this.newer && this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 600) this.#loadNewer();
+    if (this.scroller.scrollTop < 600) this.#more("older");
+    if (this.below < 600) this.#more("newer");
   }
 
   async toEnd() {
@@ -71,14 +75,15 @@ class Conversation {
 
   /* ---- Pages of the log ---- */
 
-  entries(params) {
-    return request(query(`/v1/threads/${this.thread}/entries`, { limit: PAGE, ...params }), { signal: this.signal });
-  }
+  read(path, params) { return request(query(`${this.path}/${path}`, params), { signal: this.signal }); }
+
+  entries(params) { return this.read("entries", { limit: PAGE, ...params }); }
+
+  async newestRun() { return (await this.read("runs", { limit: 1 })).data[0]; }
 
   /** The newest page, and the run at work. `ready`: what else the page needs first. */
   async load(ready) {
-    const [page, runs] = await Promise.all([this.entries(), request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal }), ready]);
-    const run = runs.data[0];
+    const [page, run] = await Promise.all([this.entries(), this.newestRun(), ready]);
     this.lastRun = run?.id;
     this.#unfollow();
     this.groups = [];
@@ -134,7 +139,13 @@ class Conversation {
     const group = this.groups.find((g) => g.el === el);
     if (!group) return;
     const trace = await request(`/v1/runs/${group.entries.find((e) => e.run_id).run_id}/trace`, { signal: this.signal }).catch(() => null);
-    for (const span of trace?.spans ?? []) if (span.toolCallId && span.kind !== "wait" && span.ended) group.turn.calls.get(span.toolCallId)?.took(span.ended - span.started);
+    const longest = new Map(); // of a parallel step: in its branch, and again where the run took it over
+    const walk = ({ spans, children }) => {
+      for (const { toolCallId: id, kind, started, ended } of spans) if (id && kind !== "wait" && ended) longest.set(id, Math.max(ended - started, longest.get(id) ?? 0));
+      children.forEach(walk);
+    };
+    if (trace) walk(trace);
+    for (const [id, ms] of longest) group.turn.calls.get(id)?.took(ms);
   }
 
   #trim(end) {
@@ -146,45 +157,38 @@ class Conversation {
     else this.older = this.groups[0].entries[0].id;
   }
 
-  async #loadOlder() {
-    if (!this.older || this.loading) return;
-    this.loading = true;
-    try {
-      const page = await this.entries({ after: this.older });
-      const height = this.scroller.scrollHeight, top = this.scroller.scrollTop;
-      this.older = page.has_more ? page.last_id : null;
-      this.#put(page.data.reverse(), true);
-      this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
-      if (this.groups.length > WINDOW && !this.live) this.#trim(true);
-      requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
-    } catch (error) {
-      if (!this.signal.aborted) toast(error.message, "bad");
-    } finally {
-      this.loading = false;
-    }
+  /** Changes what is above, and what one reads stays where it is. */
+  #steady(change) {
+    const height = this.scroller.scrollHeight, top = this.scroller.scrollTop;
+    change();
+    this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
   }
 
-  async #loadNewer() {
-    if (!this.newer || this.loading) return;
+  /** The next page at an edge, "older" or "newer"; what is far from it is removed. */
+  async #more(side) {
+    if (!this[side] || this.loading) return;
+    const older = side === "older";
     this.loading = true;
     try {
-      const page = await this.entries({ after: this.newer, order: "asc" });
-      this.newer = page.has_more ? page.last_id : null;
-      this.#put(page.data, false);
-      if (this.groups.length > WINDOW) {
-        const height = this.scroller.scrollHeight, top = this.scroller.scrollTop;
-        this.#trim(false);
-        this.scroller.scrollTop = top + this.scroller.scrollHeight - height;
-      }
+      const page = await this.entries({ after: this[side], order: older ? "desc" : "asc" });
+      const put = () => this.#put(older ? page.data.reverse() : page.data, older), trim = () => this.groups.length > WINDOW && !(older && this.live) && this.#trim(older);
+      this[side] = page.has_more ? page.last_id : null;
+      if (older) { this.#steady(put); trim(); } else { put(); this.#steady(trim); }
       requestAnimationFrame(() => this.#scrolled()); // one may have scrolled on meanwhile
     } catch (error) {
-      if (!this.signal.aborted) toast(error.message, "bad");
+      if (!this.signal.aborted) failed(error);
     } finally {
       this.loading = false;
     }
   }
 
   /* ---- What can be done with a message ---- */
+
+  /** From the first message, if it is here. */
+  get title() {
+    const [first] = this.older ? [] : this.groups;
+    return (first && !first.turn && titleFrom(textOf(first.entries[0]))) || "Conversation";
+  }
 
   #lastAgent() {
     for (let i = this.groups.length - 1; i >= 0; i--) for (const e of [...this.groups[i].entries].reverse()) if (e.role === "assistant" && e.agent) return e.agent;
@@ -202,7 +206,7 @@ class Conversation {
   #close() {
     const done = new Set(this.groups.filter((g) => !g.turn).map((g) => answers(textOf(g.entries[0]))));
     for (const form of this.list.querySelectorAll("[data-request]"))
-      if (done.has(form.dataset.request)) for (const control of form.querySelectorAll("button, input, textarea, select")) control.disabled = true;
+      if (done.has(form.dataset.request)) disable(form);
   }
 
   /** The controls below each group. */
@@ -212,15 +216,11 @@ class Conversation {
     for (const group of this.groups) {
       const first = group.entries.find((e) => e.type === "message") || group.entries[0], at = this.branches?.of(first, before);
       const choose = (alternative) => this.#branch(() => this.branches.checkout(this.thread, alternative));
-      const controls = group.turn ? [iconButton("copy", "Copy the answer", () => this.#copy(group.turn.plain)), iconButton("again", "Answer again", () => this.again(group))]
-        : [iconButton("copy", "Copy the message", () => this.#copy(textOf(first))), iconButton("edit", "Edit the message", () => this.edit(group))];
+      const controls = group.turn ? [iconButton("copy", "Copy the answer", () => copy(group.turn.plain)), iconButton("again", "Answer again", () => this.again(group))]
+        : [iconButton("copy", "Copy the message", () => copy(textOf(first))), iconButton("edit", "Edit the message", () => this.edit(group))];
       fill(group.bar, at && switcher(at, choose), controls);
       before = group.entries.findLast((e) => e.type === "message") || before;
     }
-  }
-
-  async #copy(text) {
-    try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not allow copying", "bad"); }
   }
 
   /** Does something that changes the path, and shows the new one. */
@@ -230,7 +230,7 @@ class Conversation {
       changed({ thread: this.thread, moved: true });
       await this.load();
     } catch (error) {
-      toast(error.message, "bad");
+      failed(error);
     }
   }
 
@@ -243,9 +243,9 @@ class Conversation {
       if (e.key === "Enter" && e.target === input && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
     }, onsubmit: (e) => {
       e.preventDefault();
-      const kept = entry.parts.filter((p) => p.type !== "text").map((p) => /^weft:(file-[\w-]+)$/.exec(p.source?.url ?? "")).map((m, i) => m && { id: m[1], image: entry.parts.filter((p) => p.type !== "text")[i].type === "image" }).filter(Boolean);
+      const kept = entry.parts.map((part) => ({ id: fileOf(part), image: part.type === "image" })).filter((file) => file.id);
       this.#branch(async () => {
-        await request(`/v1/threads/${this.thread}/restore`, { body: { before: entry.id } });
+        await request(`${this.path}/restore`, { body: { before: entry.id } });
         await this.#start({ additional_messages: [messageOf(input.value, kept)] }, this.composer.agent);
       });
     } }, input, h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Send")));
@@ -258,7 +258,7 @@ class Conversation {
     const [first] = group.entries, at = this.groups.indexOf(group), question = this.groups.slice(0, at).findLast((g) => !g.turn);
     const agent = group.entries.find((e) => e.role === "assistant")?.agent || this.composer.agent;
     return this.#branch(async () => {
-      await request(`/v1/threads/${this.thread}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
+      await request(`${this.path}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
       await this.#start({}, agent);
     });
   }
@@ -266,7 +266,7 @@ class Conversation {
   /* ---- Runs ---- */
 
   async #start(body, agent) {
-    const run = await request(`/v1/threads/${this.thread}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
+    const run = await request(`${this.path}/runs`, { body: { assistant_id: agent, ...body }, headers: { "idempotency-key": uniqueKey() } });
     this.lastRun = run.id;
     changed({ thread: this.thread, run: run.id });
     return run;
@@ -308,7 +308,7 @@ class Conversation {
         return now && OVER.has(now.status);
       } });
     } catch (error) {
-      toast(error.message, "bad");
+      failed(error);
     }
     if (this.live?.turn !== turn || abort.signal.aborted) return;
     await this.#finish(run, turn, status);
@@ -335,22 +335,16 @@ class Conversation {
     this.composer.working(false);
     try {
       const known = new Set(this.groups.flatMap((g) => g.entries.map((e) => e.id))), all = [];
-      for (let after; ;) {
-        const page = await this.entries({ run_id: run.id, order: "asc", limit: 100, after });
-        all.push(...page.data);
-        if (!page.has_more) break;
-        after = page.last_id;
-      }
-      const durations = turn.calls;
+      for await (const e of items(`${this.path}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal })) if (!known.has(e.id)) all.push(e);
       if (this.live?.turn !== turn) return;
       el.remove();
       this.live = null;
-      this.#put(all.filter((e) => !known.has(e.id)), false);
-      for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) if (durations.get(id)?.ms !== undefined) card.took(durations.get(id).ms);
+      this.#put(all, false);
+      for (const [id, card] of this.groups.at(-1)?.turn?.calls ?? []) card.took(turn.calls.get(id)?.ms);
     } catch (error) {
       if (this.signal.aborted) return;
       el.removeAttribute("aria-busy");
-      toast(error.message, "bad");
+      failed(error);
     }
     this.#ending({ status: status?.status, last_error: status?.error, usage: status?.usage, incomplete_details: status?.incomplete });
     announce(`${nameOf(this.#lastAgent())}: ${turn.plain.slice(0, 600)}`);
@@ -362,6 +356,7 @@ class Conversation {
 
   #ending(run) {
     const group = this.groups.at(-1), said = ENDED[run.status];
+    group?.turn?.plan?.end(run.status === "failed");
     if (!said || !group) return;
     const why = run.last_error?.message || run.incomplete_details?.reason;
     group.bar.before(h("p", { class: ["event", run.status === "failed" ? "bad" : ""] }, said, why && `: ${why}`));
@@ -376,13 +371,13 @@ class Conversation {
 
   async stop() {
     if (!this.live) return;
-    try { await request(`/v1/runs/${this.live.run.id}/cancel`, { method: "POST" }); } catch (error) { if (error.status !== 400) toast(error.message, "bad"); }
+    try { await request(`/v1/runs/${this.live.run.id}/cancel`, { method: "POST" }); } catch (error) { if (error.status !== 400) failed(error); }
   }
 
   /** Another tab or client has started a run, or moved the thread. */
   async look() {
     if (this.live || this.signal.aborted || document.hidden || this.newer) return;
-    const run = (await request(`/v1/threads/${this.thread}/runs?limit=1`, { signal: this.signal })).data[0];
+    const run = await this.newestRun();
     if (!run || run.id === this.lastRun || this.live) return;
     await this.load();
   }
@@ -390,14 +385,14 @@ class Conversation {
 
 /* ---- Views ---- */
 
-async function show(root, { thread: given, query: search }, signal) {
+export async function conversation(root, { thread: given, query: search }, signal) {
   const thread = encodeURIComponent(given);
   const view = new Conversation(thread, root, signal);
   signal.addEventListener("abort", releaseMedia, { once: true });
   const ready = Promise.all([agents().catch(() => {}), view.composer.load(search?.get("agent")).catch(() => {})]);
   const [info] = await Promise.all([request(`/v1/threads/${thread}`, { signal }), view.load(ready)]);
-  setTitle(info.title || "Conversation");
-  setActions(threadActions.map((action) => action(thread)), iconButton("edit", "Rename", () => rename(info)));
+  setTitle(info.title || view.title);
+  setActions(threadActions.map((action) => action(thread)), iconButton("edit", "Rename", () => rename(info.id, document.title.replace(/ · Weft$/, ""))));
   if (!matchMedia("(max-width: 760px)").matches) view.composer.input.focus({ preventScroll: true });
   const timer = setInterval(() => view.look().catch(() => {}), POLL), channel = new BroadcastChannel("weft");
   channel.onmessage = ({ data }) => { if (data.thread === thread) (data.moved ? view.load() : view.look()).catch(() => {}); };
@@ -409,19 +404,7 @@ async function show(root, { thread: given, query: search }, signal) {
     shortcut(key, `${label} branch`, () => [...root.querySelectorAll(`.switcher [aria-label="${label} branch"]`)].findLast((b) => !b.disabled)?.click(), signal);
   shortcut("Escape", "Stop the answer", () => view.stop(), signal);
   shortcut("m", "Write a message", () => view.composer.input.focus(), signal);
-  return view;
 }
-
-async function rename(info) {
-  const given = await ask({ title: "Rename the conversation", fields: [{ name: "title", label: "Title", value: info.title || "", max: 200 }], action: "Rename" });
-  if (!given) return;
-  info.title = given.title;
-  await request(`/v1/threads/${info.id}`, { body: { title: given.title } });
-  setTitle(given.title || "Conversation");
-  threadChanged(info.id);
-}
-
-export const conversation = (root, params, signal) => show(root, params, signal);
 
 /** A thread is made with its first message. */
 export async function start(root, { query: search }, signal) {

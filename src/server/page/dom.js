@@ -22,10 +22,14 @@ function set(node, name, value) {
   else node.setAttribute(name, value === true ? "" : value);
 }
 
-function make(node, attrs, children) {
-  for (const [name, value] of Object.entries(attrs || {})) set(node, name, value);
+function put(node, children) {
   for (const child of children.flat(9)) if (child != null && child !== false) node.append(child);
   return node;
+}
+
+function make(node, attrs, children) {
+  for (const [name, value] of Object.entries(attrs || {})) set(node, name, value);
+  return put(node, children);
 }
 
 /** h("button", {class: "quiet", onclick: f}, "Stop"): attributes, properties, listeners (functions), `data`, `style`. */
@@ -37,8 +41,12 @@ export const svg = (tag, attrs, ...children) => make(document.createElementNS(SV
 /** Empties a node, and puts others in. */
 export function fill(node, ...children) {
   node.replaceChildren();
-  for (const child of children.flat(9)) if (child != null && child !== false) node.append(child);
-  return node;
+  return put(node, children);
+}
+
+/** The value of a JSON text; undefined: it is none. */
+export function parsed(text) {
+  try { return JSON.parse(text); } catch { return undefined; }
 }
 
 const ICONS = {
@@ -77,20 +85,27 @@ export function ago(seconds) {
 export const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`);
 export const bytes = (n) => (n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(n < 10240 ? 1 : 0)} KB` : `${(n / 1048576).toFixed(1)} MB`);
 
+/** Opens a dialog of the page over it; another view closes it. Its heading has the id `heading`. */
+export function dialog(attrs, ...children) {
+  const box = h("dialog", { "aria-labelledby": "heading", ...attrs }, children);
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+/** The heading of a dialog, with a button that closes it. */
+export const heading = (title) => h("div", { class: "row between" }, h("h2", { id: "heading" }, title), iconButton("close", "Close", (e) => e.target.closest("dialog").close()));
+
 /** Asks in a dialog of the page. Resolves to the values of the form, or null. fields: [{name, label, value, rows}]. */
 export function ask({ title, text, fields = [], action = "OK", danger = false }) {
   return new Promise((done) => {
     const inputs = fields.map((f) => h(f.rows ? "textarea" : "input", { id: `ask-${f.name}`, rows: f.rows, value: f.value ?? "", required: f.required, maxlength: f.max, autocomplete: "off" }));
     const form = h("form", { method: "dialog", onsubmit: () => box.close("ok") },
-      h("h2", { id: "ask-heading" }, title), text && h("p", {}, text),
+      h("h2", { id: "heading" }, title), text && h("p", {}, text),
       fields.map((f, i) => h("label", { for: `ask-${f.name}` }, f.label, inputs[i])),
       h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: () => box.close() }, "Cancel"), h("button", { type: "submit", class: danger ? "danger" : "primary" }, action)));
-    const box = h("dialog", { "aria-labelledby": "ask-heading", onclose: () => {
-      box.remove();
-      done(box.returnValue === "ok" ? Object.fromEntries(fields.map((f, i) => [f.name, inputs[i].value])) : null);
-    } }, form);
-    document.body.append(box);
-    box.showModal();
+    const box = dialog({ onclose: () => done(box.returnValue === "ok" ? Object.fromEntries(fields.map((f, i) => [f.name, inputs[i].value])) : null) }, form);
     inputs[0]?.select?.();
   });
 }
@@ -103,4 +118,19 @@ export function toast(text, kind = "info") {
   place.append(one);
   while (place.children.length > 4) place.firstChild.remove();
   setTimeout(() => one.remove(), 6000);
+}
+
+/** Copies a text, and says so. */
+export async function copy(text) {
+  try { await navigator.clipboard.writeText(text); toast("Copied"); } catch { toast("The browser does not allow copying", "bad"); }
+}
+
+/** What went wrong. */
+export const failed = (error) => toast(error.message, "bad");
+
+/** Saves bytes as a file. */
+export function save(data, name) {
+  const a = h("a", { href: URL.createObjectURL(data), download: name });
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 60000);
 }

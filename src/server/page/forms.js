@@ -1,17 +1,17 @@
 // What a run waits for, and what agents ask in structured messages (AITP), as forms.
-import { h, icon, toast } from "./dom.js";
+import { failed, h, icon, parsed } from "./dom.js";
 
 let number = 0;
 const fresh = () => `form-${++number}`;
 
-/** Runs an action with its button disabled; an error is shown. */
+export function disable(form, yes = true) {
+  for (const control of form.querySelectorAll("button, input, textarea, select")) control.disabled = yes;
+}
+
+/** Runs an action with its form disabled; an error is shown. */
 function doing(form, action) {
-  const buttons = [...form.querySelectorAll("button, input, textarea, select")];
-  for (const b of buttons) b.disabled = true;
-  return Promise.resolve(action()).catch((error) => {
-    toast(error.message, "bad");
-    for (const b of buttons) b.disabled = false;
-  });
+  disable(form);
+  return Promise.resolve(action()).catch((error) => { failed(error); disable(form, false); });
 }
 
 /* ---- Waiting runs ---- */
@@ -31,9 +31,8 @@ export function outputForm(name, answer) {
   const id = fresh(), output = h("textarea", { id, rows: 3, required: true });
   const form = h("form", { class: "ask-form", "aria-label": `Result of ${name}`, onsubmit: (e) => {
     e.preventDefault();
-    let data = output.value;
-    try { data = JSON.parse(data); } catch { /* a text */ }
-    doing(form, () => answer(data));
+    const data = parsed(output.value);
+    doing(form, () => answer(data === undefined ? output.value : data));
   } }, h("label", { for: id }, `Result of ${name} (JSON or text)`, output), h("div", { class: "row" }, h("button", { class: "primary", type: "submit" }, "Send the result")));
   return form;
 }
@@ -88,9 +87,7 @@ const answered = (rows) => h("dl", { class: "answered" }, rows.map(([name, v]) =
 /** A structured message as a form or as what it says; null: the text is none. */
 export function structured(text, hooks) {
   if (!text.startsWith("{") || !text.includes('"$schema"') || text.length > 100000) return null;
-  let data;
-  try { data = JSON.parse(text); } catch { return null; } // not complete yet
-  const schema = data?.$schema;
+  const data = parsed(text), schema = data?.$schema; // it may not be complete yet
   if (typeof schema !== "string") return null;
   try {
     if (data.request_decision) return decisionForm(schema, data.request_decision, hooks);

@@ -1,6 +1,6 @@
 // Markdown as DOM nodes: headings, lists, tables, quotes, code, links. Markup in the text stays text, and a link leads
 // only to http, https or mailto. What grows at its end is rendered block by block: only the last block changes.
-import { h, icon, toast } from "./dom.js";
+import { copy, h, icon } from "./dom.js";
 
 const DEEP = 8; // nesting; deeper text is a paragraph
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)/;
@@ -25,15 +25,15 @@ function heading(text) {
 }
 
 const isTable = (lines, i) => lines[i].includes("|") && i + 1 < lines.length && lines[i + 1].includes("-") && /^[-|: \t]+$/.test(lines[i + 1]) && cells(lines[i + 1]).every((cell) => /^:?-+:?$/.test(cell));
-const begins = (lines, i) => fenceOf(lines[i]) || HEADING.test(lines[i]) || RULE.test(lines[i]) || QUOTE.test(lines[i]) || ITEM.test(lines[i]) || isTable(lines, i);
+const begins = (lines, i) => kindOf(lines, i, 0) !== "paragraph";
+
+const closes = (line, mark) => line.trim().startsWith(mark) && /^(`+|~+)$/.test(line.trim());
 
 function fenceEnd(lines, i) {
   const [, mark] = FENCE.exec(lines[i]);
-  for (let k = i + 1; k < lines.length; k++) {
-    const line = lines[k].trim();
-    if (line.startsWith(mark) && /^(`+|~+)$/.test(line)) return k + 1;
-  }
-  return lines.length; // still being written
+  let k = i + 1;
+  while (k < lines.length && !closes(lines[k], mark)) k++; // without an end it is still being written
+  return Math.min(k + 1, lines.length);
 }
 
 function listEnd(lines, i) {
@@ -83,15 +83,11 @@ export function blocks(text, depth = 0) {
 /* ---- Blocks as nodes ---- */
 
 export function codeBlock(code, language = "") {
-  const copy = h("button", { type: "button", class: "copy quiet", onclick: async () => {
-    try { await navigator.clipboard.writeText(code); toast("Copied"); } catch { toast("The browser does not allow copying", "bad"); }
-  } }, icon("copy"), "Copy");
-  return h("div", { class: "code" }, h("div", { class: "code-head" }, h("span", {}, language || "text"), copy), h("pre", { tabindex: "0", "aria-label": `Code${language && `, ${language}`}` }, h("code", {}, code)));
+  return h("div", { class: "code" }, h("div", { class: "code-head" }, h("span", {}, language || "text"), h("button", { type: "button", class: "copy quiet", onclick: () => copy(code) }, icon("copy"), "Copy")), h("pre", { tabindex: "0", "aria-label": `Code${language && `, ${language}`}` }, h("code", {}, code)));
 }
 
 function fence(lines) {
-  const [, mark, language] = FENCE.exec(lines[0]), last = lines.at(-1).trim();
-  const closed = lines.length > 1 && last.startsWith(mark) && /^(`+|~+)$/.test(last);
+  const [, mark, language] = FENCE.exec(lines[0]), closed = lines.length > 1 && closes(lines.at(-1), mark);
   return codeBlock(lines.slice(1, closed ? -1 : undefined).join("\n"), language);
 }
 

@@ -1,6 +1,6 @@
 // Images and files of messages. Bytes are fetched with the key and shown from memory; nothing is loaded from elsewhere.
 import { blob, request } from "./api.js";
-import { bytes, h, icon, toast } from "./dom.js";
+import { bytes, failed, h, icon, save } from "./dom.js";
 
 const SHOWN = /^(image\/(png|jpeg|gif|webp|avif)|audio\/|video\/)/; // no SVG: it is a document
 
@@ -24,12 +24,6 @@ function fromBase64(data, type) {
   return new Blob([all], { type });
 }
 
-function save(data, name) {
-  const a = h("a", { href: URL.createObjectURL(data), download: name });
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 60000);
-}
-
 /** A file as a button that saves it. */
 export const chip = (name, note, onclick) => h(onclick ? "button" : "span", { type: onclick ? "button" : null, class: "chip", onclick, title: name }, icon("file"), h("span", { class: "truncate" }, name), note && h("span", { class: "note" }, note));
 
@@ -48,7 +42,7 @@ function uploaded(id) {
       const file = await request(`/v1/files/${id}`), path = `/v1/files/${id}/content`;
       const image = /\.(png|jpe?g|gif|webp|avif)$/i.test(file.filename) || file.purpose === "vision";
       if (image && file.bytes < 21e6) place.replaceChildren(shown(await blob(path), file.filename));
-      else place.replaceChildren(chip(file.filename, bytes(file.bytes), () => blob(path).then((data) => save(data, file.filename), (e) => toast(e.message, "bad"))));
+      else place.replaceChildren(chip(file.filename, bytes(file.bytes), () => blob(path).then((data) => save(data, file.filename), failed)));
     } catch (error) {
       place.replaceChildren(chip(id, error.status === 404 ? "deleted" : error.message));
     }
@@ -56,12 +50,14 @@ function uploaded(id) {
   return place;
 }
 
+/** The id of the uploaded file that a part is, or undefined. */
+export const fileOf = (part) => /^weft:(file-[\w-]+)$/.exec(part.source?.url ?? "")?.[1];
+
 /** A part of a message that is no text. */
 export function media(part) {
   const source = part.source || { type: "base64", data: part.data }, name = part.title || part.type;
   if (source.type === "url") {
-    const file = /^weft:(file-[\w-]+)$/.exec(source.url);
-    if (file) return uploaded(file[1]);
+    if (fileOf(part)) return uploaded(fileOf(part));
     return h("a", { class: "chip", href: source.url, target: "_blank", rel: "noopener noreferrer nofollow" }, icon("file"), h("span", { class: "truncate" }, source.url.slice(0, 200)));
   }
   try {

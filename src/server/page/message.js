@@ -1,12 +1,15 @@
 // What people and agents have written, as elements: a user's message, and a turn (all that a run writes), built from the
 // log's entries or, while the run works, from its events.
-import { duration, fill, h, hue, icon } from "./dom.js";
+import { duration, fill, h, hue, icon, parsed } from "./dom.js";
+import { envelopeCard, envelopeOf, sender } from "./envelope.js";
 import { codeBlock, Markdown } from "./markdown.js";
 import { media } from "./media.js";
+import { Plan, stepOf } from "./plan.js";
 import { nameOf } from "./roster.js";
 import { structured } from "./forms.js";
 
 const LONG = 12000; // characters of a value that are shown at first
+const DENIED = /^Tool execution denied(?: by approval handler)?(?:: )?/; // what the result of such a call begins with
 
 /* ---- Values ---- */
 
@@ -21,8 +24,16 @@ export function value(data, label) {
   return box;
 }
 
+/** A text that is a form, what somebody answered in one, or an envelope; null: it is prose. */
+function special(text, hooks) {
+  const envelope = envelopeOf(text);
+  return envelope ? envelopeCard(envelope) : structured(text, hooks);
+}
+
 /** The arguments of a call in a few words. */
 function brief(args) {
+  const envelope = envelopeOf(args);
+  if (envelope) return [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, 160);
   if (args == null || typeof args !== "object") return String(args ?? "");
   return Object.entries(args).map(([name, v]) => `${name}: ${typeof v === "string" ? v : JSON.stringify(v)}`).join(", ").slice(0, 160);
 }
@@ -32,27 +43,35 @@ function brief(args) {
 export class ToolCard {
   #status = h("span", { class: "tool-status" });
   #brief = h("span", { class: "tool-brief truncate" });
+  #icon = h("span", { class: "tool-icon" }, icon("tool"));
   #body = h("div", { class: "tool-body" });
   #args = "";
   #result;
   form = h("div", { class: "tool-form" });
 
   constructor(name) {
-    this.el = h("div", { class: "tool" }, h("details", { ontoggle: () => this.#draw() },
-      h("summary", {}, icon("tool"), h("span", { class: "tool-name" }, name), this.#brief, this.#status), this.#body), this.form);
+    this.called = name;
+    this.name = h("span", { class: "tool-name" }, name);
+    this.el = h("div", { class: "tool" }, h("details", { ontoggle: () => this.#draw() }, h("summary", {}, this.#icon, this.name, this.#brief, this.#status), this.#body), this.form);
     this.details = this.el.firstChild;
     this.state("calling");
   }
 
   state(kind, text) {
+    const spinner = h("span", { class: "spinner" }), said = { waiting: "waits for you", denied: "denied", failed: "failed" }[kind];
     this.el.dataset.state = kind;
-    fill(this.#status, { calling: h("span", { class: "spinner" }), running: [h("span", { class: "spinner" }), text || "running"], waiting: "waits for you", done: text || icon("check"), failed: text ? `failed · ${text}` : "failed" }[kind]);
+    fill(this.#status, kind === "calling" ? spinner : kind === "running" ? [spinner, "running"] : said ? [said, text && ` · ${text}`] : text || icon("check"));
   }
 
   /** Arguments as a value, or a piece of their text. */
   setArguments(args) {
+    const envelope = envelopeOf(args);
     this.#args = args;
     this.#brief.textContent = brief(args);
+    if (envelope) { // the router asks an agent
+      this.name.textContent = `${sender(envelope)} → ${nameOf(this.called)}`;
+      fill(this.#icon, icon("handoff"));
+    }
     this.#draw();
   }
 
@@ -70,81 +89,80 @@ export class ToolCard {
     this.#result = { result, isError };
     this.form.replaceChildren();
     if (time && this.started) this.ms = time - this.started;
-    this.state(isError ? "failed" : "done", this.ms !== undefined ? duration(this.ms) : "");
+    this.took(this.ms);
     this.#draw();
   }
 
-  /** How long it took: events and traces say that, entries do not. */
+  /** How long it took: events and traces say that, entries do not. Calls of parallel steps are logged when all have ended,
+   *  with one time for both: nothing is said then. */
   took(ms) {
-    if (this.#result) this.state(this.#result.isError ? "failed" : "done", duration(ms));
+    if (!this.#result) return;
+    const { result, isError } = this.#result, denied = isError && DENIED.test(result);
+    this.state(denied ? "denied" : isError ? "failed" : "done", denied ? result.replace(DENIED, "").slice(0, 80) : ms ? duration(ms) : "");
   }
+
+  get failed() { return !!this.#result?.isError; }
 
   /** The body is made when somebody looks at it. */
   #draw() {
     if (!this.details.open) return;
-    const args = typeof this.#args === "string" ? safeParse(this.#args) : this.#args;
-    fill(this.#body, h("div", {}, h("p", { class: "label" }, "Arguments"), value(args, "arguments")),
-      this.#result && h("div", {}, h("p", { class: "label" }, this.#result.isError ? "Error" : "Result"), value(this.#result.result ?? null, "result")));
+    const args = typeof this.#args === "string" ? parsed(this.#args || "{}") ?? this.#args : this.#args, { result = null, isError } = this.#result ?? {};
+    const asked = envelopeOf(args), answer = envelopeOf(result), part = (label, data) => h("div", {}, h("p", { class: "label" }, label), value(data, label.toLowerCase()));
+    this.#body.classList.toggle("exchanged", !!asked);
+    fill(this.#body, asked ? envelopeCard(asked, { to: nameOf(this.called) }) : part("Arguments", args),
+      this.#result && (answer ? envelopeCard(answer, { asked }) : part(isError ? "Error" : "Result", result)));
   }
-}
-
-function safeParse(text) {
-  try { return JSON.parse(text || "{}"); } catch { return text; }
 }
 
 /* ---- A turn ---- */
 
 const EVENTS = { "agent.handoff": ({ from, to }) => ["handoff", `${nameOf(from)} handed over to ${nameOf(to)}`], "actor.joined": (d) => ["agents", `${d.id || d.actor || "Somebody"} joined`], "actor.left": (d) => ["agents", `${d.id || d.actor || "Somebody"} left`] };
 
-class Text {
-  #text = "";
-  #view = new Markdown();
+/** A text that grows. draw() shows it, at most once per frame. */
+class Growing {
+  text = "";
   #queued = false;
-  el = this.#view.el;
 
-  constructor(turn) { this.turn = turn; }
-
-  /** Renders at most once per frame. */
   append(piece) {
-    this.#text += piece;
+    this.text += piece;
     if (this.#queued) return;
     this.#queued = true;
-    requestAnimationFrame(() => { this.#queued = false; this.set(this.#text); });
+    requestAnimationFrame(() => { this.#queued = false; this.draw(); });
   }
 
   set(text) {
-    this.#text = text;
-    const form = structured(text, this.turn.hooks);
-    if (form) fill(this.el, form);
-    else this.#view.set(text);
-    this.turn.hooks.grown?.();
+    this.text = text;
+    this.draw();
     return this;
   }
-
-  get text() { return this.#text; }
 }
 
-class Reasoning {
-  #text = "";
+class Text extends Growing {
+  #view = new Markdown();
+  el = this.#view.el;
+
+  constructor(turn) {
+    super();
+    this.turn = turn;
+  }
+
+  draw() {
+    const shown = special(this.text, this.turn.hooks);
+    if (shown) fill(this.el, shown);
+    else this.#view.set(this.text);
+    this.turn.hooks.grown?.();
+  }
+}
+
+class Reasoning extends Growing {
   #body = h("div", { class: "reasoning-body" });
-  #queued = false;
 
   constructor(label = "Reasoning") {
+    super();
     this.el = h("details", { class: "reasoning" }, h("summary", {}, icon("bulb"), label), this.#body);
   }
 
-  append(piece) {
-    this.#text += piece;
-    if (this.#queued) return;
-    this.#queued = true;
-    requestAnimationFrame(() => { this.#queued = false; this.#body.textContent = this.#text; });
-  }
-
-  set(text) {
-    this.#text = text;
-    this.#body.textContent = text;
-    return this;
-  }
+  draw() { this.#body.textContent = this.text; }
 }
 
 /** All that a run writes. hooks: {answer(call, ...), reply(text), grown()}. */
@@ -155,6 +173,8 @@ export class Turn {
   #placed = []; // {from, el, call}: what came with which event
   #open = new Map();
   #agent = null;
+  #step; // of the plan
+  plan = null;
 
   constructor(hooks = {}) { this.hooks = hooks; }
 
@@ -184,8 +204,32 @@ export class Turn {
 
   reasoning(from, label) { return this.#place(new Reasoning(label), from); }
 
+  /** The steps that a text names; one that names none is shown folded. A new plan takes the place of the old one. */
+  #planned(from, text) {
+    const plan = new Plan();
+    if (text !== undefined && !plan.set(text)) return this.reasoning(from, "Plan").set(text);
+    this.plan?.end(true);
+    this.#step = undefined;
+    return (this.plan = this.#place(plan, from));
+  }
+
+  /** What follows belongs to a step of the plan: its name stands above. */
+  step(id, from = 0) {
+    if (id === undefined || id === this.#step) return;
+    const { number, name } = this.plan?.find(id) ?? { name: id };
+    this.#step = id;
+    this.#place({ el: h("p", { class: "step" }, number && h("span", { class: "plan-mark" }, String(number)), name) }, from);
+  }
+
+  /** Its step is over; `live`: others go on. */
+  #stepEnd(id, live) {
+    const mine = [...this.calls.values()].filter((card) => card.step === id);
+    this.plan?.state(id, mine.some((card) => card.failed) ? "failed" : "done");
+    if (live) this.plan?.ready();
+  }
+
   call(id, name, from) {
-    if (!this.calls.has(id)) this.calls.set(id, this.#place(new ToolCard(name), from, id));
+    if (!this.calls.has(id)) this.calls.set(id, Object.assign(this.#place(new ToolCard(name), from, id), { step: this.#step }));
     return this.calls.get(id);
   }
 
@@ -206,29 +250,35 @@ export class Turn {
       if (one.from <= last) return true;
       one.el.remove();
       if (one.call) this.calls.delete(one.call);
+      if (one.view === this.plan) this.plan = null;
       this.texts = this.texts.filter((text) => text !== one.view);
       return false;
     });
     this.#open.clear();
+    this.#step = undefined;
   }
 
   /* From events ------------------------------------------------------------------------------------ */
 
   #piece(number, { type, index, delta }, aside) {
     if (type === "message_start") return this.#open.clear();
+    if (type === "message_stop" && aside === "plan") return this.plan?.ready();
     if (type === "tool_execution_start") return this.call(delta.toolCallId, delta.toolName, number).start(delta.timestamp);
     if (type === "tool_execution_end") return this.call(delta.toolCallId, delta.toolName, number).end(delta.result, delta.isError, delta.timestamp);
     if (type === "tool_call_delta") return aside || this.call(delta.toolCallId, delta.toolName, number).addArguments(delta.argumentsJson || "");
     if (type !== "text_delta" && type !== "reasoning_delta") return;
     const quiet = aside || type === "reasoning_delta", key = `${index}${quiet}`;
-    if (!this.#open.has(key)) this.#open.set(key, quiet ? this.reasoning(number, aside === "plan" ? "Plan" : "Reasoning") : this.text(number));
+    if (!this.#open.has(key)) this.#open.set(key, type === "text_delta" && aside === "plan" ? this.#planned(number) : quiet ? this.reasoning(number) : this.text(number));
     this.#open.get(key).append(delta.text);
   }
 
   /** A frame of the stream. Returns the run's state if it is one. */
   frame(number, { source, upp, uap, aside, depth }) {
     if (depth || uap?.data?.depth) return null; // of a sub-agent: its call shows it
+    const step = uap?.data?.planStepId;
     if (source === "upp") this.#piece(number, upp, aside);
+    else if (uap.type === "step_start") { this.step(step, number); this.plan?.state(step, "running"); }
+    else if (uap.type === "step_end") this.#stepEnd(step, true);
     else if (uap.type === "attempt_void") this.void(uap.data.last);
     else if (uap.type === "system_event") this.system(uap.data.eventType, uap.data.eventData);
     else if (uap.type === "action") for (const c of uap.data.toolCalls) this.call(c.toolCallId, c.toolName, number).setArguments(c.argumentsJson ?? c.arguments);
@@ -242,14 +292,17 @@ export class Turn {
     if (e.type === "event") return this.system(e.event.type, e.event.data);
     if (e.role === "user") return; // what a handoff asked
     if (e.role === "assistant") this.speaker(e.agent, e.time_ms);
+    if (e.role === "assistant") this.step(stepOf(e.phase));
     if (e.deleted) return this.#place({ el: h("p", { class: "note" }, "This message was deleted.") });
     for (const part of e.parts) this.part(part, e);
+    if (!e.internal && this.#step !== undefined) this.#stepEnd(this.#step);
     if (e.status === "incomplete") this.#place({ el: h("p", { class: "note" }, "Stopped here.") });
   }
 
   part(part, e) {
     if (e.internal && part.type !== "text" && part.type !== "reasoning") return; // calls of such a message never run
-    if (part.type === "reasoning" || e.internal) this.reasoning(0, e.phase === "plan" ? "Plan" : "Reasoning").set(part.text);
+    if (part.type === "text" && e.internal && /^(\d+\/)?plan$/.test(e.phase)) this.#planned(0, part.text);
+    else if (part.type === "reasoning" || e.internal) this.reasoning(0).set(part.text);
     else if (part.type === "text") this.text(0).set(part.text);
     else if (part.toolCallId && "isError" in part) this.call(part.toolCallId, "tool", 0).end(part.result, part.isError);
     else if (part.toolCallId) this.call(part.toolCallId, part.toolName, 0).setArguments(part.arguments);
@@ -262,8 +315,7 @@ export class Turn {
 /* ---- A user's message ---- */
 
 export function userMessage(entry) {
-  const text = entry.parts.filter((p) => p.type === "text").map((p) => p.text).join("\n"), others = entry.parts.filter((p) => p.type !== "text");
-  const shown = structured(text, {});
+  const text = textOf(entry), others = entry.parts.filter((p) => p.type !== "text"), shown = special(text, {});
   return h("article", { class: "user", "aria-label": `${entry.agent || "You"} said` }, entry.agent && h("span", { class: "note" }, entry.agent),
     h("div", { class: "bubble" }, entry.deleted ? h("span", { class: "note" }, "This message was deleted.") : shown || text, others.length ? h("div", { class: "attached" }, others.map(media)) : null));
 }

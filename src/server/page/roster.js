@@ -14,4 +14,4 @@ export function agents(again = false) {
 }
 
 /** What an agent is called, as far as is known now. */
-export const nameOf = (id) => all.get(id)?.name || id || "Agent";
+export const nameOf = (id) => all.get(id)?.name || (id === "weft.router" ? "Router" : id) || "Agent";

@@ -1,6 +1,6 @@
 // What is around every view: sidebar, top bar, theme, keyboard shortcuts, and the state of the connection.
 import { events, hasKey, setKey } from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
+import { dialog, fill, h, heading, icon, iconButton } from "./dom.js";
 
 const parts = {}; // elements of the layout that others change
 
@@ -48,12 +48,9 @@ function onKey(event) {
 const NAMES = { Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓" };
 
 function showKeys() {
-  const box = h("dialog", { "aria-labelledby": "keys-title", class: "keys", onclose: () => box.remove() },
-    h("div", { class: "row between" }, h("h2", { id: "keys-title" }, "Keyboard"), iconButton("close", "Close", () => box.close())),
+  dialog({ class: "keys" }, heading("Keyboard"),
     h("dl", {}, [...shortcuts].map(([keys, { label }]) => h("div", {}, h("dt", {}, keys.split(" ").map((k) => h("kbd", {}, NAMES[k] || k))), h("dd", {}, label)))),
     h("p", { class: "note" }, "In the message: Enter sends, Shift Enter is a new line."));
-  document.body.append(box);
-  box.showModal();
 }
 
 /* ---- Theme ---- */

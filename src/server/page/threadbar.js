@@ -1,6 +1,6 @@
 // What the views of one thread share: their controls in the top bar, the export menu, and its messages as text.
-import { download, query, request } from "./api.js";
-import { fill, h, hue, icon, iconButton, toast } from "./dom.js";
+import { blob, query, request } from "./api.js";
+import { dialog, failed, fill, h, heading, hue, icon, iconButton, save } from "./dom.js";
 import { nameOf } from "./roster.js";
 
 const VIEWS = [["", "chat", "Conversation"], ["/tree", "tree", "Tree"], ["/compare", "branch", "Compare branches"], ["/trace", "trace", "Trace"]];
@@ -74,20 +74,11 @@ function group(data) {
 }
 
 export function showExport(thread) {
-  const save = async (dialect) => {
-    try {
-      await download(query(`/v1/threads/${thread}/export`, { as: dialect }), `${short(thread)}.${dialect}.json`);
-    } catch (error) {
-      toast(error.message, "bad");
-    }
-  };
-  const box = h("dialog", { class: "export", "aria-labelledby": "export-title", onclose: () => box.remove() },
-    h("div", { class: "row between" }, h("h2", { id: "export-title" }, "Export this conversation"), iconButton("close", "Close", () => box.close())),
+  const download = (dialect) => blob(query(`/v1/threads/${thread}/export`, { as: dialect })).then((data) => save(data, `${short(thread)}.${dialect}.json`)).catch(failed);
+  dialog({ class: "export" }, heading("Export this conversation"),
     h("ul", { class: "plain" }, DIALECTS.map(([dialect, name, about]) => h("li", { class: "dialect" },
-      h("button", { type: "button", class: "quiet", onclick: () => save(dialect), "aria-label": `Download as ${name}` }, icon("export"), h("span", {}, h("strong", {}, name), h("span", { class: "note" }, about))),
+      h("button", { type: "button", class: "quiet", onclick: () => download(dialect), "aria-label": `Download as ${name}` }, icon("export"), h("span", {}, h("strong", {}, name), h("span", { class: "note" }, about))),
       losses(thread, dialect)))));
-  document.body.append(box);
-  box.showModal();
 }
 
 /** A tile: a small heading, a large value, and what explains it. */

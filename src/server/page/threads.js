@@ -1,10 +1,11 @@
 // The sidebar's list of threads: newest first, page by page; search; rename and delete.
 import { pause, query, request } from "./api.js";
-import { ask, fill, h, hue, icon, iconButton, toast } from "./dom.js";
-import { go, shortcut } from "./shell.js";
+import { ask, failed, fill, h, hue, icon, iconButton } from "./dom.js";
+import { envelopeOf } from "./envelope.js";
+import { go, setTitle, shortcut } from "./shell.js";
 import { agents, nameOf } from "./roster.js";
 
-const PAGE = 30, AT_ONCE = 4;
+const PAGE = 30, AT_ONCE = 4, EVERY = 4000;
 const channel = new BroadcastChannel("weft");
 const WORKING = new Set(["queued", "in_progress", "cancelling"]);
 
@@ -15,15 +16,26 @@ const more = h("div", { class: "edge" });
 const found = h("div", { class: "threads", role: "region", "aria-label": "Search results", hidden: true });
 const input = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search conversations", autocomplete: "off" });
 
-/** Tells other tabs. */
-export const changed = (what) => channel.postMessage(what);
+/** A run has begun, or a thread was moved: tells other tabs, and shows it here. */
+export function changed(what) {
+  channel.postMessage(what);
+  return threadChanged(what.thread);
+}
+
+/** A title for a thread that has none, from its first message. */
+export const titleFrom = (text) => String(envelopeOf(text)?.task || text).slice(0, 90);
 
 /* ---- What a row shows besides the title: looked up when it is seen, a few at a time ---- */
 
 let busy = 0;
 const queue = [];
 
-async function work() {
+function lookAt(row) {
+  if (row && !queue.includes(row)) queue.push(row);
+  work();
+}
+
+function work() {
   while (busy < AT_ONCE && queue.length) {
     const row = queue.shift();
     busy++;
@@ -37,42 +49,49 @@ async function look(row) {
     const first = (await request(`/v1/threads/${id}/messages?order=asc&limit=1`)).data[0];
     row.named = true;
     const text = first?.content.find((p) => p.text)?.text.value;
-    if (text) row.title.textContent = text.slice(0, 90);
+    if (text) row.title.textContent = titleFrom(text);
   }
-  const state = run && (run.status === "requires_action" ? "waiting" : WORKING.has(run.status) ? "working" : run.status === "failed" ? "failed" : "");
+  const state = run?.status === "requires_action" ? "waiting" : WORKING.has(run?.status) ? "working" : run?.status === "failed" ? "failed" : "";
   row.agent.textContent = run ? nameOf(run.assistant_id) : "";
-  row.dot.className = `dot ${hue(run?.assistant_id)} ${state || ""}`;
-  row.state.textContent = state ? ` ${state === "waiting" ? "waits for you" : state}` : "";
-  if (state === "working" || state === "waiting") pause(4000).then(() => { if (row.el.isConnected) { queue.push(row); work(); } });
+  row.dot.className = `dot ${hue(run?.assistant_id)} ${state}`;
+  row.state.textContent = state && `· ${state === "waiting" ? "waits for you" : state}`;
+  row.state.className = `thread-state ${state}`;
+  row.open = state === "working" || state === "waiting"; // it will change
 }
 
 const seen = new IntersectionObserver((entries) => {
   for (const e of entries) if (e.isIntersecting) {
     seen.unobserve(e.target);
-    queue.push(rows.get(e.target.dataset.id));
+    lookAt(rows.get(e.target.dataset.id));
   }
-  work();
 });
 
 /* ---- Rows ---- */
 
-async function rename(row) {
-  const given = await ask({ title: "Rename the conversation", fields: [{ name: "title", label: "Title", value: row.info.title || row.title.textContent, max: 200 }], action: "Rename" });
+/** Asks for another title of a thread. */
+export async function rename(id, value) {
+  const given = await ask({ title: "Rename the conversation", fields: [{ name: "title", label: "Title", value, max: 200 }], action: "Rename" });
   if (!given) return;
   try {
-    row.info = await request(`/v1/threads/${row.info.id}`, { body: { title: given.title } });
-    row.title.textContent = row.info.title || "Conversation";
-  } catch (error) { toast(error.message, "bad"); }
+    const { title = "Conversation" } = await request(`/v1/threads/${id}`, { body: { title: given.title } }), row = rows.get(id);
+    if (row) row.title.textContent = title;
+    if (current === id) setTitle(title);
+    changed({ thread: id });
+  } catch (error) { failed(error); }
+}
+
+function forget(row) {
+  row.el.remove();
+  rows.delete(row.info.id);
 }
 
 async function remove(row) {
   if (!await ask({ title: "Delete this conversation?", text: `“${row.title.textContent}” and its messages are deleted for good.`, action: "Delete", danger: true })) return;
   try {
     await request(`/v1/threads/${row.info.id}`, { method: "DELETE" });
-    row.el.remove();
-    rows.delete(row.info.id);
+    forget(row);
     if (current === row.info.id) go("/");
-  } catch (error) { toast(error.message, "bad"); }
+  } catch (error) { failed(error); }
 }
 
 function makeRow(info) {
@@ -82,7 +101,7 @@ function makeRow(info) {
   row.state = h("span", {});
   row.dot = h("span", { class: "dot", "aria-hidden": "true" });
   row.link = h("a", { href: `#/t/${info.id}`, "aria-current": info.id === current ? "page" : null }, row.title, h("span", { class: "thread-note" }, row.dot, row.agent, row.state));
-  row.el = h("div", { class: "thread", data: { id: info.id } }, row.link, h("div", { class: "thread-tools" }, iconButton("edit", `Rename ${info.title || "conversation"}`, () => rename(row)), iconButton("trash", `Delete ${info.title || "conversation"}`, () => remove(row))));
+  row.el = h("div", { class: "thread", data: { id: info.id } }, row.link, h("div", { class: "thread-tools" }, iconButton("edit", `Rename ${info.title || "conversation"}`, () => rename(info.id, row.title.textContent)), iconButton("trash", `Delete ${info.title || "conversation"}`, () => remove(row))));
   rows.set(info.id, row);
   seen.observe(row.el);
   return row;
@@ -116,24 +135,38 @@ async function loadMore() {
   }
 }
 
-/** Puts new and changed threads to the top. */
+/** Puts new and changed threads to the top. The newest, what has moved and what is at work is looked at again. */
 async function refresh() {
   const page = await request(query("/v1/threads", { limit: 10 })).catch(() => null);
   if (!page) return;
-  if (!rows.size) fill(list);
-  for (const info of [...page.data].reverse()) {
-    const row = rows.get(info.id) || makeRow(info), top = list.firstElementChild;
+  if (!rows.size && page.data.length) fill(list);
+  const held = (el) => el?.contains(document.activeElement); // moving it would take the focus away
+  let next = list.firstElementChild;
+  for (const info of page.data) {
+    const row = rows.get(info.id) || makeRow(info);
     row.info = info;
     if (info.title) row.title.textContent = info.title;
-    if (top !== row.el && !row.el.contains(document.activeElement)) list.prepend(row.el);
+    if (held(next) && next !== row.el) next = next.nextElementSibling;
+    if (next === row.el) next = next.nextElementSibling;
+    else if (!held(row.el)) { list.insertBefore(row.el, next); lookAt(row); }
   }
+  if (!page.has_more) for (const [id, row] of rows) if (!page.data.some((info) => info.id === id)) forget(row);
+  lookAt(rows.get(page.data[0]?.id));
+  for (const row of rows.values()) if (row.open) lookAt(row);
 }
 
-/** A thread is new, or its run has ended. */
+/** A thread is new, or its run has begun or ended. */
 export async function threadChanged(id) {
   await refresh();
-  const row = rows.get(id);
-  if (row) { queue.push(row); work(); }
+  lookAt(rows.get(id));
+}
+
+/** Others work, too: while somebody looks, the list follows. */
+async function watch() {
+  for (;;) {
+    await pause(EVERY);
+    if (!document.hidden) await refresh();
+  }
 }
 
 /* ---- Search ---- */
@@ -174,7 +207,7 @@ function step(by) {
 export function threadList() {
   input.addEventListener("input", search);
   input.addEventListener("keydown", (e) => { if (e.key === "Escape") { input.value = ""; search(); input.blur(); } });
-  agents().catch(() => {}).finally(loadMore);
+  agents().catch(() => {}).finally(() => loadMore().then(watch));
   new IntersectionObserver((e) => e[0].isIntersecting && rows.size && loadMore()).observe(more);
   channel.addEventListener("message", ({ data }) => threadChanged(data.thread));
   window.addEventListener("focus", refresh);

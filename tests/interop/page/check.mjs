@@ -77,7 +77,7 @@ const tests = {
     await page.goto(`${server.url}/#/`);
     await page.locator(".agent-card", { hasText: "onerror" }).waitFor(SHOWN);
     await page.goto(`${server.url}/#/t/${encodeURIComponent(HOSTILE)}`);
-    await page.locator(".error", { hasText: "thread" }).waitFor(SHOWN);
+    await page.locator(".empty", { hasText: "thread" }).waitFor(SHOWN);
     await page.goto(at(thread));
     await page.locator(".group").first().waitFor(SHOWN);
     await send(page, "please fail", "main");
@@ -100,7 +100,7 @@ const tests = {
   },
 
   async "an answer is stopped, and what was said stays"() {
-    const page = await chat("tell a story");
+    const page = await chat("tell an endless story");
     await says(page, "Once upon");
     assert(await page.locator(".reasoning").count() === 1 && !await page.locator(".reasoning").evaluate((d) => d.open), "reasoning is folded");
     await page.getByRole("button", { name: "Stop" }).click();
@@ -160,6 +160,9 @@ const tests = {
     await page.getByRole("button", { name: "Deny" }).click();
     await says(page, "As you wish.");
     await quiet(page);
+    await page.locator('.tool[data-state="denied"] .tool-status', { hasText: "denied · not today" }).waitFor(SHOWN);
+    await page.reload();
+    await page.locator('.tool[data-state="denied"] .tool-status', { hasText: "denied · not today" }).waitFor(SHOWN);
     await send(page, "remove it again");
     await page.getByRole("button", { name: "Approve" }).waitFor(SHOWN);
     await page.reload();
@@ -167,6 +170,90 @@ const tests = {
     await says(page, "Gone.");
     await quiet(page);
     await page.locator(".tool-status", { hasText: /ms|s$/ }).last().waitFor(SHOWN);
+    await clean(page);
+  },
+
+  async "a plan is a list of steps with their state; what a step does has its name and its real time"() {
+    const page = await open("/"), marks = () => page.locator(".plan li").evaluateAll((all) => all.map((li) => li.className).join());
+    await page.locator(".agent-choice option").first().waitFor({ ...SHOWN, state: "attached" });
+    await send(page, "Something large", "guide");
+    await until(async () => await marks() === "done,done,running");
+    const check = async () => {
+      await until(async () => await marks() === "done,done,done");
+      await says(page, "All of it summed up");
+      await quiet(page);
+      const names = await page.locator(".step").allInnerTexts(), list = await page.locator(".plan").innerText();
+      assert(names.length === 3 && /Ask the slow one/.test(names[0]) && /Think <img/.test(names[1]) && /Sum up/.test(names[2]), names);
+      assert(/after 1, 2/.test(list) && /slow/.test(list) && !/[{}]/.test(list), list);
+      const time = page.locator(".tool-status", { hasText: /ms|s$/ });
+      await time.waitFor(SHOWN);
+      assert(/^([2-9]\d\d ms|[\d.]+ s)$/.test(await time.innerText()), await time.innerText());
+    };
+    await check();
+    await page.reload();
+    await check();
+    assert((await axe(page)).length === 0, await axe(page));
+    await clean(page);
+  },
+
+  async "envelopes are cards that lead to their exchange"() {
+    await server.api("/v1/envelopes", { protocol: "multiagent-1.0", role: "user", timestamp: "2025-10-10T12:40:00Z", intent: "plan", task: `Track prices ${HOSTILE}`, content: { type: "text", text: "Every day" }, trace: { id: "order 1/2" } });
+    const thread = (await server.api("/v1/threads?limit=1")).data[0].id, page = await openPage(browser, at(thread));
+    await page.locator(".user .envelope", { hasText: "Every day" }).waitFor(SHOWN);
+    await page.locator(".thread-title", { hasText: "Track prices <img" }).waitFor(SHOWN);
+    await page.locator("h1", { hasText: "Track prices <img" }).waitFor(SHOWN);
+    await page.locator(".tool-name", { hasText: "User → Quick One" }).click();
+    await page.locator(".tool .envelope", { hasText: "30 % sure" }).waitFor(SHOWN);
+    await page.locator(".said > .markdown .envelope", { hasText: "90 % sure" }).locator("strong", { hasText: "daily" }).waitFor(SHOWN);
+    assert(!/[{}]|multiagent/.test(await page.locator(".messages").innerText()), "raw JSON");
+    assert((await axe(page)).length === 0, await axe(page));
+    await page.locator(".user .envelope a").click();
+    await page.waitForURL(/#\/exchange\/order%201%2F2$/);
+    await page.locator("svg.tree .box").nth(3).waitFor(SHOWN);
+    await clean(page);
+  },
+
+  async "the list follows turns, here and elsewhere"() {
+    const old = await server.talk("Hi there", { title: "An old one" });
+    await server.talk("Hi there", { title: "A newer one" });
+    const page = await openPage(browser, at(old)), row = page.locator(`[data-id="${old}"]`), first = page.locator(".thread").first();
+    await says(page, "Hello.");
+    await page.locator(".thread", { hasText: "A newer one" }).waitFor(SHOWN);
+    await send(page, "tell a story");
+    await row.locator(".dot.working").waitFor(SHOWN);
+    await until(async () => await first.getAttribute("data-id") === old);
+    await quiet(page);
+    await row.locator(".dot:not(.working)").waitFor(SHOWN);
+    const other = await server.talk("Hi there", { title: "From elsewhere" }); // another client
+    await until(async () => await first.getAttribute("data-id") === other);
+    await server.api(`/v1/threads/${old}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "remove it" }] });
+    await row.locator(".dot.waiting").waitFor(SHOWN);
+    await server.api(`/v1/threads/${other}`, { title: "Renamed elsewhere" });
+    await page.locator(".thread", { hasText: "Renamed elsewhere" }).waitFor(SHOWN);
+    await clean(page);
+  },
+
+  async "another view closes dialogs, and an address of nothing says so"() {
+    const page = await open("/");
+    await page.locator(".welcome").waitFor(SHOWN);
+    for (const hash of ["#/agents", "#/t/%", "#/t/thread_none", "#/nowhere/at/all"]) {
+      await page.locator("#main").focus();
+      await page.keyboard.press("?");
+      await page.locator("dialog[open]").waitFor(SHOWN);
+      await page.evaluate((to) => { location.hash = to; }, hash);
+      await page.locator("dialog").waitFor({ ...SHOWN, state: "detached" });
+      if (hash !== "#/agents") await page.locator(".empty a", { hasText: "Start a conversation" }).waitFor(SHOWN);
+    }
+    await clean(page);
+  },
+
+  async "a wide table scrolls on a phone, and breaks no word"() {
+    const thread = await server.talk(`| ${"Wednesday | ".repeat(7)}\n| ${"--- | ".repeat(7)}\n| ${"thunderstorms | ".repeat(7)}`, { agent: "echo" }), page = await openPage(browser, at(thread), { width: 390 });
+    const cell = page.locator(".markdown td").first();
+    await cell.waitFor(SHOWN);
+    assert(await page.locator(".markdown .scroll-x").evaluate((e) => e.scrollWidth > e.clientWidth + 100), "it scrolls");
+    assert((await cell.boundingBox()).height < 48, "a word in one line");
+    assert(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page does not");
     await clean(page);
   },
 

@@ -34,8 +34,18 @@ const STORY = "Once upon a time there was a weaver who wove the same cloth again
 const DECISION = JSON.stringify({ $schema: "https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json", request_decision: { id: "d1", title: "Which class?", type: "radio", options: [{ id: "eco", name: "Economy" }, { id: "biz", name: `Business ${HOSTILE}` }] } });
 const DATA = JSON.stringify({ $schema: "https://aitp.dev/capabilities/aitp-03-data-request/v1.0.0/schema.json", request_data: { id: "q1", title: "Your details", description: "For the ticket", form: { fields: [{ id: "name", label: "Name", required: true }, { id: "mail", label: `Email ${HOSTILE}`, type: "email" }, { id: "meal", label: "Meal", type: "select", options: ["meat", "none"] }] } } });
 
+const PLAN = { steps: [{ id: "a", description: "Ask the slow one", tool: "slow", dependsOn: [] }, { id: "b", description: `Think ${HOSTILE}`, tool: "", dependsOn: [] }, { id: "c", description: "Sum up", tool: "", dependsOn: ["a", "b"] }] };
+
 const SCRIPT = { again: true, delta_bytes: 6, replies: [
-  { when: { contains: "story" }, delay_ms: 40, parts: [{ reasoning: "A story about weaving." }, { text: STORY }] },
+  { when: { contains: "Make a plan before doing anything" }, parts: [{ text: JSON.stringify(PLAN) }] },
+  { when: { tool_result: "slow" }, parts: [{ text: "It was slow." }] },
+  { when: { contains: "step 'a'" }, parts: [{ tool_call: { name: "slow", arguments: {} } }] },
+  { when: { contains: "step 'b'" }, parts: [{ text: "Thought." }] },
+  { when: { contains: "step 'c'" }, delay_ms: 40, parts: [{ text: "All of it summed up, word by word. ".repeat(8) }] },
+  { when: { contains: "Check the answer below" }, data: { text: "Scrape **daily**", confidence: 0.9 } },
+  { when: { contains: "Track prices" }, data: { text: `Scrape ${HOSTILE}`, confidence: 0.3 } },
+  { when: { contains: "endless" }, delay_ms: 40, parts: [{ reasoning: "A story about weaving." }, { text: STORY.repeat(20) }] },
+  { when: { contains: "story" }, delay_ms: 80, parts: [{ reasoning: "A story about weaving." }, { text: STORY }] },
   { when: { contains: "markdown" }, parts: [{ text: MARKDOWN }] },
   { when: { contains: "evil" }, parts: [{ reasoning: HOSTILE }, { text: EVIL }, { tool_call: { id: "evil_1", name: "evil", arguments: { html: HOSTILE } } }] },
   { when: { tool_result: "evil" }, parts: [{ text: "Nothing happened." }] },
@@ -64,11 +74,18 @@ models:
 tools:
   remove: {description: "Removes ${HOSTILE.replaceAll('"', "'")}", parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
   evil: {description: "Hostile output", parameters: {type: object}, command: [sh, -c, "cat >/dev/null; cat ${folder}/evil.txt"]}
+  slow: {description: "Takes its time", parameters: {type: object}, command: [sh, -c, "cat >/dev/null; sleep 0.2; echo 1"]}
   look: {description: "The client looks", parameters: {type: object, properties: {at: {type: string}}}}
 agents:
   main: {title: Main Agent, description: "Knows everything", model: main, system: "You know everything.", tools: [remove, evil, look]}
   hostile: {title: "${HOSTILE.replaceAll('"', "'")}", description: "${HOSTILE.replaceAll('"', "'")}", model: echo}
   echo: {title: Echo, description: "Says what was said", model: echo}
+  guide: {title: Guide, model: main, strategy: plan, tools: [slow]}
+  quick: {title: Quick One, model: main}
+  careful: {title: Careful One, model: main}
+routes:
+  - {intent: plan, to: quick}
+  - {intent: reflect, to: careful}
 `;
 
 /** `weft serve` in a folder of its own; start() after kill() is the same server again. */
