@@ -342,7 +342,7 @@ static const struct cli_about about_doctor[] = {
 
 const struct cli_command cli_doctor = {
     .name    = "doctor",
-    .usage   = "[--store FOLDER|URL] | --export DIR | --rebuild-search | --ready\n"
+    .usage   = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search | --ready\n"
                "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =

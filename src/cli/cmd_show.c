@@ -163,7 +163,7 @@ static void print_head(const struct showing *s)
     cli_colour(stdout, s->coloured, CLI_CYAN);
     (void)printf("%s", cli_id("thread_", s->thread.id, id));
     cli_colour(stdout, s->coloured, CLI_PLAIN);
-    (void)printf("  %u entries", s->path.length);
+    (void)printf("  %u entr%s", s->path.length, s->path.length == 1 ? "y" : "ies");
     for (size_t i = 1; i < s->path.n; i++)
         (void)printf(", branched at %u", s->path.spans[i].before);
     (void)printf("\n");

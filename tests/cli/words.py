@@ -74,6 +74,8 @@ def test_the_beginning_of_a_thread():
             for word in ("thread_", "abc", "thread_" + "f" * 32, "nothing"):
                 p = weft(*args, word)
                 assert p.returncode == 1 and "did you mean" not in p.stderr, (args, word, p)
+        p = weft("export", first, "--as", "pydantic", "--view", "othr")
+        assert p.returncode == 1 and "; did you mean 'other'?" in p.stderr, p
         p = weft("restore", first[:14], "x")
         assert p.returncode == 1 and f"; did you mean '{first}'?" in p.stderr, p
         p = weft("restore", first, "x")  # the thread is there, the checkpoint is not

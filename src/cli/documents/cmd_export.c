@@ -136,8 +136,9 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
         if (x->json)
             r = write_loss(&losses.list.p[i], err);
         else
-            (void)fprintf(stderr, "weft export: %.*s: %.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
-                          UPP_FMT(losses.list.p[i].what), UPP_FMT(losses.list.p[i].why));
+            (void)fprintf(stderr, "weft export: lost: %.*s%s%.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
+                          losses.list.p[i].pointer.n ? ": " : "", UPP_FMT(losses.list.p[i].what),
+                          UPP_FMT(losses.list.p[i].why));
     return r;
 }
 
@@ -171,7 +172,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
     bool uap = x.as && strcmp(x.as, "uap") == 0;
     x.log    = x.as && strcmp(x.as, "log") == 0;
     if (!x.as)
-        return cli_misuse(self, "wants --as and a dialect (`weft convert --help` lists them), or log");
+        return cli_misuse(
+            self,
+            "wants --as and a dialect (thread, pydantic, ui, agentapi, aitp, assistants, envelope, upp, uap), or log");
     if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as, "log")))
         return CLI_USAGE;
     if ((uap || x.log) && x.view)
@@ -196,14 +199,13 @@ const struct cli_command cli_export = {
     .usage =
         "THREAD --as D|log [--view AGENT] [-o FILE] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "exports a thread as a document",
-    .help = "Writes the thread to standard output, or to FILE: as UAP's SessionJSON with its tree and its checkpoints "
-            "(uap),\n"
-            "or its history in any other dialect. Residue of an imported document is exported in its own dialect. What "
-            "the\n"
-            "dialect cannot represent is reported on standard error.\n"
-            "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message, "
-            "event;\n"
-            "those that only a run or a model sees are there too.\n"
+    .help = "Writes the thread to standard output, or to FILE: as UAP's SessionJSON with its tree and its checkpoints\n"
+            "(uap), or its history in any other dialect: thread, pydantic, ui, agentapi, aitp, assistants, envelope, "
+            "upp.\n"
+            "Residue of an imported document is exported in its own dialect. What the dialect cannot represent is\n"
+            "reported on standard error.\n"
+            "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message,\n"
+            "event; those that only a run or a model sees are there too.\n"
             "The database can be read while a server uses it.",
     .run  = run,
     CLI_OPTIONS(about_export),

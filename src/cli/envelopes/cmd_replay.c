@@ -111,17 +111,23 @@ static int differs(void *arg, const struct we_difference *d, struct upp_err *err
     return 0;
 }
 
+static const char *many(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static int print_sum(const struct replaying *p, const struct we_replayed *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(BODY);
     struct wj_writer                      w;
     if (!p->json) {
-        (void)printf("%llu envelopes, %llu exchange%s, %llu requests: %llu difference%s\n",
-                     (unsigned long long)s->envelopes, (unsigned long long)s->exchanges, s->exchanges == 1 ? "" : "s",
-                     (unsigned long long)s->requests, (unsigned long long)s->differences,
-                     s->differences == 1 ? "" : "s");
+        (void)printf("%llu envelope%s, %llu exchange%s, %llu request%s: %llu difference%s\n",
+                     (unsigned long long)s->envelopes, many(s->envelopes), (unsigned long long)s->exchanges,
+                     many(s->exchanges), (unsigned long long)s->requests, many(s->requests),
+                     (unsigned long long)s->differences, many(s->differences));
         if (s->unanswered)
-            (void)printf("%llu requests have no reply in the log\n", (unsigned long long)s->unanswered);
+            (void)printf("%llu request%s no reply in the log\n", (unsigned long long)s->unanswered,
+                         s->unanswered == 1 ? " has" : "s have");
         return 0;
     }
     wj_writer_init(&w, &out, err);

@@ -58,7 +58,7 @@ static int write_route(const struct routing *o, const struct wc_config *c, const
     wj_write_open(&w, '{');
     wj_put_str(&w, "agent", choice.agent);
     if (choice.rule)
-        wj_put_u64(&w, "rule", choice.number);
+        wj_put_u64(&w, "rule", choice.number + 1); /* as --explain counts them */
     else
         wj_put_null(&w, "rule");
     wj_put_str(&w, "why", choice.why);
@@ -138,7 +138,7 @@ static const struct cli_about about_route[] = {
     {"--explain", NULL, "prints each rule and why it fits or not, then the agent, its model and its adapter", CLI_TEXT,
      NULL},
     {"--json", NULL,
-     "one object: agent, rule (its number from 0; null: the envelope names the agent), why, model, adapter, and with "
+     "one object: agent, rule (its number from 1; null: the envelope names the agent), why, model, adapter, and with "
      "--explain explanation, its lines",
      CLI_TEXT, NULL},
     CLI_ABOUT_CONFIG,
