@@ -112,7 +112,7 @@ void cli_list_end(const struct cli_command *self, const char *noun, uint64_t n, 
 {
     (void)fflush(stdout);
     if (more)
-        (void)fprintf(stderr, "weft %s: there are more; --limit 0 lists all\n", self->name);
+        cli_note(self, "there are more; --limit 0 lists all");
     else if (!n)
-        (void)fprintf(stderr, "weft %s: no %ss yet\n", self->name, noun);
+        cli_note(self, "no %ss yet", noun);
 }

@@ -39,6 +39,10 @@ struct cli_command {
     const char             *examples; /* lines to be typed, each with its line end; behind # what they do */
     const char *const      *words;    /* of its first argument: ends with NULL; NULL: no fixed ones */
     uint8_t                 takes;    /* enum cli_value: its other arguments */
+
+    /* Of the copy that `run` is called with: how it is called this time. */
+    bool json;  /* with --json: errors are JSON, too */
+    bool quiet; /* with --quiet: no bars, no notes */
 };
 
 #define CLI_OPTIONS(table) .options = (table), .n_options = sizeof(table) / sizeof *(table)
@@ -66,7 +70,7 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[];
 extern const size_t                    cli_n_commands;
 
-/* Options of every command: --help, --no-color. */
+/* Options of every command: --help, --no-color, --quiet. */
 extern const struct cli_about cli_common_options[];
 extern const size_t           cli_n_common_options;
 
@@ -83,11 +87,26 @@ extern const struct cli_command cli_answer, cli_approvals, cli_approve, cli_canc
     cli_lineage, cli_replay, cli_restore, cli_route, cli_run, cli_runs, cli_serve, cli_show, cli_threads, cli_tree,
     cli_validate;
 
-/* Prints "weft NAME: sentence" and the usage. Returns CLI_USAGE. */
+/* ---- Errors, on standard error: "weft NAME: sentence"; with --json one object per line ----------------------- */
+
+/* Prints it, and without --json the usage. Returns CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);
 
-/* Prints "weft NAME: sentence". Returns CLI_FAILED. */
+/* Prints it. Returns CLI_FAILED. */
 int cli_fail(const struct cli_command *self, const struct upp_err *err);
+
+/* One that is about a file, or a line of it. */
+struct cli_error {
+    const char    *code; /* upp_code_name, or USAGE */
+    const char    *file; /* NULL: none */
+    uint64_t       line; /* 0: none */
+    const char    *where;
+    struct upp_str message;
+};
+void cli_error_print(const struct cli_command *self, const struct cli_error *e);
+
+/* "weft NAME: sentence", of what is no error; not with --quiet. */
+void cli_note(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);
 
 /* ---- Arguments of a command: options in any order, and words -------------------------------- */
 

@@ -305,16 +305,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
-    if (ready && (to || json || search))
-        return cli_misuse(self, "--ready goes alone");
+    if (ready + search + (to != NULL) > 1)
+        return cli_misuse(self, "--export, --rebuild-search and --ready exclude each other");
     if (ready)
         return cli_doctor_ready(self, config, folder);
-    if (search && (to || json))
-        return cli_misuse(self, "--rebuild-search goes alone");
     if (search)
         return cli_doctor_search(self, config, folder);
-    if (to && json)
-        return cli_misuse(self, "--export writes a report.json; it has no --json");
     if (to)
         return cli_doctor_export(self, to, config, folder);
     check_libraries(&r);
@@ -337,17 +333,17 @@ static int run(const struct cli_command *self, int argc, char **argv)
 static const struct cli_about about_doctor[] = {
     CLI_ABOUT_CONFIG,
     {"--store", "FOLDER|URL", "another store (sqlite:PATH), or a folder", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object with all checks", CLI_TEXT, NULL},
+    {"--json", NULL, "one JSON object: all checks; the report; the number of rows; or the server's answer", CLI_TEXT,
+     NULL},
     {"--export", "DIR", "writes every thread that can be read from a damaged store to DIR", CLI_FOLDER, NULL},
     {"--rebuild-search", NULL, "rebuilds the search index from the log", CLI_TEXT, NULL},
     {"--ready", NULL, "asks the server that has the store open whether it is ready", CLI_TEXT, NULL},
 };
 
 const struct cli_command cli_doctor = {
-    .name = "doctor",
-    .usage =
-        "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search "
-        "[--config FILE] [--store URL] | --ready [--config FILE] [--store URL]",
+    .name    = "doctor",
+    .usage   = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search | --ready\n"
+               "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/secret.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/setup.h"
 #include "json/write.h"
 #include "runtime/runtime.h"
@@ -59,6 +60,9 @@ struct changing {
     struct wrt_location     place;
     struct ws_master        to;     /* rotate */
     struct upp_str          tenant; /* forget */
+    struct cli_progress     progress;
+
+    const struct cli_command *self;
     WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
 };
 
@@ -84,11 +88,62 @@ static int change(struct changing *x, const char *file, const char *store, struc
     return r < 0 ? r : cli_on_loop(open_and_change, x, err);
 }
 
+/* ---- Tenants ---------------------------------------------------------------------------------------- */
+
+/* Calls fn for each tenant until it returns something else than 0, which is returned. */
+WEFT_SUSPENDS static int each_tenant(struct wl_store *s, int (*fn)(void *arg, struct upp_str tenant), void *arg,
+                                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct upp_str                            after = {0}, *list;
+    for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
+        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++)
+            if ((r = fn(arg, list[i])) != 0)
+                return r;
+    }
+    return 0;
+}
+
+static int count_one(void *arg, struct upp_str tenant)
+{
+    size_t *n = arg;
+    (void)tenant;
+    ++*n;
+    return 0;
+}
+
+WEFT_SUSPENDS static int count_tenants(struct wl_store *s, size_t *ret, struct upp_err *err)
+{
+    *ret = 0;
+    return each_tenant(s, count_one, ret, err);
+}
+
+static int is_it(void *arg, struct upp_str tenant)
+{
+    const struct upp_str *wanted = arg;
+    return wb_str_eq(*wanted, tenant);
+}
+
 /* ---- rotate ---------------------------------------------------------------------------------------- */
+
+static void rewrapped(void *arg, size_t n)
+{
+    cli_progress_add(arg, n);
+}
 
 WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct upp_err *err)
 {
-    return ws_sealed_rotate(s, &x->to, err);
+    size_t n;
+    int    r = count_tenants(s, &n, err);
+    if (r < 0)
+        return r;
+    cli_progress_begin(&x->progress, x->self, "tenants", n);
+    r = ws_sealed_rotate(s, &x->to, &(struct ws_rotating){.done = rewrapped, .arg = &x->progress}, err);
+    cli_progress_end(&x->progress);
+    return r;
 }
 
 static int read_key(const char *path, struct ws_master *ret, struct upp_err *err)
@@ -100,7 +155,7 @@ static int read_key(const char *path, struct ws_master *ret, struct upp_err *err
 
 static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store, bool json)
 {
-    struct changing x   = {.fn = rotate};
+    struct changing x   = {.self = self, .fn = rotate};
     struct upp_err  err = {0};
     int             r   = read_key(to, &x.to, &err);
     if (r >= 0)
@@ -113,25 +168,10 @@ static int rotate_key(const struct cli_command *self, const char *to, const char
 
 /* ---- forget ---------------------------------------------------------------------------------------- */
 
-/* 1: the store has it. Forgetting a mistyped name would make that name unusable for ever. */
-WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
-    struct upp_str                            after = {0}, *list;
-    for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
-        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
-        for (size_t i = 0; r >= 0 && i < n; i++)
-            if (wb_str_eq(list[i], tenant))
-                return 1;
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
 {
-    int r = has_tenant(s, x->tenant, err);
+    /* Forgetting a mistyped name would make that name unusable for ever. */
+    int r = each_tenant(s, is_it, &x->tenant, err);
     if (r > 0)
         return ws_sealed_forget(s, x->tenant, err);
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));

@@ -2,6 +2,7 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/change.h"
+#include "cli/thread_word.h"
 
 struct forking {
     const char *thread, *at;
@@ -18,6 +19,8 @@ WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
     int r      = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
         r = cli_change_post(p, "at", f->at, &v, err);
+    if (r < 0)
+        r = cli_thread_guess(&p->door, f->thread, r, err);
     return r < 0 ? r : cli_print_thread(v, f->json, err);
 }
 

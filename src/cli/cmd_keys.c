@@ -8,13 +8,15 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "base/utf8.h"
 #include "base/vec.h"
 #include "cli/change.h"
+#include "cli/table.h"
 #include "json/value.h"
 #include "json/write.h"
 
 struct asking {
+    const struct cli_command *self;
+
     const char *word; /* name or id */
     const char *tenant, *user, *scope, *limits;
     bool        json;
@@ -71,8 +73,8 @@ WEFT_SUSPENDS static int add(struct cli_change *p, struct upp_err *err)
         r = print_json(v, err);
     else
         (void)printf("%.*s\n", UPP_FMT(key));
-    (void)fprintf(stderr, "weft keys: key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash\n",
-                  q->word, UPP_FMT(id), UPP_FMT(tenant));
+    cli_note(q->self, "key '%s' (%.*s) of tenant '%.*s' is shown once: the store has only its hash", q->word,
+             UPP_FMT(id), UPP_FMT(tenant));
     return r;
 }
 
@@ -161,51 +163,74 @@ static int in_order(const void *a, const void *b)
 /* ---- list ---------------------------------------------------------------------------------------------------------
  */
 
-enum { NAME, TENANT, SCOPES, LIMITS, COLUMNS };
+enum { ID, NAME, TENANT, SCOPES, LIMITS, CREATED, USED, REVOKED, COLUMNS };
 
-static struct upp_str column(yyjson_val *v, int which, struct wb_buf *b)
+static const struct cli_column heads[COLUMNS] = {
+    [ID]      = {.title = "KEY"},
+    [NAME]    = {.title = "NAME"},
+    [TENANT]  = {.title = "TENANT"},
+    [SCOPES]  = {.title = "SCOPES"},
+    [LIMITS]  = {.title = "LIMITS", .may_go = true},
+    [CREATED] = {.title = "CREATED", .may_go = true},
+    [USED]    = {.title = "USED", .may_go = true},
+    [REVOKED] = {.title = "REVOKED"},
+};
+
+static struct upp_str scopes_of(yyjson_val *v, struct wb_arena *a)
 {
-    struct upp_str user = wj_text_at(v, "user");
-    yyjson_val    *one;
-    size_t         i, max;
-    wb_buf_clear(b);
-    if (which == NAME)
-        wb_buf_add(b, wj_text_at(v, "name"));
-    else if (which == TENANT)
-        wb_buf_addf(b, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user));
-    else if (which == LIMITS)
-        wb_buf_add(b, wj_text_at(v, "limits").n ? wj_text_at(v, "limits") : UPP_STR("-"));
-    else
-        yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)
-            wb_buf_addf(b, "%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
-    return wb_buf_str(b);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+    yyjson_val                           *one;
+    size_t                                i, max;
+    yyjson_arr_foreach(yyjson_obj_get(v, "scopes"), i, max, one)
+        wb_buf_addf(&b, "%s%.*s", i ? "," : "", UPP_FMT(wj_text_of(one)));
+    return wb_arena_dup(a, wb_buf_str(&b));
 }
 
-static void print_key(yyjson_val *v, const size_t widths[COLUMNS], struct wb_buf *b)
+/* A time; where there is no head, with what it is of. */
+static struct upp_str time_cell(yyjson_val *v, const char *member, const char *word, struct wb_arena *a)
 {
     char text[WB_TIME_TEXT];
-    (void)printf("%.*s", UPP_FMT(wj_text_at(v, "id")));
-    for (int i = 0; i < COLUMNS; i++) {
-        struct upp_str s = column(v, i, b);
-        (void)printf("  %.*s%*s", UPP_FMT(s), (int)(widths[i] - wb_utf8_count(s)), "");
-    }
-    (void)printf("  created %s", when(v, "created_at", text));
-    (void)printf("  used %s", when(v, "last_used_at", text));
-    if (is_revoked(v))
-        (void)printf("  revoked %s", when(v, "revoked_at", text));
-    (void)putchar('\n');
+    return wb_arena_printf(a, "%s%s", word, when(v, member, text));
 }
 
+static void make_cells(yyjson_val *v, bool head, struct wb_arena *a, struct cli_cell cells[COLUMNS])
+{
+    struct upp_str user = wj_text_at(v, "user"), limits = wj_text_at(v, "limits");
+    bool           gone = is_revoked(v);
+    cells[ID]           = (struct cli_cell){wj_text_at(v, "id"), CLI_CYAN, 0};
+    cells[NAME]         = (struct cli_cell){wj_text_at(v, "name"), gone ? CLI_DIM : CLI_BOLD, 0};
+    cells[TENANT]       = (struct cli_cell){
+              wb_arena_printf(a, "%.*s%s%.*s", UPP_FMT(wj_text_at(v, "tenant")), user.n ? "/" : "", UPP_FMT(user)), CLI_PLAIN,
+              0};
+    cells[SCOPES]  = (struct cli_cell){scopes_of(v, a), CLI_PLAIN, 0};
+    cells[LIMITS]  = (struct cli_cell){limits.n ? limits : UPP_STR("-"), CLI_PLAIN, 0};
+    cells[CREATED] = (struct cli_cell){time_cell(v, "created_at", head ? "" : "created ", a), CLI_DIM, 0};
+    cells[USED]    = (struct cli_cell){time_cell(v, "last_used_at", head ? "" : "used ", a), CLI_DIM, 0};
+    cells[REVOKED] = (struct cli_cell){
+        gone ? time_cell(v, "revoked_at", head ? "" : "revoked ", a) : (struct upp_str){0}, CLI_RED, 0};
+}
+
+/* As wide as their widest cell also where the output is no terminal: all keys are there before the first is printed. */
 static int print_table(const struct keys *all, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b               = WB_BUF(1 << 20);
-    size_t                                widths[COLUMNS] = {0};
-    for (size_t i = 0; i < all->list.n; i++)
-        for (int c = 0; c < COLUMNS; c++)
-            widths[c] = WB_MAX(widths[c], wb_utf8_count(column(all->list.p[i], c, &b)));
-    for (size_t i = 0; i < all->list.n; i++)
-        print_key(all->list.p[i], widths, &b);
-    return wb_buf_check(&b, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
+    bool                                      head = cli_columns(stdout) > 0;
+    struct cli_column                         columns[COLUMNS];
+    struct cli_cell                           cells[COLUMNS];
+    struct cli_table                          table;
+    memcpy(columns, heads, sizeof columns);
+    for (size_t i = 0; i < all->list.n; i++) {
+        make_cells(all->list.p[i], head, &a, cells);
+        for (int c = NAME; c <= LIMITS; c++)
+            columns[c].width = WB_MAX(columns[c].width, cli_line_columns(cells[c].text, 0));
+    }
+    cli_table_begin(&table, columns, WB_LEN(columns));
+    for (size_t i = 0; i < all->list.n; i++) {
+        make_cells(all->list.p[i], head, &a, cells);
+        cli_table_row(&table, cells);
+    }
+    int r = cli_table_end(&table, err);
+    return r < 0 ? r : wb_arena_check(&a, err);
 }
 
 WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
@@ -218,7 +243,7 @@ WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
     if (all.list.n)
         qsort(all.list.p, all.list.n, sizeof *all.list.p, in_order);
     else /* not on standard output, which lists only keys */
-        (void)fprintf(stderr, "weft keys: no keys yet\n");
+        cli_note(q->self, "no keys yet");
     if (!q->json)
         return print_table(&all, err);
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
@@ -232,14 +257,14 @@ WEFT_SUSPENDS static int list(struct cli_change *p, struct upp_err *err)
 /* Says so if no key of any tenant is usable any more. */
 WEFT_SUSPENDS static int warn_if_last(struct cli_change *p, struct upp_err *err)
 {
+    const struct asking              *q   = p->arg;
     WB_CLEANUP(keys_done) struct keys all = {0};
     int                               r   = read_keys(p, NULL, &all, err);
     for (size_t i = 0; r >= 0 && i < all.list.n; i++)
         if (!is_revoked(all.list.p[i]))
             return 0;
     if (r >= 0)
-        (void)fprintf(stderr, "weft keys: that was the last usable key: every request over TCP is refused until "
-                              "`weft keys add NAME`\n");
+        cli_note(q->self, "that was the last usable key: every request over TCP is refused until `weft keys add NAME`");
     return r;
 }
 
@@ -293,7 +318,7 @@ static const char *first_word(int argc, char **argv)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct asking           q        = {0};
+    struct asking           q        = {.self = self};
     const char             *words[2] = {NULL, NULL}, *file = NULL, *store = NULL, *first = first_word(argc, argv);
     size_t                  n;
     const struct cli_option options[] = {{"--tenant", "a tenant", &q.tenant, NULL},
@@ -304,9 +329,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--json", NULL, NULL, &q.json}};
     if (has_moved(first)) {
-        (void)fprintf(stderr, "weft keys: `weft keys %s` is now `weft encryption %s`\n", first,
-                      strcmp(first, "new") == 0 ? "new-key" : first);
-        return cli_encryption.run(&cli_encryption, argc, argv);
+        struct cli_command now = cli_encryption;
+        now.json               = self->json;
+        now.quiet              = self->quiet;
+        cli_note(self, "`weft keys %s` is now `weft encryption %s`", first,
+                 strcmp(first, "new") == 0 ? "new-key" : first);
+        return now.run(&now, argc, argv);
     }
     int bad = cli_parse_some(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)

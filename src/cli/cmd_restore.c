@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/change.h"
+#include "cli/thread_word.h"
 #include "json/write.h"
 
 struct restoring {
@@ -42,7 +43,7 @@ WEFT_SUSPENDS static int restore(struct cli_change *p, struct upp_err *err)
     int r      = cli_thread_path(p, x->words[0], "/restore", err);
     if (r >= 0)
         r = cli_change_post(p, "checkpoint_id", x->words[1], &v, err);
-    return r < 0 ? r : print_place(v, x->json, err);
+    return r < 0 ? cli_thread_guess(&p->door, x->words[0], r, err) : print_place(v, x->json, err);
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)

@@ -35,6 +35,7 @@ struct serving {
     struct sv_notify        notify;
     struct weft_scope       fibers;
     struct sv_place         places[SV_CORES];
+    bool                    json;
 };
 
 /* Raises the limit of open files as far as we may: each connection needs one. */
@@ -223,7 +224,7 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
         wb_log(WB_INFO, "ready", WB_LZ("url", url), WB_LZ("store", wrt_store_base(s->runtime->store)->ops->name),
                WB_LZ("path", s->place.path), WB_LU("recovered", recovered));
         announce(s->runtime->config);
-        (void)printf("listening on %s\n", url);
+        (void)printf(s->json ? "{\"listening\":\"%s\"}\n" : "listening on %s\n", url); /* a URL needs no escapes */
         (void)fflush(stdout);
         r = notify_manager(&s->notify, s->server, recovered, &s->fibers, err);
         if (r >= 0)
@@ -264,7 +265,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL},    {"--listen", "ADDR:PORT", &listen, NULL},
         {"--loops", "a number", &loops, NULL},  {"--store", "memory: or sqlite:PATH", &store, NULL},
-        {"--accept-loss", NULL, NULL, &accept}, {"--log-level", "a level", &level, NULL}};
+        {"--accept-loss", NULL, NULL, &accept}, {"--log-level", "a level", &level, NULL},
+        {"--json", NULL, NULL, &s.json}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
@@ -304,12 +306,14 @@ static const struct cli_about about_serve[] = {
      CLI_TEXT, NULL},
     {"--log-level", "LEVEL", "how much it logs (default: log.level of the configuration, else LOG_LEVEL, else info)",
      CLI_CHOICE, cli_log_levels},
+    {"--json", NULL, "prints where it listens as one object: listening", CLI_TEXT, NULL},
     {"--accept-loss", NULL, "starts although acknowledged data is missing", CLI_TEXT, NULL},
 };
 
 const struct cli_command cli_serve = {
     .name    = "serve",
-    .usage   = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--accept-loss]",
+    .usage   = "[--config FILE] [--listen ADDR:PORT] [--loops N] [--store URL] [--log-level LEVEL] [--json]\n"
+               "                  [--accept-loss]",
     .summary = "the server",
     .help =
         "Serves the routes of /v1 on ADDR:PORT and, for commands, on a Unix socket next to the database. Resumes\n"

@@ -4,8 +4,10 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/store_reader.h"
+#include "cli/thread_word.h"
 #include "cli/run_view.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -19,7 +21,7 @@ enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
 struct showing {
     struct cli_as    as;
     const char      *id;
-    bool             json;
+    bool             json, coloured;
     uint64_t         limit;
     struct wl_thread thread;
     struct wl_path   path;
@@ -66,22 +68,27 @@ static struct upp_str medium(const struct upp_part *p)
                                                                     : UPP_STR("a medium");
 }
 
-static void print_part(const struct upp_part *p)
+static void print_part(const struct upp_part *p, bool coloured)
 {
+    bool call = p->kind == UPP_PART_CALL, failed = p->kind == UPP_PART_RESULT && p->is_error;
     (void)printf("%*s", INDENT, "");
     switch (p->kind) {
     case UPP_PART_TEXT:
         cli_print_text(stdout, p->text, INDENT);
         break;
     case UPP_PART_REASONING:
+        cli_colour(stdout, coloured, CLI_DIM);
         (void)printf("(");
         cli_print_text(stdout, p->text, INDENT);
         (void)printf(")");
+        cli_colour(stdout, coloured, CLI_PLAIN);
         break;
     case UPP_PART_CALL:
     case UPP_PART_RESULT:
-        (void)printf("%s ", p->kind == UPP_PART_CALL ? "->" : p->is_error ? "<- error:" : "<-");
+        cli_colour(stdout, coloured, failed ? CLI_RED : CLI_YELLOW);
+        (void)printf("%s ", call ? "->" : failed ? "<- error:" : "<-");
         cli_print_text(stdout, p->name.n ? p->name : p->id, INDENT);
+        cli_colour(stdout, coloured, CLI_PLAIN);
         (void)printf(" ");
         cli_print_text(stdout, p->text, INDENT);
         break;
@@ -118,21 +125,34 @@ static void print_event(struct upp_str json)
     (void)printf("\n");
 }
 
-static void print_line(const struct wl_line *line)
+static enum cli_colour role_colour(const struct wm_entry *e)
+{
+    static const uint8_t colours[] = {
+        [UPP_ROLE_USER] = CLI_GREEN, [UPP_ROLE_ASSISTANT] = CLI_BOLD, [UPP_ROLE_TOOL] = CLI_YELLOW};
+    bool said = e->kind != WM_ENTRY_EVENT && e->kind != WM_ENTRY_TURN && e->message.role < WB_LEN(colours);
+    return said ? (enum cli_colour)colours[e->message.role] : CLI_DIM;
+}
+
+static void print_line(const struct wl_line *line, bool coloured)
 {
     const struct wm_entry *e = &line->entry;
     char                   time[WB_TIME_TEXT], id[64];
     struct wb_time         t = wb_time_from_ms(e->message.time_ms);
     (void)wb_time_upp(&t, time);
+    cli_colour(stdout, coloured, role_colour(e));
     (void)printf("%s", role_name(e));
     if (e->who.n) {
         (void)printf(" ");
         cli_print_text(stdout, e->who, INDENT);
     }
-    (void)printf("  %s  %s%s%s%s\n", cli_id("msg_", line->id, id), time, e->kind == WM_ENTRY_REPAIR ? "  repair" : "",
+    cli_colour(stdout, coloured, CLI_PLAIN);
+    cli_colour(stdout, coloured, CLI_DIM);
+    (void)printf("  %s  %s%s%s%s", cli_id("msg_", line->id, id), time, e->kind == WM_ENTRY_REPAIR ? "  repair" : "",
                  e->message.interrupted ? "  interrupted" : "", e->origin == WM_ORIGIN_IMPORT ? "  imported" : "");
+    cli_colour(stdout, coloured, CLI_PLAIN);
+    (void)putchar('\n');
     for (size_t i = 0; i < e->message.n_parts; i++)
-        print_part(&e->message.parts[i]);
+        print_part(&e->message.parts[i], coloured);
     if (e->data.n)
         print_event(e->data);
 }
@@ -140,7 +160,10 @@ static void print_line(const struct wl_line *line)
 static void print_head(const struct showing *s)
 {
     char id[64];
-    (void)printf("%s  %u entries", cli_id("thread_", s->thread.id, id), s->path.length);
+    cli_colour(stdout, s->coloured, CLI_CYAN);
+    (void)printf("%s", cli_id("thread_", s->thread.id, id));
+    cli_colour(stdout, s->coloured, CLI_PLAIN);
+    (void)printf("  %u entr%s", s->path.length, s->path.length == 1 ? "y" : "ies");
     for (size_t i = 1; i < s->path.n; i++)
         (void)printf(", branched at %u", s->path.spans[i].before);
     (void)printf("\n");
@@ -204,7 +227,7 @@ WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err
             else if (s->json)
                 r = write_line(&lines[i], err);
             else
-                print_line(&lines[i]);
+                print_line(&lines[i], s->coloured);
         if (r < 0)
             return r;
         at += n;
@@ -216,7 +239,7 @@ WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
 {
     struct showing *s = rd->arg;
     cli_read_as(rd, &s->as);
-    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
+    int r = cli_thread_find(rd, s->id, &s->thread, err);
     if (r >= 0)
         r = wl_thread_path(rd->store, &rd->owner, &s->thread, &rd->arena, &s->path, err);
     if (r < 0)
@@ -228,7 +251,7 @@ WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct showing          s    = {.limit = LIMIT};
+    struct showing          s    = {.limit = LIMIT, .coloured = cli_colours(stdout)};
     const char             *file = NULL, *store = NULL, *limit = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},

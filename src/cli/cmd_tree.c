@@ -3,6 +3,8 @@
 
 #include "base/defs.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
+#include "cli/thread_word.h"
 #include "cli/tree_view.h"
 #include "cli/store_reader.h"
 #include "server/doors/v1/tree.h"
@@ -34,7 +36,7 @@ WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
     struct wl_thread       t;
     struct wa_tree_summary l;
     cli_read_as(rd, &x->as);
-    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
+    int r = cli_thread_find(rd, x->id, &t, err);
     if (r >= 0)
         r = wa_tree_summarise(rd->store, &rd->owner, &t, &rd->arena, &l, err);
     if (r < 0)
@@ -44,7 +46,7 @@ WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct looking          x    = {.how = {.utf8 = cli_draws_utf8(stdout)}};
+    struct looking          x    = {.how = {.utf8 = cli_draws_utf8(stdout), .coloured = cli_colours(stdout)}};
     const char             *file = NULL, *store = NULL;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},

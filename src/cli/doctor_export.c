@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/progress.h"
 #include "cli/setup.h"
 #include "cli/run_view.h"
 #include "json/write.h"
@@ -34,6 +35,9 @@ struct exporting {
     struct wb_buf           report;
     struct wj_writer        w;
     size_t                  whole, cut, lost;
+    struct cli_progress     progress;
+
+    const struct cli_command *self;
 };
 
 /* ---- Invalid rows ------------------------------------------------------------------------------------------ */
@@ -211,6 +215,7 @@ WEFT_SUSPENDS static int write_lost(struct exporting *x, struct upp_err *err)
 WEFT_SUSPENDS static int export_threads(struct exporting *x, struct upp_err *err)
 {
     int r = 1;
+    cli_progress_begin(&x->progress, x->self, "threads", 0);
     while (r > 0) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
         struct ws_salvage_item                    item;
@@ -219,7 +224,9 @@ WEFT_SUSPENDS static int export_threads(struct exporting *x, struct upp_err *err
             break;
         r = export_one(x, &item, &a, err);
         r = r < 0 ? r : 1;
+        cli_progress_add(&x->progress, 1);
     }
+    cli_progress_end(&x->progress);
     return r < 0 ? r : write_lost(x, err);
 }
 
@@ -298,7 +305,7 @@ int cli_doctor_export(const struct cli_command *self, const char *folder, const 
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct upp_err                                err    = {0};
-    struct exporting                              x      = {.folder = folder, .report = WB_BUF(REPORT_MAX)};
+    struct exporting                              x = {.self = self, .folder = folder, .report = WB_BUF(REPORT_MAX)};
     if (strlen(folder) >= WRT_PATH_MAX - 32)
         return cli_misuse(self, "the name of the folder is too long");
     wj_writer_init(&x.w, &x.report, &err);
@@ -312,13 +319,18 @@ int cli_doctor_export(const struct cli_command *self, const char *folder, const 
         r = cli_on_loop(export_all, &x, &err);
     }
     const struct ws_salvage_loss *l;
-    for (size_t i = 0; r >= 0 && (l = ws_salvage_loss(x.from, i)); i++)
+    for (size_t i = 0; r >= 0 && !self->json && (l = ws_salvage_loss(x.from, i)); i++)
         (void)printf("damaged: %s: %s\n", l->table, l->why);
     ws_salvage_close(x.from);
-    wb_buf_done(&x.report);
-    if (r < 0)
+    if (r < 0) {
+        wb_buf_done(&x.report);
         return cli_fail(self, &err);
-    (void)printf("%zu threads are written whole, %zu up to what is lost of them; %s/report.json says more\n", x.whole,
-                 x.cut, folder);
+    }
+    if (self->json) /* all of it, as in report.json */
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&x.report)));
+    else
+        (void)printf("%zu threads are written whole, %zu up to what is lost of them; %s/report.json says more\n",
+                     x.whole, x.cut, folder);
+    wb_buf_done(&x.report);
     return x.cut || x.lost ? CLI_FAILED : CLI_GOOD;
 }

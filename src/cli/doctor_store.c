@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cli/progress.h"
 #include "cli/setup.h"
 #include "log/search.h"
 #include "stores/sqlite/sqlite.h"
@@ -76,9 +77,10 @@ struct rebuilding {
     const struct wc_config *config;
     struct wrt_location     place;
     size_t                  rows;
+    struct cli_progress     progress;
 };
 
-WEFT_SUSPENDS static int learn_all(struct wl_store *s, size_t *rows, struct upp_err *err)
+WEFT_SUSPENDS static int learn_all(struct wl_store *s, struct rebuilding *x, struct upp_err *err)
 {
     size_t n = 0;
     int    r = wl__search_on(s, err);
@@ -89,8 +91,10 @@ WEFT_SUSPENDS static int learn_all(struct wl_store *s, size_t *rows, struct upp_
         return upp_fail(err, UPP_EREFUSED, "this store keeps no words: whoever searches reads the log");
     if (r >= 0)
         r = wl_index_reset(s, err);
-    for (n = 1; r >= 0 && n; *rows += n)
+    for (n = 1; r >= 0 && n; x->rows += n) {
         r = wl_index_rows(s, &n, err);
+        cli_progress_add(&x->progress, n);
+    }
     return r;
 }
 
@@ -101,7 +105,7 @@ WEFT_SUSPENDS static int rebuild(void *arg, struct upp_err *err)
     int                r = wrt_store_open(x->config, &x->place, &s, err);
     if (r < 0)
         return r;
-    r = learn_all(s, &x->rows, err);
+    r = learn_all(s, x, err);
     s->ops->close(s);
     return r;
 }
@@ -113,10 +117,13 @@ int cli_doctor_search(const struct cli_command *self, const char *file, const ch
     struct upp_err                                err    = {0};
     int                                           r      = cli_store_find(file, store, &config, &x.place, &err);
     x.config                                             = config;
-    if (r >= 0)
+    if (r >= 0) {
+        cli_progress_begin(&x.progress, self, "rows", 0);
         r = cli_on_loop(rebuild, &x, &err);
+        cli_progress_end(&x.progress); /* also if the store could not be opened */
+    }
     if (r < 0)
         return cli_fail(self, &err);
-    (void)printf("the search knows %zu rows of the log again\n", x.rows);
+    (void)printf(self->json ? "{\"rows\":%zu}\n" : "the search knows %zu rows of the log again\n", x.rows);
     return CLI_GOOD;
 }

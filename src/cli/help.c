@@ -12,6 +12,7 @@ enum { LINE = 110, AT_MOST = 26 /* columns of an option and its value */ };
 const struct cli_about cli_common_options[] = {
     {"--help", NULL, "says what the command does", CLI_TEXT, NULL},
     {"--no-color", NULL, "no colours, also on a terminal (as do NO_COLOR and TERM=dumb)", CLI_TEXT, NULL},
+    {"--quiet", NULL, "no progress bars and no notes on standard error, only errors", CLI_TEXT, NULL},
 };
 const size_t cli_n_common_options = WB_LEN(cli_common_options);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -19,7 +20,12 @@ int cli_input_open(struct cli_input *in, const char *file, size_t max, struct up
     do
         in->fd = WB_CALL(open)(file, O_RDONLY, 0);
     while (in->fd == -EINTR);
-    return in->fd < 0 ? wb_fail_sys(err, in->fd, UPP_ENOTFOUND, "cannot open it") : 0;
+    if (in->fd < 0)
+        return wb_fail_sys(err, in->fd, UPP_ENOTFOUND, "cannot open it");
+    struct stat st;
+    if (fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode))
+        in->size = (uint64_t)st.st_size;
+    return 0;
 }
 
 void cli_input_close(struct cli_input *in)
@@ -43,6 +49,7 @@ static int more(struct cli_input *in, struct upp_err *err)
     if (n < 0)
         return wb_fail_sys(err, (int)n, UPP_ESTORE, "cannot read it");
     in->text.n += (size_t)n;
+    in->bytes += (uint64_t)n;
     in->ended = n == 0;
     return 0;
 }

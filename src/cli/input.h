@@ -12,6 +12,8 @@ struct cli_input {
     size_t        from;  /* where the next line begins in text */
     size_t        seen;  /* up to here there is no line end */
     uint64_t      lines; /* lines returned */
+    uint64_t      size;  /* of a file; 0: nobody knows */
+    uint64_t      bytes; /* read so far */
     bool          ended, skipping;
     void (*before)(void); /* called before every wait for more; NULL: nothing */
 };

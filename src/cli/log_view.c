@@ -84,10 +84,13 @@ static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out,
     return wj_writer_check(&w);
 }
 
-int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out, struct upp_err *err)
+int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct cli_progress *progress, struct wb_buf *out,
+                  struct upp_err *err)
 {
     struct wl_path path;
     int            r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);
+    if (r >= 0)
+        cli_progress_begin(progress, rd->self, "entries", path.length);
     for (uint32_t at = 0; r >= 0 && at < path.length; at += PAGE) {
         uint32_t                                  n = WB_MIN(path.length - at, (uint32_t)PAGE);
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(512u << 20);
@@ -96,6 +99,8 @@ int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct wb_bu
         r = wl_path_tail(rd->store, &rd->owner, &path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
             r = put_line(&lines[i], at + (uint32_t)i, out, err);
+        cli_progress_to(progress, at + n);
     }
+    cli_progress_end(progress);
     return r;
 }

@@ -3,12 +3,13 @@
 #define CLI_LOG_VIEW_H
 
 #include "base/buf.h"
+#include "cli/progress.h"
 #include "cli/store_reader.h"
 #include "log/log.h"
 
 /* Adds one line of JSON per entry of the thread's path, in order, including entries that only a run or a model sees and
  * deleted ones. */
-WEFT_SUSPENDS int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
-                                struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct cli_progress *progress,
+                                struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -4,7 +4,6 @@
  * 3 a run was cut short by a limit, 130 interrupted.
  */
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,23 +110,6 @@ static int print_help(const struct cli_command *self, int argc, char **argv)
     return CLI_GOOD;
 }
 
-int cli_misuse(const struct cli_command *self, const char *fmt, ...)
-{
-    va_list args;
-    (void)fprintf(stderr, "weft %s: ", self->name);
-    va_start(args, fmt);
-    (void)vfprintf(stderr, fmt, args);
-    va_end(args);
-    (void)fprintf(stderr, "\nusage: weft %s%s%s\n", self->name, self->usage[0] ? " " : "", self->usage);
-    return CLI_USAGE;
-}
-
-int cli_fail(const struct cli_command *self, const struct upp_err *err)
-{
-    (void)fprintf(stderr, "weft %s: %s%s%s\n", self->name, err->where, err->where[0] ? ": " : "", err->msg);
-    return CLI_FAILED;
-}
-
 /* The command fails if its output cannot be written, for example to a full disk. */
 static int flushed(int r)
 {
@@ -158,8 +140,9 @@ static void hide_memory(void)
 #endif
 }
 
-/* Every command takes --no-color. It means what the variable means: where colours are chosen, only that is asked. */
-static int take_no_color(int argc, char **argv)
+/* Every command takes --no-color and --quiet. The first means what the variable means: where colours are chosen, only
+ * that is asked. */
+static int take_common(int argc, char **argv, bool *quiet)
 {
     int n = 1;
     for (int i = 1; i < argc; i++) {
@@ -168,6 +151,8 @@ static int take_no_color(int argc, char **argv)
                 argv[n++] = argv[i++];
         } else if (strcmp(argv[i], "--no-color") == 0)
             (void)setenv("NO_COLOR", "1", 1); /* without memory there are colours */
+        else if (strcmp(argv[i], "--quiet") == 0)
+            *quiet = true;
         else
             argv[n++] = argv[i];
     }
@@ -175,11 +160,35 @@ static int take_no_color(int argc, char **argv)
     return WB_MIN(n, argc);
 }
 
+/* The option of this name, as `--name` or `--name=value`; NULL: the command has none. */
+static const struct cli_about *option_of(const struct cli_command *c, const char *arg)
+{
+    size_t n = strcspn(arg, "=");
+    for (size_t i = 0; i < c->n_options; i++)
+        if (strlen(c->options[i].name) == n && memcmp(c->options[i].name, arg, n) == 0)
+            return &c->options[i];
+    return NULL;
+}
+
+/* Is there --json among the arguments, before any of them is understood? Mistakes in them are told as JSON, too. */
+static bool wants_json(const struct cli_command *c, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const struct cli_about *o = option_of(c, argv[i]);
+        if (o && !o->value && strcmp(o->name, "--json") == 0)
+            return true;
+        if (o && o->value && !strchr(argv[i], '='))
+            i++; /* its value, whatever that looks like */
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    struct upp_err err = {0};
+    struct upp_err err   = {0};
+    bool           quiet = false;
 
-    argc = take_no_color(argc, argv);
+    argc = take_common(argc, argv, &quiet);
     if (argc < 2) {
         (void)fprintf(stderr, "usage: weft COMMAND [ARGUMENT...]\n\n`weft help` lists the commands.\n");
         return CLI_USAGE;
@@ -196,9 +205,12 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
             return flushed((cli_help(c), CLI_GOOD));
+    struct cli_command called = *c; /* as it is called this time */
+    called.json               = wants_json(c, argc - 1, argv + 1);
+    called.quiet              = quiet;
     hide_memory();
     (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit makes the write fail, like a full disk */
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)
-        return cli_fail(c, &err);
-    return flushed(c->run(c, argc - 1, argv + 1));
+        return cli_fail(&called, &err);
+    return flushed(c->run(&called, argc - 1, argv + 1));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/defs.h"
+#include "cli/table.h"
 
 const char *cli_config_path(const char *given)
 {
@@ -13,10 +14,16 @@ const char *cli_config_path(const char *given)
 
 void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report)
 {
+    bool coloured = cli_colours(out);
     for (size_t i = 0; i < report->n; i++) {
         const struct wc_mistake *m = &report->list[i];
-        (void)fprintf(out, "%s:%u:%u: %s%.*s\n", path, m->line, m->column, m->warning ? "warning: " : "",
-                      UPP_FMT(m->text));
+        cli_colour(out, coloured, CLI_BOLD);
+        (void)fprintf(out, "%s:%u:%u: ", path, m->line, m->column);
+        cli_colour(out, coloured, CLI_PLAIN);
+        cli_colour(out, coloured, m->warning ? CLI_YELLOW : CLI_RED);
+        (void)fprintf(out, "%s%.*s", m->warning ? "warning: " : "", UPP_FMT(m->text));
+        cli_colour(out, coloured, CLI_PLAIN);
+        (void)putc('\n', out);
     }
     if (report->left_out)
         (void)fprintf(out, "%s: and %zu more\n", path, report->left_out);

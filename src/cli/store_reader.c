@@ -34,8 +34,9 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     struct upp_err                                err    = {0};
-    struct cli_reader rd = {.owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
-    int               r  = cli_store_find(file, store, &config, &rd.place, &err);
+    struct cli_reader                             rd     = {
+                                        .self = self, .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
+    int r = cli_store_find(file, store, &config, &rd.place, &err);
     if (r >= 0)
         r = cli_store_lasts(&rd.place, &err);
     if (r >= 0) {

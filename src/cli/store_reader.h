@@ -7,6 +7,8 @@
 
 /* State of such a command; its function runs on a fiber. */
 struct cli_reader {
+    const struct cli_command *self;
+
     struct wl_store *store;
     struct wl_owner  owner;
     struct wb_arena  arena;

@@ -8,6 +8,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "base/utf8.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/run_view.h"
 
@@ -42,6 +43,14 @@ static bool is_last(const struct drawing *x, size_t level)
 {
     const struct wa_summary_node *parent = &x->look->nodes[x->nodes[level - 1]];
     return x->next[level - 1] == parent->n_children; /* `next` was advanced when the path entered the child */
+}
+
+/* An id, or a word, in a colour. */
+static void draw_in(const struct drawing *x, enum cli_colour colour, struct upp_str text)
+{
+    cli_colour(x->out, x->how->coloured, colour);
+    cli_print_text(x->out, text, 0);
+    cli_colour(x->out, x->how->coloured, CLI_PLAIN);
 }
 
 /* The lines that pass by, or lead here. */
@@ -106,7 +115,8 @@ static void draw_threads(const struct drawing *x, const struct wa_summary_node *
             continue;
         if (others++ >= THREADS)
             continue;
-        (void)fprintf(x->out, "%s%s", others == 1 ? "  <- " : ", ", cli_id("thread_", n->threads[i].id, id));
+        (void)fputs(others == 1 ? "  <- " : ", ", x->out);
+        draw_in(x, CLI_CYAN, wb_cstr(cli_id("thread_", n->threads[i].id, id)));
         if (n->threads[i].messages < n->messages)
             (void)fprintf(x->out, " at %u", n->threads[i].messages);
     }
@@ -123,10 +133,11 @@ static void draw_checkpoints(const struct drawing *x, const struct wa_summary_no
         draw_lines(x, false);
         (void)fprintf(x->out, "%s%s ", n->n_children ? styles[x->how->utf8].pass : styles[x->how->utf8].gap,
                       styles[x->how->utf8].dot);
-        cli_print_text(x->out, cp->id, 0);
-        struct upp_str when = wb_time_upp(&time, text);
-        (void)fprintf(x->out, "  %.*s  step %u, %u message%s%s\n", UPP_FMT(when), cp->step, cp->messages,
-                      cp->messages == 1 ? "" : "s", cp->imported ? ", imported" : "");
+        draw_in(x, CLI_CYAN, cp->id);
+        (void)fputs("  ", x->out);
+        draw_in(x, CLI_DIM, wb_time_upp(&time, text));
+        (void)fprintf(x->out, "  step %u, %u message%s%s\n", cp->step, cp->messages, cp->messages == 1 ? "" : "s",
+                      cp->imported ? ", imported" : "");
     }
 }
 
@@ -139,14 +150,14 @@ static void draw_node(const struct drawing *x)
     if (x->how->numbers)
         (void)fprintf(x->out, "[%u] ", at + 1);
     if (current)
-        (void)fputs("* ", x->out);
+        draw_in(x, CLI_GREEN, UPP_STR("* "));
     if (x->depth)
         (void)fprintf(x->out, "at %u", n->branch);
     else
         (void)fputs("root", x->out);
     if (n->node.name.n) {
         (void)fputs(" (", x->out);
-        cli_print_text(x->out, n->node.name, 0);
+        draw_in(x, CLI_BOLD, n->node.name);
         (void)fputs(")", x->out);
     }
     (void)fputs("  ", x->out);
@@ -169,9 +180,10 @@ static void draw_head(const struct drawing *x)
     char     id[64];
     for (size_t i = 0; i < x->look->n; i++)
         messages += x->look->nodes[i].messages;
-    (void)fprintf(x->out, "%s  %zu node%s, %llu message%s, %zu checkpoint%s\n", cli_id("thread_", x->thread->id, id),
-                  x->look->n, x->look->n == 1 ? "" : "s", (unsigned long long)messages, messages == 1 ? "" : "s",
-                  x->look->n_checkpoints, x->look->n_checkpoints == 1 ? "" : "s");
+    draw_in(x, CLI_CYAN, wb_cstr(cli_id("thread_", x->thread->id, id)));
+    (void)fprintf(x->out, "  %zu node%s, %llu message%s, %zu checkpoint%s\n", x->look->n, x->look->n == 1 ? "" : "s",
+                  (unsigned long long)messages, messages == 1 ? "" : "s", x->look->n_checkpoints,
+                  x->look->n_checkpoints == 1 ? "" : "s");
 }
 
 int cli_draw_tree(FILE *out, const struct wl_thread *t, const struct wa_tree_summary *l, const struct cli_drawing *how,

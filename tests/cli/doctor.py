@@ -329,7 +329,7 @@ def test_rows_in_the_place_of_others(good):
 
 
 def test_misuse(good):
-    for args in (("doctor", "--export"), ("doctor", "--export", "out", "--json")):
+    for args in (("doctor", "--export"), ("doctor", "--export", "out", "--ready")):
         assert weft(*args).returncode == 2, args
     for args in (("doctor", "--export", "out", "--store", "memory:"), ("doctor", "--export", "out", "--store", "sqlite:none.db"),
                  ("doctor", "--export", "weft.yaml/out")):

@@ -103,7 +103,7 @@ refused 'an encrypted store has no words to learn anew' "$weft" doctor --rebuild
 said 'and says so' 'keeps no words'
 check 'a plain one has' "$weft" doctor --rebuild-search --config "$tap/plain.yaml"
 said 'and says how many rows' 'knows [1-9][0-9]* rows of the log again'
-refused 'rebuilding goes alone' "$weft" doctor --rebuild-search --json
+refused 'rebuilding goes alone' "$weft" doctor --rebuild-search --ready
 refused 'encryption wants a word' "$weft" encryption
 refused 'rotate wants a file' "$weft" encryption rotate
 check 'the old spelling works' "$weft" keys new

@@ -43,7 +43,7 @@ gives() {
 
 # On a terminal.
 terminal() {
-    python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@" </dev/null
+    NO_COLOR=1 python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@" </dev/null
 }
 
 checkpoint() { # checkpoint THREAD N: the id of its N-th

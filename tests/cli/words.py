@@ -3,6 +3,7 @@
 
 usage: words.py WEFT   (TAP)
 """
+import json
 import os
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ COMMANDS = (
     ("runs --state runing", "running", 2), ("convert --to pydantik x", "pydantic", 2), ("convert --to ui --from threat x", "thread", 2),
     ("import x --from threat", "thread", 2), ("import x --on-conflict cpy", "copy", 2), ("export x --as upq", "upp", 2),
     ("validate --as threed x", "thread", 2), ("serve --log-level inof", "info", 2), ("run wether hi", "weather", 1),
-    ("init x --template plam", "plan", 2),
+    ("init x --template plam", "plan", 2), ("export x --as lgo", "log", 2), ("replay weft.yaml --live othr", "other", 1),
 )
 
 # A line of weft.yaml instead of another, and the word that is meant.
@@ -57,6 +58,35 @@ def test_the_command():
     for typed, meant, code in COMMANDS:
         p = weft(*typed.split())
         assert p.returncode == code and f"; did you mean '{meant}'?" in p.stderr, (typed, p)
+
+
+def test_the_beginning_of_a_thread():
+    """And an id with a slip: commands that read, and those that ask the owner of the store, alone and next to a server."""
+    first, second = (json.loads(weft("run", "other", "hi", "--json").stdout)["thread"] for _ in "ab")
+    wrong = first[:-1] + ("0" if first[-1] != "0" else "1")
+    typed = (["show"], ["tree"], ["export", "--as", "upp"], ["runs", "--thread"], ["fork"], ["run", "other", "hi", "--thread"], ["replay"])
+
+    def try_all():
+        for args in typed:
+            for word in (first[:14], first[7:13].upper(), first[7:15] + "-" + first[15:17], wrong):
+                p = weft(*args, word)
+                assert p.returncode == 1 and f"; did you mean '{first}'?" in p.stderr, (args, word, p)
+            for word in ("thread_", "abc", "thread_" + "f" * 32, "nothing"):
+                p = weft(*args, word)
+                assert p.returncode == 1 and "did you mean" not in p.stderr, (args, word, p)
+        p = weft("export", first, "--as", "pydantic", "--view", "othr")
+        assert p.returncode == 1 and "; did you mean 'other'?" in p.stderr, p
+        p = weft("restore", first[:14], "x")
+        assert p.returncode == 1 and f"; did you mean '{first}'?" in p.stderr, p
+        p = weft("restore", first, "x")  # the thread is there, the checkpoint is not
+        assert p.returncode == 1 and "did you mean" not in p.stderr, p
+
+    try_all()
+    weft("fork", second)  # shares its first digits
+    p = weft("show", second[:13])
+    assert p.returncode == 1 and "; 2 begin so, `weft threads` lists them" in p.stderr, p
+    with Server(WEFT, HERE, CONFIG):
+        try_all()
 
 
 def test_far_words_get_none():

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -115,9 +116,12 @@ static int convert_lines(struct cli_conversion *c, const char *file)
     struct cli_document_ref                      at = {.file = in.name};
     in.before                                       = flush_output;
     c->many                                         = true;
+    if (r >= 0 && isatty(1) != 1) /* otherwise the documents themselves go by */
+        cli_progress_begin(&c->progress, c->self, NULL, in.size);
     while (r >= 0 && !ferror(stdout)) {
         struct upp_str line;
-        r       = cli_input_line(&in, &line, &err);
+        r = cli_input_line(&in, &line, &err);
+        cli_progress_to(&c->progress, in.bytes);
         at.line = in.lines;
         if (r == -UPP_ELIMIT)
             code = failed(c, &at, &err);
@@ -128,6 +132,7 @@ static int convert_lines(struct cli_conversion *c, const char *file)
         r = 0;
     }
     at.line = 0;
+    cli_progress_end(&c->progress);
     return r < 0 ? failed(c, &at, &err) : code;
 }
 
@@ -193,14 +198,14 @@ static int convert_files(struct cli_conversion *c, const char **files, size_t n,
         return failed(c, &(struct cli_document_ref){.file = folder}, &err);
     }
     c->many = true;
-    cli_progress_begin(&c->progress, n);
+    cli_progress_begin(&c->progress, c->self, "files", n);
     for (size_t i = 0; i < n; i++) {
         wb_err_init(&err);
         if (convert_file(c, files[i], folder, &out, &err) < 0)
             code = failed(c, &(struct cli_document_ref){.file = files[i]}, &err);
-        cli_progress_step(&c->progress);
+        cli_progress_add(&c->progress, 1);
     }
-    cli_progress_hide(&c->progress);
+    cli_progress_end(&c->progress);
     return code;
 }
 
@@ -229,9 +234,9 @@ static int understand(const struct asked *q, struct cli_conversion *c)
             return cli_misuse(c->self, "--now wants a time: %s", err.msg);
         c->opts.now_ms = wb_time_ms(&now);
     }
-    if (strcmp(q->from, "auto") != 0 && !(c->from = cli_dialect(c->self, "--from", q->from)))
+    if (strcmp(q->from, "auto") != 0 && !(c->from = cli_dialect(c->self, "--from", q->from, "auto")))
         return CLI_USAGE;
-    c->to = cli_dialect(c->self, "--to", q->to);
+    c->to = cli_dialect(c->self, "--to", q->to, NULL);
     return c->to ? 0 : CLI_USAGE;
 }
 
@@ -272,6 +277,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--pure", NULL, NULL, &c.opts.pure},
                                          {"--no-system", NULL, NULL, &c.opts.no_system},
                                          {"--report", NULL, NULL, &c.report},
+                                         {"--json", NULL, NULL, &c.report},
                                          {"--verify", NULL, NULL, &c.verify},
                                          {"--now", "a time", &q.now, NULL},
                                          {"--seed", "a whole number", &q.seed, NULL},
@@ -295,6 +301,7 @@ static const struct cli_about about_convert[] = {
     {"--pure", NULL, "only what the dialect itself defines, without the text of system prompts", CLI_TEXT, NULL},
     {"--no-system", NULL, "without the viewing agent's system prompt", CLI_TEXT, NULL},
     {"--report", NULL, "all losses as JSON lines on standard error: pointer, what, why", CLI_TEXT, NULL},
+    {"--json", NULL, "the same as --report, and errors as JSON lines, too", CLI_TEXT, NULL},
     {"--verify", NULL, "also writes the document in its own dialect; fails if that differs from the input", CLI_TEXT,
      NULL},
     {"--now", "TIME", "missing times are this one (default: 1970-01-01T00:00:00Z)", CLI_TEXT, NULL},
@@ -311,7 +318,7 @@ static const struct cli_about about_convert[] = {
 const struct cli_command cli_convert = {
     .name    = "convert",
     .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
-               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify]\n"
+               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report|--json] [--verify]\n"
                "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
     .summary = "converts a document to another dialect",
     .help =

@@ -10,14 +10,18 @@
 #include "cli/documents/conversion.h"
 #include "cli/log_view.h"
 #include "cli/store_reader.h"
+#include "cli/thread_word.h"
 #include "dialects/core/convert.h"
 #include "json/write.h"
+
+enum { LOSS = 1 << 20 /* bytes of a line */ };
 
 struct exporting {
     struct cli_as                 of;
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
     const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
-    bool                          log;
+    bool                          log, json;
+    struct cli_progress           progress;
     const struct wr_agent_def   **defs; /* definitions of agents that have an id ... */
     struct upp_str               *ids;  /* ... and those ids */
     size_t                        n;
@@ -103,6 +107,17 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
         }
 }
 
+static int write_loss(const struct wd_loss *loss, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LOSS);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    cli_loss_write(&w, loss);
+    wj_write_close(&w, '}');
+    return cli_line_out(stderr, &w);
+}
+
 /* The history in another dialect; losses are reported on standard error. */
 WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
@@ -118,8 +133,12 @@ WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_th
     if (r >= 0)
         r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = seen.p ? seen : view), out, &losses, err);
     for (size_t i = 0; r >= 0 && i < losses.list.n; i++)
-        (void)fprintf(stderr, "weft export: %.*s: %.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
-                      UPP_FMT(losses.list.p[i].what), UPP_FMT(losses.list.p[i].why));
+        if (x->json)
+            r = write_loss(&losses.list.p[i], err);
+        else
+            (void)fprintf(stderr, "weft export: lost: %.*s%s%.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
+                          losses.list.p[i].pointer.n ? ": " : "", UPP_FMT(losses.list.p[i].what),
+                          UPP_FMT(losses.list.p[i].why));
     return r;
 }
 
@@ -129,11 +148,11 @@ WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
     struct exporting                     *x   = rd->arg;
     struct wl_thread                      t;
     cli_read_as(rd, &x->of);
-    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->thread), &rd->arena, &t, err);
+    int r = cli_thread_find(rd, x->thread, &t, err);
     if (r >= 0)
         r = find_agents(rd, x, err);
     if (r >= 0)
-        r = x->log       ? cli_log_write(rd, &t, &out, err)
+        r = x->log       ? cli_log_write(rd, &t, &x->progress, &out, err)
             : x->dialect ? write_history(rd, &t, &out, err)
                          : write_session(rd, &t, &out, err);
     return r < 0 ? r : write_out(x, &out, err);
@@ -145,15 +164,18 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char             *file = NULL, *store = NULL;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, CLI_AS(&x.of),
-        {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL}};
+        {"--as", "a dialect", &x.as, NULL},  {"--view", "an agent", &x.view, NULL},    {"-o", "a file", &x.to, NULL},
+        {"--json", NULL, NULL, &x.json}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
     bool uap = x.as && strcmp(x.as, "uap") == 0;
     x.log    = x.as && strcmp(x.as, "log") == 0;
     if (!x.as)
-        return cli_misuse(self, "wants --as and a dialect (`weft convert --help` lists them), or log");
-    if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as)))
+        return cli_misuse(
+            self,
+            "wants --as and a dialect (thread, pydantic, ui, agentapi, aitp, assistants, envelope, upp, uap), or log");
+    if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as, "log")))
         return CLI_USAGE;
     if ((uap || x.log) && x.view)
         return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
@@ -165,23 +187,25 @@ static const struct cli_about about_export[] = {
      CLI_DIALECT, NULL},
     {"--view", "AGENT", "the history as this agent sees it, if the dialect has views", CLI_AGENT, NULL},
     {"-o", "FILE", "writes to FILE, which is replaced atomically", CLI_FILE, NULL},
+    {"--json", NULL, "losses and errors on standard error as JSON lines; a loss has pointer, what, why", CLI_TEXT,
+     NULL},
     CLI_ABOUT_AS,
     CLI_ABOUT_CONFIG,
     CLI_ABOUT_STORE,
 };
 
 const struct cli_command cli_export = {
-    .name    = "export",
-    .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--tenant T] [--user U] [--config FILE] [--store URL]",
+    .name = "export",
+    .usage =
+        "THREAD --as D|log [--view AGENT] [-o FILE] [--json] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "exports a thread as a document",
-    .help = "Writes the thread to standard output, or to FILE: as UAP's SessionJSON with its tree and its checkpoints "
-            "(uap),\n"
-            "or its history in any other dialect. Residue of an imported document is exported in its own dialect. What "
-            "the\n"
-            "dialect cannot represent is reported on standard error.\n"
-            "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message, "
-            "event;\n"
-            "those that only a run or a model sees are there too.\n"
+    .help = "Writes the thread to standard output, or to FILE: as UAP's SessionJSON with its tree and its checkpoints\n"
+            "(uap), or its history in any other dialect: thread, pydantic, ui, agentapi, aitp, assistants, envelope, "
+            "upp.\n"
+            "Residue of an imported document is exported in its own dialect. What the dialect cannot represent is\n"
+            "reported on standard error.\n"
+            "An entry of --as log has at, id, time, who, kind, origin, audience, run, step, phase, erased, message,\n"
+            "event; those that only a run or a model sees are there too.\n"
             "The database can be read while a server uses it.",
     .run  = run,
     CLI_OPTIONS(about_export),

@@ -24,6 +24,9 @@ struct importing {
     struct cli_as   of;
     bool            is_dump;
     struct cli_dump dump;
+
+    const struct cli_command *self;
+    struct cli_progress       progress; /* of a dump */
 };
 
 static int read_input(struct wb_buf *to, struct upp_err *err)
@@ -60,13 +63,15 @@ WEFT_SUSPENDS static int import_document(struct cli_change *p, const char *as, s
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = document};
     r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
+    cli_progress_hide(&x->progress);
     return r < 0 ? r : cli_print_thread(v, x->json, err);
 }
 
 /* ---- Dumps ------------------------------------------------------------------------------------------------ */
 
-static void say(const char *text, struct upp_str what, const char *why)
+static void say(struct importing *x, const char *text, struct upp_str what, const char *why)
 {
+    cli_progress_hide(&x->progress);
     (void)fprintf(stderr, "weft import: %s%.*s%s%s\n", text, UPP_FMT(what), why[0] ? ": " : "", why);
 }
 
@@ -86,7 +91,7 @@ WEFT_SUSPENDS static int upload(struct cli_change *p, const struct cli_dump_file
     yyjson_val    *v;
     int            r = wb_file_read(f->path, &bytes, err);
     if (r == -UPP_ELIMIT) {
-        say("not taken: ", wb_cstr(f->path), "longer than 60 MiB: upload it with POST /v1/files?alias=ID");
+        say(p->arg, "not taken: ", wb_cstr(f->path), "longer than 60 MiB: upload it with POST /v1/files?alias=ID");
         return 0;
     }
     wb_buf_clear(&p->path);
@@ -206,13 +211,34 @@ WEFT_SUSPENDS static int put_assistant(struct cli_change *p, const struct cli_du
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/assistants"), .body = wb_buf_str(&x->document)};
     r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     if (r == -UPP_EINVALID || r == -UPP_ENOTFOUND || r == -UPP_ENOMODEL || r == -UPP_EREFUSED) {
-        say("not taken: assistant ", o->id, err->msg);
+        say(x, "not taken: assistant ", o->id, err->msg);
         return 0;
     }
+    cli_progress_hide(&x->progress);
     if (r >= 0 && !x->json)
-        (void)fprintf(stderr, "weft import: assistant %.*s is %.*s now\n", UPP_FMT(o->id),
-                      UPP_FMT(wj_text_at(v, "id")));
+        cli_note(x->self, "assistant %.*s is %.*s now", UPP_FMT(o->id), UPP_FMT(wj_text_at(v, "id")));
     return r;
+}
+
+/* The files, assistants and threads of it that are imported. */
+static uint64_t count_all(const struct cli_dump *d)
+{
+    uint64_t n = d->threads.n;
+    for (size_t i = 0; i < d->files.n; i++)
+        n += d->files.p[i].path != NULL;
+    for (size_t i = 0; i < d->objects.n; i++)
+        n += d->objects.p[i].kind == CLI_DUMP_ASSISTANT;
+    return n;
+}
+
+WEFT_SUSPENDS static int import_thread(struct cli_change *p, size_t i, struct upp_err *err)
+{
+    struct importing *x = p->arg;
+    wb_buf_clear(&x->document);
+    int r = cli_dump_write(&x->dump, i, &x->document, err);
+    if (r >= 0)
+        r = import_document(p, "assistants", wb_buf_str(&x->document), err);
+    return r < 0 ? upp_wrap(err, r, "thread %.*s", UPP_FMT(x->dump.threads.p[i])) : r;
 }
 
 WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
@@ -221,21 +247,23 @@ WEFT_SUSPENDS static int import_dump(struct cli_change *p, struct upp_err *err)
     struct cli_dump  *d = &x->dump;
     int               r = 0;
     for (size_t i = 0; i < d->notes.n; i++)
-        say("", d->notes.p[i], "");
+        say(x, "", d->notes.p[i], "");
+    cli_progress_begin(&x->progress, x->self, "objects", count_all(d));
     for (size_t i = 0; r >= 0 && i < d->files.n; i++)
-        if (d->files.p[i].path)
+        if (d->files.p[i].path) {
             r = put_file(p, &d->files.p[i], err);
+            cli_progress_add(&x->progress, 1);
+        }
     for (size_t i = 0; r >= 0 && i < d->objects.n; i++)
-        if (d->objects.p[i].kind == CLI_DUMP_ASSISTANT)
+        if (d->objects.p[i].kind == CLI_DUMP_ASSISTANT) {
             r = put_assistant(p, &d->objects.p[i], err);
+            cli_progress_add(&x->progress, 1);
+        }
     for (size_t i = 0; r >= 0 && i < d->threads.n; i++) {
-        wb_buf_clear(&x->document);
-        r = cli_dump_write(d, i, &x->document, err);
-        if (r >= 0)
-            r = import_document(p, "assistants", wb_buf_str(&x->document), err);
-        if (r < 0)
-            r = upp_wrap(err, r, "thread %.*s", UPP_FMT(d->threads.p[i]));
+        r = import_thread(p, i, err);
+        cli_progress_add(&x->progress, 1);
     }
+    cli_progress_end(&x->progress);
     return r;
 }
 
@@ -268,7 +296,7 @@ static const char *const on_conflict[] = {"copy", NULL};
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
+    struct importing        x    = {.self = self, .as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     const char             *file = NULL, *store = NULL;
     struct upp_err          err       = {0};
     const struct cli_option options[] = {
@@ -279,7 +307,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
-    if (strcmp(x.as, "auto") != 0 && strcmp(x.as, "uap") != 0 && !cli_dialect(self, "--from", x.as))
+    if (strcmp(x.as, "auto") != 0 && strcmp(x.as, "uap") != 0 && !cli_dialect(self, "--from", x.as, "auto"))
         return CLI_USAGE;
     if (x.conflict && cli_word(self, "--on-conflict", x.conflict, on_conflict, &(size_t){0}))
         return CLI_USAGE;

@@ -10,6 +10,7 @@ struct validation {
     const struct wd_document_ops *as; /* NULL: detected */
     bool                          strict, json, lines;
     size_t                        errors, warnings;
+    struct cli_progress           progress;
 };
 
 static int print(struct validation *v, const struct cli_document_ref *at, const struct wd_problem *p,
@@ -17,6 +18,7 @@ static int print(struct validation *v, const struct cli_document_ref *at, const 
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE);
     struct wj_writer                      w;
+    cli_progress_hide(&v->progress);
     if (!v->json) {
         cli_problem_print(stdout, at, p);
         return 0;
@@ -55,6 +57,7 @@ static int validate_text(struct validation *v, const struct cli_document_ref *at
     v->warnings += problems.warnings;
     size_t more = problems.errors + problems.warnings - problems.list.n;
     if (r >= 0 && more) {
+        cli_progress_hide(&v->progress);
         cli_document_ref_print(stderr, at);
         (void)fprintf(stderr, ": and %zu more problems\n", more);
     }
@@ -75,6 +78,7 @@ static int validate_lines(struct validation *v, struct cli_input *in, struct cli
         else if (wb_str_trim(line).n)
             r = validate_text(v, at, line, err);
         if (r == -UPP_ENOMEM) { /* only for this document */
+            cli_progress_hide(&v->progress);
             cli_report(v->self, at, err);
             v->errors++;
             r = 0;
@@ -104,6 +108,7 @@ static void validate_file(struct validation *v, const char *file)
     }
     if (r >= 0)
         return;
+    cli_progress_hide(&v->progress);
     cli_report(v->self, &at, &err);
     v->errors++;
 }
@@ -121,10 +126,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int                     code  = cli_parse_some(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
     if (!code && !n)
         code = cli_misuse(self, "wants files, or - for standard input");
-    if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as)))
+    if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as, "auto")))
         code = CLI_USAGE;
-    for (size_t i = 0; !code && i < n && !ferror(stdout); i++)
+    if (!code)
+        cli_progress_begin(&v.progress, self, "files", n);
+    for (size_t i = 0; !code && i < n && !ferror(stdout); i++) {
         validate_file(&v, files[i]);
+        cli_progress_add(&v.progress, 1);
+    }
+    cli_progress_end(&v.progress);
     return code ? code : v.errors || (v.strict && v.warnings) ? CLI_FAILED : CLI_GOOD;
 }
 

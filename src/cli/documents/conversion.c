@@ -30,9 +30,11 @@ void cli_document_ref_write(struct wj_writer *w, const struct cli_document_ref *
 
 void cli_report(const struct cli_command *self, const struct cli_document_ref *at, const struct upp_err *err)
 {
-    (void)fprintf(stderr, "weft %s: ", self->name);
-    cli_document_ref_print(stderr, at);
-    (void)fprintf(stderr, ": %s%s%s\n", err->where, err->where[0] ? ": " : "", err->msg);
+    cli_error_print(self, &(struct cli_error){.code    = upp_code_name(err->code),
+                                              .file    = at->file,
+                                              .line    = at->line,
+                                              .where   = err->where,
+                                              .message = wb_cstr(err->msg)});
 }
 
 void cli_problem_write(struct wj_writer *w, const struct wd_problem *p)
@@ -53,6 +55,13 @@ void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struc
     (void)putc('\n', out);
 }
 
+void cli_loss_write(struct wj_writer *w, const struct wd_loss *loss)
+{
+    wj_put_str(w, "pointer", loss->pointer);
+    wj_put_str(w, "what", loss->what);
+    wj_put_str(w, "why", loss->why);
+}
+
 int cli_line_out(FILE *out, struct wj_writer *w)
 {
     int r = wj_writer_check(w);
@@ -63,20 +72,25 @@ int cli_line_out(FILE *out, struct wj_writer *w)
     return r;
 }
 
-const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name)
+const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name,
+                                          const char *also)
 {
     const struct wd_document_ops *found = wd_document_find(wb_cstr(name)), *ops;
     if (found)
         return found;
-    (void)fprintf(stderr, "weft %s: %s: there is no dialect '", self->name, option);
-    cli_print_text(stderr, wb_cstr(name), 0);
-    struct wb_guess guess = {0};
-    (void)fputs("'; there are:", stderr);
+    WB_CLEANUP(wb_buf_done) struct wb_buf list  = WB_BUF(LINE_MAX_BYTES);
+    struct wb_guess                       guess = {0};
+    wb_buf_addf(&list, "there is no dialect '%s'; there are:", name);
     for (size_t i = 0; (ops = wd_document_at(i)); i++) {
-        (void)fprintf(stderr, "%s %s", i ? "," : "", ops->name);
+        wb_buf_addf(&list, "%s %s", i ? "," : "", ops->name);
         wb_guess(&guess, wb_cstr(name), wb_cstr(ops->name));
     }
-    (void)fprintf(stderr, "%s\n", wb_guessed(&guess));
+    if (also) {
+        wb_buf_addf(&list, ", %s", also);
+        wb_guess(&guess, wb_cstr(name), wb_cstr(also));
+    }
+    wb_buf_addf(&list, "%s", wb_guessed(&guess));
+    cli_error_print(self, &(struct cli_error){.code = "USAGE", .where = option, .message = wb_buf_str(&list)});
     return NULL;
 }
 
@@ -107,9 +121,7 @@ static int report(const struct cli_conversion *c, const struct cli_document_ref 
     }
     for (size_t i = 0; r >= 0 && i < losses->list.n; i++) {
         begin_line(c, at, &w, &out, err);
-        wj_put_str(&w, "pointer", losses->list.p[i].pointer);
-        wj_put_str(&w, "what", losses->list.p[i].what);
-        wj_put_str(&w, "why", losses->list.p[i].why);
+        cli_loss_write(&w, &losses->list.p[i]);
         wj_write_close(&w, '}');
         r = cli_line_out(stderr, &w);
     }

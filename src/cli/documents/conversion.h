@@ -50,10 +50,15 @@ void cli_document_ref_write(struct wj_writer *w, const struct cli_document_ref *
 void cli_problem_write(struct wj_writer *w, const struct wd_problem *p);
 void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struct wd_problem *p);
 
+/* "pointer", "what" and "why" of an object that is open. */
+void cli_loss_write(struct wj_writer *w, const struct wd_loss *loss);
+
 /* Writes a line of JSON to a stream; `w` has written it into its own buffer. */
 int cli_line_out(FILE *out, struct wj_writer *w) UPP_MUST_CHECK;
 
-/* The dialect that an option names, or NULL after a message that lists the known ones. */
-const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name);
+/* The dialect that an option names, or NULL after a message that lists the known ones, and with them the word `also`
+ * (NULL: none). */
+const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name,
+                                          const char *also);
 
 #endif

@@ -5,12 +5,16 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/words.h"
 #include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/documents/conversion.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "cli/setup.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/thread_word.h"
 #include "envelope/replay.h"
 #include "json/number.h"
 #include "json/read.h"
@@ -29,16 +33,20 @@ struct replaying {
     struct we_replay_opts     opts;
     struct we_replay         *replay;
     uint64_t                  shown; /* number of the exchange that was named last */
+    struct cli_progress       progress;
 };
 
 /* ---- Differences --------------------------------------------------------------------------------------------- */
 
 static void print_side(char sign, struct upp_str text)
 {
+    bool coloured = cli_colours(stdout);
     for (struct upp_str rest = text; text.n;) {
         size_t end = wb_str_find(rest, UPP_STR("\n"), 0);
+        cli_colour(stdout, coloured, sign == '-' ? CLI_RED : CLI_GREEN);
         (void)printf("    %c ", sign);
         (void)cli_print_line(stdout, wb_str_sub(rest, 0, end), 0);
+        cli_colour(stdout, coloured, CLI_PLAIN);
         (void)fputc('\n', stdout);
         if (end == SIZE_MAX)
             break;
@@ -96,10 +104,16 @@ static int print_json(const struct we_difference *d, struct upp_err *err)
 static int differs(void *arg, const struct we_difference *d, struct upp_err *err)
 {
     struct replaying *p = arg;
+    cli_progress_hide(&p->progress);
     if (p->json)
         return print_json(d, err);
     print_text(p, d);
     return 0;
+}
+
+static const char *many(uint64_t n)
+{
+    return n == 1 ? "" : "s";
 }
 
 static int print_sum(const struct replaying *p, const struct we_replayed *s, struct upp_err *err)
@@ -107,12 +121,13 @@ static int print_sum(const struct replaying *p, const struct we_replayed *s, str
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(BODY);
     struct wj_writer                      w;
     if (!p->json) {
-        (void)printf("%llu envelopes, %llu exchange%s, %llu requests: %llu difference%s\n",
-                     (unsigned long long)s->envelopes, (unsigned long long)s->exchanges, s->exchanges == 1 ? "" : "s",
-                     (unsigned long long)s->requests, (unsigned long long)s->differences,
-                     s->differences == 1 ? "" : "s");
+        (void)printf("%llu envelope%s, %llu exchange%s, %llu request%s: %llu difference%s\n",
+                     (unsigned long long)s->envelopes, many(s->envelopes), (unsigned long long)s->exchanges,
+                     many(s->exchanges), (unsigned long long)s->requests, many(s->requests),
+                     (unsigned long long)s->differences, many(s->differences));
         if (s->unanswered)
-            (void)printf("%llu requests have no reply in the log\n", (unsigned long long)s->unanswered);
+            (void)printf("%llu request%s no reply in the log\n", (unsigned long long)s->unanswered,
+                         s->unanswered == 1 ? " has" : "s have");
         return 0;
     }
     wj_writer_init(&w, &out, err);
@@ -225,6 +240,7 @@ static WEFT_SUSPENDS int add(struct replaying *p, const struct cli_document_ref 
     int r = we_replay_add(p->replay, text, err);
     if (r != -UPP_EINVALID && r != -UPP_ELIMIT)
         return r;
+    cli_progress_hide(&p->progress);
     cli_report(p->self, at, err);
     p->wrong = true;
     return 0;
@@ -236,6 +252,7 @@ static WEFT_SUSPENDS int add_list(struct replaying *p, yyjson_val *list, struct 
     yyjson_val             *v;
     size_t                  i, n;
     int                     r = 0;
+    cli_progress_begin(&p->progress, p->self, "envelopes", yyjson_arr_size(list));
     yyjson_arr_foreach(list, i, n, v)
     {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(BODY);
@@ -246,6 +263,7 @@ static WEFT_SUSPENDS int add_list(struct replaying *p, yyjson_val *list, struct 
             r = add(p, &at, text, err);
         if (r < 0)
             break;
+        cli_progress_add(&p->progress, 1);
     }
     return r;
 }
@@ -268,8 +286,13 @@ static WEFT_SUSPENDS int replay_file(struct replaying *p, struct upp_err *err)
     WB_CLEANUP(cli_input_close) struct cli_input in;
     struct upp_str                               line;
     int                                          r = cli_input_open(&in, p->log, LINE_MAX_BYTES, err);
-    while (r >= 0 && (r = cli_input_line(&in, &line, err)) > 0)
+    if (r >= 0)
+        cli_progress_begin(&p->progress, p->self, NULL, in.size);
+    while (r >= 0 && (r = cli_input_line(&in, &line, err)) > 0) {
         r = add_line(p, in.lines, line, err);
+        if (!p->progress.what) /* a list has a bar of its own */
+            cli_progress_to(&p->progress, in.bytes);
+    }
     return r;
 }
 
@@ -282,7 +305,7 @@ static WEFT_SUSPENDS int replay_thread(struct replaying *p, struct upp_err *err)
         return r;
     struct cli_request q = {.method = "GET", .path = wb_buf_str(&p->change->path)};
     r                    = cli_owner_call(&p->change->door, &q, &p->change->arena, &list, err);
-    return r < 0 ? r : add_list(p, list, err);
+    return r < 0 ? cli_thread_guess(&p->change->door, p->log, r, err) : add_list(p, list, err);
 }
 
 /* ---- The command --------------------------------------------------------------------------------------------- */
@@ -290,6 +313,14 @@ static WEFT_SUSPENDS int replay_thread(struct replaying *p, struct upp_err *err)
 static bool is_file(const char *name)
 {
     return strcmp(name, "-") == 0 || access(name, F_OK) == 0;
+}
+
+static int no_agent(const struct replaying *p, struct upp_err *err)
+{
+    struct wb_guess guess = {0};
+    for (size_t i = 0; i < p->c->n_agents; i++)
+        wb_guess(&guess, p->opts.live, p->c->agents[i].def.name);
+    return upp_fail(err, UPP_ENOTFOUND, "there is no agent '%s'%s", p->live, wb_guessed(&guess));
 }
 
 static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
@@ -305,12 +336,13 @@ static WEFT_SUSPENDS int replay(void *arg, struct upp_err *err)
                                       .ask      = ask_live,
                                       .arg      = p};
     if (p->live && !wc_config_agent(p->c, p->opts.live))
-        return upp_fail(err, UPP_ENOTFOUND, "there is no agent '%s'", p->live);
+        return no_agent(p, err);
     int r = we_replay_new(&p->opts, &p->replay, err);
     if (r >= 0)
         r = is_file(p->log) ? replay_file(p, err) : replay_thread(p, err);
     if (r >= 0)
         r = we_replay_end(p->replay, &sum, err);
+    cli_progress_end(&p->progress);
     we_replay_free(p->replay);
     p->replay = NULL;
     if (r >= 0 && !sum.envelopes)

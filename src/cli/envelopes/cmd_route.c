@@ -3,26 +3,71 @@
 #include "cli/documents/conversion.h"
 #include "cli/input.h"
 #include "cli/setup.h"
+#include "json/write.h"
 
 enum { EXPLANATION = 4 << 20 };
 
 struct routing {
     const struct cli_command *self;
     const char               *config;
-    bool                      explain;
+    bool                      explain, json;
 };
 
-/* The model and the adapter of the chosen agent. */
+/* The model and the adapter of an agent; NULL: it has none. */
+static const struct we_adapter *adapter_of(const struct wc_config *c, struct upp_str name, struct upp_str *model)
+{
+    const struct wc_agent *agent = wc_config_agent(c, name);
+    *model                       = agent ? wc_agent_model(agent) : (struct upp_str){0};
+    return model->p ? we_adapter_for(&c->envelopes.adapters, *model) : NULL;
+}
+
 static void add_adapter(const struct wc_config *c, const struct we_envelope *e, struct wb_arena *a, struct wb_buf *out)
 {
     struct we_choice choice;
+    struct upp_str   model;
     if (we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, NULL) < 0)
         return;
-    const struct wc_agent   *agent   = wc_config_agent(c, choice.agent);
-    struct upp_str           model   = agent ? wc_agent_model(agent) : (struct upp_str){0};
-    const struct we_adapter *adapter = model.p ? we_adapter_for(&c->envelopes.adapters, model) : NULL;
+    const struct we_adapter *adapter = adapter_of(c, choice.agent, &model);
     if (adapter)
         wb_buf_addf(out, "model: %.*s, adapter: %.*s\n", UPP_FMT(model), UPP_FMT(adapter->name));
+}
+
+static void put_explanation(struct wj_writer *w, const struct wc_config *c, const struct we_envelope *e)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(EXPLANATION);
+    struct upp_str                        rest, line;
+    wj_put_open(w, "explanation", '[');
+    if (we_explain(&c->envelopes.routes, e, &text, NULL) >= 0) /* it has found the route before */
+        for (rest = wb_buf_str(&text); wb_str_split(&rest, '\n', &line) && line.n;)
+            wj_write_str(w, line);
+    wj_write_close(w, ']');
+}
+
+static int write_route(const struct routing *o, const struct wc_config *c, const struct we_envelope *e,
+                       struct wb_arena *a, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * EXPLANATION);
+    struct wj_writer                      w;
+    struct we_choice                      choice;
+    struct upp_str                        model;
+    int                                   r = we_route(a, &c->envelopes.routes, e, (struct upp_str){0}, &choice, err);
+    if (r < 0)
+        return r;
+    const struct we_adapter *adapter = adapter_of(c, choice.agent, &model);
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "agent", choice.agent);
+    if (choice.rule)
+        wj_put_u64(&w, "rule", choice.number + 1); /* as --explain counts them */
+    else
+        wj_put_null(&w, "rule");
+    wj_put_str(&w, "why", choice.why);
+    wj_put_str(&w, "model", model);
+    wj_put_str(&w, "adapter", adapter ? adapter->name : (struct upp_str){0});
+    if (o->explain)
+        put_explanation(&w, c, e);
+    wj_write_close(&w, '}');
+    return cli_line_out(stdout, &w);
 }
 
 static int print_route(const struct routing *o, const struct wc_config *c, const struct we_envelope *e,
@@ -31,6 +76,8 @@ static int print_route(const struct routing *o, const struct wc_config *c, const
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(EXPLANATION);
     struct we_choice                      choice;
     int                                   r;
+    if (o->json)
+        return write_route(o, c, e, a, err);
     if (o->explain) {
         r = we_explain(&c->envelopes.routes, e, &out, err);
         if (r >= 0)
@@ -77,7 +124,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct routing          o         = {.self = self};
     const struct cli_option options[] = {{"--config", "a file", &o.config, NULL},
-                                         {"--explain", NULL, NULL, &o.explain}};
+                                         {"--explain", NULL, NULL, &o.explain},
+                                         {"--json", NULL, NULL, &o.json}};
     const char             *file;
     struct upp_err          err = {0};
     int code = cli_parse(self, argc, argv, options, WB_LEN(options), &file, 1, "an envelope's file, or -");
@@ -89,12 +137,16 @@ static int run(const struct cli_command *self, int argc, char **argv)
 static const struct cli_about about_route[] = {
     {"--explain", NULL, "prints each rule and why it fits or not, then the agent, its model and its adapter", CLI_TEXT,
      NULL},
+    {"--json", NULL,
+     "one object: agent, rule (its number from 1; null: the envelope names the agent), why, model, adapter, and with "
+     "--explain explanation, its lines",
+     CLI_TEXT, NULL},
     CLI_ABOUT_CONFIG,
 };
 
 const struct cli_command cli_route = {
     .name    = "route",
-    .usage   = "[--explain] [--config FILE] FILE|-",
+    .usage   = "[--explain] [--json] [--config FILE] FILE|-",
     .summary = "says which agent an envelope goes to",
     .help =
         "Reads one envelope and prints the agent that the rules in `routes` of the configuration send it to. Nothing\n"

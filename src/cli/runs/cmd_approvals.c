@@ -107,7 +107,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
         r = cli_fail(self, &err);
     if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only what waits */
-        (void)fprintf(stderr, "weft approvals: nothing waits for an answer\n");
+        cli_note(self, "nothing waits for an answer");
     return r;
 }
 

@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/runs/start.h"
+#include "cli/thread_word.h"
 
 enum { INPUT_MAX = 8 << 20 };
 
@@ -29,11 +30,12 @@ WEFT_SUSPENDS static int find_thread(struct cli_follow *f, struct upp_err *err)
 WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
 {
     struct running *c = f->arg;
-    return cli_start_run(
-        f,
-        &(struct cli_start){
-            .thread = wb_buf_str(&c->thread_path), .agent = c->agent, .text = c->text, .key = wb_cstr(c->key)},
-        err);
+    int             r = cli_start_run(
+                    f,
+                    &(struct cli_start){
+                        .thread = wb_buf_str(&c->thread_path), .agent = c->agent, .text = c->text, .key = wb_cstr(c->key)},
+                    err);
+    return r < 0 && c->thread_text.n ? cli_thread_guess(&f->door, c->thread_text.p, r, err) : r;
 }
 
 static void running_done(struct running *c)

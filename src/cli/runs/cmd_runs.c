@@ -9,6 +9,7 @@
 #include "cli/run_view.h"
 #include "cli/store_reader.h"
 #include "cli/table.h"
+#include "cli/thread_word.h"
 #include "dialects/core/frame.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -194,8 +195,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
     struct wl_thread thread = {0};
     struct wb_uuid   after  = {{0}};
     cli_read_as(rd, &l->as);
-    int r = rd->store && l->thread ? wl_thread_find(rd->store, &rd->owner, wb_cstr(l->thread), &rd->arena, &thread, err)
-                                   : 0;
+    int r = rd->store && l->thread ? cli_thread_find(rd, l->thread, &thread, err) : 0;
     for (size_t n = rd->store ? PAGE : 0; r >= 0 && n == PAGE && !l->more;) {
         struct wm_run *runs;
         wb_arena_reset(&rd->arena);

@@ -1,6 +1,7 @@
 /* dialects/pydantic/lower.c — writes the model as Pydantic AI's messages, as its current version dumps them. */
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "base/words.h"
 #include "dialects/core/answers.h"
 #include "dialects/core/retained.h"
 #include "dialects/pydantic/pydantic.h"
@@ -401,11 +402,19 @@ static void put_system(struct lowering *t)
     end_request(t, time);
 }
 
+static int no_agent(const struct wd_lowering *l, struct upp_err *err)
+{
+    struct wb_guess guess = {0};
+    for (size_t i = 0; i < l->doc->agents.n; i++)
+        wb_guess(&guess, l->view, l->doc->agents.p[i].name);
+    return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'%s", UPP_FMT(l->view), wb_guessed(&guess));
+}
+
 int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.l = l, .view = l->view.p ? wm_doc_agent_find(l->doc, l->view) : WM_NO_AGENT};
     if (l->view.p && t.view == WM_NO_AGENT)
-        return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'", UPP_FMT(l->view));
+        return no_agent(l, err);
     wd_implied(l, WD_IMPLIED_ID | WD_IMPLIED_THREAD | WD_IMPLIED_MADE | WD_IMPLIED_AGENTS | WD_IMPLIED_TURNS |
                       WD_IMPLIED_IDS);
     wd_open(l, WD_THREAD, "list");

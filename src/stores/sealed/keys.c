@@ -444,7 +444,8 @@ static WEFT_SUSPENDS int rewrap(struct ws_sealed *s, const struct ws_mastering *
     return r < 0 || !count ? r : ws_keys_commit(s, c, count, err);
 }
 
-static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_mastering *to, struct upp_err *err)
+static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_mastering *to, const struct ws_rotating *told,
+                                    struct upp_err *err)
 {
     enum { PAGE = 256 };
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
@@ -460,6 +461,8 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
             after = wb_str(memcpy(last, v[n - 1].name.p, v[n - 1].name.n), v[n - 1].name.n);
             r     = rewrap(s, to, v, n, &a, err);
         }
+        if (r >= 0 && told)
+            told->done(told->arg, n);
     }
     return r;
 }
@@ -490,7 +493,8 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
     return 0;
 }
 
-static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to, struct upp_err *err)
+static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to, const struct ws_rotating *told,
+                                struct upp_err *err)
 {
     struct ws_seal     *seal;
     struct ws_master_id id;
@@ -510,17 +514,18 @@ static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to,
     else
         r = begin_rotation(s, to, id, err);
     if (r >= 0)
-        r = rewrap_all(s, s->leaving ? &s->other : &s->now, err);
+        r = rewrap_all(s, s->leaving ? &s->other : &s->now, told, err);
     return r < 0 ? r : end_rotation(s, err);
 }
 
-WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *store, const struct ws_master *to, struct upp_err *err)
+WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *store, const struct ws_master *to, const struct ws_rotating *told,
+                                   struct upp_err *err)
 {
     struct ws_sealed *s = ws_sealed(store);
     int               r = begin_change(s, err);
     if (r < 0)
         return r;
-    r = rotate(s, to, err);
+    r = rotate(s, to, told, err);
     end_change(s);
     return r;
 }

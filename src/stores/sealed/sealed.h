@@ -36,9 +36,16 @@ WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master 
 /* For opening a store without a key: -UPP_EREFUSED if it is sealed. */
 WEFT_SUSPENDS int ws_sealed_check_plain(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Who wants to know how far a rotation is: called with the number of tenants that are done more. */
+struct ws_rotating {
+    void (*done)(void *arg, size_t n);
+    void *arg;
+};
+
 /* Rewraps the keys of all tenants with another master key. If it is interrupted, call it again; until it is complete,
- * either key opens the store. */
-WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *s, const struct ws_master *to, struct upp_err *err) UPP_MUST_CHECK;
+ * either key opens the store. told NULL: nobody. */
+WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *s, const struct ws_master *to, const struct ws_rotating *told,
+                                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Drops the key of a tenant: nobody can read its remaining data (-UPP_EREFUSED), and lists of tenants, live runs and
  * followed rows leave it out. The name stays erased: nothing new can be stored under it. -UPP_EBUSY: keys are being

@@ -564,7 +564,7 @@ WEFT_SUSPENDS static int with_key(struct wl_store *inner, const struct ws_master
     TRY(ws_sealed_open(&f.store, key, &s, err));
     f.dies_in = dies_in;
     f.applies = applies;
-    int r     = to ? ws_sealed_rotate(s, to, err) : read_tenants(s, tenants, err);
+    int r     = to ? ws_sealed_rotate(s, to, NULL, err) : read_tenants(s, tenants, err);
     s->ops->close(s);
     return r;
 }
@@ -637,11 +637,11 @@ WEFT_SUSPENDS static int rotate_live(void *arg, struct upp_err *err)
     TRY(open_db(&test_master, &s, err));
     int r = fill(s, ALICE, 0, err);
     if (r >= 0)
-        r = ws_sealed_rotate(s, &other_master, err);
+        r = ws_sealed_rotate(s, &other_master, NULL, err);
     if (r >= 0)
         r = fill(s, EVE, 0, err); /* a new tenant, with the new key */
     if (r >= 0)
-        r = ws_sealed_rotate(s, &other_master, NULL) == -UPP_EINVALID ? 0 : -UPP_ENOMEM;
+        r = ws_sealed_rotate(s, &other_master, NULL, NULL) == -UPP_EINVALID ? 0 : -UPP_ENOMEM;
     s->ops->close(s);
     TRY(r);
     TRY(open_db(&other_master, &s, err));
@@ -831,7 +831,7 @@ WEFT_SUSPENDS static int forget(void *arg, struct upp_err *err)
     s->ops->close(s);
     TRY(r);
     TRY(open_db(&test_master, &s, err));
-    r = ws_sealed_rotate(s, &other_master, err);
+    r = ws_sealed_rotate(s, &other_master, NULL, err);
     if (r >= 0)
         r = forgotten(s, err);
     s->ops->close(s);
@@ -852,7 +852,7 @@ WEFT_SUSPENDS static int a_life(struct wl_store *s, struct upp_err *err)
     TRY(fill(s, ALICE, 1, err));
     TRY(fill(s, EVE, 0, err));
     TRY(read_all(s, ALICE, 2, err));
-    int r = ws_sealed_rotate(s, &other_master, err);
+    int r = ws_sealed_rotate(s, &other_master, NULL, err);
     TRY(read_all(s, ALICE, 2, err)); /* whether it was or not */
     TRY(r);
     TRY(ws_sealed_forget(s, UPP_STR("acme"), err));
