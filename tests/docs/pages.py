@@ -39,7 +39,7 @@ ENV |= {"PKG_CONFIG_PATH": f"{BUILD}/meson-uninstalled", "LD_LIBRARY_PATH": f"{B
 SANITIZED = "libasan" in subprocess.run(["ldd", WEFT], capture_output=True, text=True).stdout
 SECONDS = 60  # of one page's commands
 PROMPTS = ("http.md", "models.md", "ui.md", "assistants.md", "operations.md", "sessions.md")  # whose examples ($ ...) run on the server of http.md
-TYPED = {"cli.md": "tests/cli", "chat.md": "tests/cli/chat.py"}  # whose examples other tests type
+TYPED = {"cli.md": "tests/docs/command.py", "chat.md": "tests/cli/chat.py"}  # whose examples other tests type
 
 # `weft serve` as a function: a server in the background, which listens when the function returns. And `rest`: returns when no
 # run works, as a reader who types the commands would find it.
