@@ -29,6 +29,7 @@ models:
   again: {provider: scripted, script: again.json}
   fails: {provider: scripted, script: fails.json}
   echo: {provider: scripted, echo: true}
+  slow: {provider: scripted, script: slow.json}
 tools:
   look: {description: Looks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo seen"], delivery: pure}
   write: {description: Writes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo x >>written; echo done"]}
@@ -40,6 +41,7 @@ agents:
   spare: {model: other}
   fails: {model: fails}
   picker: {model: again, tools: [pick]}
+  slow: {model: slow}
   echo: {model: echo}
 """
 ROUTES = """
@@ -48,6 +50,7 @@ routes:
   - {intent: analyze, when: {tags: [fail]}, to: fails}
   - {intent: analyze, when: {tags: [fallback]}, to: fails, fallback: [spare]}
   - {intent: execute, when: {tags: [pick]}, to: picker}
+  - {intent: analyze, when: {tags: [slow]}, to: slow}
   - {intent: [plan, reflect, finalize], to: planner}
   - {intent: [decompose, summarize, analyze], to: analyst}
   - {intent: [execute, tool.call, retrieve], to: worker}
@@ -89,6 +92,7 @@ SCRIPTS = {
     "other": [{"parts": [{"text": "spare here"}]}],
     "again": [{"parts": [call("p", "pick")]}, {"parts": [{"text": "picked"}]}],
     "fails": [{"error": {"code": "INVALID_REQUEST", "message": "I will not"}}],
+    "slow": [{"parts": [{"text": "too late"}], "delta_bytes": 1, "delay_ms": 2000}],
 }
 
 
@@ -243,6 +247,30 @@ def test_budgets_end_an_exchange_with_what_is_best():
 
 def test_failures_are_envelopes():
     with serve("failure") as s:
+def test_a_budget_ends_an_exchange_with_what_is_best():
+    for budget, score, asked in (("max_tokens: 10", 0.2, 2), ("max_tokens: 20", 0.3, 4), ("max_steps: 2", 0.2, 2),
+                                 ("max_cost: 0.00001, input_price: 1, output_price: 1", 0.2, 2), ("max_time_ms: 60000", 0.3, 6)):
+        with serve("spent", f"envelopes: {{budget: {{{budget}}}}}\n") as s:
+            e = envelope("Doubt me", id=f"b {budget}", trace={"parents": ["far"]})
+            frames = stream(s, e)
+            a = frames[-1][2]
+            assert frames[-1][1] == "answer" and a["confidence"]["score"] == score and len(frames) - 1 == asked, (budget, frames)
+            assert ("budget:limit" in a["trace"]["tags"]) == (asked < 6) and a["trace"]["id"] in ids([f[2] for f in frames[:-1]]), (budget, a)
+            assert post(s, e) == a, budget
+    with serve("spent", "envelopes: {budget: {max_tokens: 10}}\n") as s:
+        text = json.dumps(envelope("Doubt me", id="run"))
+        out = subprocess.run([WEFT, "run", "weft.router", text, "--json"], cwd=s.folder, capture_output=True, text=True)
+        run = json.loads(out.stdout)
+        assert out.returncode == 3 and run["incomplete"] == {"reason": "max_tokens"}, out
+        assert json.loads(run["text"])["content"]["text"] == "a doubt", run
+
+
+def test_a_budget_of_time():
+    with serve("late", "envelopes: {budget: {max_time_ms: 300}}\n") as s:
+        a = post(s, envelope("Sleep", trace={"tags": ["slow"]}))
+        assert a["content"]["type"] == "error" and "budget:limit" in a["trace"].get("tags", []), a
+
+
         a = post(s, envelope(trace={"tags": ["fail"]}))
         assert a["content"]["type"] == "error" and "I will not" in a["content"]["text"] and a["confidence"]["score"] == 0, a
         a = post(s, envelope(trace={"tags": ["fallback"]}))

@@ -244,7 +244,8 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
     const struct we_limits    *limits = router->opts.limits;
     struct we_envelope         request;
     char                       id[WB_UUID_TEXT + 1];
-    int                        r = we_read(a, end->arguments, NULL, &request, err);
+    struct upp_err             cut = {.code = UPP_ELIMIT, .msg = "a limit ended the agent before it had said anything"};
+    int                        r   = we_read(a, end->arguments, NULL, &request, err);
     if (r >= 0 && def && !is_peer(def))
         r = find_risks(a, &request, end->options, limits->strict, risks, err);
     if (r < 0)
@@ -256,7 +257,9 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .agent_id      = tool->agent,
         .agent_name    = def && def->title.n ? def->title : tool->agent,
         .model         = we_router_model(router, tool->agent),
-        .failure       = end->result < 0 ? end->why : NULL,
+        .failure       = end->result < 0            ? end->why
+                         : end->cut && !end->text.n ? &cut
+                                                    : NULL,
         .input_tokens  = end->usage.input,
         .output_tokens = end->usage.output,
         .has_cost      = true,
