@@ -69,7 +69,7 @@ int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_er
         tags[n++] = UPP_STR(WE_ACTIONS_STOPPED);
     if (x->unrouted)
         tags[n++] = UPP_STR(WE_ACTIONS_UNROUTED);
-    if (x->cut)
+    if (x->cut && (x->planned || x->waiting || !c->best)) /* something was left */
         tags[n++] = UPP_STR(WE_CUT);
     *ret = e->json;
     return n ? we_retrace(x->a, e, (struct upp_str){0}, NULL, 0, tags, n, ret, err) : 0;

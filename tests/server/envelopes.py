@@ -258,6 +258,7 @@ def test_a_budget_ends_an_exchange_with_what_is_best():
             assert ("budget:limit" in a["trace"]["tags"]) == (asked < 6) and a["trace"]["id"] in ids([f[2] for f in frames[:-1]]), (budget, a)
             assert post(s, e) == a, budget
     with serve("spent", "envelopes: {budget: {max_tokens: 10}}\n") as s:
+        assert "tags" not in post(s, envelope("Data"))["trace"], "nothing was left to do"
         text = json.dumps(envelope("Doubt me", id="run"))
         out = subprocess.run([WEFT, "run", "weft.router", text, "--json"], cwd=s.folder, capture_output=True, text=True)
         run = json.loads(out.stdout)
