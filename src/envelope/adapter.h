@@ -90,6 +90,7 @@ struct we_replied {
     const struct upp_str     *risks;         /* added to confidence.risks: parameters that could not be honoured */
     size_t                    n_risks;
     bool                      direct; /* parents: the request alone */
+    size_t                    above;  /* of struct we_trace */
     struct upp_str            id;     /* of the reply */
     int64_t                   now_ms;
 };

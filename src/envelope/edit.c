@@ -2,6 +2,7 @@
  * stand where the specification has them, as far as the others are in its order. */
 #include "envelope/edit.h"
 
+#include "dialects/envelope/chains.h"
 #include "dialects/envelope/content.h"
 #include "json/value.h"
 
@@ -44,7 +45,9 @@ static void put_tags(struct wj_writer *w, yyjson_val *tags, const struct we_edit
 static void put_trace_member(struct wj_writer *w, const struct we_edit *e, yyjson_val *key, yyjson_val *value)
 {
     if (is(key, "parents") && e->parents)
-        we_put_texts(w, "parents", e->parents, e->n_parents);
+        we_put_parents(w, e->parents, e->n_parents, e->above);
+    else if (is(key, WD_ENVELOPE_ABOVE) && e->complete)
+        return; /* ours alone */
     else if (is(key, "id") && e->id.n)
         wj_put_str(w, "id", e->id);
     else if (is(key, "tags"))
@@ -59,7 +62,7 @@ static void put_trace(struct wj_writer *w, const struct we_edit *e, yyjson_val *
     size_t      i, n;
     wj_put_open(w, "trace", '{');
     if (e->parents && !yyjson_obj_get(trace, "parents"))
-        we_put_texts(w, "parents", e->parents, e->n_parents);
+        we_put_parents(w, e->parents, e->n_parents, e->above);
     if (e->id.n && !yyjson_obj_get(trace, "id") && !yyjson_obj_get(trace, "parents"))
         wj_put_str(w, "id", e->id);
     if (yyjson_is_obj(trace))

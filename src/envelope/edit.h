@@ -10,7 +10,8 @@ struct we_edit {
     struct upp_str        id;      /* NULL: as it is */
     const struct upp_str *parents; /* NULL: as they are */
     size_t                n_parents;
-    const struct upp_str *tags; /* further ones; those that it has are not repeated */
+    size_t                above; /* that are left out in the log: dialects/envelope/chains.h */
+    const struct upp_str *tags;  /* further ones; those that it has are not repeated */
     size_t                n_tags;
     bool                  has_cost; /* where the envelope has none */
     uint64_t              input_tokens, output_tokens;
@@ -29,6 +30,7 @@ int we_edit(struct wb_arena *a, yyjson_val *root, const struct we_edit *edit, st
 
 void we_put_time(struct wj_writer *w, int64_t now_ms);
 void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *list, size_t n);
+void we_put_parents(struct wj_writer *w, const struct upp_str *list, size_t n, size_t above);
 void we_put_cost(struct wj_writer *w, uint64_t input, uint64_t output);
 void we_put_agent(struct wj_writer *w, struct upp_str id, struct upp_str name, struct upp_str model);
 void we_put_confidence(struct wj_writer *w, double score, struct upp_str rationale, const struct upp_str *risks,

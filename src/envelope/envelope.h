@@ -27,6 +27,7 @@ enum {
 #define WE_NOT_REFLECTED    "reflect:failed" /* nobody could reflect on it */
 #define WE_FALLBACK         "route:fallback" /* of a request that another agent failed to answer */
 #define WE_ACTIONS_UNROUTED "actions:no-route"
+#define WE_CUT              "budget:limit"  /* the exchange ended because of a limit */
 #define WE_ACTIONS_STOPPED  "actions:limit" /* next_actions were left because of a limit */
 
 /* The ten intents, as in the specification; WE_INTENTS: how many. */
@@ -110,6 +111,7 @@ struct we_trace {
     struct upp_str        id;
     const struct upp_str *parents;
     size_t                n_parents;
+    size_t                above; /* further ones, that are left out in the log: dialects/envelope/chains.h */
     const struct upp_str *tags;
     size_t                n_tags;
     uint64_t              input_tokens, output_tokens;
@@ -159,6 +161,7 @@ struct we_error {
     bool                      retryable, direct;
     const struct wd_problems *problems;
     struct upp_str            id;
+    size_t                    above; /* of struct we_trace */
     int64_t                   now_ms;
     bool                      has_cost;
     uint64_t                  input_tokens, output_tokens;

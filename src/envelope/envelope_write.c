@@ -1,5 +1,6 @@
 /* envelope/envelope_write.c — envelopes that Weft writes: members in the order of the specification. */
 #include "base/iso8601.h"
+#include "dialects/envelope/chains.h"
 #include "dialects/envelope/content.h"
 #include "envelope/envelope.h"
 #include "envelope/edit.h"
@@ -66,6 +67,13 @@ void we_put_texts(struct wj_writer *w, const char *name, const struct upp_str *l
     wj_write_close(w, ']');
 }
 
+void we_put_parents(struct wj_writer *w, const struct upp_str *list, size_t n, size_t above)
+{
+    we_put_texts(w, "parents", list, n);
+    if (above)
+        wj_put_u64(w, WD_ENVELOPE_ABOVE, above);
+}
+
 void we_put_cost(struct wj_writer *w, uint64_t input, uint64_t output)
 {
     wj_put_open(w, "cost", '{');
@@ -95,7 +103,7 @@ static void put_trace(struct wj_writer *w, const struct we_trace *t)
         return;
     wj_put_open(w, "trace", '{');
     if (t->n_parents)
-        we_put_texts(w, "parents", t->parents, t->n_parents);
+        we_put_parents(w, t->parents, t->n_parents, t->above);
     if (t->id.n)
         wj_put_str(w, "id", t->id);
     if (t->n_tags)
@@ -210,18 +218,20 @@ static int error_data(struct wb_arena *a, const struct we_error *e, struct upp_s
 int we_write_error(struct wb_arena *a, const struct we_error *e, struct upp_str *ret, struct upp_err *err)
 {
     const struct we_envelope *of = e->request;
-    struct we_draft           d  = {
-                   .role      = UPP_STR("system"),
-                   .agent_id  = UPP_STR(WE_ORCHESTRATOR),
-                   .now_ms    = e->now_ms,
-                   .intent    = of ? of->intent_name : UPP_STR("reflect"),
-                   .task      = of ? of->task : UPP_STR("Report a problem"),
-                   .type      = UPP_STR("error"),
-                   .text      = e->text.p ? e->text : wb_cstr(e->code),
-                   .has_score = true,
-                   .trace     = {
-                           .id = e->id, .has_cost = e->has_cost, .input_tokens = e->input_tokens, .output_tokens = e->output_tokens}};
-    int r = error_data(a, e, &d.data_json, err);
+    struct we_draft           d  = {.role      = UPP_STR("system"),
+                                    .agent_id  = UPP_STR(WE_ORCHESTRATOR),
+                                    .now_ms    = e->now_ms,
+                                    .intent    = of ? of->intent_name : UPP_STR("reflect"),
+                                    .task      = of ? of->task : UPP_STR("Report a problem"),
+                                    .type      = UPP_STR("error"),
+                                    .text      = e->text.p ? e->text : wb_cstr(e->code),
+                                    .has_score = true,
+                                    .trace     = {.id            = e->id,
+                                                  .above         = e->above,
+                                                  .has_cost      = e->has_cost,
+                                                  .input_tokens  = e->input_tokens,
+                                                  .output_tokens = e->output_tokens}};
+    int                       r  = error_data(a, e, &d.data_json, err);
     if (r >= 0 && of)
         r = we_chain(a, of, e->direct, &d.trace.parents, &d.trace.n_parents, err);
     return r < 0 ? r : we_write(a, &d, ret, err);

@@ -83,6 +83,10 @@ size_t we_exchange_waiting(const struct we_exchange *x);
  * envelope (no_route, or that nothing was answered). */
 int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same when something outside ends the exchange before it has ended: with the tag WE_CUT, if something
+ * was left to do. */
+int we_exchange_cut(struct we_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Tokens of all replies. */
 void we_exchange_cost(const struct we_exchange *x, uint64_t *input, uint64_t *output);
 

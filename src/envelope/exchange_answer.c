@@ -49,7 +49,7 @@ static const struct we_chain *answering(const struct we_exchange *x)
 
 int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp_str            tags[5];
+    struct upp_str            tags[6];
     size_t                    n = 0;
     const struct we_chain    *c = answering(x);
     const struct we_envelope *e = c->best ? c->best : c->failed;
@@ -69,6 +69,14 @@ int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_er
         tags[n++] = UPP_STR(WE_ACTIONS_STOPPED);
     if (x->unrouted)
         tags[n++] = UPP_STR(WE_ACTIONS_UNROUTED);
+    if (x->cut && (x->planned || x->waiting || !c->best)) /* something was left */
+        tags[n++] = UPP_STR(WE_CUT);
     *ret = e->json;
     return n ? we_retrace(x->a, e, (struct upp_str){0}, NULL, 0, tags, n, ret, err) : 0;
+}
+
+int we_exchange_cut(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
+{
+    x->cut = true;
+    return we_exchange_answer(x, ret, err);
 }

@@ -51,6 +51,7 @@ struct we_exchange {
     uint32_t                  actions; /* picked up */
     uint64_t                  input_tokens, output_tokens;
     bool                      stopped, unrouted; /* actions were left: by a limit, without a route */
+    bool                      cut;               /* it was ended from outside */
     struct upp_err            no_route;          /* of the ingress; code 0: it has one */
 };
 

@@ -51,6 +51,7 @@ static int take(const struct reply *p, yyjson_val *v, struct upp_str *ret, struc
     struct we_edit           edit = {.id            = r->id,
                                      .parents       = p->parents,
                                      .n_parents     = p->n_parents,
+                                     .above         = r->above,
                                      .has_cost      = r->has_cost,
                                      .input_tokens  = r->input_tokens,
                                      .output_tokens = r->output_tokens,
@@ -146,6 +147,7 @@ static int wrap(const struct reply *p, yyjson_val *json, struct upp_str *ret, st
                                       .trace      = {.id            = r->id,
                                                      .parents       = p->parents,
                                                      .n_parents     = p->n_parents,
+                                                     .above         = r->above,
                                                      .has_cost      = r->has_cost,
                                                      .input_tokens  = r->input_tokens,
                                                      .output_tokens = r->output_tokens}};
@@ -192,6 +194,7 @@ static int write_failure(const struct reply *p, int code, struct upp_str text, s
                          .retryable     = code > 0 && code < 32 && again >> code & 1,
                          .direct        = p->of->direct,
                          .id            = p->of->id,
+                         .above         = p->of->above,
                          .now_ms        = p->of->now_ms,
                          .has_cost      = p->of->has_cost,
                          .input_tokens  = p->of->input_tokens,

@@ -182,8 +182,8 @@ static int adapted(const struct wr_run *child, const struct asked *q, struct wr_
 static int result_of(const struct wr_run *child, const struct asked *q, int result, const struct upp_err *why,
                      struct upp_value *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
-    struct wr_child_end                       end = {.result = result, .why = why};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wr_child_end end = {.result = result, .why = why, .cut = result >= 0 && child->row.error.n > 0};
     end.text = result < 0 ? wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)) : turn_text(child, &a);
     int r    = wb_arena_check(&a, err);
     if (r < 0)

@@ -35,6 +35,7 @@ struct wr_child_end {
     struct wb_uuid        child;     /* the run */
     struct upp_usage      usage;     /* of the child and all below it */
     int                   result;    /* < 0: it failed */
+    bool                  cut;       /* it completed because a limit ended it */
     const struct upp_err *why;       /* of a failure */
 };
 
@@ -140,7 +141,11 @@ struct wr_agent_def {
     const struct weft_rights       *rights;        /* of its whole subtree; NULL: only the engine's limits */
     const struct weft_agent        *agent;         /* NULL: it comes from a configuration */
     const struct wr_card           *card;          /* NULL: none */
-    void                           *owner;         /* for wr_engine_opts.hold */
+    /* The answer of a run that a limit ends before it has answered, from all of its messages; in the arena. Must not
+     * suspend. NULL: it ends with what it has. */
+    int (*closing)(const struct wr_agent_def *def, struct wb_uuid thread, const struct upp_message *const *messages,
+                   size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err);
+    void *owner; /* for wr_engine_opts.hold */
 };
 
 #endif

@@ -286,23 +286,13 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
     return r < 0 ? r : wr_should_stop(run, false, err);
 }
 
-/* A run that was stopped when it had only scaffolding (right after planning) answers with the last of that. The answer
- * is in the row that ends the run: a run that is recovered before that writes it again. */
-static int answer(struct wr_run *run, struct upp_err *err)
+/* The answer is in the row that ends the run: a run that is recovered before that writes it again. */
+static int add_answer(struct wr_run *run, const struct upp_message *said, struct upp_err *err)
 {
-    const struct upp_message *last = NULL;
-    for (size_t i = 0; i < run->mine.n; i++)
-        if (run->mine.p[i]->role == UPP_ROLE_ASSISTANT)
-            return 0;
-    for (size_t i = run->n_history; i < run->path.n; i++)
-        if (run->path.p[i]->role == UPP_ROLE_ASSISTANT)
-            last = run->path.p[i];
-    if (!last || run->branch)
-        return 0;
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
     struct wm_entry    *entry = m ? wr_draft_entry(run, err) : NULL;
     struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                 r     = ev ? wm_message_copy(&run->memory, last, &entry->message, err) : -UPP_ENOMEM;
+    int                 r     = ev ? wm_message_copy(&run->memory, said, &entry->message, err) : -UPP_ENOMEM;
     if (r < 0)
         return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
     entry->who             = run->def->name;
@@ -314,6 +304,36 @@ static int answer(struct wr_run *run, struct upp_err *err)
     ev->part               = (uint32_t)(run->draft.entries.n - 1);
     *m                     = entry->message;
     return wr_mine_note(run, m, err);
+}
+
+/* A run that was stopped when it had only scaffolding (right after planning) answers with the last of that. */
+static int answer_scaffolding(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_message *last = NULL;
+    for (size_t i = 0; i < run->mine.n; i++)
+        if (run->mine.p[i]->role == UPP_ROLE_ASSISTANT)
+            return 0;
+    for (size_t i = run->n_history; i < run->path.n; i++)
+        if (run->path.p[i]->role == UPP_ROLE_ASSISTANT)
+            last = run->path.p[i];
+    return last && !run->branch ? add_answer(run, last, err) : 0;
+}
+
+/* Did a limit end the run while somebody waits for what its agent makes of its messages? */
+static bool is_cut_off(const struct wr_run *run)
+{
+    const struct upp_message *last = run->path.n ? run->path.p[run->path.n - 1] : NULL;
+    return run->def->closing && run->budget.over && !run->branch && last && last->role != UPP_ROLE_ASSISTANT;
+}
+
+static int answer(struct wr_run *run, struct upp_err *err)
+{
+    struct upp_part    part = {.kind = UPP_PART_TEXT};
+    struct upp_message said = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
+    if (!is_cut_off(run))
+        return answer_scaffolding(run, err);
+    int r = run->def->closing(run->def, run->row.thread, run->path.p, run->path.n, &run->memory, &part.text, err);
+    return r < 0 ? r : add_answer(run, &said, err);
 }
 
 /* The strategy succeeded, or a hook returned a turn for its failure. */

@@ -135,8 +135,9 @@ struct wc_envelopes {
         struct upp_str agent;
         double         score;
     } * scores; /* of agents whose model states none */
-    size_t   n_scores;
-    uint64_t announced_tokens; /* max_tokens of the handshake */
+    size_t             n_scores;
+    uint64_t           announced_tokens; /* max_tokens of the handshake */
+    struct weft_budget budget;           /* of an exchange */
 };
 
 struct wc_config {

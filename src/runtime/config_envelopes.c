@@ -54,6 +54,12 @@ static void read_announce(struct wc_reader *r, const struct wc_node *n, void *in
     wc_map(r, n, "announce", keys, WB_LEN(keys), &r->config->envelopes);
 }
 
+static void read_budget(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)into;
+    wc_read_limits(r, n, &r->config->envelopes.budget);
+}
+
 void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n)
 {
     static const struct wc_key keys[] = {
@@ -64,6 +70,7 @@ void wc_read_envelopes(struct wc_reader *r, const struct wc_node *n)
         {.name = "confidence", .read = read_confidence},
         {.name = "actions", .read = read_actions},
         {.name = "announce", .read = read_announce},
+        {.name = "budget", .read = read_budget},
     };
     struct wc_envelopes *e = &r->config->envelopes;
     e->limits              = (struct we_limits)WE_LIMITS_DEFAULT;

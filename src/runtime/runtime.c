@@ -202,6 +202,7 @@ static int make_router(struct wrt_generation *g, struct upp_err *err)
                                     .n_agents = c->n_agents,
                                     .model    = model_of,
                                     .score    = score_of,
+                                    .budget   = c->envelopes.budget,
                                     .arg      = c};
     int                     r    = we_router_make(&g->arena, &opts, &g->router, err);
     if (r >= 0)

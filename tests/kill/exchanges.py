@@ -116,12 +116,14 @@ class World:
     def check(self, log):
         ids = [e["trace"]["id"] for e in log]
         assert len(set(ids)) == len(ids), ids
-        replied = {}
+        replied, by_id = {}, dict(zip(ids, log))
         for e in log:
             direct = e["trace"].get("parents", [])[-1:]
             assert all(p in ids for p in direct) or e["role"] == "user", (e, ids)
             if e["role"] == "agent" or e["content"]["type"] == "error":
                 replied[direct[0]] = replied.get(direct[0], 0) + 1
+                asked = by_id[direct[0]]["trace"]
+                assert e["trace"]["parents"] == asked.get("parents", []) + [asked["id"]], (e, asked)
         asked = [e["trace"]["id"] for e in log if e["role"] in ("user", "system") and e["content"]["type"] != "error"]
         for id in asked:
             assert replied.get(id, 0) >= 1, (id, log)

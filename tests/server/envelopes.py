@@ -6,6 +6,7 @@ usage: envelopes.py WEFT   (TAP)
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ models:
   other: {provider: scripted, script: other.json}
   again: {provider: scripted, script: again.json}
   fails: {provider: scripted, script: fails.json}
+  slow: {provider: scripted, script: slow.json}
   echo: {provider: scripted, echo: true}
 tools:
   look: {description: Looks, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo seen"], delivery: pure}
@@ -39,6 +41,7 @@ agents:
   worker: {model: gemini-2, tools: [look, write]}
   spare: {model: other}
   fails: {model: fails}
+  slow: {model: slow}
   picker: {model: again, tools: [pick]}
   echo: {model: echo}
 """
@@ -47,6 +50,7 @@ routes:
   - {intent: [plan, reflect, finalize], when: {tags: [echo]}, to: echo}
   - {intent: analyze, when: {tags: [fail]}, to: fails}
   - {intent: analyze, when: {tags: [fallback]}, to: fails, fallback: [spare]}
+  - {intent: analyze, when: {tags: [slow]}, to: slow}
   - {intent: execute, when: {tags: [pick]}, to: picker}
   - {intent: [plan, reflect, finalize], to: planner}
   - {intent: [decompose, summarize, analyze], to: analyst}
@@ -88,6 +92,7 @@ SCRIPTS = {
                {"when": {"tool_result": "write"}, "parts": [{"request": True}]}, SHOWS],
     "other": [{"parts": [{"text": "spare here"}]}],
     "again": [{"parts": [call("p", "pick")]}, {"parts": [{"text": "picked"}]}],
+    "slow": [{"parts": [{"text": "too late"}], "delta_bytes": 1, "delay_ms": 2000}],
     "fails": [{"error": {"code": "INVALID_REQUEST", "message": "I will not"}}],
 }
 
@@ -206,6 +211,7 @@ def test_resources_limit_the_tools():
 
 
 def test_a_doubt_is_reflected_on_by_another_model():
+    # covers: ENV-6/3
     with serve("doubt") as s:
         frames = stream(s, envelope("Doubt me", id="d1"))
         log = [f[2] for f in frames if f[1] != "answer"]
@@ -239,6 +245,32 @@ def test_budgets_end_an_exchange_with_what_is_best():
     with serve("budget", "envelopes: {actions: {enabled: true, max_tokens: 5}}\n") as s:
         a = post(s, envelope("Plan it"))
         assert a["content"]["text"] == "do" and "actions:limit" in a["trace"]["tags"], a
+
+
+def test_a_budget_ends_an_exchange_with_what_is_best():
+    for budget, score, asked in (("max_tokens: 10", 0.2, 2), ("max_tokens: 20", 0.3, 4), ("max_steps: 2", 0.2, 2),
+                                 ("max_cost: 0.00001, input_price: 1, output_price: 1", 0.2, 2), ("max_time_ms: 60000", 0.3, 6)):
+        with serve("spent", f"envelopes: {{budget: {{{budget}}}}}\n") as s:
+            e = envelope("Doubt me", id=f"b {budget}", trace={"parents": ["far"]})
+            frames = stream(s, e)
+            a = frames[-1][2]
+            assert frames[-1][1] == "answer" and a["confidence"]["score"] == score and len(frames) - 1 == asked, (budget, frames)
+            assert ("budget:limit" in a["trace"]["tags"]) == (asked < 6) and a["trace"]["id"] in ids([f[2] for f in frames[:-1]]), (budget, a)
+            assert post(s, e) == a, budget
+    with serve("spent", "envelopes: {budget: {max_tokens: 10}}\n") as s:
+        assert "tags" not in post(s, envelope("Data"))["trace"], "nothing was left to do"
+        text = json.dumps(envelope("Doubt me", id="run"))
+        out = subprocess.run([WEFT, "run", "weft.router", text, "--json"], cwd=s.folder, capture_output=True, text=True)
+        run = json.loads(out.stdout)
+        assert out.returncode == 3 and run["incomplete"] == {"reason": "max_tokens"}, out
+        assert json.loads(run["text"])["content"]["text"] == "a doubt", run
+
+
+def test_a_budget_of_time():
+    with serve("late", "envelopes: {budget: {max_time_ms: 300}}\n") as s:
+        a = post(s, envelope("Sleep", trace={"tags": ["slow"]}))
+        cut = "budget:limit" in a["trace"].get("tags", []) or a["content"]["data"]["code"] == "unanswered"  # it was late even for asking
+        assert a["content"]["type"] == "error" and cut, a
 
 
 def test_failures_are_envelopes():
@@ -388,6 +420,96 @@ def test_after_a_kill_nothing_is_lost_or_said_twice():
             log = lines(s, f"{URL}/{e['trace']['id']}/exchange")
             assert len(log) == 6 and len(set(ids(log))) == 6 and log[0] == e, (point, log)
             assert a["trace"]["id"] in ids(log) and a["confidence"]["score"] == 0.3, (point, a)
+
+
+# ---- What the log has --------------------------------------------------------------------------------------------------------
+
+
+def stored(value, to=lambda e: e):
+    """The document with other envelopes that Weft wrote, which are objects or texts there."""
+    if isinstance(value, str):
+        return json.dumps(to(json.loads(value)), separators=(",", ":")) if value.startswith('{"protocol":"multiagent-1.0"') else value
+    if isinstance(value, list):
+        return [stored(v, to) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return to(value) if value.get("protocol") else {k: stored(v, to) for k, v in value.items()}
+
+
+def converted(s, document):
+    with open(f"{s.folder}/document.json", "w") as f:
+        json.dump(document, f)
+    out = subprocess.run([WEFT, "convert", "--from", "thread", "--to", "envelope", "document.json"], cwd=s.folder, capture_output=True, text=True)
+    assert out.returncode == 0, out
+    return json.loads(out.stdout)
+
+
+def chain(e):
+    return e["trace"].get("parents", [])
+
+
+def test_the_log_has_direct_parents():
+    # covers: ENV-6/3
+    with serve("parents", "envelopes: {actions: {enabled: true}}\n") as s:
+        far = [f"far-{i}" for i in range(20)]
+        log, answers, last = [], [], None
+        for i, (task, tags) in enumerate([("Doubt me", []), ("Plan it", []), ("More", ["fallback"]), ("None", ["fail"])]):
+            above = chain(last) + [last["trace"]["id"]] if last else far
+            e = envelope(task, id=f"w{i}", trace={"parents": above, "tags": tags})
+            frames = stream(s, e)
+            last = post(s, e)
+            answers.append(last)
+            assert frames[-1][2] == last and frames[0][2] == e, frames
+            log += [f[2] for f in frames[:-1]]
+            assert stream(s, e, {"Last-Event-ID": frames[2][0]}) == frames[3:]
+        by_id = {e["trace"]["id"]: e for e in log}
+        replies = [e for e in log if e["role"] == "agent" or e["content"]["type"] == "error"]
+        assert len(replies) == 10 and chain(replies[0]) == far + ["w0"], replies
+        for e in replies + answers:
+            asked = by_id[chain(e)[-1]]
+            assert chain(e) == chain(asked) + [asked["trace"]["id"]] and "above" not in e["trace"], (e, asked)
+        arrived, log = log, lines(s, f"{URL}/w0/exchange")  # actions of one reply come in any order
+        assert len(log) == len(arrived) and {e["trace"]["id"]: e for e in log} == by_id, log
+        for e in log:
+            assert s.good("GET", f"{URL}/{e['trace']['id']}") == e
+        thread = s.good("GET", "/v1/threads?limit=1")["data"][0]["id"]
+        assert s.good("GET", f"/v1/threads/{thread}/export?as=envelope") == log
+        out = subprocess.run([WEFT, "replay", thread], cwd=s.folder, capture_output=True, text=True)
+        assert out.returncode == 0 and ": 0 differences" in out.stdout, out
+        # The log: what Weft wrote has one parent. What came in is as it came: the message, and the first request.
+        document = s.good("GET", f"/v1/threads/{thread}/export?as=thread")
+        kept = []
+        assert stored(document, lambda e: kept.append(e) or e) == document
+        kept = [e for e in kept if e["role"] != "user"]
+        assert len(kept) >= 16 and all(len(chain(e)) == 1 for e in kept), kept
+        db = sqlite3.connect(f"file:{s.folder}/envelopes.db?mode=ro", uri=True)
+        brought = sum(bytes(r[0]).count(b"far-7") for r in db.execute("SELECT CAST(body AS BLOB) FROM log"))
+        assert brought == 3, brought  # the message, the call and its start; no reply, and no answer
+        db.close()
+        assert converted(s, document) == log
+        # A log from before: it has the whole chains.
+        assert converted(s, stored(document, lambda e: by_id[e["trace"]["id"]])) == log
+
+
+def test_direct_parents_on_the_wire():
+    with serve("wire", "envelopes: {parents: direct}\n") as s:
+        frames = stream(s, envelope("Doubt me", id="v1", trace={"parents": ["a", "b"]}))
+        assert [len(chain(f[2])) for f in frames] == [2] + [1] * (len(frames) - 1), frames
+        assert all("above" not in f[2]["trace"] for f in frames), frames
+
+
+def test_a_long_artifact_is_stored_once():
+    name = "artifact"
+    report = [{"kind": "report", "name": "long", "inline": "A long report. " * 4000}]
+    with serve(name) as s:
+        e = envelope("Long", id="l1", outputs={"artifacts": report})
+        post(s, e)
+        assert s.good("GET", f"{URL}/l1")["outputs"]["artifacts"] == report
+        db = sqlite3.connect(f"file:{s.folder}/envelopes.db?mode=ro", uri=True)
+        rows = db.execute("SELECT count(*) FROM log WHERE instr(body, 'A long report. A long report.')").fetchone()[0]
+        assert db.execute("SELECT count(*) FROM blobs").fetchone()[0] == 1 and rows == 0, rows
+        assert db.execute("SELECT count(*) FROM refs").fetchone()[0] == 2  # the message, and the call that sends it
+        db.close()
 
 
 # ---- Handshakes, peers -----------------------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@
  * others refer to it (weft.of). The parent of an envelope is the one before it; of a result, its call.
  */
 #include "base/err.h"
+#include "dialects/envelope/chains.h"
 #include "dialects/envelope/recorded.h"
 #include "dialects/envelope/write.h"
-#include "model/names.h"
 
 struct called {
     struct upp_str call, envelope;
@@ -22,10 +22,11 @@ struct lowering {
     struct upp_err        *err;
     struct ids             ids;
     WB_VEC(struct called) calls;
-    struct upp_str  last;     /* the id of the previous envelope */
-    uint32_t        payer;    /* the entry that carries the usage of its turn; UINT32_MAX: none */
-    bool            routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
-    struct wm_names recorded; /* the ids of those */
+    struct upp_str   last;     /* the id of the previous envelope */
+    uint32_t         payer;    /* the entry that carries the usage of its turn; UINT32_MAX: none */
+    bool             routed;   /* the thread is an exchange of the router: what is an envelope is written as it is */
+    struct wm_names  recorded; /* the ids of those */
+    struct wd_chains chains;   /* and the parents of the requests among them */
 };
 
 /* ---- Ids ------------------------------------------------------------------------------------------------- */
@@ -113,7 +114,9 @@ static int put_recorded(struct lowering *t, const struct upp_part *p)
     if (r < 0 || !v)
         return r;
     struct upp_str id = wb_arena_dup(&l->keep, wd_envelope_id(v));
-    r                 = id.n ? wm_names_add(&t->recorded, id, &number, t->err) : 1;
+    r                 = wd_chains_part(&t->chains, &l->scratch, &t->o.e->e.message, p, v, &v, t->err);
+    if (r >= 0)
+        r = id.n ? wm_names_add(&t->recorded, id, &number, t->err) : 1;
     if (r > 0)
         wj_write_value(&l->w, v);
     t->last = id.n ? id : t->last;
@@ -255,5 +258,6 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
     wb_vec_done(&t.calls);
     wm_names_done(&t.ids.own);
     wm_names_done(&t.recorded);
+    wd_chains_done(&t.chains);
     return r < 0 ? r : wb_arena_check(&l->keep, err);
 }

@@ -8,11 +8,11 @@
  */
 #include "base/iso8601.h"
 #include "dialects/core/frame.h"
+#include "dialects/envelope/chains.h"
 #include "dialects/envelope/recorded.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "model/names.h"
 
 enum { SCRATCH_MAX = 128 << 20, KEPT_MAX = 16 << 20 };
 
@@ -22,6 +22,7 @@ struct stream {
     struct wb_buf           answer;  /* the newest text of the router */
     struct wm_names         sent;    /* ids of the envelopes so far, in `kept` */
     struct wb_arena         kept;
+    struct wd_chains        chains;
 };
 
 /* ---- One envelope --------------------------------------------------------------------------------------------------
@@ -97,13 +98,19 @@ static int is_new(struct stream *s, yyjson_val *v, struct upp_err *err)
     return r < 0 ? r : id.n ? wm_names_add(&s->sent, id, &number, err) : 1;
 }
 
-static int put_recorded(struct stream *s, struct wd_out *o, struct upp_str text, struct upp_err *err)
+/* A request or a reply. */
+static int put_recorded(struct stream *s, struct wd_out *o, const struct wm_event *ev, struct upp_err *err)
 {
-    yyjson_val *v = s->opts.whole ? NULL : wd_envelope_recorded(&s->scratch, text);
+    bool asks = ev->kind == WM_TOOL_STARTED;
+    if (s->opts.whole && !asks) /* only the answer is wanted, and the parents of its request */
+        return 0;
+    yyjson_val *v = wd_envelope_recorded(&s->scratch, ev->text);
     int         r = wb_arena_check(&s->scratch, err);
     if (r >= 0 && v)
+        r = asks ? wd_chains_add(&s->chains, v, err) : wd_chains_restore(&s->chains, &s->scratch, v, &v, err);
+    if (r >= 0 && v && !s->opts.whole)
         r = is_new(s, v, err);
-    if (r > 0 && v)
+    if (r > 0 && v && !s->opts.whole)
         put_envelope(s, o, v);
     return r < 0 ? r : 0;
 }
@@ -141,15 +148,19 @@ static const char *failed_name(const struct stream *s)
     return s->opts.whole ? "error" : "answer";
 }
 
-static void put_answer(struct stream *s, const struct wm_event *ev, struct wd_out *o)
+static int put_answer(struct stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     yyjson_val *v = wd_envelope_recorded(&s->scratch, wb_buf_str(&s->answer));
     if (!v) {
         put_failure(ev, o, UPP_STR("no_answer"), UPP_STR("the run has not answered with an envelope"), failed_name(s));
-        return;
+        return 0;
     }
+    int r = wd_chains_restore(&s->chains, &s->scratch, v, &v, err);
+    if (r < 0)
+        return r;
     put_envelope(s, o, v);
     name_last(o, s->opts.whole ? NULL : "answer");
+    return 0;
 }
 
 static void run_failed(struct stream *s, const struct wm_event *ev, struct wd_out *o)
@@ -165,16 +176,17 @@ static void run_failed(struct stream *s, const struct wm_event *ev, struct wd_ou
     put_failure(ev, o, code.p ? code : wb_cstr(wd_status_word(ev->status)), message, failed_name(s));
 }
 
-static void run(struct stream *s, const struct wm_event *ev, struct wd_out *o)
+static int run(struct stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     if (ev->status == WM_WAITING && !s->opts.over)
         put_failure(ev, o, UPP_STR("input_required"),
                     UPP_STR("an agent waits for a result or an approval: answer its run, and send the envelope again"),
                     s->opts.whole ? NULL : "waiting");
     else if (ev->status == WM_COMPLETED)
-        put_answer(s, ev, o);
+        return put_answer(s, ev, o, err);
     else if (wm_status_ended(ev->status))
         run_failed(s, ev, o);
+    return 0;
 }
 
 /* ---- Events --------------------------------------------------------------------------------------------------------
@@ -212,11 +224,11 @@ static int envelope_event(void *state, const struct wm_event *ev, struct wd_fram
         return 0;
     wd_out_init(&o, out, err);
     if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
-        r = put_recorded(s, &o, ev->text, err);
+        r = put_recorded(s, &o, ev, err);
     else if (ev->kind == WM_MESSAGE)
         r = message(s, ev, err);
     else if (ev->kind == WM_RUN)
-        run(s, ev, &o);
+        r = run(s, ev, &o, err);
     if (r >= 0)
         r = wb_arena_check(&s->scratch, err);
     wb_arena_reset(&s->scratch);
@@ -230,6 +242,7 @@ static void envelope_done(void *state)
     wb_buf_done(&s->answer);
     wm_names_done(&s->sent);
     wb_arena_done(&s->kept);
+    wd_chains_done(&s->chains);
 }
 
 const struct wd_stream_ops wd_stream_envelope = {

@@ -237,6 +237,13 @@ static void log_risks(const struct wr_tool *tool, const struct we_envelope *e, c
                WB_LS("envelope", e->id), WB_LS("risk", risks->list[i]));
 }
 
+/* Those of a request that precede it in the chain of its reply. */
+static size_t parents_of(const struct we_envelope *request)
+{
+    size_t n = request->parents ? yyjson_arr_size(request->parents) : 0;
+    return WB_MIN(n, (size_t)WE_MAX_PARENTS - 1);
+}
+
 static int write_reply(const struct we_router *router, const struct wr_tool *tool, const struct wr_child_end *end,
                        struct wb_arena *a, struct risks *risks, struct upp_str *ret, struct upp_err *err)
 {
@@ -244,7 +251,8 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
     const struct we_limits    *limits = router->opts.limits;
     struct we_envelope         request;
     char                       id[WB_UUID_TEXT + 1];
-    int                        r = we_read(a, end->arguments, NULL, &request, err);
+    struct upp_err             cut = {.code = UPP_ELIMIT, .msg = "a limit ended the agent before it had said anything"};
+    int                        r   = we_read(a, end->arguments, NULL, &request, err);
     if (r >= 0 && def && !is_peer(def))
         r = find_risks(a, &request, end->options, limits->strict, risks, err);
     if (r < 0)
@@ -256,14 +264,17 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .agent_id      = tool->agent,
         .agent_name    = def && def->title.n ? def->title : tool->agent,
         .model         = we_router_model(router, tool->agent),
-        .failure       = end->result < 0 ? end->why : NULL,
+        .failure       = end->result < 0            ? end->why
+                         : end->cut && !end->text.n ? &cut
+                                                    : NULL,
         .input_tokens  = end->usage.input,
         .output_tokens = end->usage.output,
         .has_cost      = true,
         .default_score = router->opts.score ? router->opts.score(router->opts.arg, tool->agent) : 0,
         .risks         = risks->list,
         .n_risks       = risks->n,
-        .direct        = limits->direct_parents,
+        .direct        = true, /* in the log; what leaves has the whole chain: dialects/envelope/chains.h */
+        .above         = limits->direct_parents ? 0 : parents_of(&request),
         .id            = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */
         .now_ms        = wb_wall_ms(),
     };

@@ -23,6 +23,7 @@ struct answer {
     struct wb_arena         arena;
     uint32_t                family; /* of the thread, for new ids */
     bool                    has_family;
+    bool                    closes; /* nobody is asked any more */
     struct we_ask          *asks;
     size_t                  n;
     struct upp_str          text; /* without calls */
@@ -71,12 +72,14 @@ static int take_message(struct we_exchange *e, const struct upp_message *m, stru
 }
 
 static int play(struct answer *x, const struct we_host *host, const struct we_envelope *ingress,
-                const struct upp_request *q, size_t from, struct upp_err *err)
+                const struct upp_message *const *messages, size_t n, struct upp_err *err)
 {
     struct we_exchange *e;
     int                 r = we_exchange_new(&x->arena, host, x->router->opts.limits, ingress, &e, err);
-    for (size_t i = from; r >= 0 && i < q->n_messages; i++)
-        r = take_message(e, q->messages[i], err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = take_message(e, messages[i], err);
+    if (r >= 0 && x->closes)
+        return we_exchange_cut(e, &x->text, err);
     if (r < 0)
         return r;
     x->asks = wb_new_n(&x->arena, struct we_ask, ASKS);
@@ -94,14 +97,15 @@ static int refuse(struct answer *x, const struct we_host *host, const struct wd_
     return r < 0 ? r : we_write_error(&x->arena, &e, &x->text, err);
 }
 
-static int open_input(struct answer *x, const struct upp_request *q, size_t input, struct upp_err *err)
+/* messages: the input, and what followed. */
+static int open_input(struct answer *x, const struct upp_message *const *messages, size_t n, struct upp_err *err)
 {
     const struct we_host host = {
         .routes = x->router->opts.routes, .model_of = model_of, .new_id = new_id, .now_ms = now_ms, .arg = x};
     struct wd_problems  problems = {0};
     struct upp_err      why      = {0};
     struct we_envelope *ingress  = wb_new(&x->arena, struct we_envelope);
-    struct upp_str      text     = wm_message_text(&x->arena, q->messages[input]);
+    struct upp_str      text     = wm_message_text(&x->arena, messages[0]);
     int                 r        = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
@@ -109,9 +113,18 @@ static int open_input(struct answer *x, const struct upp_request *q, size_t inpu
     if (r == -UPP_ENOMEM)
         r = upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
     else
-        r = r < 0 ? refuse(x, &host, &problems, &why, err) : play(x, &host, ingress, q, input + 1, err);
+        r = r < 0 ? refuse(x, &host, &problems, &why, err) : play(x, &host, ingress, messages + 1, n - 1, err);
     wd_problems_done(&problems);
     return r;
+}
+
+/* The last input, and what followed. */
+static int open_last(struct answer *x, const struct upp_message *const *messages, size_t n, struct upp_err *err)
+{
+    for (size_t i = n; i-- > 0;)
+        if (messages[i]->role == UPP_ROLE_USER)
+            return open_input(x, messages + i, n - i, err);
+    return upp_fail(err, UPP_EINVALID, "there is no envelope to route");
 }
 
 static int router_open(struct upp_step *s, struct upp_err *err)
@@ -123,10 +136,7 @@ static int router_open(struct upp_step *s, struct upp_err *err)
     x->arena      = (struct wb_arena)WB_ARENA(WE_MEMORY);
     x->has_family = wb_uuid_parse(q->session, &session);
     x->family     = x->has_family ? wl_family(session) : 0;
-    for (size_t i = q->n_messages; i-- > 0;)
-        if (q->messages[i]->role == UPP_ROLE_USER)
-            return open_input(x, q, i, err);
-    return upp_fail(err, UPP_EINVALID, "there is no envelope to route");
+    return open_last(x, q->messages, q->n_messages, err);
 }
 
 static int router_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
@@ -176,6 +186,23 @@ static const struct upp_model_ops router_ops = {
     .close     = router_close,
 };
 
+/* A budget is used up: the best answer so far. */
+static int close_exchange(const struct wr_agent_def *def, struct wb_uuid thread,
+                          const struct upp_message *const *messages, size_t n, struct wb_arena *a, struct upp_str *ret,
+                          struct upp_err *err)
+{
+    struct answer x = {.router     = def->model->state,
+                       .arena      = WB_ARENA(WE_MEMORY),
+                       .family     = wl_family(thread),
+                       .has_family = true,
+                       .closes     = true};
+    int           r = open_last(&x, messages, n, err);
+    if (r >= 0)
+        *ret = wb_arena_dup(a, x.text);
+    wb_arena_done(&x.arena);
+    return r < 0 ? r : wb_arena_check(a, err);
+}
+
 /* ---- The agent ----------------------------------------------------------------------------------------------------
  */
 
@@ -219,6 +246,11 @@ static int make_tools(struct wb_arena *a, struct we_router *r, struct upp_err *e
     return wb_arena_check(a, err);
 }
 
+static bool is_limited(const struct weft_budget *b)
+{
+    return b->max_tokens || b->max_time_ms || b->max_steps || b->max_cost > 0;
+}
+
 int we_router_make(struct wb_arena *a, const struct we_router_opts *opts, struct we_router **ret, struct upp_err *err)
 {
     struct we_router *r = wb_new(a, struct we_router);
@@ -231,8 +263,13 @@ int we_router_make(struct wb_arena *a, const struct we_router_opts *opts, struct
         /* `once`: then a request names its conversation, whose family its ids are of. */
         .model = {.ops = &router_ops, .name = UPP_STR("router"), .state = r, .can = UPP_CAN_ALL, .once = true},
     };
-    r->def = (struct wr_agent_def){
-        .name = UPP_STR(WE_ROUTER_AGENT), .id = UPP_STR(WE_ROUTER_ID), .model = &r->model, .strategy = &r->strategy};
-    *ret = r;
+    r->rights.budget = opts->budget;
+    r->def           = (struct wr_agent_def){.name     = UPP_STR(WE_ROUTER_AGENT),
+                                             .id       = UPP_STR(WE_ROUTER_ID),
+                                             .model    = &r->model,
+                                             .strategy = &r->strategy,
+                                             .rights   = is_limited(&opts->budget) ? &r->rights : NULL,
+                                             .closing  = close_exchange};
+    *ret             = r;
     return make_tools(a, r, err);
 }

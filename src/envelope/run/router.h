@@ -32,7 +32,8 @@ struct we_router_opts {
     struct upp_str (*model)(const void *arg, struct upp_str agent);
     /* The default score of an agent; 0: that of all. NULL: none has one. */
     double (*score)(const void *arg, struct upp_str agent);
-    const void *arg;
+    const void        *arg;
+    struct weft_budget budget; /* of an exchange: of the router's run and those of the agents. All zero: none */
 };
 
 struct we_router {
@@ -40,6 +41,7 @@ struct we_router {
     struct upp_model        model;
     struct weft_strategy    strategy;
     struct wr_child_adapter adapter;
+    struct weft_rights      rights;
     struct wr_agent_def     def; /* the agent; the caller sets its owner */
 };
 

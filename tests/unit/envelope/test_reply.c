@@ -77,6 +77,13 @@ TEST(reply_that_is_an_envelope_is_taken)
     b.from.direct = true;
     CHECK(reply(&b, "gpt5", b.reply.json.p) >= 0);
     CHECK_INT(yyjson_arr_size(b.reply.parents), 1);
+    /* As it is stored; what a model writes in its place is dropped. */
+    b.from.above = 1;
+    CHECK(reply(&b, "gpt5", b.reply.json.p) >= 0);
+    CHECK(wb_str_find(b.reply.json, UPP_STR("\"parents\":[\"req\"],\"above\":1,"), 0) != SIZE_MAX);
+    b.from.above = 0;
+    CHECK(reply(&b, "gpt5", b.reply.json.p) >= 0);
+    CHECK(wb_str_find(b.reply.json, UPP_STR("above"), 0) == SIZE_MAX);
 }
 
 /* What is missing is filled in: the time is ours, the protocol is forced. covers: ENV-6/1, ENV-14/1 */

@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 
 #include "base/defs.h"
+#include "dialects/envelope/chains.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -94,10 +95,11 @@ int sv_peer_get(struct sv_exchange *x, struct we_peer *ret, struct upp_err *err)
  */
 
 struct walk {
-    sv_envelope_fn *fn;
-    void           *arg;
-    struct wm_names seen;
-    struct wb_arena ids;
+    sv_envelope_fn  *fn;
+    void            *arg;
+    struct wm_names  seen;
+    struct wb_arena  ids;
+    struct wd_chains chains;
 };
 
 static int walk_message(struct walk *w, const struct upp_message *m, struct wb_arena *a, struct upp_err *err)
@@ -111,6 +113,8 @@ static int walk_message(struct walk *w, const struct upp_message *m, struct wb_a
             continue;
         struct upp_str id = wb_arena_dup(&w->ids, wd_envelope_id(v));
         r                 = wb_arena_check(&w->ids, err);
+        if (r >= 0)
+            r = wd_chains_part(&w->chains, a, m, &m->parts[i], v, &v, err);
         if (r >= 0)
             r = id.n ? wm_names_add(&w->seen, id, &number_of, err) : 1;
         r = r > 0 ? w->fn(w->arg, v, err) : r;
@@ -144,6 +148,7 @@ int sv_envelopes_each(struct sv_exchange *x, const struct wl_thread *t, sv_envel
     int         r = walk_thread(x, t, &w, err);
     wm_names_done(&w.seen);
     wb_arena_done(&w.ids);
+    wd_chains_done(&w.chains);
     return r;
 }
 
