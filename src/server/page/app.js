@@ -3,29 +3,29 @@
 import { events, hasKey, request, setKey } from "./api.js";
 import { fill, h } from "./dom.js";
 import { buildShell, go, markNavigation, setActions, setTitle, shortcut, showSidebar, signIn } from "./shell.js";
-import { agent, agents } from "./agents.js";
 import { approvals, watchApprovals } from "./approvals.js";
-import { compare } from "./compare.js";
 import { conversation, start, threadActions } from "./conversation.js";
-import { exchange } from "./exchange.js";
-import { figures } from "./figures.js";
 import { markThread, threadList } from "./threads.js";
 import { threadBar } from "./threadbar.js";
-import { trace } from "./trace.js";
-import { tree } from "./tree.js";
+
+/** A view whose module is loaded when it is shown first. */
+const later = (module, view) => async (root, params, signal) => {
+  const { [view]: render } = await import(`./${module}.js`);
+  if (!signal.aborted) await render(root, params, signal);
+};
 
 const views = [
   { path: "/", title: "New conversation", render: start },
   { path: "/t/:thread", title: "Conversation", render: conversation },
-  { path: "/t/:thread/tree", title: "Tree", render: tree },
-  { path: "/t/:thread/compare", title: "Compare branches", render: compare },
-  { path: "/t/:thread/trace", title: "Trace", render: trace },
-  { path: "/t/:thread/trace/:run", title: "Trace", render: trace },
-  { path: "/agents", title: "Agents", render: agents, nav: { icon: "agents", label: "Agents", key: "a" } },
-  { path: "/agents/:agent", title: "Agent", render: agent },
+  { path: "/t/:thread/tree", title: "Tree", render: later("tree", "tree") },
+  { path: "/t/:thread/compare", title: "Compare branches", render: later("compare", "compare") },
+  { path: "/t/:thread/trace", title: "Trace", render: later("trace", "trace") },
+  { path: "/t/:thread/trace/:run", title: "Trace", render: later("trace", "trace") },
+  { path: "/agents", title: "Agents", render: later("agents", "agents"), nav: { icon: "agents", label: "Agents", key: "a" } },
+  { path: "/agents/:agent", title: "Agent", render: later("agents", "agent") },
   { path: "/approvals", title: "Waiting for you", render: approvals, nav: { icon: "approvals", label: "Approvals", key: "p" } },
-  { path: "/figures", title: "Server", render: figures, nav: { icon: "figures", label: "Server", key: "s" } },
-  { path: "/exchange/:envelope", title: "Exchange", render: exchange },
+  { path: "/figures", title: "Server", render: later("figures", "figures"), nav: { icon: "figures", label: "Server", key: "s" } },
+  { path: "/exchange/:envelope", title: "Exchange", render: later("exchange", "exchange") },
 ];
 
 threadActions.push((thread) => threadBar(thread, ""));

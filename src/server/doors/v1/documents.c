@@ -259,8 +259,8 @@ static int check_document(const struct wd_document_ops *from, struct upp_str tex
         const struct wd_problem *p = &problems.list.p[i];
         if (p->severity != WD_ERROR)
             continue;
-        (void)upp_fail(err, UPP_EINVALID, "%s: %.*s (%zu such mistakes; `weft validate` tells them all)", p->rule,
-                       UPP_FMT(p->sentence), problems.errors);
+        (void)upp_fail(err, UPP_EINVALID, "%s: %.*s (%zu mistake%s; `weft validate` tells them all)", p->rule,
+                       UPP_FMT(p->sentence), problems.errors, problems.errors == 1 ? "" : "s");
         wb_err_where(err, p->pointer);
         return -UPP_EINVALID;
     }
