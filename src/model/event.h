@@ -119,11 +119,11 @@ struct wm_event {
     struct upp_str call, name; /* STEP_START: name = its step of a plan; MESSAGE of a model: name = the model, call =
                                   its provider; RUN after answers: name = who gave them, call = their API key. Empty:
                                   none */
-    struct upp_str   text;     /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
+    struct upp_str text;       /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON;
+                                  PART_OPEN of a call: metadata, with its source (model/call_source.h) */
     uint64_t         ms; /* TOOL_ENDED: duration. RUN of a root, waiting: how long it does, from time_ms; 0: for ever */
-    struct upp_usage usage;  /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
-                                sub-agents included */
-    struct upp_str metadata; /* PART_OPEN of a call: has its source (model/call_source.h), and may have more later */
+    struct upp_usage usage; /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the whole run,
+                               sub-agents included */
     const struct upp_media  *media; /* PART_OPEN of media, whole; NULL: only in its MESSAGE */
     const struct wm_entry   *entry; /* MESSAGE, SYSTEM; STEP_END: the TOOL message with the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */

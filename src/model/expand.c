@@ -102,7 +102,7 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
         *at          = 1;
         ev->kind     = WM_PART_OPEN;
         ev->media    = p->media;
-        ev->metadata = p->metadata;
+        ev->text     = p->metadata;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)

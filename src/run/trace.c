@@ -206,8 +206,11 @@ static void note_message(struct tracing *t, struct traced *of, const struct wm_e
     add_model(t, of, ev, ev->entry);
 }
 
-static void note_record(struct tracing *t, struct traced *of, const struct wm_row *row, const struct wm_event *ev)
+/* Records are in their order, though clocks of two processors, or one that was set, may say otherwise. */
+static void note_record(struct tracing *t, struct traced *of, const struct wm_row *row, const struct wm_event *record)
 {
+    struct wm_event in_order = *record, *ev = &in_order;
+    ev->time_ms = WB_MAX(of->clock, record->time_ms);
     switch (ev->kind) {
     case WM_MESSAGE:
         note_message(t, of, ev);
@@ -235,7 +238,7 @@ static void note_record(struct tracing *t, struct traced *of, const struct wm_ro
     default:
         break;
     }
-    of->clock = WB_MAX(of->clock, ev->time_ms);
+    of->clock = ev->time_ms;
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
@@ -329,11 +332,13 @@ static void sum_up(struct traced *of)
     of->all_costs          = of->cost;
     for (const struct traced *c = of->first; c; c = c->next) {
         of->all_costs += c->all_costs;
+        of->clock = WB_MAX(of->clock, c->run.ended_ms);
         wm_usage_add(&below, &c->total);
     }
     if (wm_status_ended(of->run.status)) {
-        of->total = of->run.usage;
-        of->own   = usage_less(&of->total, &below);
+        of->total        = of->run.usage;
+        of->own          = usage_less(&of->total, &below);
+        of->run.ended_ms = WB_MAX(of->run.ended_ms, of->clock);
     } else {
         of->total = of->own;
         wm_usage_add(&of->total, &below);
@@ -357,6 +362,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
     const struct wr_agent_def *def = wr_agent(t->engine, of->run.agent);
     of->agent_id                   = def && !def->base ? wb_arena_dup(&t->memory, def->id) : UPP_STR("");
     of->parent                     = parent;
+    of->run.started_ms             = WB_MAX(of->run.started_ms, parent ? parent->run.started_ms : 0);
     of->clock                      = of->run.started_ms;
     of->speaker                    = of->run.agent;
     of->branch                     = call && wm_is_branch(call);

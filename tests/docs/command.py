@@ -50,7 +50,7 @@ def examples():
 def plain(line):
     """Without what differs each time: ids, times, durations, numbers of a machine."""
     line = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", line)
-    line = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b((thread|run|msg|call)_)?[0-9a-f]{32}\b|\bcall_\w+|\b[0-9a-f]{16}\b|^[0-9a-f]{8}$", "ID", line)
+    line = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b((thread|run|msg|call)_)?[0-9a-f]{32}\b|\bcall_\w+|\b[0-9a-f]{16}\b|^[0-9a-f]{8}$|\bB-\d+", "ID", line)
     line = re.sub(r"\d+\.\d+s\b|\d+ ns|\d+ open files", "N", line)
     return re.sub(r"(ok    \w+ +).*", r"\1", line).replace(str(HERE), "").rstrip()
 

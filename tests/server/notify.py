@@ -145,7 +145,7 @@ def test_doctor_asks_whether_it_is_ready():
         os.kill(s.process.pid, signal.SIGCONT)
     assert answer() == (1, ""), "it has stopped"
     assert subprocess.run(ask[:-2] + ["--store", "memory:"], cwd=here, capture_output=True).returncode == 1
-    assert subprocess.run(ask + ["--json"], capture_output=True).returncode == 2
+    assert subprocess.run(ask + ["--export"], capture_output=True).returncode == 2
 
 
 main(globals())

@@ -144,7 +144,7 @@ static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str 
     p->name            = rest.p ? next(&rest) : (struct upp_str){0};
     p->text            = UPP_STR("");
     if (wb_str_eq(rest.p ? next(&rest) : UPP_STR(""), UPP_STR("client")))
-        ev->metadata = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
+        ev->text = p->metadata = UPP_STR("{\"weft\":{\"source\":\"client\"}}");
     ev->part              = (uint32_t)r->n_parts;
     ev->part_kind         = p->kind;
     ev->call              = p->id;

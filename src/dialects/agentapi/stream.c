@@ -87,7 +87,7 @@ static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct 
     int             r     = wd_open_part(&s->open, ev, &p, err);
     if (r < 0 || media || s->live.open || ev->part != s->next || !is_sent(s, ev->part_kind))
         return r;
-    struct wd_aap_about about = about_call(s, o, ev->call, ev->name, ev->metadata);
+    struct wd_aap_about about = about_call(s, o, ev->call, ev->name, ev->text);
     wd_aap_live_open(s, ev, o, kind_of(s, ev->part_kind), ev->part, &about);
     if (s->live.tool)
         wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
