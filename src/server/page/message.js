@@ -9,6 +9,7 @@ import { nameOf } from "./roster.js";
 import { structured } from "./forms.js";
 
 const LONG = 12000; // characters of a value that are shown at first
+const ROUTER = "weft.router"; // the agent whose calls are envelopes
 const DENIED = /^Tool execution denied(?: by approval handler)?(?:: )?/; // what the result of such a call begins with
 
 /* ---- Values ---- */
@@ -32,8 +33,6 @@ function special(text, hooks) {
 
 /** The arguments of a call in a few words. */
 function brief(args) {
-  const envelope = envelopeOf(args);
-  if (envelope) return [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, 160);
   if (args == null || typeof args !== "object") return String(args ?? "");
   return Object.entries(args).map(([name, v]) => `${name}: ${typeof v === "string" ? v : JSON.stringify(v)}`).join(", ").slice(0, 160);
 }
@@ -49,8 +48,10 @@ export class ToolCard {
   #result;
   form = h("div", { class: "tool-form" });
 
-  constructor(name) {
+  /** `router`: its arguments and result are envelopes. Those of others are shown as they are, whatever they look like. */
+  constructor(name, router) {
     this.called = name;
+    this.router = router;
     this.name = h("span", { class: "tool-name" }, name);
     this.el = h("div", { class: "tool" }, h("details", { ontoggle: () => this.#draw() }, h("summary", {}, this.#icon, this.name, this.#brief, this.#status), this.#body), this.form);
     this.details = this.el.firstChild;
@@ -65,10 +66,10 @@ export class ToolCard {
 
   /** Arguments as a value, or a piece of their text. */
   setArguments(args) {
-    const envelope = envelopeOf(args);
+    const envelope = this.router && envelopeOf(args);
     this.#args = args;
-    this.#brief.textContent = brief(args);
-    if (envelope) { // the router asks an agent
+    this.#brief.textContent = envelope ? [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, 160) : brief(args);
+    if (envelope) {
       this.name.textContent = `${sender(envelope)} → ${nameOf(this.called)}`;
       fill(this.#icon, icon("handoff"));
     }
@@ -97,7 +98,7 @@ export class ToolCard {
    *  with one time for both: nothing is said then. */
   took(ms) {
     if (!this.#result) return;
-    const { result, isError } = this.#result, denied = isError && DENIED.test(result);
+    const { result, isError } = this.#result, denied = isError && typeof result === "string" && DENIED.test(result);
     this.state(denied ? "denied" : isError ? "failed" : "done", denied ? result.replace(DENIED, "").slice(0, 80) : ms ? duration(ms) : "");
   }
 
@@ -107,7 +108,7 @@ export class ToolCard {
   #draw() {
     if (!this.details.open) return;
     const args = typeof this.#args === "string" ? parsed(this.#args || "{}") ?? this.#args : this.#args, { result = null, isError } = this.#result ?? {};
-    const asked = envelopeOf(args), answer = envelopeOf(result), part = (label, data) => h("div", {}, h("p", { class: "label" }, label), value(data, label.toLowerCase()));
+    const asked = this.router && envelopeOf(args), answer = this.router && envelopeOf(result), part = (label, data) => h("div", {}, h("p", { class: "label" }, label), value(data, label.toLowerCase()));
     this.#body.classList.toggle("exchanged", !!asked);
     fill(this.#body, asked ? envelopeCard(asked, { to: nameOf(this.called) }) : part("Arguments", args),
       this.#result && (answer ? envelopeCard(answer, { asked }) : part(isError ? "Error" : "Result", result)));
@@ -229,7 +230,7 @@ export class Turn {
   }
 
   call(id, name, from) {
-    if (!this.calls.has(id)) this.calls.set(id, Object.assign(this.#place(new ToolCard(name), from, id), { step: this.#step }));
+    if (!this.calls.has(id)) this.calls.set(id, Object.assign(this.#place(new ToolCard(name, this.#agent === ROUTER), from, id), { step: this.#step }));
     return this.calls.get(id);
   }
 

@@ -213,6 +213,19 @@ const tests = {
     await clean(page);
   },
 
+  async "what only looks like an envelope hides nothing and breaks nothing"() {
+    const odd = { toString: 0, valueOf: 0 }, envelope = { protocol: "multiagent-1.0", role: odd, agent: { id: odd }, intent: odd, task: odd, content: odd, confidence: { score: odd } };
+    const { id } = await server.api("/v1/threads", { messages: [
+      { role: "user", content: JSON.stringify({ ...envelope, trace: { id: odd } }) }, { role: "assistant", content: `{"protocol":"multiagent-1.0","trace":{"id":"\\ud83d"}}` },
+      { role: "user", content: JSON.stringify({ protocol: odd }) }, { role: "assistant", content: "Still here." }] });
+    const page = await openPage(browser, at(id));
+    await says(page, "Still here.");
+    await send(page, "disguise it");
+    await page.locator(".tool-body", { hasText: "recursive" }).waitFor(SHOWN);
+    assert(await page.locator(".tool .envelope").count() === 0, "the arguments of a tool as an envelope");
+    await clean(page);
+  },
+
   async "the list follows turns, here and elsewhere"() {
     const old = await server.talk("Hi there", { title: "An old one" });
     await server.talk("Hi there", { title: "A newer one" });

@@ -55,6 +55,7 @@ const SCRIPT = { again: true, delta_bytes: 6, replies: [
   { when: { contains: '"data"' }, parts: [{ text: "Thank you." }] },
   { when: { tool_result: "remove", contains: "denied" }, parts: [{ text: "As you wish." }] },
   { when: { tool_result: "remove" }, parts: [{ text: "Gone." }] },
+  { when: { contains: "disguise" }, parts: [{ tool_call: { name: "remove", arguments: { protocol: "multiagent-1.0", role: "user", task: "List files", content: { type: "text", text: "Only a list" }, recursive: true } } }] },
   { when: { contains: "remove" }, parts: [{ text: "I will remove it." }, { tool_call: { name: "remove", arguments: { path: "/tmp/old" } } }] },
   { when: { tool_result: "look" }, parts: [{ text: "You told me." }] },
   { when: { contains: "client tool" }, parts: [{ tool_call: { name: "look", arguments: { at: "sky" } } }] },
