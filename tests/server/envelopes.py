@@ -327,6 +327,11 @@ def test_a_repeated_id():
         assert post(s, e) == first
         refused = post(s, {**e, "task": "Something else"}, 400)
         assert refused["content"]["data"]["code"] == "id_taken" and refused["trace"]["parents"] == ["once"], refused
+        own = {x["trace"]["id"] for x in lines(s, f"{URL}/once/exchange")} - {"once"}
+        assert first["trace"]["id"] in own and len(own) >= 2, own
+        for id in own:  # those of the server are taken, too
+            refused = post(s, envelope(id=id, trace={"parents": [first["trace"]["id"]]}), 400)
+            assert refused["content"]["data"]["code"] == "id_taken", refused
         many = []
         e = envelope("Together", id="together")
         threads = [threading.Thread(target=lambda: many.append(post(s, e))) for _ in range(8)]

@@ -45,12 +45,16 @@ int wd_chains_add(struct wd_chains *c, yyjson_val *request, struct upp_err *err)
     if (!c->begun)
         c->kept = (struct wb_arena)WB_ARENA(KEPT_MAX);
     c->begun = true;
-    if (wm_names_find(&c->requests, id) != UINT32_MAX) /* a stream is read again */
+    int r    = wj_value_text(&c->kept, parents, &text, err);
+    if (r < 0)
+        return r;
+    number = wm_names_find(&c->requests, id);
+    if (number != UINT32_MAX) { /* a stream is read again, or two requests have one id: the reply follows the later */
+        c->parents.p[number] = text;
         return 0;
-    int r = wj_value_text(&c->kept, parents, &text, err);
-    id    = wb_arena_dup(&c->kept, id);
-    if (r >= 0)
-        r = wb_arena_check(&c->kept, err);
+    }
+    id = wb_arena_dup(&c->kept, id);
+    r  = wb_arena_check(&c->kept, err);
     if (r >= 0 && !wb_vec_room(&c->parents, REQUESTS))
         r = upp_fail(err, UPP_ENOMEM, "no memory for the parents of an envelope");
     if (r >= 0)

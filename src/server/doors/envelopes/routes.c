@@ -210,7 +210,16 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 /* ---- Answering -----------------------------------------------------------------------------------------------------
  */
 
-/* The run that an envelope with this id has begun before. 1: q->run; 0: there is none. */
+/* Whether an envelope of the server has this id: a request or a reply of an exchange. */
+WEFT_SUSPENDS static int is_ours(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    struct wl_thread thread;
+    int              r = sv_envelope_thread(x, q->envelope.id, true, &thread, err);
+    q->other           = r >= 0;
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
+}
+
+/* The run that an envelope with this id has begun before. 1: q->run, or it is another envelope; 0: there is none. */
 WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
@@ -225,7 +234,7 @@ WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = options.n ? wj_read(&x->arena, options, NULL, &v, err) : 0;
     if (r < 0)
-        return r == -UPP_ENOTFOUND ? 0 : r;
+        return r == -UPP_ENOTFOUND ? is_ours(x, q, err) : r;
     q->other = !wb_str_eq(wj_text_at(v, DIGEST), q->digest);
     return 1;
 }
