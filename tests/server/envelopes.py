@@ -322,7 +322,7 @@ def test_problems_are_named_with_their_pointers():
 def test_a_repeated_id():
     # covers: ENV-9/1
     with serve("again") as s:
-        e = envelope(id="once")
+        e = envelope("Doubt me", id="once")
         first = post(s, e)
         assert post(s, e) == first
         refused = post(s, {**e, "task": "Something else"}, 400)
@@ -341,7 +341,7 @@ def test_a_repeated_id():
             t.join()
         assert len({m["trace"]["id"] for m in many}) == 1, many
     with Server(WEFT, f"{HERE}/again") as s:
-        assert post(s, envelope(id="once")) == first
+        assert post(s, envelope("Doubt me", id="once")) == first
 
 
 # ---- Exchanges ---------------------------------------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ TEST(chains_of_replies_are_restored)
         {"{\"trace\":{\"parents\":[\"r\"],\"above\":9}}", "{\"trace\":{\"parents\":[\"p\",\"q\",\"r\"]}}"},
     };
     WB_CLEANUP(done) struct bed b = {.a = WB_ARENA(1 << 20)};
-    CHECK(asked(&b, "{\"trace\":{\"id\":\"r\",\"parents\":[\"p\",\"q\"]}}") >= 0);
-    CHECK(asked(&b, "{\"trace\":{\"id\":\"r\",\"parents\":[\"other\"]}}") >= 0); /* the first counts */
+    CHECK(asked(&b, "{\"trace\":{\"id\":\"r\",\"parents\":[\"other\"]}}") >= 0);
+    CHECK(asked(&b, "{\"trace\":{\"id\":\"r\",\"parents\":[\"p\",\"q\"]}}") >= 0); /* the later counts */
     CHECK(asked(&b, "{\"trace\":{\"id\":\"s\"}}") >= 0);
     CHECK(asked(&b, "{}") >= 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
