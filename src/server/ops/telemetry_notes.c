@@ -18,12 +18,12 @@
 #include "server/ops/telemetry.h"
 #include "server/ops/telemetry_span.h"
 
-enum { RUNS = 4096, AGENT_MAX = 64 /* bytes of an agent's name in weft.yaml */ };
+enum { BUCKETS = 512, WAYS = 8, AGENT_MAX = 64 /* bytes of an agent's name in weft.yaml */ };
 
 /* ---- Recent runs ------------------------------------------------------------------------------------------------- */
 
-/* For requests, which know only the id of their run. A run replaces another whose id has the same slot: the span of a
- * request that reads that one is then without conversation and agent. */
+/* For requests, which know only the id of their run. A bucket has the last eight runs whose ids fall into it: the span
+ * of a request that reads an older one is without conversation and agent. */
 struct known {
     struct wb_uuid run, thread;
     char           trace[33];
@@ -32,9 +32,14 @@ struct known {
     char           agent[AGENT_MAX];
 };
 
+struct bucket {
+    struct known runs[WAYS];
+    uint8_t      next; /* is replaced */
+};
+
 struct sv_telemetry_runs {
     pthread_mutex_t lock; /* runs work on every loop */
-    struct known    slots[RUNS];
+    struct bucket   buckets[BUCKETS];
 };
 
 struct sv_telemetry_runs *sv_telemetry_runs_new(void)
@@ -53,18 +58,29 @@ void sv_telemetry_runs_free(struct sv_telemetry_runs *runs)
     wb_free(runs);
 }
 
-static struct known *slot_of(struct sv_telemetry_runs *runs, struct wb_uuid run)
+static struct bucket *bucket_of(struct sv_telemetry_runs *runs, struct wb_uuid run)
 {
-    return &runs->slots[sv_span_of_run(run) % RUNS];
+    return &runs->buckets[sv_span_of_run(run) % BUCKETS];
+}
+
+static struct known *find_in(struct bucket *b, struct wb_uuid run)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        if (wb_uuid_eq(b->runs[i].run, run))
+            return &b->runs[i];
+    }
+    return NULL;
 }
 
 static bool find(struct sv_telemetry *t, struct wb_uuid run, struct known *ret)
 {
     struct sv_telemetry_runs *runs = sv_telemetry_runs_of(t);
     (void)pthread_mutex_lock(&runs->lock);
-    *ret = *slot_of(runs, run);
+    const struct known *k = find_in(bucket_of(runs, run), run);
+    if (k)
+        *ret = *k;
     (void)pthread_mutex_unlock(&runs->lock);
-    return wb_uuid_eq(ret->run, run);
+    return k != NULL;
 }
 
 /* ---- Traces ------------------------------------------------------------------------------------------------------ */
@@ -164,7 +180,9 @@ static void remember(struct sv_telemetry *t, const struct wr_run_note *note)
     if (agent.n)
         memcpy(k.agent, agent.p, agent.n);
     (void)pthread_mutex_lock(&runs->lock);
-    *slot_of(runs, row->id) = k;
+    struct bucket *b                          = bucket_of(runs, row->id);
+    struct known  *old                        = find_in(b, row->id);
+    *(old ? old : &b->runs[b->next++ % WAYS]) = k;
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
