@@ -236,6 +236,22 @@ const tests = {
     await answerAll();
   },
 
+  "the number of approvals follows the conversation at once": async () => {
+    await answerAll();
+    const t = (await server.api("/v1/threads", {})).id;
+    const page = await look(`/t/${t}`, "#message");
+    await page.addInitScript(() => { const real = window.setTimeout; window.setTimeout = (f, ms, ...more) => (ms === 5000 ? 0 : real(f, ms, ...more)); }); // nothing is counted because time passes
+    await page.reload();
+    const badge = page.locator('.nav a[href="#/approvals"] .badge');
+    await page.fill("#message", "client");
+    await page.keyboard.press("Enter");
+    await badge.getByText("1").waitFor();
+    await page.locator(".ask-form textarea").fill("blue");
+    await page.getByRole("button", { name: "Send the result" }).click();
+    await badge.waitFor({ state: "hidden" });
+    await page.context().close();
+  },
+
   "agents are listed, described and tried": async () => {
     await everywhere("/agents", ".agent-entry", "agents");
     await everywhere("/agents/main", ".tool-card", "agent", (p) => p.locator(".tool-card > summary").nth(1).click());
