@@ -158,6 +158,19 @@ const tests = {
     await everywhere(path, ".pair", "compare");
   },
 
+  "a branch is named by what the other one has not": async () => {
+    const t = await server.talk("Hello there");
+    await server.talk("A plan, please", { thread: t });
+    const asked = (await server.api(`/v1/threads/${t}/messages?order=asc`)).data[2].id;
+    await server.api(`/v1/threads/${t}/restore`, { before: asked });
+    await server.talk("Any other idea?", { thread: t });
+    const { nodes } = await server.api(`/v1/threads/${t}/tree`), [first, second] = [nodes.find((n) => !n.parent_id), nodes.find((n) => n.parent_id)];
+    const page = await look(`/t/${t}/compare?a=${first.id}&b=${second.id}`, ".pair");
+    const named = await page.locator(".choices option:checked").allInnerTexts();
+    assert(JSON.stringify(named) === JSON.stringify(["“A plan, please”", "“Any other idea?” (current)"]), named);
+    await page.context().close();
+  },
+
   "a run is a waterfall, while it works, waits and after its end": async () => {
     const t = (await server.api("/v1/threads", { title: "boss" })).id;
     await server.api(`/v1/threads/${t}/runs`, { assistant_id: "main", additional_messages: [{ role: "user", content: "boss" }] });
