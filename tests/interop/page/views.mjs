@@ -114,6 +114,11 @@ const tests = {
     const boxes = await page.locator("svg.tree .box").count();
     assert(boxes >= 9, `${boxes} boxes`);
     assert(await page.locator(".box.here").count() === 1, "one is here");
+    assert(await page.getByText("Arrow keys walk").isVisible(), "what the keys do");
+    const touched = await openPage(browser, `${server.url}/#/t/${thread}/tree`, { width: 390, height: 800, hasTouch: true, isMobile: true });
+    await touched.locator("svg.tree .box").first().waitFor();
+    assert(await touched.getByText("Arrow keys walk").count() === 1 && !(await touched.getByText("Arrow keys walk").isVisible()), "there are no keys");
+    await touched.context().close();
     await page.locator(".box.here").focus();
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("ArrowLeft");
@@ -281,6 +286,7 @@ const tests = {
     const page = await look("/figures", ".tile");
     await page.locator(".sparkline polyline").first().waitFor({ state: "attached" });
     assert(await page.locator(".tile").count() === 10, "ten tiles");
+    await page.locator(".tile", { hasText: "of conversations written since the start" }).waitFor();
     assert((await page.locator("table.figures").first().innerText()).includes("main"), "runs by agent");
     await page.context().close();
     await everywhere("/figures", ".tile", "figures", (p) => p.locator(".sparkline polyline").first().waitFor({ state: "attached" }));
