@@ -27,7 +27,7 @@ enum {
 #define WE_NOT_REFLECTED    "reflect:failed" /* nobody could reflect on it */
 #define WE_FALLBACK         "route:fallback" /* of a request that another agent failed to answer */
 #define WE_ACTIONS_UNROUTED "actions:no-route"
-#define WE_CUT              "budget:limit"  /* the exchange ended because of a limit */
+#define WE_CUT              "budget:limit"  /* a limit ended the exchange, or the agent, too early */
 #define WE_ACTIONS_STOPPED  "actions:limit" /* next_actions were left because of a limit */
 
 /* The ten intents, as in the specification; WE_INTENTS: how many. */

@@ -383,6 +383,7 @@ int we_take_reply_of(struct we_exchange *x, struct we_node *n, struct upp_err *e
 {
     n->state = WE_REPLIED;
     x->waiting--;
+    x->cut_reply     = x->cut_reply || we_has_tag(&n->reply, UPP_STR(WE_CUT));
     x->input_tokens  = plus(x->input_tokens, n->reply.input_tokens);
     x->output_tokens = plus(x->output_tokens, n->reply.output_tokens);
     return we_is_error(&n->reply) ? after_failure(x, n, err) : after_reply(x, n, err);

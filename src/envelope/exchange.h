@@ -83,8 +83,8 @@ size_t we_exchange_waiting(const struct we_exchange *x);
  * envelope (no_route, or that nothing was answered). */
 int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same when something outside ends the exchange before it has ended: with the tag WE_CUT, if something
- * was left to do. */
+/* The same when something outside ends the exchange before it has ended. 1: something was left to do, also by an agent
+ * whose reply says so, and the answer has the tag WE_CUT; 0: nothing was. */
 int we_exchange_cut(struct we_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Tokens of all replies. */

@@ -47,6 +47,12 @@ static const struct we_chain *answering(const struct we_exchange *x)
     return final ? final : leaf ? leaf : x->chains;
 }
 
+/* Was something left to do when the exchange was cut? */
+static bool is_left(const struct we_exchange *x)
+{
+    return x->cut && (x->planned || x->waiting || x->cut_reply || !answering(x)->best);
+}
+
 int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
     struct upp_str            tags[6];
@@ -69,7 +75,7 @@ int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_er
         tags[n++] = UPP_STR(WE_ACTIONS_STOPPED);
     if (x->unrouted)
         tags[n++] = UPP_STR(WE_ACTIONS_UNROUTED);
-    if (x->cut && (x->planned || x->waiting || !c->best)) /* something was left */
+    if (is_left(x))
         tags[n++] = UPP_STR(WE_CUT);
     *ret = e->json;
     return n ? we_retrace(x->a, e, (struct upp_str){0}, NULL, 0, tags, n, ret, err) : 0;
@@ -78,5 +84,6 @@ int we_exchange_answer(struct we_exchange *x, struct upp_str *ret, struct upp_er
 int we_exchange_cut(struct we_exchange *x, struct upp_str *ret, struct upp_err *err)
 {
     x->cut = true;
-    return we_exchange_answer(x, ret, err);
+    int r  = we_exchange_answer(x, ret, err);
+    return r < 0 ? r : is_left(x);
 }

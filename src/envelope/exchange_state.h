@@ -52,6 +52,7 @@ struct we_exchange {
     uint64_t                  input_tokens, output_tokens;
     bool                      stopped, unrouted; /* actions were left: by a limit, without a route */
     bool                      cut;               /* it was ended from outside */
+    bool                      cut_reply;         /* an agent was, before it was done */
     struct upp_err            no_route;          /* of the ingress; code 0: it has one */
 };
 

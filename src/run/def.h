@@ -142,7 +142,7 @@ struct wr_agent_def {
     const struct weft_agent        *agent;         /* NULL: it comes from a configuration */
     const struct wr_card           *card;          /* NULL: none */
     /* The answer of a run that a limit ends before it has answered, from all of its messages; in the arena. Must not
-     * suspend. NULL: it ends with what it has. */
+     * suspend. 1: something was left to do; 0: nothing was, and the run is complete. NULL: it ends with what it has. */
     int (*closing)(const struct wr_agent_def *def, struct wb_uuid thread, const struct upp_message *const *messages,
                    size_t n, struct wb_arena *a, struct upp_str *ret, struct upp_err *err);
     void *owner; /* for wr_engine_opts.hold */

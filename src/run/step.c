@@ -333,7 +333,10 @@ static int answer(struct wr_run *run, struct upp_err *err)
     if (!is_cut_off(run))
         return answer_scaffolding(run, err);
     int r = run->def->closing(run->def, run->row.thread, run->path.p, run->path.n, &run->memory, &part.text, err);
-    return r < 0 ? r : add_answer(run, &said, err);
+    if (r < 0)
+        return r;
+    run->budget.done = r == 0;
+    return add_answer(run, &said, err);
 }
 
 /* The strategy succeeded, or a hook returned a turn for its failure. */

@@ -36,6 +36,7 @@ models:
   picks: {provider: scripted, script: picks.json}
   wide: {provider: scripted, script: wide.json}
   dead: {provider: scripted, script: dead.json}
+  front: {provider: scripted, script: front.json}
 tools:
   hurt: {description: Hurts, parameters: {type: object}, command: [sh, hurt.sh]}
   remove: {description: Removes a file, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
@@ -49,6 +50,7 @@ agents:
   picks: {model: picks, tools: [pick_date], description: "Picks a date, and says so in a description that is longer than the terminal is wide"}
   wide: {model: wide, tools: [remove]}
   other: {model: dead}
+  front: {model: front, handoff: [echo]}
 """
 
 BAD = "\x1b]52;c;aGFja2Vk\x07 \x1b[2J\x1b[31mred \u009b31m \u202eevil\u2066 \x08\x7f"
@@ -74,6 +76,7 @@ SCRIPTS = {
              {"parts": [call("w1", "remove", path="/home/ann/notes.txt", why="It is old. " * 60, deep={"a": [1, 2, 3]}, text="one\ntwo\x1b[31m")]},
              {"parts": [{"text": "All right."}]}],
     "dead": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "nobody is there"}}],
+    "front": [{"parts": [call("f1", "handoff_to_echo", message="over to you")]}],
     "picks": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
 }
 
@@ -236,7 +239,7 @@ def test_models_and_agents_are_listed():
     assert "* echo" in f.said and "picks Picks a date, and says" in f.said and "did you mean 'slow'?" in f.said, f.said
     f.chat(lines=["/model", "/model slwo", "/model other"], want=1)
     assert "no model 'slwo'; did you mean 'slow'?" in f.said and "other\n" not in f.said.split("weft chat:")[0], f.said
-    assert f.said.endswith("no model 'other': echo, rich, slow, hostile, asks, picks, wide, dead\n"), f.said  # it is an agent
+    assert f.said.endswith("no model 'other': echo, rich, slow, hostile, asks, picks, wide, dead, front\n"), f.said  # it is an agent
 
 
 def test_pipe_failed_answers_make_it_fail():
@@ -250,6 +253,20 @@ def test_the_thread_and_its_agent_go_on():
     f.chat("asks", lines=["remove it", "y"])
     thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
     assert f.chat("--thread", thread, lines=["remove it", "n"]) == "Let me see.\nDone.\n", f.said
+
+
+def test_a_handoff_hands_over_the_thread():
+    """What is said next is said to the agent that took over; a question that is asked again, to the one that was asked."""
+    f = Folder("handoff")
+    with_front = ("over to you\n", "second\n", "over to you\n", "over to you\n")
+    assert f.chat("front", lines=("first", "second", "/agent front", "third", "/retry")) == "".join(with_front), f.said
+    thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
+    assert f.chat("--thread", thread, lines=("/retry", "fourth")) == "over to you\nfourth\n", f.said
+    assert f.chat("front", "--thread", thread, lines=("fifth",)) == "over to you\n", f.said
+    assert f.chat("--thread", thread, lines=("/agent other", "/agent echo", "/retry")) == "fifth\n", f.said
+    with Screen(f, "front") as s:
+        s.type("first")
+        s.wait("echo>")
 
 
 def test_approvals_and_results():

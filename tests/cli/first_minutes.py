@@ -95,6 +95,22 @@ def test_the_city_that_was_asked_for():
         assert "The weather in Rome is currently 23°C and sunny." in s.texts(thread)[-2], s.texts(thread)
 
 
+def test_the_second_city():
+    """The thread is the travel agent's then: it hands weather questions back, and has the last word again. Nothing goes round."""
+    with Run("second") as s:
+        run, thread = s.told("weather", "What is the weather in Oslo?")
+        for question, says, last in (("What is the weather in Rome?", "The weather in Rome is currently 23°C and sunny.", "In Rome I'd recommend a long walk"),
+                                     ("And in Oslo?", "The weather in Oslo is currently 8°C and raining.", "In Oslo I'd recommend a museum"),
+                                     ("What is the weather in Xyzzyx?", "I have no weather for Xyzzyx", "Oslo and Tokyo.")):
+            had = len(s.texts(thread))
+            asked = {"assistant_id": "travel", "additional_messages": [{"role": "user", "content": question}]}
+            run = s.ended(s.good("POST", f"/v1/threads/{thread}/runs", asked), thread)
+            texts = s.texts(thread)[had:]
+            assert run["status"] == "completed" and says in " ".join(texts) and last in texts[-1] and len(texts) <= 4, (question, texts)
+        run, thread = s.told("travel", "Will it rain?")
+        assert run["status"] == "completed" and s.texts(thread)[-1].startswith("In which city?"), s.texts(thread)
+
+
 def test_the_nights_that_were_asked_for():
     with Run("nights") as s:
         for question, says, nights in (("Book a room in rome for 5 nights", "I found a room in Rome, nights: 5.", 5), ("Book a room in Oslo", "nights: 2.", 2),

@@ -48,6 +48,16 @@ def test_every_template_runs_at_once():
         assert says[name] in p.stdout, p
 
 
+def test_the_second_question_is_about_another_city():
+    """It is the travel agent's then, which hands it back."""
+    folder = f"{HERE}/weather"
+    for question, city in (("What is the weather in Rome?", "Rome"), ("What about Oslo?", "Oslo")):
+        thread = re.search("thread_[0-9a-f]{32}", weft(0, "threads", cwd=folder).stdout)[0]
+        said = weft(0, "run", "travel", question, "--thread", thread, cwd=folder).stdout
+        assert f"In {city} it is " in said and said.rstrip().endswith("a park in the afternoon."), said
+    assert weft(0, "run", "travel", "Hello", cwd=folder).stdout.startswith("I plan trips."), "nothing to hand over"
+
+
 def test_the_plan_has_parallel_steps():
     agent, text = example(f"{HERE}/plan")
     lines = [json.loads(x) for x in weft(0, "run", agent, text, "--events", "--json", cwd=f"{HERE}/plan").stdout.splitlines()]

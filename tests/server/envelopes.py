@@ -97,17 +97,17 @@ SCRIPTS = {
 }
 
 
-def folder(name):
+def folder(name, scripts=SCRIPTS):
     path = f"{HERE}/{name}"
     os.makedirs(path, exist_ok=True)
-    for script, replies in SCRIPTS.items():
+    for script, replies in scripts.items():
         with open(f"{path}/{script}.json", "w") as f:
             json.dump({"replies": replies, "again": True} if script != "again" else {"replies": replies, "at_end": "restart"}, f)
     return path
 
 
-def serve(name, more="", **env):
-    return Server(WEFT, folder(name), CONFIG + ROUTES + more, **env)
+def serve(name, more="", scripts=SCRIPTS, **env):
+    return Server(WEFT, folder(name, scripts), CONFIG + ROUTES + more, **env)
 
 
 def envelope(task="Do it", intent="analyze", id=None, **more):
@@ -264,6 +264,27 @@ def test_a_budget_ends_an_exchange_with_what_is_best():
         run = json.loads(out.stdout)
         assert out.returncode == 3 and run["incomplete"] == {"reason": "max_tokens"}, out
         assert json.loads(run["text"])["content"]["text"] == "a doubt", run
+
+
+def test_a_budget_that_the_last_step_exceeds():
+    """It had nothing left to do: it is complete. An agent that the limit ended had."""
+    def run(s, *e, **more):
+        out = subprocess.run([WEFT, "run", "weft.router", json.dumps(envelope(*e, **more)), "--json"], cwd=s.folder, capture_output=True, text=True)
+        run = json.loads(out.stdout)
+        return out.returncode, run.get("incomplete"), json.loads(run["text"])["trace"].get("tags", [])
+    # "Doubt me" has 42 tokens and 7 steps: a reply and two reflections, each a step of the router and one of the agent, and the answer.
+    for limit, task, left in (("max_tokens: 41", "Doubt me", None), ("max_tokens: 27", "Doubt me", "max_tokens"), ("max_steps: 6", "Doubt me", None),
+                              ("max_steps: 5", "Doubt me", None), ("max_steps: 4", "Doubt me", "max_steps"), ("max_steps: 1", "Data", None)):
+        with serve("last", f"envelopes: {{budget: {{{limit}}}}}\n") as s:
+            code, incomplete, tags = run(s, task)
+            assert (code, incomplete) == ((3, {"reason": left}) if left else (0, None)) and ("budget:limit" in tags) == bool(left), (limit, code, incomplete, tags)
+    with serve("ended", "envelopes: {budget: {max_steps: 1}}\n") as s:
+        code, incomplete, tags = run(s, "Use", "execute")
+        assert code == 3 and incomplete == {"reason": "max_steps"}, (code, incomplete, tags)
+    said = {**SCRIPTS, "gemini": [when("Use", {"parts": [{"text": "I look."}, call("l", "look")]}), *SCRIPTS["gemini"]]}
+    with serve("said", "envelopes: {budget: {max_steps: 1}}\n", scripts=said) as s:
+        code, incomplete, tags = run(s, "Use", "execute")
+        assert code == 3 and incomplete == {"reason": "max_steps"} and tags == ["budget:limit"], (code, incomplete, tags)
 
 
 def test_a_budget_of_time():

@@ -118,6 +118,33 @@ def test_what_is_not_there_is_refused():
     assert "needs the id of an envelope, or --log FILE" in weft("lineage", status=2)
 
 
+def test_through_another_door():
+    """An envelope that came to the router as the input of a run is found by its id, like one of POST /v1/envelopes."""
+    folder = shutil.copytree(EXAMPLE, f"{HERE}/door")
+    with Server(WEFT, folder) as s:
+        text = json.dumps(envelope("door-1"))
+        first = json.loads(weft("run", "weft.router", text, "--json", folder=folder))
+        status, _, shown = get(s, "/v1/envelopes/door-1/lineage?as=text")
+        assert status == 200 and shown.startswith("* door-1  user, plan: Do door-1"), shown
+        assert weft("lineage", "door-1", folder=folder).startswith("* door-1  user, plan")
+        # The same envelope gets the recorded answer, another one with this id is refused.
+        threads = len(s.good("GET", "/v1/threads?limit=100")["data"])
+        c = s.connection()
+        c.request("POST", "/v1/envelopes", text)
+        r = c.getresponse()
+        assert r.status == 200 and json.loads(r.read())["trace"]["id"] == json.loads(first["text"])["trace"]["id"]
+        c.close()
+        status, answer = s.ask("POST", "/v1/envelopes", envelope("door-1", "other"))
+        assert status == 400 and answer["content"]["data"]["code"] == "id_taken", answer
+        assert len(s.good("GET", "/v1/threads?limit=100")["data"]) == threads
+        # As a run it works again, and the id stays with the first one.
+        again = json.loads(weft("run", "weft.router", text, "--json", folder=folder))
+        assert again["run"] != first["run"] and again["thread"] != first["thread"], again
+        assert get(s, "/v1/envelopes/door-1/lineage?as=text")[2] == shown
+    weft("run", "weft.router", json.dumps(envelope("door-2")), folder=folder)  # without a server
+    assert weft("lineage", "door-2", folder=folder).startswith("* door-2  user, plan")
+
+
 def test_other_tenants_see_nothing():
     with serve() as s:
         s.good("POST", "/v1/envelopes", order())

@@ -4,7 +4,7 @@
 #include "json/value.h"
 #include "runtime/config_read.h"
 
-enum { LISTED = 150 /* bytes of a list of names */ };
+enum { LISTED = 150 /* bytes of a list of names */, LAST_ENTRIES = 20 /* of a run, in which an agent is looked for */ };
 
 static int take(struct wb_buf *to, struct upp_str name, struct upp_err *err)
 {
@@ -159,17 +159,45 @@ WEFT_SUSPENDS static int only_agent(struct cli_chat *c, struct upp_err *err)
     return upp_fail(err, UPP_EINVALID, "which agent? name one, as in weft chat AGENT%.*s", UPP_FMT(wb_buf_str(&all)));
 }
 
-WEFT_SUSPENDS int cli_chat_thread_agent(struct cli_chat *c, struct wb_buf *ret, struct upp_err *err)
+WEFT_SUSPENDS static int get_list(struct cli_chat *c, struct upp_str rest, yyjson_val **ret, struct upp_err *err)
 {
     struct upp_str path;
     yyjson_val    *v;
-    int            r = cli_chat_path(c, "/runs?limit=1", &path, err);
+    int            r = wb_arena_check(&c->arena, err);
+    if (r >= 0)
+        r = cli_chat_path(c, rest.p, &path, err);
     if (r >= 0)
         r = cli_chat_call(c, "GET", path, NULL, &v, err);
+    if (r >= 0)
+        *ret = yyjson_obj_get(v, "data");
+    return r;
+}
+
+/* The agent that spoke last in the last run: the one that was asked, or one that it has handed over to. */
+WEFT_SUSPENDS int cli_chat_thread_agent(struct cli_chat *c, struct wb_buf *ret, struct upp_err *err)
+{
+    yyjson_val *list, *run, *e;
+    size_t      i, max;
+    int         r = get_list(c, UPP_STR("/runs?limit=1"), &list, err);
+    if (r < 0 || !(run = yyjson_arr_get_first(list)))
+        return r;
+    struct upp_str asked = wj_text_at(run, "assistant_id"), name = asked;
+    struct upp_str rest =
+        wb_arena_printf(&c->arena, "/entries?limit=%d&run_id=%.*s", LAST_ENTRIES, UPP_FMT(wj_text_at(run, "id")));
+    r = get_list(c, rest, &list, err);
     if (r < 0)
         return r;
-    struct upp_str name = wj_text_at(yyjson_arr_get_first(yyjson_obj_get(v, "data")), "assistant_id");
-    return name.n ? take(ret, name, err) : 0;
+    yyjson_arr_foreach(list, i, max, e)
+    {
+        if (wb_str_eq(wj_text_at(e, "role"), UPP_STR("assistant")) && wj_text_at(e, "agent").n) {
+            name = wj_text_at(e, "agent");
+            break;
+        }
+    }
+    if (!name.n)
+        return 0;
+    r = take(&c->asked, wb_str_eq(name, asked) ? UPP_STR("") : asked, err);
+    return r < 0 ? r : take(ret, name, err);
 }
 
 WEFT_SUSPENDS int cli_chat_find_agent(struct cli_chat *c, struct upp_err *err)
@@ -179,6 +207,8 @@ WEFT_SUSPENDS int cli_chat_find_agent(struct cli_chat *c, struct upp_err *err)
     int                                   r      = 0;
     if (c->thread.n) /* there is one, also if the agent is given */
         r = cli_chat_thread_agent(c, &last, err);
+    if (r >= 0 && c->agent.n) /* it was chosen */
+        wb_buf_clear(&c->asked);
     if (r >= 0 && !c->agent.n)
         wb_buf_add(&c->agent, wb_buf_str(&last));
     if (r >= 0 && !c->agent.n && !c->f.door.url && config->default_agent)

@@ -16,6 +16,7 @@ struct cli_chat {
     struct wb_arena           arena;  /* of the current command */
     struct wb_buf             thread; /* as in a path; empty: none yet */
     struct wb_buf             agent, model;
+    struct wb_buf             asked;   /* who was asked the last question, and has handed over; empty: the agent */
     struct wb_buf             line;    /* the last one that was read */
     struct wb_buf             text;    /* what the user says */
     struct wb_buf             answers; /* the body of a request that answers open calls */

@@ -89,6 +89,20 @@ static int explain(struct cli_chat *c, struct upp_err *err)
     return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "%.*s", UPP_FMT(wb_buf_str(&s->status)));
 }
 
+/* A handoff hands over the thread: what is said next is said to the agent that took over. */
+static int follow_handoff(struct cli_chat *c, struct upp_err *err)
+{
+    if (!c->view.agent.n)
+        return 0;
+    if (!c->asked.n) /* it may have handed over before, and waited */
+        wb_buf_add(&c->asked, wb_buf_str(&c->agent));
+    wb_buf_clear(&c->agent);
+    wb_buf_add(&c->agent, wb_buf_str(&c->view.agent));
+    wb_buf_clear(&c->view.agent);
+    int r = wb_buf_check(&c->asked, err);
+    return r < 0 ? r : wb_buf_check(&c->agent, err);
+}
+
 WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err)
 {
     int r = 1;
@@ -96,6 +110,8 @@ WEFT_SUSPENDS int cli_chat_finish(struct cli_chat *c, struct upp_err *err)
         r = cli_chat_answer(c, err);
     if (r >= 0)
         r = explain(c, err);
+    if (r >= 0)
+        r = follow_handoff(c, err);
     count(c);
     c->f.shown.run = (struct wb_uuid){{0}};
     return r;
@@ -109,6 +125,7 @@ WEFT_SUSPENDS int cli_chat_say(struct cli_chat *c, struct upp_err *err)
         return r;
     (void)wb_uuid_text(key, c->key);
     c->f.start = start;
+    wb_buf_clear(&c->asked);
     wb_buf_clear(&c->view.agent);
     cli_chat_view_begin(&c->view, true);
     r = cli_follow_run(&c->f, err);
@@ -220,6 +237,7 @@ static void chat_done(struct cli_chat *c)
     wb_arena_done(&c->arena);
     wb_buf_done(&c->thread);
     wb_buf_done(&c->agent);
+    wb_buf_done(&c->asked);
     wb_buf_done(&c->model);
     wb_buf_done(&c->line);
     wb_buf_done(&c->text);
@@ -233,6 +251,7 @@ static void chat_init(struct cli_chat *c, const struct cli_command *self)
                            .arena   = WB_ARENA(512u << 20),
                            .thread  = WB_BUF(4096),
                            .agent   = WB_BUF(4096),
+                           .asked   = WB_BUF(4096),
                            .model   = WB_BUF(4096),
                            .line    = WB_BUF(CLI_LINE_MAX),
                            .text    = WB_BUF(CLI_LINE_MAX),
@@ -309,7 +328,8 @@ const struct cli_command cli_chat = {
     .usage   = "[AGENT] [--thread T] [--url U [--key K]] [--tenant T] [--user U] [--config FILE] [--store URL]",
     .summary = "a conversation in the terminal",
     .help =
-        "Talks to AGENT (default: that of the thread's last run, else `default_agent`), in a new thread or in the\n"
+        "Talks to AGENT (default: the one that spoke last in the thread, else `default_agent`), in a new thread or in "
+        "the\n"
         "thread T. If a server owns the store, it runs the agents; with --url, the server there; otherwise this\n"
         "command does. --key: an API key (default: WEFT_API_KEY).\n"
         "Ctrl-C stops the answer and keeps what was said; a second one leaves. /help lists the commands of the chat.\n"

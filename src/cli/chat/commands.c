@@ -19,6 +19,15 @@ int cli_chat_path(struct cli_chat *c, const char *rest, struct upp_str *ret, str
     return wb_arena_check(&c->arena, err);
 }
 
+/* Whoever is chosen is asked, also what another one was asked before. */
+WEFT_SUSPENDS static int choose_agent(struct cli_chat *c, struct upp_str name, struct upp_err *err)
+{
+    int r = cli_chat_set_agent(c, name, err);
+    if (r >= 0 && name.n)
+        wb_buf_clear(&c->asked);
+    return r;
+}
+
 /* ---- Asking again ----------------------------------------------------------------------------------------------- */
 
 /* The question of the thread's last run: its id and its text. */
@@ -66,6 +75,10 @@ WEFT_SUSPENDS int cli_chat_edit(struct cli_chat *c, struct upp_str text, struct 
         r = cli_chat_call(c, "POST", path, &body, &v, err);
     if (r < 0)
         return r;
+    if (c->asked.n) { /* that question was not for the one that took over */
+        wb_buf_clear(&c->agent);
+        wb_buf_add(&c->agent, wb_buf_str(&c->asked));
+    }
     wb_buf_clear(&c->text);
     wb_buf_add(&c->text, wb_buf_str(&said));
     return cli_chat_say(c, err);
@@ -235,7 +248,7 @@ static const struct {
     {"/switch", "NUMBER | THREAD", "go to a node of the tree, or to another conversation", cli_chat_switch},
     {"/retry", "", "ask the last question again, on a branch", retry},
     {"/edit", "[TEXT]", "edit the last question and ask it, on a branch", edit},
-    {"/agent", "[NAME]", "talk to another agent; without a name, list them", cli_chat_set_agent},
+    {"/agent", "[NAME]", "talk to another agent; without a name, list them", choose_agent},
     {"/model", "[NAME]", "use another model; - is the agent's own; without a name, list them", cli_chat_set_model},
     {"/cost", "", "tokens of this chat", cost},
     {"/export", "DIALECT [FILE]", "the conversation as a document", export_it},

@@ -35,7 +35,7 @@ struct cli_chat_view {
     struct wb_buf reasoning;
     uint64_t      since_ms; /* of the reasoning */
     WB_VEC(struct cli_call) calls;
-    struct wb_buf agent; /* whose turn it is */
+    struct wb_buf agent; /* that took over the thread; empty: none */
     bool          cut;   /* the last note was longer than it may be */
 };
 void cli_chat_view_init(struct cli_chat_view *v);

@@ -244,6 +244,15 @@ static size_t parents_of(const struct we_envelope *request)
     return WB_MIN(n, (size_t)WE_MAX_PARENTS - 1);
 }
 
+/* What an agent said until a limit ended it. */
+static int tag_cut(struct wb_arena *a, struct upp_str *reply, struct upp_err *err)
+{
+    struct we_envelope   e;
+    const struct upp_str tag = UPP_STR(WE_CUT);
+    int                  r   = we_read(a, *reply, NULL, &e, err);
+    return r < 0 ? r : we_retrace(a, &e, (struct upp_str){0}, NULL, 0, &tag, 1, reply, err);
+}
+
 static int write_reply(const struct we_router *router, const struct wr_tool *tool, const struct wr_child_end *end,
                        struct wb_arena *a, struct risks *risks, struct upp_str *ret, struct upp_err *err)
 {
@@ -278,7 +287,8 @@ static int write_reply(const struct we_router *router, const struct wr_tool *too
         .id            = wb_uuid_text(end->child, id), /* the reply's id leads to the run that wrote it */
         .now_ms        = wb_wall_ms(),
     };
-    return we_take_reply(a, adapter_of(router, tool), &replied, ret, err);
+    r = we_take_reply(a, adapter_of(router, tool), &replied, ret, err);
+    return r < 0 || !end->cut || replied.failure ? r : tag_cut(a, ret, err);
 }
 
 int we_child_answer(const void *arg, const struct wr_tool *tool, const struct wr_child_end *end, struct upp_value *ret,

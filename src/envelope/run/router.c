@@ -24,6 +24,7 @@ struct answer {
     uint32_t                family; /* of the thread, for new ids */
     bool                    has_family;
     bool                    closes; /* nobody is asked any more */
+    bool                    left;   /* though something was to be asked */
     struct we_ask          *asks;
     size_t                  n;
     struct upp_str          text; /* without calls */
@@ -78,8 +79,11 @@ static int play(struct answer *x, const struct we_host *host, const struct we_en
     int                 r = we_exchange_new(&x->arena, host, x->router->opts.limits, ingress, &e, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = take_message(e, messages[i], err);
-    if (r >= 0 && x->closes)
-        return we_exchange_cut(e, &x->text, err);
+    if (r >= 0 && x->closes) {
+        r       = we_exchange_cut(e, &x->text, err);
+        x->left = r > 0;
+        return r < 0 ? r : 0;
+    }
     if (r < 0)
         return r;
     x->asks = wb_new_n(&x->arena, struct we_ask, ASKS);
@@ -200,7 +204,9 @@ static int close_exchange(const struct wr_agent_def *def, struct wb_uuid thread,
     if (r >= 0)
         *ret = wb_arena_dup(a, x.text);
     wb_arena_done(&x.arena);
-    return r < 0 ? r : wb_arena_check(a, err);
+    if (r >= 0)
+        r = wb_arena_check(a, err);
+    return r < 0 ? r : x.left;
 }
 
 /* ---- The agent ----------------------------------------------------------------------------------------------------

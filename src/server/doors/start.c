@@ -7,6 +7,7 @@
 #include "log/change.h"
 #include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/envelopes/routes.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 
@@ -92,6 +93,36 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
     return wb_arena_check(&x->arena, err);
 }
 
+/* An envelope is found by its id, through whatever door it came to the router. */
+WEFT_SUSPENDS static int index_envelope(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+{
+    const struct upp_message *last = s->messages.n ? &s->messages.p[s->messages.n - 1].message : NULL;
+    struct upp_str            digest;
+    if (s->run.alias.p || !last || last->role != UPP_ROLE_USER || !wb_str_eq(s->run.agent, UPP_STR(WE_ROUTER_AGENT)))
+        return 0;
+    int r = sv_envelope_alias(x, last, &s->run.alias, &digest, err);
+    if (r <= 0)
+        return r;
+    s->indexed = true;
+    add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"", UPP_FMT(digest)));
+    return wb_arena_check(&x->arena, err);
+}
+
+/* Somebody else may be first with the same id, which stays with theirs. */
+WEFT_SUSPENDS static int start_indexed(struct sv_exchange *x, struct sv_start *s, struct wr_started *ret,
+                                       struct upp_err *err)
+{
+    struct upp_err why = {0};
+    int            r   = wr_start(x->core->engine, &s->run, ret, &why);
+    if (r == -UPP_EREFUSED && s->indexed && wb_str_eq(wb_cstr(why.cause), UPP_STR(WR_ALIAS_TAKEN))) {
+        s->run.alias = (struct upp_str){NULL, 0};
+        return wr_start(x->core->engine, &s->run, ret, err);
+    }
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
+
 WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
     struct wr_started started = {0};
@@ -120,7 +151,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         return r;
     s->run.thread = s->thread.id;
     s->run.made   = s->new_thread ? &s->thread_opts : NULL;
-    r             = wr_start(x->core->engine, &s->run, &started, err);
+    r             = start_indexed(x, s, &started, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &s->thread, !s->run.n_before, err);
     *run       = started.run;
@@ -132,5 +163,7 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run, struct upp_err *err)
 {
     int r = add_options(x, s, err);
+    if (r >= 0)
+        r = index_envelope(x, s, err);
     return r < 0 ? r : start_run(x, s, run, err);
 }

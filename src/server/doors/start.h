@@ -27,6 +27,7 @@ struct sv_start {
     struct wr_start       run;      /* owner, agent, options, on_busy, key; the rest is filled here */
     struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
     struct sv_answers     answers;  /* to open calls of the thread: instead of messages */
+    bool                  indexed;  /* filled here: run.alias is the id of an envelope */
 };
 
 /* Starts a run, or resumes the one that waits for the answers. -UPP_EBUSY: another run holds the thread; the message

@@ -8,12 +8,14 @@ import { short } from "./threadbar.js";
 
 const EVERY = 5000, PAGE = 100;
 const changed = new EventTarget();
+let stale = false; // since the last count began
 
 const list = (signal) => request(query("/v1/approvals", { kind: "any", limit: PAGE }), { signal });
 
 /** Counts what waits while the page is open and visible. */
 export async function watchApprovals(signal) {
   for (;;) {
+    stale = false;
     if (!document.hidden) {
       try {
         const page = await list(signal);
@@ -21,6 +23,7 @@ export async function watchApprovals(signal) {
         changed.dispatchEvent(Object.assign(new Event("list"), { page }));
       } catch { /* the shell shows that the server cannot be reached */ }
     }
+    if (stale) continue;
     const wake = new AbortController();
     const visible = () => wake.abort();
     document.addEventListener("visibilitychange", visible, { once: true });
@@ -32,8 +35,8 @@ export async function watchApprovals(signal) {
   }
 }
 
-/** Something was answered: counts again at once. */
-export const approvalsChanged = () => changed.dispatchEvent(new Event("now"));
+/** Something waits, or was answered: counts again at once. */
+export const approvalsChanged = () => { stale = true; changed.dispatchEvent(new Event("now")); };
 
 function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }

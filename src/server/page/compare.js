@@ -44,7 +44,8 @@ function messageCell(m, side, parts) {
     h("div", { class: "cell-text" }, ofSide(parts, side).map(([text, marked]) => (marked ? h(side === "left" ? "del" : "ins", {}, text) : text))));
 }
 
-const nodeLabel = (n, tree) => `${n.name || (n.text ? `“${n.text.replace(/\s+/g, " ").slice(0, 48)}”` : `Branch ${short(n.id)}`)}${n.id === tree.current_id ? " (current)" : ""}`;
+/** `text`: what it begins with. */
+const nodeLabel = (n, tree, text = n.text) => `${n.name || (text ? `“${text.replace(/\s+/g, " ").slice(0, 48)}”` : `Branch ${short(n.id)}`)}${n.id === tree.current_id ? " (current)" : ""}`;
 
 export async function compare(root, { thread, query }, signal) {
   setActions(...threadBar(thread, "/compare"));
@@ -66,6 +67,8 @@ export async function compare(root, { thread, query }, signal) {
   const last = left.messages.findLastIndex((m) => others.has(m.id));
   const shared = left.messages.slice(0, last + 1), ours = left.messages.slice(last + 1);
   const theirs = right.messages.slice(shared.length ? right.messages.findIndex((m) => m.id === shared.at(-1).id) + 1 : 0);
+  const own = { [a]: ours[0], [b]: theirs[0] }; // a branch is named by what the other one has not
+  for (const option of root.querySelectorAll("option")) if (own[option.value]) option.textContent = nodeLabel(nodes.find((n) => n.id === option.value), tree, messageText(own[option.value]));
   const rows = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, i) => {
     const parts = ours[i] && theirs[i] ? diffWords(messageText(ours[i]), messageText(theirs[i])) : [[messageText(ours[i] || theirs[i]), ours[i] ? "left" : "right"]];
     return h("div", { class: "pair" }, messageCell(ours[i], "left", parts), messageCell(theirs[i], "right", parts));

@@ -2,6 +2,7 @@
 // come when one scrolls up, and what is far away is removed.
 import { items, query, request, stream, uniqueKey } from "./api.js";
 import { copy, failed, fill, h, icon, iconButton } from "./dom.js";
+import { approvalsChanged } from "./approvals.js";
 import { Composer, messageOf } from "./ask.js";
 import { loadBranches, switcher } from "./branches.js";
 import { answers, approvalForm, disable, outputForm } from "./forms.js";
@@ -316,9 +317,11 @@ class Conversation {
 
   /** What the run waits for becomes forms at its calls. */
   #wait(turn, run, { status, pending }) {
-    const answer = (call, body) => request(`/v1/runs/${run.id}/answers`, { body: { answers: [{ call_id: call, ...body }] } }).then(() => turn.calls.get(call)?.state("running"));
+    const answer = (call, body) => request(`/v1/runs/${run.id}/answers`, { body: { answers: [{ call_id: call, ...body }] } }).then(() => { turn.calls.get(call)?.state("running"); approvalsChanged(); });
     for (const card of turn.calls.values()) card.form.replaceChildren();
-    if (status !== "waiting") return;
+    if (turn.waits || status === "waiting") approvalsChanged(); // their number is in the navigation
+    turn.waits = status === "waiting";
+    if (!turn.waits) return;
     for (const { toolCallId: id, toolName: name, arguments: args, approval } of pending || []) {
       const card = turn.call(id, name, 0);
       card.setArguments(args);

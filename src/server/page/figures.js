@@ -64,7 +64,7 @@ const TILES = [
   ["Tokens a second", (s) => s.rate("weft_model_tokens_total"), rate, (s) => `${tokens(sum(s.all, "weft_model_tokens_total"))} since the start`],
   ["Model time", (s) => quantile(0.5, s.model, s.before?.model) ?? quantile(0.5, s.model), seconds, (s) => `95 %: ${seconds(quantile(0.95, s.model))}`],
   ["Commits a second", (s) => s.rate("weft_store_commits_total"), rate, (s) => `store ${s.all.find((m) => m.name === "weft_store_state" && m.value)?.labels.state || "unknown"}`],
-  ["Store", (s) => sum(s.all, "weft_store_file_bytes"), (n) => (n ? bytes(n) : "in memory"), (s) => `${bytes(sum(s.all, "weft_store_written_bytes_total"))} written since the start`],
+  ["Store", (s) => sum(s.all, "weft_store_file_bytes"), (n) => (n ? bytes(n) : "in memory"), (s) => `${bytes(sum(s.all, "weft_store_written_bytes_total"))} of conversations written since the start`],
   ["Memory", (s) => sum(s.all, "process_resident_memory_bytes"), bytes, (s) => `${sum(s.all, "process_open_fds")} open files`],
   ["Processor", (s) => s.rate("process_cpu_seconds_total") * 100, (n) => `${rate(n)} %`, () => "of one core"],
 ];

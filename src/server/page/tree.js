@@ -174,7 +174,7 @@ export async function tree(root, { thread }, signal) {
       event.preventDefault();
       select(next, true);
     } }, svg("g", { role: "presentation" }, boxes.filter((b) => b.parent).map(edge)), boxes.map((b) => drawBox(b, select)));
-    fill(picture, image, h("p", { class: "note hint" }, "Arrow keys walk, Enter chooses.", data.cut && ` Only the newest ${MESSAGES} messages are drawn.`, data.missing > 0 && ` ${data.missing} older branches are not drawn.`));
+    fill(picture, image, h("p", { class: "note hint" }, h("span", { class: "by-keys" }, "Arrow keys walk, Enter chooses."), data.cut && h("span", {}, ` Only the newest ${MESSAGES} messages are drawn.`), data.missing > 0 && h("span", {}, ` ${data.missing} older branches are not drawn.`)));
     const box = boxes.find((b) => b.item.id === id) || boxes.find((b) => b.item.here) || boxes[0];
     select(box, focus);
     box.node.scrollIntoView({ block: "center", inline: "center" });

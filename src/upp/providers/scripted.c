@@ -157,6 +157,14 @@ static bool answers(const struct upp_request *req, const struct upp_message *m, 
     return false;
 }
 
+static bool has_tool(const struct upp_request *req, struct upp_str name)
+{
+    size_t i = 0;
+    while (i < req->n_tools && !wb_str_eq(req->tools[i].name, name))
+        i++;
+    return i < req->n_tools;
+}
+
 static bool holds(const struct upp__reply *reply, const struct upp_request *req)
 {
     const struct upp_message *newest = req->n_messages ? req->messages[req->n_messages - 1] : NULL;
@@ -165,6 +173,8 @@ static bool holds(const struct upp__reply *reply, const struct upp_request *req)
     if (reply->words.n && !(newest && upp__script_has_word(newest, &reply->words)))
         return false;
     if (reply->tool_result.p && !(newest && answers(req, newest, reply->tool_result)))
+        return false;
+    if (reply->tool.p && !has_tool(req, reply->tool))
         return false;
     return upp__script_fits(reply, req);
 }

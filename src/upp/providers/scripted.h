@@ -54,8 +54,8 @@ struct upp__script_fill {
 };
 
 struct upp__reply {
-    struct upp_str           contains, tool_result; /* empty: any */
-    struct upp__script_words words;                 /* none: any */
+    struct upp_str           contains, tool_result, tool; /* empty: any */
+    struct upp__script_words words;                       /* none: any */
     struct upp__script_part *parts;
     size_t                   n_parts;
     struct upp__script_fill *fills;

@@ -63,13 +63,12 @@ WJ_SHAPE(scripted_part, struct j_part, part_rows);
 
 struct j_when {
     struct wj_node node;
-    struct upp_str contains, tool_result, word;
+    struct upp_str contains, tool_result, tool, word;
     WJ_ARR(struct upp_str) words;
 };
 static const struct wj_field when_rows[] = {
-    F_STR(struct j_when, contains, "contains", 0),
-    F_STR(struct j_when, tool_result, "tool_result", 0),
-    F_STR(struct j_when, word, "words", F_OR),
+    F_STR(struct j_when, contains, "contains", 0), F_STR(struct j_when, tool_result, "tool_result", 0),
+    F_STR(struct j_when, tool, "tool", 0),         F_STR(struct j_when, word, "words", F_OR),
     F_STRS(struct j_when, words, "words", 0),
 };
 WJ_SHAPE(scripted_when, struct j_when, when_rows);
@@ -350,6 +349,7 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
     if (j->when) {
         ret->contains    = j->when->contains;
         ret->tool_result = j->when->tool_result;
+        ret->tool        = j->when->tool;
         r = read_words(in, j->when->node.from, j->when->word, j->when->words.p, j->when->words.n, &ret->words);
     }
     if (j->usage)

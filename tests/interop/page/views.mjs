@@ -114,6 +114,11 @@ const tests = {
     const boxes = await page.locator("svg.tree .box").count();
     assert(boxes >= 9, `${boxes} boxes`);
     assert(await page.locator(".box.here").count() === 1, "one is here");
+    assert(await page.getByText("Arrow keys walk").isVisible(), "what the keys do");
+    const touched = await openPage(browser, `${server.url}/#/t/${thread}/tree`, { width: 390, height: 800, hasTouch: true, isMobile: true });
+    await touched.locator("svg.tree .box").first().waitFor();
+    assert(await touched.getByText("Arrow keys walk").count() === 1 && !(await touched.getByText("Arrow keys walk").isVisible()), "there are no keys");
+    await touched.context().close();
     await page.locator(".box.here").focus();
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("ArrowLeft");
@@ -156,6 +161,19 @@ const tests = {
     await page.getByText("Both branches are the same.").waitFor();
     await page.context().close();
     await everywhere(path, ".pair", "compare");
+  },
+
+  "a branch is named by what the other one has not": async () => {
+    const t = await server.talk("Hello there");
+    await server.talk("A plan, please", { thread: t });
+    const asked = (await server.api(`/v1/threads/${t}/messages?order=asc`)).data[2].id;
+    await server.api(`/v1/threads/${t}/restore`, { before: asked });
+    await server.talk("Any other idea?", { thread: t });
+    const { nodes } = await server.api(`/v1/threads/${t}/tree`), [first, second] = [nodes.find((n) => !n.parent_id), nodes.find((n) => n.parent_id)];
+    const page = await look(`/t/${t}/compare?a=${first.id}&b=${second.id}`, ".pair");
+    const named = await page.locator(".choices option:checked").allInnerTexts();
+    assert(JSON.stringify(named) === JSON.stringify(["“A plan, please”", "“Any other idea?” (current)"]), named);
+    await page.context().close();
   },
 
   "a run is a waterfall, while it works, waits and after its end": async () => {
@@ -236,6 +254,22 @@ const tests = {
     await answerAll();
   },
 
+  "the number of approvals follows the conversation at once": async () => {
+    await answerAll();
+    const t = (await server.api("/v1/threads", {})).id;
+    const page = await look(`/t/${t}`, "#message");
+    await page.addInitScript(() => { const real = window.setTimeout; window.setTimeout = (f, ms, ...more) => (ms === 5000 ? 0 : real(f, ms, ...more)); }); // nothing is counted because time passes
+    await page.reload();
+    const badge = page.locator('.nav a[href="#/approvals"] .badge');
+    await page.fill("#message", "client");
+    await page.keyboard.press("Enter");
+    await badge.getByText("1").waitFor();
+    await page.locator(".ask-form textarea").fill("blue");
+    await page.getByRole("button", { name: "Send the result" }).click();
+    await badge.waitFor({ state: "hidden" });
+    await page.context().close();
+  },
+
   "agents are listed, described and tried": async () => {
     await everywhere("/agents", ".agent-entry", "agents");
     await everywhere("/agents/main", ".tool-card", "agent", (p) => p.locator(".tool-card > summary").nth(1).click());
@@ -252,6 +286,7 @@ const tests = {
     const page = await look("/figures", ".tile");
     await page.locator(".sparkline polyline").first().waitFor({ state: "attached" });
     assert(await page.locator(".tile").count() === 10, "ten tiles");
+    await page.locator(".tile", { hasText: "of conversations written since the start" }).waitFor();
     assert((await page.locator("table.figures").first().innerText()).includes("main"), "runs by agent");
     await page.context().close();
     await everywhere("/figures", ".tile", "figures", (p) => p.locator(".sparkline polyline").first().waitFor({ state: "attached" }));

@@ -12,6 +12,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/names.h"
+#include "model/upp_json.h"
 #include "server/doors/envelopes/routes.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
@@ -221,4 +222,28 @@ int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, st
             r = thread_of_family(x, uuid, id, ret, err);
     }
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no envelope '%.*s'", UPP_FMT(id)) : r;
+}
+
+int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, struct upp_str *alias,
+                      struct upp_str *digest, struct upp_err *err)
+{
+    struct we_envelope e;
+    struct wl_thread   known;
+    struct upp_err     why  = {0};
+    struct upp_str     text = wb_str_trim(wm_message_text(&x->arena, input));
+    int                r    = wb_arena_check(&x->arena, err);
+    if (r < 0)
+        return r;
+    r = we_read(&x->arena, text, NULL, &e, &why);
+    if (r == -UPP_ENOMEM)
+        return upp_fail(err, UPP_ENOMEM, "no memory for an envelope");
+    if (r < 0 || !e.id.n || e.id.n > WE_MAX_ID) /* the router refuses it, or nobody can ask for it */
+        return 0;
+    r = sv_envelope_thread(x, e.id, true, &known, err);
+    if (r != -UPP_ENOTFOUND)
+        return r < 0 ? r : 0;
+    r = sv_envelope_name(x, "envelope", e.id, alias, err);
+    if (r >= 0)
+        r = sv_envelope_digest(x, text, digest, err);
+    return r < 0 ? r : 1;
 }

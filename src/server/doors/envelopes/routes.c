@@ -14,8 +14,7 @@
 #include "server/http/error.h"
 #include "server/http/server.h"
 
-#define HANDSHAKE "handshake"   /* a route, so no id */
-#define DIGEST    "weft_digest" /* in the options of a run: the SHA-256 of the envelope that came in */
+#define HANDSHAKE "handshake" /* a route, so no id */
 
 enum { PARENTS = 8 /* that are looked for */, TRIES = 4 };
 
@@ -199,7 +198,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
         r = sv_envelope_digest(x, q->text, &q->digest, err);
     if (r < 0)
         return r;
-    run->options      = wb_arena_printf(&x->arena, "{\"" DIGEST "\":\"%.*s\"}", UPP_FMT(q->digest));
+    run->options      = wb_arena_printf(&x->arena, "{\"" SV_ENVELOPE_DIGEST "\":\"%.*s\"}", UPP_FMT(q->digest));
     q->part           = (struct upp_part){.kind = UPP_PART_TEXT, .text = q->text};
     q->entry          = (struct wm_entry){.kind    = WM_ENTRY_MESSAGE,
                                           .message = {.role = UPP_ROLE_USER, .parts = &q->part, .n_parts = 1}};
@@ -235,7 +234,7 @@ WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, 
         r = options.n ? wj_read(&x->arena, options, NULL, &v, err) : 0;
     if (r < 0)
         return r == -UPP_ENOTFOUND ? is_ours(x, q, err) : r;
-    q->other = !wb_str_eq(wj_text_at(v, DIGEST), q->digest);
+    q->other = !wb_str_eq(wj_text_at(v, SV_ENVELOPE_DIGEST), q->digest);
     return 1;
 }
 

@@ -31,6 +31,14 @@ int sv_envelope_name(struct sv_exchange *x, const char *prefix, struct upp_str t
 int sv_envelope_digest(struct sv_exchange *x, struct upp_str text, struct upp_str *ret,
                        struct upp_err *err) UPP_MUST_CHECK;
 
+/* In the options of a run: the SHA-256 of the envelope that came in. */
+#define SV_ENVELOPE_DIGEST "weft_digest"
+
+/* A run of the router that another door starts. 1: its input is an envelope with an id that no other has; the alias by
+ * which it is found and the digest of its text, in the arena. */
+WEFT_SUSPENDS int sv_envelope_alias(struct sv_exchange *x, const struct upp_message *input, struct upp_str *alias,
+                                    struct upp_str *digest, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The thread in which the envelope with this id is. -UPP_ENOTFOUND. search: also a request of ours, for which threads
  * of its family are read. */
 WEFT_SUSPENDS int sv_envelope_thread(struct sv_exchange *x, struct upp_str id, bool search, struct wl_thread *ret,

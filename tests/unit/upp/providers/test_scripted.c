@@ -153,6 +153,25 @@ TEST(scripted_says_what_the_script_says)
     CHECK_ANSWER(m, &t, "[0:3 1 image/png AAAA][1:4 4  t] end_turn " NAMED(5) " data null"); /* again */
 }
 
+TEST(scripted_knows_the_tools_of_the_call)
+{
+    static const struct upp_str script = UPP_STR_INIT("{\"again\":true,\"replies\":[{\"when\":{\"tool\":\"paint\","
+                                                      "\"contains\":\"red\"},\"parts\":[{\"text\":\"P\"}]},"
+                                                      "{\"parts\":[{\"text\":\"any\"}]}]}");
+    static const struct upp_tool_spec tools[] = {{.name = UPP_STR_INIT("wash")}, {.name = UPP_STR_INIT("paint")}};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    struct upp_err                                 err;
+    static struct talk                             t; /* too large for a frame */
+    t = (struct talk){0};
+    CHECK(upp_scripted_new(script, &m, &err) == 0);
+    user_says(&t, "red");
+    CHECK_ANSWER(m, &t, "[0:1|any] end_turn " NAMED(1));
+    t.req.tools = tools;
+    for (t.req.n_tools = 0; t.req.n_tools < 2; t.req.n_tools++)
+        CHECK_ANSWER(m, &t, "[0:1|any] end_turn " NAMED(1));
+    CHECK_ANSWER(m, &t, "[0:1|P] end_turn " NAMED(0));
+}
+
 TEST(scripted_takes_the_first_reply_that_holds)
 {
     static const struct upp_str script =
