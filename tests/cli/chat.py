@@ -69,6 +69,9 @@ SCRIPTS = {
                 {"parts": [{"text": f"# {BAD}\n\n| {BAD} | b |\n|--|--|\n| c | {BAD} |\n\nthe end"}]}],
     "asks": [{"when": {"contains": "remove"}, "parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]},
              {"when": {"contains": "other"}, "parts": [call("c2", "remove", path="other")]},
+             {"when": {"contains": "NUL"}, "parts": [call("n1", "remove", command="ls -l\0; rm -rf /home", note="a harmless listing " * 5)]},
+             {"when": {"contains": "name"}, "parts": [call("n2", "remove", **{"a\0b": "after the name", "note": "harmless " * 10})]},
+             {"when": {"contains": "long"}, "parts": [call("n3", "remove", **{"k" * 65600: "after the long one"})]},
              {"when": {"tool_result": "remove"}, "parts": [{"text": "Done."}]}],
     "wide": [{"parts": [{"text": WIDE}], "delta_bytes": 40, "delay_ms": 1},
              {"parts": [call("w1", "remove", path="/home/ann/notes.txt", why="It is old. " * 60, deep={"a": [1, 2, 3]}, text="one\ntwo\x1b[31m")]},
@@ -426,6 +429,29 @@ def test_terminal_shows_long_arguments():
         s.type("n")
         text = s.wait("All right")
         assert "denied" in text and "failed" not in text, text
+
+
+def test_terminal_hides_no_arguments():
+    """A NUL ends no text, and neither does a key that is long."""
+    f = Folder("hides")
+    with Screen(f, "asks", columns=60, rows=50) as s:
+        s.type("a NUL")
+        text = s.wait(r"may it run")
+        assert "    command: ls -l?; rm -rf /home\n" in text and "[a]ll" not in text, text
+        s.type("n")
+        s.wait("Done\\.")
+        s.type("its name")
+        text = s.wait(r"may it run", 2)
+        assert "    a?b: after the name\n" in text and "[a]ll" not in text, text
+        s.type("n")
+        s.wait("Done\\.", 2)
+        s.type("a long one")
+        text = s.wait(r"may it run", 3)
+        assert "kkk...: after the long one may" in flat(text) and "show [a]ll" in text, text
+        s.type("n")
+        s.wait("Done\\.", 3)
+    f.chat("asks", lines=["a long one", "a", "n"])
+    assert "kkk...: after the long one\n" in f.said and "k" * 65600 + ": after the long one\n" in f.said, f.said
 
 
 def test_terminal_wide_characters():
