@@ -43,8 +43,10 @@ void cli_error_print(const struct cli_command *self, const struct cli_error *e)
         cli_print_text(stderr, wb_cstr(e->file), 0);
     if (e->line)
         (void)fprintf(stderr, ":%llu", (unsigned long long)e->line);
-    if (e->where && e->where[0])
-        (void)fprintf(stderr, "%s%s", e->file ? ": " : "", e->where);
+    if (e->where && e->where[0]) {
+        (void)fputs(e->file ? ": " : "", stderr);
+        cli_print_text(stderr, wb_cstr(e->where), 0);
+    }
     (void)fputs(e->file || (e->where && e->where[0]) ? ": " : "", stderr);
     cli_print_text(stderr, e->message, 0);
     (void)putc('\n', stderr);
@@ -72,12 +74,14 @@ int cli_fail(const struct cli_command *self, const struct upp_err *err)
 
 void cli_note(const struct cli_command *self, const char *fmt, ...)
 {
-    va_list args;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SENTENCE);
+    va_list                               args;
     if (self->quiet)
         return;
-    (void)fprintf(stderr, "weft %s: ", self->name);
     va_start(args, fmt);
-    (void)vfprintf(stderr, fmt, args);
+    wb_buf_vaddf(&text, fmt, args);
     va_end(args);
+    (void)fprintf(stderr, "weft %s: ", self->name);
+    cli_print_text(stderr, wb_buf_str(&text), 0);
     (void)putc('\n', stderr);
 }
