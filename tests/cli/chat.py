@@ -69,6 +69,7 @@ SCRIPTS = {
                 {"parts": [{"text": f"# {BAD}\n\n| {BAD} | b |\n|--|--|\n| c | {BAD} |\n\nthe end"}]}],
     "asks": [{"when": {"contains": "remove"}, "parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]},
              {"when": {"contains": "other"}, "parts": [call("c2", "remove", path="other")]},
+             {"when": {"contains": "three"}, "parts": [call(f"t{i}", "remove", path=str(i)) for i in (1, 2, 3)]},
              {"when": {"contains": "NUL"}, "parts": [call("n1", "remove", command="ls -l\0; rm -rf /home", note="a harmless listing " * 5)]},
              {"when": {"contains": "name"}, "parts": [call("n2", "remove", **{"a\0b": "after the name", "note": "harmless " * 10})]},
              {"when": {"contains": "long"}, "parts": [call("n3", "remove", **{"k" * 65600: "after the long one"})]},
@@ -270,6 +271,16 @@ def test_approvals_and_results():
     assert "pick_date" in f.said and "is for you to run" in f.said, f.said
     out = f.chat("asks", lines=["remove it"])
     assert out == "Let me see.\n" and "still waits" in f.said, (out, f.said)
+
+
+def test_several_calls_are_asked_for_once_each():
+    f = Folder("several")
+    assert f.chat("asks", lines=["all three", "y", "n", "y", "all three", "n", "y"]) == "Done.\n", f.said
+    assert re.findall(r'^\? remove {"path":"(\d)"}', f.said, re.M) == ["1", "2", "3", "1", "2", "3"], f.said
+    assert "* remove {\"path\":\"2\"} denied" in f.said and f.said.count("still waits") == 1, f.said
+    thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
+    assert f.chat("--thread", thread, lines=["/approve", "y"]) == "Done.\n", f.said
+    assert re.findall(r'^\? remove {"path":"(\d)"}', f.said, re.M) == ["3"], f.said
 
 
 def test_waits_are_answered_later():

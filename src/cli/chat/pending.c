@@ -255,7 +255,8 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struc
     return r < 0 ? r : 1;
 }
 
-/* Sends the answer. If the server died meanwhile, it may have it already. */
+/* Sends the answer. If the server died meanwhile, it may have it already. If other calls still wait, an event says so:
+ * it is followed, too, or it would come after the last answer and be taken for the state of the run. */
 WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat *c = f->arg;
@@ -270,7 +271,7 @@ WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
     bool again = c->attempts++ > 0;
     if (r == -UPP_EREFUSED && again)
         return 0;
-    return r < 0 ? r : wb_str_eq(wj_text_at(run, "status"), UPP_STR("requires_action")) ? 1 : 0;
+    return r;
 }
 
 WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
@@ -292,8 +293,6 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
         r = cli_follow_run(&c->f, err);
         if (r < 0)
             return r;
-        if (c->f.stored) /* others still wait */
-            wb_buf_add(&c->f.shown.status, UPP_STR("waiting"));
     }
     r = cli_chat_view_end(&c->view, err);
     return r < 0 ? r : 1;
