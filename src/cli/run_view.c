@@ -2,6 +2,7 @@
 #include "cli/run_view.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 #include "json/value.h"
 #include "json/write.h"
 
-enum { TEXT_MAX = 64 << 20, SMALL_MAX = 16 << 20, HELD_MAX = 64 << 10 };
+enum { TEXT_MAX = 64 << 20, SMALL_MAX = 16 << 20, HELD_MAX = 64 << 10, ID_WIDTH = 8 };
 
 static bool same_place(void)
 {
@@ -174,7 +175,9 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
         "status", "stepNumber", "toolName",  "toolCallId",  "text",         "argumentsJson", "result", "isError",
         "last",   "eventType",  "eventData", "sourceAgent", "targetAgents", "incomplete",    "error",  "usage"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
-    (void)printf("%-8.*s %.*s", UPP_FMT(id), UPP_FMT(type));
+    cli_print_text(stdout, id, 0);
+    (void)printf("%*s ", id.n < ID_WIDTH ? (int)(ID_WIDTH - id.n) : 0, "");
+    cli_print_text(stdout, type, 0);
     for (size_t i = 0; i < WB_LEN(shown); i++) {
         yyjson_val *v = yyjson_obj_get(data, shown[i]);
         if (!v)
@@ -183,7 +186,8 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
         int r = wj_write(v, &out, err);
         if (r < 0)
             return r;
-        (void)printf(" %s=%.*s", shown[i], UPP_FMT(wb_buf_str(&out)));
+        (void)printf(" %s=", shown[i]);
+        cli_print_text(stdout, wb_buf_str(&out), 0);
     }
     (void)putchar('\n');
     (void)fflush(stdout);
@@ -276,6 +280,30 @@ int cli_run_view_end(struct cli_run_view *s, struct wb_uuid thread, struct upp_e
     return s->how == CLI_SHOW_OBJECT ? print_object(s, thread, err) : 0;
 }
 
+/* An id that a model made up, in a line that people copy to their shell: one word, and no option. */
+static void print_word(FILE *out, struct upp_str word)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-";
+    bool              plain   = word.n > 0;
+    for (size_t i = 0; i < word.n && plain; i++)
+        plain = memchr(known, word.p[i], sizeof known - 1) != NULL;
+    (void)fputs(word.n && word.p[0] == '-' ? "-- " : "", out);
+    if (plain) {
+        (void)fwrite(word.p, 1, word.n, out);
+        return;
+    }
+    (void)putc('\'', out);
+    for (size_t at = 0, n; at < word.n; at += n) {
+        uint32_t c;
+        n = cli_safe_char(word, at, &c);
+        if (c == '\'')
+            (void)fputs("'\\''", out);
+        else
+            cli_print_text(out, c == '\n' || c == '\t' ? UPP_STR("?") : wb_str_sub(word, at, n), 0);
+    }
+    (void)putc('\'', out);
+}
+
 static void explain_pending(struct cli_run_view *s, const char *run)
 {
     yyjson_val *list, *p;
@@ -291,12 +319,14 @@ static void explain_pending(struct cli_run_view *s, const char *run)
         bool                                  approval  = yyjson_is_true(yyjson_obj_get(p, "approval"));
         if (v && wj_write(v, &arguments, NULL) < 0)
             wb_buf_clear(&arguments);
-        (void)fprintf(stderr, "  %.*s %.*s: %s\n", UPP_FMT(wj_text_at(p, "toolName")), UPP_FMT(wb_buf_str(&arguments)),
-                      approval ? "may it run?" : "what is its result?");
-        if (approval)
-            (void)fprintf(stderr, "    weft approve %s %.*s    (or: weft deny)\n", run, UPP_FMT(call));
-        else
-            (void)fprintf(stderr, "    weft answer %s %.*s TEXT\n", run, UPP_FMT(call));
+        (void)fputs("  ", stderr);
+        cli_print_text(stderr, wj_text_at(p, "toolName"), 4);
+        (void)putc(' ', stderr);
+        cli_print_text(stderr, wb_buf_str(&arguments), 4);
+        (void)fprintf(stderr, ": %s\n    weft %s %s ", approval ? "may it run?" : "what is its result?",
+                      approval ? "approve" : "answer", run);
+        print_word(stderr, call);
+        (void)fputs(approval ? "    (or: weft deny)\n" : " TEXT\n", stderr);
     }
 }
 
@@ -306,14 +336,19 @@ void cli_run_view_explain(struct cli_run_view *s)
     const char *run = cli_id("run_", s->run, id);
     yyjson_val *error;
     wb_arena_reset(&s->arena);
-    if (cli_run_view_is(s, "waiting"))
+    if (cli_run_view_is(s, "waiting")) {
         explain_pending(s, run);
-    else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
-        (void)fprintf(stderr, "weft %s: %s is incomplete: it has reached %.*s\n", s->name, run,
-                      UPP_FMT(wj_text_at(error, "reason")));
-    else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
-        (void)fprintf(stderr, "weft %s: %s %.*s: %.*s\n", s->name, run, UPP_FMT(wb_buf_str(&s->status)),
-                      UPP_FMT(wj_text_at(error, "message")));
-    else
-        (void)fprintf(stderr, "weft %s: %s %.*s\n", s->name, run, UPP_FMT(wb_buf_str(&s->status)));
+        return;
+    }
+    (void)fprintf(stderr, "weft %s: %s ", s->name, run);
+    if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0) {
+        (void)fputs("is incomplete: it has reached ", stderr);
+        cli_print_text(stderr, wj_text_at(error, "reason"), 0);
+    } else
+        cli_print_text(stderr, wb_buf_str(&s->status), 0);
+    if (!s->cut.n && s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0) {
+        (void)fputs(": ", stderr);
+        cli_print_text(stderr, wj_text_at(error, "message"), 0);
+    }
+    (void)putc('\n', stderr);
 }

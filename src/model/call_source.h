@@ -34,6 +34,9 @@ int wm_call_source_write(struct wb_arena *a, struct wm_call_source source, struc
 /* Reads it; metadata without a known source, or NULL, is a PLUGIN. `server` is in the metadata, or in the arena. */
 struct wm_call_source wm_call_source_of(yyjson_val *metadata);
 
+/* The same, of its member `weft`. */
+struct wm_call_source wm_call_source_in(yyjson_val *weft);
+
 int wm_call_source_read(struct wb_arena *a, struct upp_str metadata, struct wm_call_source *ret,
                         struct upp_err *err) UPP_MUST_CHECK;
 

@@ -129,8 +129,6 @@ static void read_budget(struct wc_reader *r, const struct wc_node *n, void *into
     m->kind                 = WC_BUDGET;
     m->budget               = (struct weft_budget){0};
     wc_read_limits(r, n, &m->budget);
-    if (n->kind == WC_MAP && !n->n)
-        wc_mistake(r, n, "a budget needs a limit");
 }
 
 /* `logging`, or {logging: {...}}. */

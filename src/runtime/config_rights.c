@@ -74,6 +74,8 @@ void wc_read_limits(struct wc_reader *r, const struct wc_node *n, struct weft_bu
     };
     const struct wc_node *cost = wc_get(n, "max_cost");
     wc_map(r, n, "budget", keys, WB_LEN(keys), into);
+    if (n->kind == WC_MAP && !n->n)
+        wc_mistake(r, n, "a budget needs a limit");
     if (cost && into->max_cost == 0)
         wc_mistake(r, cost, "max_cost must be more than 0");
     else if (cost && into->input_price == 0 && into->output_price == 0)

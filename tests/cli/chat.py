@@ -71,6 +71,10 @@ SCRIPTS = {
                 {"parts": [{"text": f"# {BAD}\n\n| {BAD} | b |\n|--|--|\n| c | {BAD} |\n\nthe end"}]}],
     "asks": [{"when": {"contains": "remove"}, "parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]},
              {"when": {"contains": "other"}, "parts": [call("c2", "remove", path="other")]},
+             {"when": {"contains": "three"}, "parts": [call(f"t{i}", "remove", path=str(i)) for i in (1, 2, 3)]},
+             {"when": {"contains": "NUL"}, "parts": [call("n1", "remove", command="ls -l\0; rm -rf /home", note="a harmless listing " * 5)]},
+             {"when": {"contains": "name"}, "parts": [call("n2", "remove", **{"a\0b": "after the name", "note": "harmless " * 10})]},
+             {"when": {"contains": "long"}, "parts": [call("n3", "remove", **{"k" * 65600: "after the long one"})]},
              {"when": {"tool_result": "remove"}, "parts": [{"text": "Done."}]}],
     "wide": [{"parts": [{"text": WIDE}], "delta_bytes": 40, "delay_ms": 1},
              {"parts": [call("w1", "remove", path="/home/ann/notes.txt", why="It is old. " * 60, deep={"a": [1, 2, 3]}, text="one\ntwo\x1b[31m")]},
@@ -286,6 +290,16 @@ def test_approvals_and_results():
     assert out == "Let me see.\n" and "still waits" in f.said, (out, f.said)
 
 
+def test_several_calls_are_asked_for_once_each():
+    f = Folder("several")
+    assert f.chat("asks", lines=["all three", "y", "n", "y", "all three", "n", "y"]) == "Done.\n", f.said
+    assert re.findall(r'^\? remove {"path":"(\d)"}', f.said, re.M) == ["1", "2", "3", "1", "2", "3"], f.said
+    assert "* remove {\"path\":\"2\"} denied" in f.said and f.said.count("still waits") == 1, f.said
+    thread = re.search("thread_[0-9a-f]{32}", subprocess.run([WEFT, "threads"], cwd=f.path, capture_output=True, text=True).stdout)[0]
+    assert f.chat("--thread", thread, lines=["/approve", "y"]) == "Done.\n", f.said
+    assert re.findall(r'^\? remove {"path":"(\d)"}', f.said, re.M) == ["3"], f.said
+
+
 def test_waits_are_answered_later():
     f = Folder("later")
     f.chat("asks", lines=["remove it"])
@@ -443,6 +457,29 @@ def test_terminal_shows_long_arguments():
         s.type("n")
         text = s.wait("All right")
         assert "denied" in text and "failed" not in text, text
+
+
+def test_terminal_hides_no_arguments():
+    """A NUL ends no text, and neither does a key that is long."""
+    f = Folder("hides")
+    with Screen(f, "asks", columns=60, rows=50) as s:
+        s.type("a NUL")
+        text = s.wait(r"may it run")
+        assert "    command: ls -l?; rm -rf /home\n" in text and "[a]ll" not in text, text
+        s.type("n")
+        s.wait("Done\\.")
+        s.type("its name")
+        text = s.wait(r"may it run", 2)
+        assert "    a?b: after the name\n" in text and "[a]ll" not in text, text
+        s.type("n")
+        s.wait("Done\\.", 2)
+        s.type("a long one")
+        text = s.wait(r"may it run", 3)
+        assert "kkk...: after the long one may" in flat(text) and "show [a]ll" in text, text
+        s.type("n")
+        s.wait("Done\\.", 3)
+    f.chat("asks", lines=["a long one", "a", "n"])
+    assert "kkk...: after the long one\n" in f.said and "k" * 65600 + ": after the long one\n" in f.said, f.said
 
 
 def test_terminal_wide_characters():

@@ -71,6 +71,21 @@ def test_assistants_are_stored_once():
     os.remove(f"{HERE}/weft.yaml")
 
 
+def test_what_a_dump_says_cannot_move_the_cursor():
+    """Neither the ids that are in it, nor the places of mistakes."""
+    with open(f"{HERE}/weft.yaml", "w") as f:
+        f.write("server: {listen: '127.0.0.1:0'}\nstore: sqlite:moves.db\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {base: {model: echo}}\n")
+    with open(f"{HERE}/moves.json", "w") as f:
+        json.dump({"assistants": {"object": "list", "data": [{"id": "asst_\x1b[2J\u202e", "object": "assistant", "model": "echo", "name": "x"}]}}, f)
+    said = weft("import", "--from", "assistants", "moves.json")[1]
+    assert "assistant asst_?[2J? is asst_" in said, said
+    with open(f"{HERE}/moves.json", "w") as f:
+        json.dump({"version": "2.0.0", "thread_id": "t", "created_at": "2026-02-03T04:05:06Z", "updated_at": "2026-02-03T04:05:06Z", "agents": {"a\u202eb\u009b31m": 3}, "turns": []}, f)
+    said = weft("import", "--from", "thread", "moves.json", code=1)[1]
+    assert said.startswith("weft import: /agents/a?b?31m: "), said
+    os.remove(f"{HERE}/weft.yaml")
+
+
 def test_show_names_the_files():
     (thread,), _ = imported("folder", "shown")
     assert "[file-Gone99]" in weft("show", "--store", "sqlite:shown.db", thread)[0]

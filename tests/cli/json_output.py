@@ -176,6 +176,15 @@ def test_errors():
     ):
         e = error_of(weft(*args, "--json", code=code))
         assert e["command"] == args[0] and {k: e.get(k) for k in want} == want, (args, e)
+    # Names that are no UTF-8, or long.
+    for args, code, name, want in (
+        (("convert", "--to", "ui", b"\xff.json"), 1, "file", "\ufffd.json"),
+        (("convert", "--to", b"a\xe9", "x"), 2, "message", "there is no dialect 'a\ufffd'"),
+        (("convert", "--to", "ui", "\x01" * 120000), 1, "file", "\x01" * 16384 + "..."),
+        (("runs", "--" + "x" * 100000), 2, "message", "x" * 10000),
+    ):
+        e = error_of(weft(*args, "--json", code=code))
+        assert want in e[name], (args, e)
     # The value of an option is no option, and what follows -- is none.
     for args in (("run", "nobody", "hi", "--title", "--json"), ("run", "nobody", "--", "--json")):
         assert weft(*args, code=1).stderr.startswith("weft run: "), args

@@ -31,6 +31,7 @@ models:
   both: {{provider: scripted, script: both.json}}
   twice: {{provider: scripted, script: twice.json}}
   boss: {{provider: scripted, script: boss.json}}
+  evil: {{provider: scripted, script: evil.json}}
   look: {{provider: scripted, script: look.json}}
 tools:
   look: {{description: Looks, parameters: {{type: object}}, command: [sh, -c, "cat >/dev/null; echo seen"]}}
@@ -43,6 +44,7 @@ agents:
   both: {{model: both, tools: [remove, pick_date]}}
   twice: {{model: twice, tools: [remove]}}
   boss: {{model: boss, tools: [ask]}}
+  evil: {{model: evil, tools: [remove, pick_date]}}
   short: {{model: look, tools: [look], middleware: [{{budget: {{max_steps: 1}}}}]}}
 """
 
@@ -51,12 +53,15 @@ def call(id, name, **arguments):
     return {"tool_call": {"id": id, "name": name, "arguments": arguments}}
 
 
+EVIL = "a; touch PWNED #\x1b[31m\u009b"
 SCRIPTS = {
     "ask": [{"parts": [{"text": "Let me see."}, call("c1", "remove", path="x")]}, {"parts": [{"text": "Done."}]}],
     "pick": [{"parts": [call("p1", "pick_date", month=5)]}, {"parts": [{"text": "Booked."}]}],
     "both": [{"parts": [call("c1", "remove", path="x"), call("c2", "remove", path="y"), call("c3", "pick_date")]},
              {"parts": [{"text": "All done."}]}],
     "boss": [{"parts": [{"text": "I ask."}, call("b1", "ask", task="remove it")]}, {"parts": [{"text": "It is gone."}]}],
+    "evil": [{"parts": [call(EVIL, "pick_date", what="\u009b31m\u202e"), call("--json", "remove"), call("it's\n$(x)", "remove"), call("a-Z_0.:9", "remove")]},
+             {"parts": [{"text": "Done."}]}],
     "look": [{"parts": [call("l1", "look")]}, {"parts": [{"text": "Seen."}]}],
     "twice": [{"parts": [{"text": "First."}, call("c1", "remove", path="x")]},
               {"parts": [{"text": "Second."}, call("c2", "remove", path="y")]}, {"parts": [{"text": "Both gone."}]}],
@@ -176,6 +181,19 @@ def test_one_of_several_calls_must_be_named():
         f.weft(1, "approve", "run_" + "1" * 32)
         f.weft(1, "approve", "x")
         f.weft(2, "approve")
+
+
+def test_the_ids_of_calls_are_no_commands():
+    """A model makes them up, and people copy the lines that have them to a shell."""
+    f = Folder("evil")
+    run = f.waits("evil")
+    assert f"    weft answer {run} 'a; touch PWNED #?[31m?' TEXT\n" in f.said, f.said
+    assert f"    weft approve {run} -- --json    (or" in f.said and f"    weft approve {run} 'it'\\''s?$(x)'    (or" in f.said, f.said
+    assert f"    weft approve {run} a-Z_0.:9    (or" in f.said, f.said
+    said = f.said
+    assert f.weft(2, "approve", run) == "" and "name one:" in f.said, f.said
+    said += f.said + f.weft(1, "run", "evil", "go", "--events") + f.said
+    assert "toolCallId" in said and not re.search("[\x1b\x80-\x9f\u202e]", said), said
 
 
 def test_a_run_that_waits_again_says_so():

@@ -16,7 +16,8 @@ enum { ARGUMENTS_MAX = 8 << 20, NOTE_BYTES = 4000 };
 enum {
     ASK_AGAIN   = 100 /* beside enum cli_line */,
     MEMBERS     = 40 /* of the arguments that are shown */,
-    MEMBER_ROWS = 3
+    MEMBER_ROWS = 3,
+    NAME_BYTES  = 100 /* of a member or a tool: what follows it is to be seen, too */
 };
 
 struct call {
@@ -58,11 +59,31 @@ static int value_text(yyjson_val *v, struct wb_buf *out, struct upp_err *err)
     return wb_buf_check(out, err);
 }
 
+/* Its beginning, marked if there is more. */
+static void add_beginning(struct wb_buf *out, struct upp_str text, size_t max, struct call *call)
+{
+    size_t n = wb_utf8_cut(text, WB_MIN(text.n, max));
+    wb_buf_add(out, wb_str_sub(text, 0, n));
+    if (n < text.n)
+        wb_buf_add(out, UPP_STR("..."));
+    call->shortened |= n < text.n;
+}
+
+static int put_line(struct cli_chat *c, const struct cli_note *as, struct call *call, const struct wb_buf *line,
+                    struct upp_err *err)
+{
+    int r = wb_buf_check(line, err);
+    if (r >= 0)
+        r = cli_chat_note_text(&c->view, as, wb_buf_str(line), err);
+    call->shortened |= c->view.cut;
+    return r;
+}
+
 /* One member per paragraph, of at most a few rows. */
 static int show_members(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX);
-    struct cli_note                       as   = {.indent = 6, .rows = MEMBER_ROWS};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX), line = WB_BUF(2u * NOTE_BYTES);
+    struct cli_note                       as = {.indent = 6, .rows = MEMBER_ROWS};
     yyjson_val                           *name, *v;
     size_t                                i, max;
     int                                   r = 0;
@@ -72,10 +93,12 @@ static int show_members(struct cli_chat *c, struct call *call, struct upp_err *e
             r = value_text(v, &text, err);
         if (r < 0 || i == MEMBERS)
             break;
-        struct upp_str value = wb_buf_str(&text);
-        value                = wb_str_sub(value, 0, wb_utf8_cut(value, WB_MIN(value.n, (size_t)NOTE_BYTES)));
-        r = cli_chat_note_as(&c->view, &as, err, "    %.*s: %.*s", UPP_FMT(wj_text(name)), UPP_FMT(value));
-        call->shortened |= c->view.cut || value.n < text.n;
+        wb_buf_clear(&line);
+        wb_buf_add(&line, UPP_STR("    "));
+        add_beginning(&line, wj_text(name), NAME_BYTES, call);
+        wb_buf_add(&line, UPP_STR(": "));
+        add_beginning(&line, wb_buf_str(&text), NOTE_BYTES, call);
+        r = put_line(c, &as, call, &line, err);
     }
     call->shortened |= yyjson_obj_size(call->given) > MEMBERS;
     return r;
@@ -84,17 +107,21 @@ static int show_members(struct cli_chat *c, struct call *call, struct upp_err *e
 /* On one line if they fit there. */
 static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
-    struct upp_str json = wb_buf_str(&call->arguments);
-    const char    *who  = call->approval ? "" : " is for you to run";
-    size_t         room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
-    if (!yyjson_is_obj(call->given) || call->tool.n + json.n + strlen(who) + 3 <= room) {
-        size_t n        = wb_utf8_cut(json, WB_MIN(json.n, (size_t)NOTE_BYTES));
-        call->shortened = n < json.n;
-        return cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s %.*s%s", UPP_FMT(call->tool),
-                             UPP_FMT(wb_str_sub(json, 0, n)), who);
+    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(2u * NOTE_BYTES);
+    const struct cli_note                 bold = {.style = CLI_STYLE_BOLD};
+    struct upp_str                        json = wb_buf_str(&call->arguments);
+    struct upp_str                        who  = wb_cstr(call->approval ? "" : " is for you to run");
+    size_t                                room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
+    bool here = !yyjson_is_obj(call->given) || call->tool.n + json.n + who.n + 3 <= room;
+    wb_buf_add(&line, UPP_STR("? "));
+    add_beginning(&line, call->tool, NAME_BYTES, call);
+    if (here) {
+        wb_buf_addc(&line, ' ');
+        add_beginning(&line, json, NOTE_BYTES, call);
     }
-    int r = cli_chat_note(&c->view, CLI_STYLE_BOLD, err, "? %.*s%s", UPP_FMT(call->tool), who);
-    return r < 0 ? r : show_members(c, call, err);
+    wb_buf_add(&line, who);
+    int r = put_line(c, &bold, call, &line, err);
+    return r < 0 || here ? r : show_members(c, call, err);
 }
 
 /* All of the arguments, also what was too long before. */
@@ -228,7 +255,8 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struc
     return r < 0 ? r : 1;
 }
 
-/* Sends the answer. If the server died meanwhile, it may have it already. */
+/* Sends the answer. If the server died meanwhile, it may have it already. If other calls still wait, an event says so:
+ * it is followed, too, or it would come after the last answer and be taken for the state of the run. */
 WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat *c = f->arg;
@@ -243,7 +271,7 @@ WEFT_SUSPENDS static int send_answer(struct cli_follow *f, struct upp_err *err)
     bool again = c->attempts++ > 0;
     if (r == -UPP_EREFUSED && again)
         return 0;
-    return r < 0 ? r : wb_str_eq(wj_text_at(run, "status"), UPP_STR("requires_action")) ? 1 : 0;
+    return r;
 }
 
 WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
@@ -265,8 +293,6 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
         r = cli_follow_run(&c->f, err);
         if (r < 0)
             return r;
-        if (c->f.stored) /* others still wait */
-            wb_buf_add(&c->f.shown.status, UPP_STR("waiting"));
     }
     r = cli_chat_view_end(&c->view, err);
     return r < 0 ? r : 1;

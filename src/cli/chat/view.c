@@ -130,7 +130,7 @@ static void wrap_note(struct cli_chat_view *v, const struct cli_note *as, const 
     }
 }
 
-static int put_note(struct cli_chat_view *v, const struct cli_note *as, struct upp_str text, struct upp_err *err)
+int cli_chat_note_text(struct cli_chat_view *v, const struct cli_note *as, struct upp_str text, struct upp_err *err)
 {
     struct cli_cells cells = {0};
     v->cut                 = false;
@@ -151,6 +151,18 @@ static int put_note(struct cli_chat_view *v, const struct cli_note *as, struct u
     return r;
 }
 
+/* A note that is too long is not shown, which is said. */
+static int put_note(struct cli_chat_view *v, const struct cli_note *as, const struct wb_buf *text, struct upp_err *err)
+{
+    if (text->failed != -UPP_ELIMIT) {
+        int r = wb_buf_check(text, err);
+        return r < 0 ? r : cli_chat_note_text(v, as, wb_buf_str(text), err);
+    }
+    int r  = cli_chat_note_text(v, as, UPP_STR("(too long to be shown)"), err);
+    v->cut = true;
+    return r;
+}
+
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(NOTE_MAX);
@@ -158,7 +170,7 @@ int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, 
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
-    return put_note(v, &(struct cli_note){.style = style}, wb_buf_str(&text), err);
+    return put_note(v, &(struct cli_note){.style = style}, &text, err);
 }
 
 int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct upp_err *err, const char *fmt, ...)
@@ -168,7 +180,7 @@ int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct 
     va_start(args, fmt);
     wb_buf_vaddf(&text, fmt, args);
     va_end(args);
-    return put_note(v, as, wb_buf_str(&text), err);
+    return put_note(v, as, &text, err);
 }
 
 /* Something is going on: shown on a terminal until the next output. */

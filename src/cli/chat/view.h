@@ -63,7 +63,10 @@ struct cli_note {
 enum { CLI_NOTE_ROWS = 40 };
 
 /* A paragraph about the conversation. Its text is not trusted. It is wrapped to the width of the terminal; more rows
- * than there may be are cut, which v->cut tells. */
+ * than there may be are cut, which v->cut tells. A format ends a text at a NUL: what a person decides about is a text
+ * of its own. */
+int cli_chat_note_text(struct cli_chat_view *v, const struct cli_note *as, struct upp_str text,
+                       struct upp_err *err) UPP_MUST_CHECK;
 int cli_chat_note_as(struct cli_chat_view *v, const struct cli_note *as, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(4, 5) UPP_MUST_CHECK;
 int cli_chat_note(struct cli_chat_view *v, unsigned style, struct upp_err *err, const char *fmt, ...)

@@ -4,6 +4,7 @@
 
 #include "base/defs.h"
 #include "cli/runs/follow.h"
+#include "cli/terminal.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/value.h"
@@ -186,7 +187,7 @@ static int go(const struct cli_command *self, struct answering *c, const char *r
     int code = cli_follow(self, &c->f, file, store, true);
     if (!c->unclear)
         return code;
-    (void)fprintf(stderr, "%.*s", UPP_FMT(wb_buf_str(&c->others)));
+    cli_print_text(stderr, wb_buf_str(&c->others), 0);
     return CLI_USAGE;
 }
 

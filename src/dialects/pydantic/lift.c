@@ -160,19 +160,17 @@ static int lift_approval(struct lifting *t, const struct wd_pai_message *m, stru
     return wd_pai_sidecar_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
 }
 
-/* So are the sources of tools. */
+/* So are the sources of tools. What is no source of ours stays in the message as residue. */
 static int lift_source(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
 {
     yyjson_val    *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "sources");
     yyjson_val    *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
-    struct upp_str json;
-    int            r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
-    if (r)
-        return r < 0 ? r : 0;
-    struct upp_str  source = wb_arena_printf(t->l->a, "{\"weft\":%.*s}", UPP_FMT(json));
-    struct upp_str *to     = &t->parts.list.p[t->parts.list.n - 1].metadata;
-    r                      = wb_arena_check(t->l->a, t->err);
-    return r < 0 ? r : wm_call_source_join(t->l->a, *to, source, to, t->err);
+    struct upp_str source;
+    int            r = wm_call_source_write(t->l->a, wm_call_source_in(v), &source, t->err);
+    if (r < 0 || !source.n || !t->parts.list.n)
+        return r;
+    struct upp_str *to = &t->parts.list.p[t->parts.list.n - 1].metadata;
+    return wm_call_source_join(t->l->a, *to, source, to, t->err);
 }
 
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)

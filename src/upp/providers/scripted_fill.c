@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/defs.h"
 #include "base/utf8.h"
+#include "json/number.h"
 #include "json/write.h"
 #include "upp/providers/scripted.h"
 
@@ -63,9 +64,30 @@ static size_t digits(struct upp_str text, size_t at)
     return n;
 }
 
+/* As JSON has it: a comma before three digits is left out, another one is a point; no zeros in front. Returns how long
+ * it is; 0: it is no number, as 1,2,3 is none, or too long. */
+static size_t to_number(struct upp_str text, char out[WORD_BYTES])
+{
+    size_t at = text.n && text.p[0] == '-', n = 0;
+    if (text.n > WORD_BYTES)
+        return 0;
+    if (at)
+        out[n++] = '-';
+    while (is_digit(text, at) && text.p[at] == '0' && is_digit(text, at + 1))
+        at++;
+    for (; at < text.n; at++) {
+        if (text.p[at] != ',')
+            out[n++] = text.p[at];
+        else if (digits(text, at + 1) != 3)
+            out[n++] = '.';
+    }
+    return wj_num_valid(wb_str(out, n)) ? n : 0;
+}
+
 /* The first number: 30, -5, 12.50, 12,50, 1,200. Digits of a word (B2B, 30k) are none. */
 static struct upp_str number_in(struct upp_str text)
 {
+    char json[WORD_BYTES];
     for (size_t at = 0; at < text.n; at++) {
         if (!is_digit(text, at))
             continue;
@@ -75,8 +97,9 @@ static struct upp_str number_in(struct upp_str text)
         while (to < text.n && (text.p[to] == ',' || text.p[to] == '.') && is_digit(text, to + 1))
             to += 1 + digits(text, to + 1);
         bool ends = !is_letter(text, to) || wb_str_starts(wb_str_sub(text, to, SIZE_MAX), UPP_STR("\xe2\x82\xac"));
-        if (ends && (euro || !at || !is_letter(text, at - 1)))
-            return wb_str_sub(text, at - minus, to - at + minus);
+        struct upp_str number = wb_str_sub(text, at - minus, to - at + minus);
+        if (ends && (euro || !at || !is_letter(text, at - 1)) && to_number(number, json))
+            return number;
         at = to;
     }
     return (struct upp_str){0};
@@ -150,22 +173,6 @@ bool upp__script_fits(const struct upp__reply *reply, const struct upp_request *
 
 /* ---- What is put in ---------------------------------------------------------------------------------------------- */
 
-/* As JSON has it: a comma before three digits is left out, another one is a point; no zeros in front. */
-static void add_number(struct wb_buf *out, struct upp_str text)
-{
-    size_t at = text.n && text.p[0] == '-';
-    if (at)
-        wb_buf_addc(out, '-');
-    while (text.p[at] == '0' && is_digit(text, at + 1))
-        at++;
-    for (; at < text.n; at++) {
-        if (text.p[at] != ',')
-            wb_buf_addc(out, text.p[at]);
-        else if (digits(text, at + 1) != 3)
-            wb_buf_addc(out, '.');
-    }
-}
-
 static bool has_capital(struct upp_str text)
 {
     bool found = false;
@@ -190,8 +197,10 @@ static void add_value(struct wb_buf *out, const struct upp__script_fill *f, stru
     WB_CLEANUP(wb_buf_done) struct wb_buf quoted = WB_BUF(16u * WORD_BYTES + UPP__SCRIPT_BYTES);
     WB_CLEANUP(wb_buf_done) struct wb_buf plain  = WB_BUF(WORD_BYTES + UPP__SCRIPT_BYTES);
     struct wj_writer                      w;
-    if (f->number && (value.n && (is_digit(value, 0) || value.p[0] == '-')))
-        add_number(&plain, value);
+    char                                  number[WORD_BYTES];
+    size_t                                n = f->number ? to_number(value, number) : 0;
+    if (n) /* not a default that is none */
+        wb_buf_add(&plain, wb_str(number, n));
     else if (f->capital)
         add_capital(&plain, value);
     else

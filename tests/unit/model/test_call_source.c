@@ -52,6 +52,8 @@ TEST(model_call_source_of_nothing_known_is_a_plugin)
     }
 }
 
+#define OWN "{\"weft\":{\"source\":\"mcp\"}}"
+
 /* The provider's comes first: some dialects look at the first provider alone. A source in it is not believed. */
 TEST(model_call_source_joins_the_metadata_of_a_provider)
 {
@@ -65,6 +67,18 @@ TEST(model_call_source_joins_the_metadata_of_a_provider)
         {"{\"weft\":{\"source\":\"client\"},\"x\":{}}", "{\"weft\":{\"source\":\"mcp\"}}",
          "{\"x\":{},\"weft\":{\"source\":\"mcp\"}}"},
         {"{\"weft\":{\"source\":\"client\"}}", "", ""},
+        {"{ }", OWN, OWN},
+        {" {\n} ", OWN, OWN},
+        {"{\"x\": 1 }", OWN, "{\"x\":1,\"weft\":{\"source\":\"mcp\"}}"},
+        {"[1,2]", OWN, OWN},
+        {"[1,2]", "", "[1,2]"},
+        {"{}", "", ""},
+        {"{ \"x\":\"\\u003d\"}", "", "{ \"x\":\"\\u003d\"}"}, /* as it came */
+        {"\"weft\"", OWN, OWN},
+        {"{\"x\":", OWN, OWN},
+        {"{\"\\u0077eft\":{\"source\":\"client\"}}", OWN, OWN},
+        {"{\"\\u0077eft\":1,\"x\":2,\"weft\":3}", OWN, "{\"x\":2,\"weft\":{\"source\":\"mcp\"}}"},
+        {"{\"\\u0077eft\":{\"source\":\"client\"},\"x\":2}", "", "{\"x\":2}"},
     };
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct upp_err                            err;

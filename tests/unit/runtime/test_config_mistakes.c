@@ -139,6 +139,9 @@ static const struct {
      "3:99: fan_out must be a whole number from 1 to 256, not '257'\n"
      "3:111: depth must be a whole number from 1 to 64, not '65'\n"
      "3:122: count must be a whole number from 1 to 4096, not '4097'\n"},
+    {GOOD "envelopes: {budget: {}}\n", "3:21: a budget needs a limit\n"},
+    {GOOD "envelopes: {budget: {max_tokens: 1}}\n", ""},
+    {A "budget: {}}\n", "3:25: a budget needs a limit\n"},
     {GOOD "adapters: {mine: {match: [x], user: '{{tusk}}'}, all: {user: x}, none: {match: [y]}}\n",
      "3:37: user: 'tusk' is not a field of an envelope's prompt\n"
      "3:50: an adapter without 'match' would fit every model\n"

@@ -367,6 +367,25 @@ TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
     CHECK(test_expect_str(wb_buf_str(&back), wb_cstr(expected), __FILE__, __LINE__, "and comes back"));
 }
 
+/* Where the tools of calls come from: the words that are known are stored, what else is there comes back. */
+TEST(dialect_pydantic_takes_known_sources_alone)
+{
+    static const char list[] =
+        "[{\"kind\":\"response\",\"parts\":[{\"part_kind\":\"tool-call\",\"tool_name\":\"t\",\"tool_call_id\":\"a\"},"
+        "{\"part_kind\":\"tool-call\",\"tool_name\":\"t\",\"tool_call_id\":\"b\"},"
+        "{\"part_kind\":\"tool-call\",\"tool_name\":\"t\",\"tool_call_id\":\"c\"}],\"timestamp\":" T ",\"metadata\":"
+        "{\"weft\":{\"sources\":{\"a\":{\"source\":\"mcp\",\"server\":\"s\",\"junk\":[1]},\"b\":{\"junk\":{\"x\":1}},"
+        "\"c\":{\"source\":\"mcp\",\"server\":{\"junk\":2}}}}}}]";
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
+    struct upp_err                        err = {0};
+    CHECK_INT(test_convert(wb_cstr(list), &wd_document_pydantic, &wd_document_upp, &out, NULL, &err), 0);
+    CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"weft\":{\"source\":\"mcp\",\"server\":\"s\"}"), 0) != SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"weft\":{\"source\":\"mcp\"}"), 0) != SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("junk"), 0) == SIZE_MAX);
+    CHECK_INT(test_convert(wb_cstr(list), &wd_document_pydantic, &wd_document_pydantic, &back, NULL, &err), 0);
+    CHECK_STR(wb_buf_str(&back), wb_cstr(list));
+}
+
 /* ---- Generated messages ------------------------------------------------------------------------------------- */
 
 struct gen {

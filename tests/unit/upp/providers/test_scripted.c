@@ -333,7 +333,12 @@ TEST(scripted_fills_in_what_was_asked_for)
         {"Pay -5 to Ann", "-5 to Ann"},
         {"Pay 007 to Ann", "7 to Ann"},
         {"Pay Ann 30", "30 to Ann"},
+        {"Pay 1,234,567.50 to Ann", "1234567.50 to Ann"},
+        {"Pay 1,2,3 or 4 to Ann", "4 to Ann"}, /* no number, as that of JSON is */
         {"Pay 30", "whom?"},
+        {"Pay 1,2,3 to Ann", "how much?"},
+        {"Pay 1.2.3.4,5 to Ann", "how much?"},
+        {"Pay 0,200 to Ann", "how much?"},
         {"Pay 30 to ?", "whom?"},
         {"Pay Ann", "how much?"},
         {"Pay Ann 30k", "how much?"},
@@ -360,15 +365,40 @@ TEST(scripted_fills_in_what_was_asked_for)
               &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         const char *text = cases[i].text;
-        int         n    = strcmp(text, "what?") == 0       ? 4
-                           : strcmp(text, "how much?") == 0 ? 3
-                           : strcmp(text, "whom?") == 0     ? 2
-                           : i == 7                         ? 1
-                                                            : 0;
+        int         n    = strcmp(text, "what?") == 0                  ? 4
+                           : strcmp(text, "how much?") == 0            ? 3
+                           : strcmp(text, "whom?") == 0                ? 2
+                           : strcmp(cases[i].asked, "Pay Ann 30") == 0 ? 1
+                                                                       : 0;
         memset(&t, 0, sizeof t);
         test_note("case %zu", i);
         user_says(&t, cases[i].asked);
         (void)snprintf(want, sizeof want, "[0:1|%s] end_turn {\"scripted\":{\"reply\":%d}}", text, n);
+        CHECK_ANSWER(m, &t, want);
+    }
+}
+
+/* A number is as long as other words may be, and a default is put in as it is if it is none. */
+TEST(scripted_fills_in_numbers_that_are_some)
+{
+    static const char *const cases[][2] = {
+        {"-", "-"}, {"", ""}, {"-07", "-7"}, {"1,2,3", "1,2,3"}, {"1,5", "1.5"}, {"-x", "-x"}, {"0", "0"},
+    };
+    static struct talk t; /* frames are limited */
+    struct upp_err     err;
+    char               digits[301] = "", text[600], want[256];
+    memset(digits, '7', sizeof digits - 1);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+        (void)snprintf(text, sizeof text,
+                       "{\"replies\":[{\"fill\":[{\"name\":\"n\",\"number\":true,\"default\":\"%s\"}],"
+                       "\"parts\":[{\"text\":\"is ${n}\"}]}]}",
+                       cases[i][0]);
+        CHECK(upp_scripted_new(wb_cstr(text), &m, &err) == 0);
+        memset(&t, 0, sizeof t);
+        (void)snprintf(text, sizeof text, "how many? %s", digits);
+        user_says(&t, text);
+        (void)snprintf(want, sizeof want, "[0:1|is %s] end_turn " NAMED(0), cases[i][1]);
         CHECK_ANSWER(m, &t, want);
     }
 }
