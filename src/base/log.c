@@ -297,13 +297,23 @@ static void put_field(struct line *l, const struct wb_log_field *f)
         l->n = from;
 }
 
-static void put_fields(struct line *l, const struct wb_log_field *f)
+static bool has_key(const struct wb_log_field *f, const char *key)
 {
-    for (; f->kind != WB_LOG_END && !l->full; f++)
-        put_field(l, f);
+    while (f->kind != WB_LOG_END && strcmp(f->key, key) != 0)
+        f++;
+    return f->kind != WB_LOG_END;
 }
 
-static void put_contexts(struct line *l)
+/* own: fields that come later; what they say is not said here. NULL: none. */
+static void put_fields(struct line *l, const struct wb_log_field *f, const struct wb_log_field *own)
+{
+    for (; f->kind != WB_LOG_END && !l->full; f++)
+        if (!own || !has_key(own, f->key))
+            put_field(l, f);
+}
+
+/* What the line itself says comes before its context. */
+static void put_contexts(struct line *l, const struct wb_log_field *own)
 {
     const struct wb_log_ctx *chain[DEPTH];
     size_t                   n = 0;
@@ -313,7 +323,7 @@ static void put_contexts(struct line *l)
     if (c)
         l->cut = true;
     while (n)
-        put_fields(l, chain[--n]->fields);
+        put_fields(l, chain[--n]->fields, own);
 }
 
 static void make(struct line *l, enum wb_log_level level, const char *msg, const struct wb_log_field *fields)
@@ -327,8 +337,8 @@ static void make(struct line *l, enum wb_log_level level, const char *msg, const
     put_field(l, &(struct wb_log_field)WB_LZ("level", level_names[level]));
     (void)put(l, l->json ? UPP_STR(",\"msg\":") : UPP_STR(" msg="));
     put_quoted(l, wb_cstr(msg));
-    put_contexts(l);
-    put_fields(l, fields);
+    put_contexts(l, fields);
+    put_fields(l, fields, NULL);
     if (l->cut)
         put_end(l, l->json ? UPP_STR(",\"cut\":true") : UPP_STR(" cut=true"));
     put_end(l, l->json ? UPP_STR("}\n") : UPP_STR("\n"));

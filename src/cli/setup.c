@@ -42,7 +42,7 @@ int cli_config_quietly(const char *given, enum cli_need need, struct wc_report *
                            UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = need != CLI_NEEDS_ALL,
                                     .only_store = need == CLI_NEEDS_STORE),
                            report, ret, err);
-    if (r >= 0)
+    if (r >= 0 && need != CLI_NEEDS_TEXT) /* else nothing is run with it, and the same variables may be read again */
         wc_config_wipe_environment(*ret); /* no thread has been started yet */
     return r;
 }

@@ -186,7 +186,16 @@ grep -q be.still thread.json && "$weft" convert --to pydantic --view agent --con
 same 'also where it stood alone' alone.json back.json
 refused 'a configuration that is wrong is a failure' "$weft" convert --to pydantic --config plain.json plain.json
 refused 'and an agent that is not there' "$weft" convert --to pydantic --view nobody plain.json
-said 'as is said' "^weft convert: plain.json: the thread has no agent 'nobody'"
+said 'as is said, with those that are' "^weft convert: plain.json: the thread has no agent 'nobody'; there is: Weather$"
+cat >titled.yaml <<'EOT'
+models: {m: {provider: scripted, echo: true}}
+agents: {travel: {model: m, title: The travel agent, system: be far}, other: {model: m}}
+EOT
+"$weft" convert --to thread --agent 'The travel agent' alone.json >titled.json 2>log
+check 'an agent with a title is found by its name' "$weft" convert --to pydantic --view travel --config titled.yaml titled.json
+refused 'not without the configuration' "$weft" convert --to pydantic --view travel titled.json
+said 'but by its title' "no agent 'travel'; there is: The travel agent$"
+refused 'nor another one' "$weft" convert --to pydantic --view other --config titled.yaml titled.json
 
 # ---- What goes wrong
 

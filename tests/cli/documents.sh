@@ -85,6 +85,9 @@ commands() { # commands ID: of the document that is imported
     verdict $? 'into a file says nothing'
     reads "$tap/out.json" 'd["version"] == "1.0.0" and len(d["threadTree"]["nodes"]) == 2 and len(d["checkpoints"]) == 3'
     reads "$tap/out.json" 'len(d["agentId"]) == 36'
+    "$weft" convert --to thread "$tap/out.json" >"$tap/named.json" 2>"$tap/log"
+    reads "$tap/named.json" '[a["agent_name"] for a in d["agents"].values()] == ["echo"]'
+    check 'and nothing but itself' "$weft" convert --to uap --verify "$tap/out.json"
     "$weft" export "$t" --as uap | cmp - "$tap/out.json" >"$tap/log" 2>&1
     verdict $? 'standard output gets the same'
     for d in thread pydantic ui aitp assistants agentapi envelope upp; do

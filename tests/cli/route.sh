@@ -43,4 +43,29 @@ said "is refused with all of them" 'ENV-1.6: member .content. is missing'
 refused "a file that is not there" "$weft" route "$tap/nothing.json"
 refused "no file" "$weft" route
 said "is wrong usage" 'usage: weft route'
+
+# An agent of a log that runs anew, without a server. A variable that both configurations name is read twice.
+mkdir "$tap/live"
+cat >"$tap/live/weft.yaml" <<'EOT'
+log: {level: error}
+store: sqlite:live.db
+models: {quick: {provider: scripted, echo: true}}
+agents: {planner: {model: quick, system: "${REPLAY_KEY}"}}
+routes: [{intent: plan, to: planner}, {intent: reflect, to: planner}]
+EOT
+cat >"$tap/live/log.jsonl" <<'EOT'
+{"protocol":"multiagent-1.0","role":"user","timestamp":"2025-10-10T12:40:00Z","intent":"plan","task":"Track prices","content":{"type":"text","text":"Daily"},"trace":{"id":"m1"}}
+{"protocol":"multiagent-1.0","role":"agent","timestamp":"2025-10-10T12:40:01Z","agent":{"id":"planner","name":"planner","model":"quick"},"intent":"plan","task":"Track prices","content":{"type":"text","text":"recorded"},"trace":{"id":"m2","parents":["m1"]}}
+EOT
+REPLAY_KEY=sk-x
+export REPLAY_KEY
+replay() { (cd "$tap/live" && "$weft" replay log.jsonl --config weft.yaml "$@"); }
+refused "a reply that is another one now" replay --live planner
+said "is a difference" '^  reply m1 plan Track prices$'
+said "with what was recorded" '^    - recorded$'
+said "and the log is read to its end" '^2 envelopes, 1 exchange, 1 request: [12] differences?$'
+refused "the same with rules" replay --live planner --rules weft.yaml
+said "of another file" '^  reply m1 plan Track prices$'
+check "what has run" "$weft" threads --config "$tap/live/weft.yaml" --store "sqlite:$tap/live/live.db"
+said "is in the store" 'thread_'
 tap_end

@@ -239,8 +239,15 @@ commands() {
     says 1 '^\{"id":"msg_[0-9a-f]{32}","kind":"message","origin":"run","who":"echo","run":"run_'
     run 1 show thread_00000000000000000000000000000001
     says 2 '^weft show: there is no thread'
-    run 1 run nobody hello
+    "$weft" threads --json >"$tap/before"
+    run 1 run nobody hello --title none
     says 2 "^weft run: no agent 'nobody'"
+    "$weft" threads --json >"$tap/log"
+    cmp -s "$tap/before" "$tap/log"
+    verdict $? "and nothing is stored"
+    run 0 run echo hello --title 'A greeting' --json
+    run 0 threads --json
+    says 1 '"title":"A greeting"'
     run 1 run echo hello --thread thread_00000000000000000000000000000001
     says 2 '^weft run: there is no thread'
     run 1 run echo hello --thread 'x/ü?'

@@ -59,6 +59,13 @@ def serve(path, format="text", access="true", vendor=9):
     return Server(WEFT, path, CONFIG % (format, access, vendor))
 
 
+def once(fields):
+    """A dictionary of fields, none of which comes twice."""
+    found = dict(fields)
+    assert len(found) == len(fields), fields
+    return found
+
+
 def lines(server, message, count=1):
     """The log lines with this message as dictionaries, once there are so many of them."""
     end = time.monotonic() + 60
@@ -69,8 +76,8 @@ def lines(server, message, count=1):
         time.sleep(0.02)
     assert len(found) == count, (message, server.log())
     if found[0].startswith("{"):
-        return [json.loads(line) for line in found]
-    return [{k: v.strip('"') for k, v in re.findall(r'(\S+?)=("(?:[^"\\]|\\.)*"|\S+)', line)} for line in found]
+        return [json.loads(line, object_pairs_hook=once) for line in found]
+    return [once([(k, v.strip('"')) for k, v in re.findall(r'(\S+?)=("(?:[^"\\]|\\.)*"|\S+)', line)]) for line in found]
 
 
 def test_access_log():

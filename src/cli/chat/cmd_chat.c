@@ -44,19 +44,20 @@ WEFT_SUSPENDS int cli_chat_call(struct cli_chat *c, const char *method, struct u
 WEFT_SUSPENDS static int start(struct cli_follow *f, struct upp_err *err)
 {
     struct cli_chat *c = f->arg;
-    int              r = 0;
+    char             id[64];
     wb_arena_reset(&f->arena);
     f->last_id[0] = 0;
-    if (!c->thread.n)
-        r = cli_new_thread(f, (struct upp_str){NULL, 0}, &c->thread, err);
-    return r < 0 ? r
-                 : cli_start_run(f,
-                                 &(struct cli_start){.thread = wb_buf_str(&c->thread),
-                                                     .agent  = wb_buf_str(&c->agent),
-                                                     .model  = wb_buf_str(&c->model),
-                                                     .text   = wb_buf_str(&c->text),
-                                                     .key    = wb_cstr(c->key)},
-                                 err);
+    int r         = cli_start_run(f,
+                                  &(struct cli_start){.thread = wb_buf_str(&c->thread),
+                                                      .agent  = wb_buf_str(&c->agent),
+                                                      .model  = wb_buf_str(&c->model),
+                                                      .text   = wb_buf_str(&c->text),
+                                                      .key    = wb_cstr(c->key)},
+                                  err);
+    if (r < 0 || c->thread.n)
+        return r;
+    wb_buf_add(&c->thread, wb_cstr(cli_id("thread_", f->thread, id)));
+    return wb_buf_check(&c->thread, err);
 }
 
 static void count(struct cli_chat *c)

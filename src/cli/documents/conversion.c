@@ -211,15 +211,40 @@ static bool is_meant(const struct wm_doc_agent *a, struct upp_str name)
     return name.n && (wb_str_eq(a->id, name) || wb_str_eq(a->name, name) || wb_str_eq(a->config, name));
 }
 
+/* The agent of the configuration that an agent of a document is. By its id, before its name, before its title: that is
+ * the name which documents have. NULL: none. */
+static const struct wr_agent_def *configured(const struct wc_config *config, const struct wm_doc_agent *a)
+{
+    for (int how = 0; config && how < 3; how++)
+        for (size_t k = 0; k < config->n_agents; k++) {
+            const struct wr_agent_def *def = &config->agents[k].def;
+            if (is_meant(a, how == 0 ? def->id : how == 1 ? def->name : def->title))
+                return def;
+        }
+    return NULL;
+}
+
 /* Adds the current system prompts of the document's agents. */
 static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
 {
-    for (size_t i = 0; config && i < doc->agents.n; i++)
-        for (size_t k = 0; k < config->n_agents; k++) {
-            const struct wr_agent_def *def = &config->agents[k].def;
-            if (is_meant(&doc->agents.p[i], def->name) || is_meant(&doc->agents.p[i], def->id))
-                doc->agents.p[i].prompt_now = def->system;
-        }
+    for (size_t i = 0; i < doc->agents.n; i++) {
+        const struct wr_agent_def *def = configured(config, &doc->agents.p[i]);
+        if (def)
+            doc->agents.p[i].prompt_now = def->system;
+    }
+}
+
+/* The id in the document of an agent by its config_ref, or its name in the configuration; otherwise the word itself. */
+static struct upp_str find_view(const struct wc_config *config, const struct wm_doc *doc, struct upp_str view)
+{
+    if (!view.n || wm_doc_agent_find(doc, view) != WM_NO_AGENT)
+        return view;
+    for (size_t i = 0; i < doc->agents.n; i++) {
+        const struct wr_agent_def *def = configured(config, &doc->agents.p[i]);
+        if (is_meant(&doc->agents.p[i], view) || (def && wb_str_eq(def->name, view)))
+            return doc->agents.p[i].id;
+    }
+    return view;
 }
 
 static int tell_written(const struct cli_conversion *c, const struct cli_document_ref *at, const struct wd_problem *p,
@@ -293,8 +318,9 @@ int cli_convert_text(struct cli_conversion *c, const struct cli_document_ref *at
         r = verify(&d, &opts, err);
     if (r >= 0) {
         give_prompts(c->config, &d.doc);
-        from = out->n;
-        r    = wd_document_write(&d, c->to, &opts, out, &losses, err);
+        opts.view = find_view(c->config, &d.doc, opts.view);
+        from      = out->n;
+        r         = wd_document_write(&d, c->to, &opts, out, &losses, err);
     }
     struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
     if (r >= 0 && is_whole(c, text.n))

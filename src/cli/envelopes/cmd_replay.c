@@ -374,10 +374,11 @@ static int run(const struct cli_command *self, int argc, char **argv)
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     if (cli_config_load(p.rules ? p.rules : p.config, CLI_NEEDS_TEXT, &c, &err) < 0)
         return cli_fail(self, &err);
-    p.c  = c;
-    code = p.live || !is_file(p.log)           ? cli_change_store(self, p.config, p.store, true, with_store, &p)
-           : cli_on_loop(replay, &p, &err) < 0 ? cli_fail(self, &err)
-                                               : CLI_GOOD;
+    p.c = c;
+    if (p.live || !is_file(p.log)) /* an agent that runs needs its model, and a file no database that is there */
+        code = cli_change_with(self, p.live, p.config, p.store, !is_file(p.log), with_store, &p);
+    else if (cli_on_loop(replay, &p, &err) < 0)
+        code = cli_fail(self, &err);
     return code != CLI_GOOD ? code : p.wrong ? CLI_FAILED : CLI_GOOD;
 }
 
@@ -401,7 +402,10 @@ const struct cli_command cli_replay = {
         "Reads envelopes (JSON lines, or one list; or an exchange of the store by its thread) and gives them to the\n"
         "rules once more, with the recorded replies. Nothing is run. Prints what the rules would do differently: "
         "route\n"
-        "(another agent), new and unsent (requests), order, prompt, cost. Exits 1 if there is a difference.",
+        "(another agent), new and unsent (requests), order, prompt, cost. Exits 1 if there is a difference.\n"
+        "With --live the agent runs (in the server, if one owns the store), and each of its requests stays in the "
+        "store\n"
+        "as a thread of its own.",
     .run = run,
     CLI_OPTIONS(about_replay),
     .examples = "weft replay log.jsonl\n"

@@ -10,31 +10,23 @@ enum { INPUT_MAX = 8 << 20 };
 
 struct running {
     struct upp_str    agent, text, thread_text, title;
-    struct wb_buf     thread_path; /* percent-encoded */
+    struct wb_buf     thread_path; /* percent-encoded; empty: a new one */
     struct cli_follow f;
     char              key[WB_UUID_TEXT + 1];
 };
 
 /* ---- The run ---------------------------------------------------------------------------------------------------- */
 
-/* The thread: the one that was named, or a new one. */
-WEFT_SUSPENDS static int find_thread(struct cli_follow *f, struct upp_err *err)
-{
-    struct running *c = f->arg;
-    if (!c->thread_text.n)
-        return cli_new_thread(f, c->title, &c->thread_path, err);
-    cli_path_add(&c->thread_path, c->thread_text); /* the owner accepts every spelling of an id */
-    return wb_buf_check(&c->thread_path, err);
-}
-
 WEFT_SUSPENDS static int start_run(struct cli_follow *f, struct upp_err *err)
 {
     struct running *c = f->arg;
-    int             r = cli_start_run(
-                    f,
-                    &(struct cli_start){
-                        .thread = wb_buf_str(&c->thread_path), .agent = c->agent, .text = c->text, .key = wb_cstr(c->key)},
-                    err);
+    int             r = cli_start_run(f,
+                                      &(struct cli_start){.thread = wb_buf_str(&c->thread_path),
+                                                          .title  = c->title,
+                                                          .agent  = c->agent,
+                                                          .text   = c->text,
+                                                          .key    = wb_cstr(c->key)},
+                                      err);
     return r < 0 && c->thread_text.n ? cli_thread_guess(&f->door, c->thread_text.p, r, err) : r;
 }
 
@@ -63,7 +55,6 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          CLI_AS(&c.f.door.as)};
     struct wb_uuid          key;
     cli_follow_init(&c.f, CLI_SHOW_TEXT, self->name);
-    c.f.prepare = find_thread;
     c.f.start   = start_run;
     c.f.cancels = true;
     c.f.arg     = &c;
@@ -76,7 +67,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
     c.title       = wb_cstr(title);
     if (thread && title)
         return cli_misuse(self, "--title is of a new thread, and --thread names one that is there");
-    if (cli_follow_text(words[1], &in, &c.text, &err) < 0 || wb_uuid_new(&key, &err) < 0)
+    cli_path_add(&c.thread_path, c.thread_text); /* the owner accepts every spelling of an id */
+    if (wb_buf_check(&c.thread_path, &err) < 0 || cli_follow_text(words[1], &in, &c.text, &err) < 0 ||
+        wb_uuid_new(&key, &err) < 0)
         return cli_fail(self, &err);
     if (!wb_str_trim(c.text).n)
         return cli_misuse(self, "wants a text that says something");

@@ -150,8 +150,6 @@ WEFT_SUSPENDS static int run_it(struct cli_follow *c, struct upp_err *err)
         c->stored = true;
         return r;
     }
-    if (r >= 0 && c->prepare)
-        r = c->prepare(c, err);
     if (r >= 0)
         r = until_over(c, err);
     return r < 0 ? r : cli_run_view_end(&c->shown, c->thread, err);

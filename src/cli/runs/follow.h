@@ -18,14 +18,12 @@ struct cli_follow {
     char                last_id[64]; /* of the last event received */
     bool                cancels;     /* the first signal cancels the run; else it only ends the command */
 
-    /* Once, when there is an owner; may be NULL. */
-    WEFT_SUSPENDS int (*prepare)(struct cli_follow *f, struct upp_err *err);
     /* Starts the run, or lets it continue, and sets shown.run and thread. 1: there is nothing to follow; the command
      * ends well. Repeated if the owner exits before it is successful. */
     WEFT_SUSPENDS int (*start)(struct cli_follow *f, struct upp_err *err);
     void *arg;
 
-    /* Instead of prepare and one run: follows as many as it likes, each with cli_follow_run. May be NULL. */
+    /* Instead of one run: follows as many as it likes, each with cli_follow_run. May be NULL. */
     WEFT_SUSPENDS int (*session)(struct cli_follow *f, struct upp_err *err);
     /* A signal came; true: nothing else happens. May be NULL. */
     bool (*on_signal)(struct cli_follow *f, int number);

@@ -3,29 +3,6 @@
 
 #include "json/write.h"
 
-WEFT_SUSPENDS int cli_new_thread(struct cli_follow *f, struct upp_str title, struct wb_buf *path, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    struct wj_writer                      w;
-    yyjson_val                           *v;
-    char                                  id[64];
-    wj_writer_init(&w, &body, err);
-    wj_write_open(&w, '{');
-    if (title.n)
-        wj_put_str(&w, "title", title);
-    wj_write_close(&w, '}');
-    int                r = wj_writer_check(&w);
-    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
-    if (r >= 0)
-        r = cli_owner_call(&f->door, &q, &f->arena, &v, err);
-    if (r >= 0)
-        r = cli_follow_id(v, "id", "thread_", &f->thread, err);
-    if (r < 0)
-        return r;
-    wb_buf_add(path, wb_cstr(cli_id("thread_", f->thread, id)));
-    return wb_buf_check(path, err);
-}
-
 static int write_request(const struct cli_start *s, struct wb_buf *out, struct upp_err *err)
 {
     struct wj_writer w;
@@ -34,6 +11,11 @@ static int write_request(const struct cli_start *s, struct wb_buf *out, struct u
     wj_put_str(&w, "assistant_id", s->agent);
     if (s->model.n)
         wj_put_str(&w, "model", s->model);
+    if (!s->thread.n && s->title.n) {
+        wj_put_open(&w, "thread", '{');
+        wj_put_str(&w, "title", s->title);
+        wj_write_close(&w, '}');
+    }
     wj_put_open(&w, "additional_messages", '[');
     wj_write_open(&w, '{');
     wj_put_str(&w, "role", UPP_STR("user"));
@@ -50,7 +32,8 @@ WEFT_SUSPENDS int cli_start_run(struct cli_follow *f, const struct cli_start *st
     yyjson_val                           *v;
     struct cli_request                    q = {.method = "POST", .key = start->key};
     int                                   r = write_request(start, &body, err);
-    q.path = wb_arena_printf(&f->arena, "/v1/threads/%.*s/runs", UPP_FMT(start->thread));
+    q.path = start->thread.n ? wb_arena_printf(&f->arena, "/v1/threads/%.*s/runs", UPP_FMT(start->thread))
+                             : UPP_STR("/v1/threads/runs");
     q.body = wb_buf_str(&body);
     if (r >= 0)
         r = wb_arena_check(&f->arena, err);

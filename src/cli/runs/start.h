@@ -1,15 +1,13 @@
-/* cli/runs/start.h — makes a thread and starts a run on it, by the routes of the store's owner. */
+/* cli/runs/start.h — starts a run, on a thread of its own or on one that is there, by the routes of the store's owner.
+ */
 #ifndef CLI_START_H
 #define CLI_START_H
 
 #include "cli/runs/follow.h"
 
-/* Creates a thread (with a title, if it is not empty), and adds its id to `path`. */
-WEFT_SUSPENDS int cli_new_thread(struct cli_follow *f, struct upp_str title, struct wb_buf *path,
-                                 struct upp_err *err) UPP_MUST_CHECK;
-
 struct cli_start {
-    struct upp_str thread; /* as in a path */
+    struct upp_str thread; /* as in a path; empty: a new one, which is there if the run is */
+    struct upp_str title;  /* of the new one; empty: none */
     struct upp_str agent, text;
     struct upp_str model; /* empty: the agent's own */
     struct upp_str key;   /* Idempotency-Key */

@@ -8,6 +8,8 @@
 #include "json/value.h"
 #include "model/call_source.h"
 
+enum { LISTED = 120 /* bytes of names in an error */ };
+
 struct lowering {
     struct wd_lowering *l;
     uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: none */
@@ -402,12 +404,23 @@ static void put_system(struct lowering *t)
     end_request(t, time);
 }
 
+/* Says which agents there are, as far as they fit. */
 static int no_agent(const struct wd_lowering *l, struct upp_err *err)
 {
-    struct wb_guess guess = {0};
-    for (size_t i = 0; i < l->doc->agents.n; i++)
-        wb_guess(&guess, l->view, l->doc->agents.p[i].name);
-    return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'%s", UPP_FMT(l->view), wb_guessed(&guess));
+    WB_CLEANUP(wb_buf_done) struct wb_buf all   = WB_BUF(4096);
+    struct wb_guess                       guess = {0};
+    for (size_t i = 0; i < l->doc->agents.n; i++) {
+        struct upp_str name = l->doc->agents.p[i].name;
+        wb_guess(&guess, l->view, name);
+        if (all.n + name.n < LISTED)
+            wb_buf_addf(&all, "%s %.*s",
+                        all.n                  ? ","
+                        : l->doc->agents.n > 1 ? "; there are:"
+                                               : "; there is:",
+                        UPP_FMT(name));
+    }
+    return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'%.*s%s", UPP_FMT(l->view),
+                    UPP_FMT(wb_buf_str(&all)), wb_guessed(&guess));
 }
 
 int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)

@@ -144,6 +144,7 @@ static int lift_path(struct path *t, yyjson_val *tree)
     if (r < 0)
         return r;
     t->in.default_agent = t->in.l->doc->agents.p[0].id;
+    t->in.nameless      = true;
     find_path(t, tree);
     r = find_ranks(t);
     for (size_t i = t->n; i && r >= 0; i--)

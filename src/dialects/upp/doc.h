@@ -39,7 +39,8 @@ void           wd_upp_calls_done(struct wd_upp_calls *c);
 struct wd_upp_in {
     struct wd_lifting  *l;
     struct upp_err     *err;
-    struct upp_str      agent; /* author of messages that name none; NULL: the caller's agent */
+    struct upp_str      agent;    /* author of messages that name none; NULL: the caller's agent */
+    bool                nameless; /* that agent was added by its id alone: its first message may have its name */
     struct wd_upp_calls calls;
     struct wd_parts     parts; /* of a message that was continued */
     struct wb_buf       scratch;

@@ -44,7 +44,13 @@ static int agent_of(struct wd_upp_in *t, yyjson_val *value, yyjson_val *name, bo
     *ret              = WM_NO_AGENT;
     if ((value && yyjson_is_null(value)) || (user && !id.p))
         return 0;
-    return wd_agent_of(t->l, id.p ? id : t->agent, wj_text_of(name), ret, t->err);
+    int r = wd_agent_of(t->l, id.p ? id : t->agent, wj_text_of(name), ret, t->err);
+    if (r < 0 || *ret != 0 || !t->nameless)
+        return r;
+    t->nameless = false;
+    if (wj_text_of(name).p)
+        t->l->doc->agents.p[0].name = wj_text_of(name);
+    return 0;
 }
 
 static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
@@ -77,7 +83,7 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *value, bool user, uint32_
     bool                same = turn && (user ? turn->agent == WM_NO_AGENT
                                              : turn->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == turn->agent));
     if (!user && agent == WM_NO_AGENT && !same && !value) {
-        int r = wd_agent_of(t->l, t->agent, (struct upp_str){0}, &agent, t->err);
+        int r = agent_of(t, NULL, NULL, false, &agent);
         if (r < 0)
             return r;
     }
