@@ -77,22 +77,26 @@ bool wb_word_ends(struct upp_str s, size_t at)
 
 /* ---- The nearest word ------------------------------------------------------------------------------------------ */
 
-enum { GUESS_MAX = 32 };
+enum { GUESS_MAX = 32, SHORT = 3 /* with two slips such a word is another one */ };
 
-/* The edit distance. */
+/* The edit distance. Two neighbours in the wrong order are one slip. */
 static unsigned distance(struct upp_str a, struct upp_str b)
 {
-    unsigned row[GUESS_MAX + 1];
+    unsigned rows[3][GUESS_MAX + 1], *above = rows[0], *row = rows[1], *next = rows[2];
     for (size_t j = 0; j <= b.n; j++)
-        row[j] = (unsigned)j;
+        above[j] = row[j] = (unsigned)j;
     for (size_t i = 0; i < a.n; i++) {
-        unsigned before = row[0]++;
+        next[0] = (unsigned)i + 1;
         for (size_t j = 0; j < b.n; j++) {
-            unsigned change = before + (a.p[i] != b.p[j]);
-            before          = row[j + 1];
-            unsigned other  = WB_MIN(row[j], row[j + 1]) + 1;
-            row[j + 1]      = WB_MIN(change, other);
+            unsigned change = row[j] + (a.p[i] != b.p[j]), other = WB_MIN(next[j], row[j + 1]) + 1;
+            next[j + 1] = WB_MIN(change, other);
+            if (i && j && a.p[i] == b.p[j - 1] && a.p[i - 1] == b.p[j])
+                next[j + 1] = WB_MIN(next[j + 1], above[j - 1] + 1);
         }
+        unsigned *free = above;
+        above          = row;
+        row            = next;
+        next           = free;
     }
     return row[b.n];
 }
@@ -102,7 +106,7 @@ void wb_guess(struct wb_guess *g, struct upp_str wrong, struct upp_str right)
     if (wrong.n > GUESS_MAX || right.n > GUESS_MAX)
         return;
     unsigned d = distance(wrong, right);
-    if (d > 2 || d >= right.n || (g->text[0] && d >= g->distance))
+    if (d > (right.n > SHORT ? 2u : 1u) || d >= right.n || (g->text[0] && d >= g->distance))
         return;
     g->distance = d;
     (void)snprintf(g->text, sizeof g->text, "; did you mean '%.*s'?", UPP_FMT(right));

@@ -46,7 +46,12 @@ int cli_change_with(const struct cli_command *self, bool agents, const char *fil
     }
     wb_buf_done(&p.path);
     wb_arena_done(&p.arena);
-    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+    if (r < 0)
+        cli_error_print(self, &(struct cli_error){.code    = upp_code_name(err.code),
+                                                  .file    = p.file,
+                                                  .where   = err.where,
+                                                  .message = wb_cstr(err.msg)});
+    return r < 0 ? CLI_FAILED : CLI_GOOD;
 }
 
 int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, struct upp_err *err)

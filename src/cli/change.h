@@ -11,6 +11,7 @@ struct cli_change {
     struct wb_arena  arena;
     struct wb_buf    path; /* of the request */
     void            *arg;
+    const char      *file; /* that is wrong, if fn fails; NULL: none */
     WEFT_SUSPENDS int (*fn)(struct cli_change *p, struct upp_err *err);
 };
 

@@ -10,6 +10,7 @@
 #include "base/iso8601.h"
 #include "base/vec.h"
 #include "cli/change.h"
+#include "cli/setup.h"
 #include "cli/table.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -276,6 +277,8 @@ WEFT_SUSPENDS static int revoke(struct cli_change *p, struct upp_err *err)
     cli_path_add(&p->path, wb_cstr(q->word));
     struct cli_request ask = {.method = "DELETE", .path = wb_buf_str(&p->path), .tenant = wb_cstr(q->tenant)};
     int                r   = wb_buf_check(&p->path, err);
+    if (p->door.runtime && wb_log_on(WB_WARN) && !wb_log_on(WB_INFO)) /* our own log would say what the note says */
+        (void)cli_log_setup(p->door.config, "error", WB_ERROR);
     if (r >= 0)
         r = cli_owner_call(&p->door, &ask, &p->arena, &v, err);
     if (r < 0)

@@ -11,6 +11,7 @@
 #include "json/write.h"
 #include "log/log.h"
 #include "model/upp_json.h"
+#include "thread/summary.h"
 
 enum {
     PAGE        = 16,       /* threads, with their metadata */
@@ -59,7 +60,7 @@ WEFT_SUSPENDS static int read_words(struct wl_store *s, struct more *m, struct u
     uint32_t        first = WB_MIN(m->path.length, (uint32_t)FIRST);
     int             r     = wl_path_tail(s, &m->rd->owner, &m->path, first, first, &m->arena, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n && !m->words.n; i++)
-        m->words = text_of(&lines[i]);
+        m->words = wa_opening(&m->arena, text_of(&lines[i]));
     return r == -UPP_ELIMIT ? 0 : r; /* entries of megabytes: no words */
 }
 

@@ -10,7 +10,7 @@
 #include "json/read.h"
 #include "json/value.h"
 
-enum { PAGE = 1024 };
+enum { PAGE = 1024, OPENING = 1 << 20 /* bytes of an envelope that is looked into */ };
 
 struct looking {
     struct wl_store        *store;
@@ -77,11 +77,23 @@ static int add_checkpoint(struct looking *x, struct wa_summary_checkpoint cp, st
 
 /* ---- One node ---------------------------------------------------------------------------------------------- */
 
+struct upp_str wa_opening(struct wb_arena *a, struct upp_str text)
+{
+    yyjson_val *v;
+    text = wb_str_trim(text);
+    if (!wb_str_starts(text, UPP_STR("{")) || text.n > OPENING ||
+        wb_str_find(text, UPP_STR("\"multiagent-"), 0) == SIZE_MAX || wj_read(a, text, NULL, &v, NULL) < 0 ||
+        !wb_str_starts(wj_text_at(v, "protocol"), UPP_STR("multiagent-")))
+        return text;
+    struct upp_str task = wb_str_trim(wj_text_at(v, "task"));
+    return task.n ? task : text;
+}
+
 static void copy_beginning(struct looking *x, const struct wa_doc_node *from, struct wa_summary_node *to)
 {
     if (!from->n_messages)
         return;
-    struct upp_str text = wb_str_trim(wm_message_text(&x->scratch, &from->messages[0]));
+    struct upp_str text = wa_opening(&x->scratch, wm_message_text(&x->scratch, &from->messages[0]));
     to->role            = from->messages[0].role;
     to->words           = wb_arena_dup(x->to, wb_str(text.p, wb_utf8_cut(text, WA_LOOK_WORDS)));
 }

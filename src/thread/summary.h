@@ -58,6 +58,9 @@ struct wa_tree_summary {
     size_t                         n_checkpoints;
 };
 
+/* What the first message of a conversation is shown as: its text or, of an envelope, its task. */
+struct upp_str wa_opening(struct wb_arena *a, struct upp_str text);
+
 WEFT_SUSPENDS int wa_tree_summarise(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct wb_arena *a, struct wa_tree_summary *ret,
                                     struct upp_err *err) UPP_MUST_CHECK;

@@ -187,7 +187,7 @@ def test_an_unknown_agent_is_refused_at_once():
         assert f.chat("slwo", *args, lines=lines, want=1) == ""
         assert f.said == "weft chat: no agent 'slwo'; did you mean 'slow'?\n", f.said
         f.chat("nobody", *args, lines=lines, want=1)
-        assert f.said == "weft chat: no agent 'nobody': echo, rich, slow, hostile, asks, picks, wide, other\n", f.said
+        assert f.said == "weft chat: no agent 'nobody'; there are: echo, rich, slow, hostile, asks, picks, wide, other\n", f.said
 
     refused()
     refused(lines=["Hi"])

@@ -59,7 +59,8 @@ misuse() { # misuse PATTERN ARGUMENT...
 misuse '^weft export: wants the id of a thread' export --as uap
 misuse '^weft export: wants --as and a dialect' export x
 misuse "^weft export: --as: there is no dialect 'nonsense'" export x --as nonsense
-misuse '^weft export: --view is of other dialects' export x --as uap --view a
+misuse '^weft export: --view is of pydantic: of uap there is one for all' export x --as uap --view a
+misuse '^weft export: --view is of pydantic: of ui there is one for all' export x --as ui --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
 misuse "^weft import: --from: there is no dialect 'morse'" import x --as morse
@@ -113,7 +114,7 @@ assert all(e["time"][-1] == "Z" and e["origin"] in ("client", "run") for e in li
 assert [e["who"] for e in said if e["message"]["type"] == "assistant"] == ["echo", "echo"], lines' "$tap/lines.json" >"$tap/log" 2>&1
     verdict $? 'is every entry in order, with who and when'
     refused 'what is here already' "$weft" import "$tap/out.json"
-    said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: on_conflict=copy .*--on-conflict copy"
+    said 'is refused by its name' "^weft import: .*/out.json: there is a thread '[0-9a-f-]{36}' already: on_conflict=copy .*--on-conflict copy"
     check 'or imported beside it' "$weft" import "$tap/out.json" --on-conflict copy --json
     said 'as a thread of its own' '^\{"thread":"thread_[0-9a-f]{32}"\}$'
     copy=$(field thread <"$tap/log")
@@ -147,7 +148,7 @@ assert [e["who"] for e in said if e["message"]["type"] == "assistant"] == ["echo
         set -- $broken "$1"
         sed "$1" "$tap/made.json" | sed 's/"made"/"broken"/g' >"$tap/bad.json"
         refused "a document that is broken at $2" "$weft" import "$tap/bad.json"
-        said 'and it is said where' "^weft import: $2: .*$3"
+        said 'and it is said where' "^weft import: .*/bad.json: $2: .*$3"
         shift 3
     done
     echo '{"version": "1.0.0", ' >"$tap/bad.json"

@@ -90,9 +90,35 @@ def test_the_beginning_of_a_thread():
 
 
 def test_far_words_get_none():
-    for typed in ("something", "threads --nothing", "config forget", "keys everything", "run nobody hi", "convert --to latin x"):
+    for typed in ("something", "threads --nothing", "config forget", "keys everything", "run nobody hi", "convert --to latin x",
+                  "export x --as foo"):
         p = weft(*typed.split())
         assert p.returncode and "did you mean" not in p.stderr, (typed, p)
+
+
+def test_what_is_said_is_said_once_and_in_the_words_of_the_command():
+    config(CONFIG)
+    said = subprocess.run([WEFT, "chat", "other"], cwd=HERE, capture_output=True, text=True, timeout=60, input="/export foo\n")
+    assert "there is no dialect 'foo'; there are: thread, " in said.stdout + said.stderr, said
+    keys = ("--store", "sqlite:keys.db")  # a server with keys would ask for one
+    weft("keys", "add", "only", *keys)
+    p = weft("keys", "revoke", "only", *keys)
+    assert p.returncode == 0 and p.stderr.count("every request over TCP is refused") == 1 and "that was the last usable key" in p.stderr, p
+    with open(f"{HERE}/text.md", "w") as f:
+        f.write("# No document\n")
+    assert weft("import", "text.md").stderr.startswith("weft import: text.md: "), weft("import", "text.md")
+    assert weft("validate", "text.md").stdout.startswith("text.md: document: "), weft("validate", "text.md")
+    p = weft("chat", "nobody")
+    assert p.stderr == "weft chat: no agent 'nobody'; there are: weather, other\n", p
+
+
+def test_an_exchange_is_shown_by_its_task():
+    envelope = {"protocol": "multiagent-1.0", "role": "user", "intent": "plan", "task": "Track the prices", "content": {"type": "text", "text": "x"}}
+    thread = json.loads(weft("run", "other", json.dumps(envelope), "--json").stdout)["thread"]
+    line, = (x for x in weft("threads").stdout.splitlines() if x.startswith(thread))
+    assert line.endswith("  Track the prices"), line
+    assert '"Track the prices"' in weft("tree", thread).stdout, weft("tree", thread)
+    assert json.loads(weft("threads", "--json", "--limit", "1").stdout)["first_words"] == "Track the prices"
 
 
 def test_the_configuration():

@@ -99,9 +99,15 @@ static int choose(const struct names *n, struct upp_str name, struct wb_buf *to,
             return wb_str_eq(name, wb_buf_str(to)) ? 0 : take(to, name, err);
         wc_guess(&guess, name, wj_text_at(v, "id"));
     }
+    if (wc_guessed(&guess)[0])
+        return upp_fail(err, UPP_ENOTFOUND, "no %s '%.*s'%s", n->what, UPP_FMT(name), wc_guessed(&guess));
     add_names(&all, n);
-    return upp_fail(err, UPP_ENOTFOUND, "no %s '%.*s'%s%.*s", n->what, UPP_FMT(name), wc_guessed(&guess),
-                    UPP_FMT(wc_guessed(&guess)[0] ? UPP_STR("") : wb_buf_str(&all)));
+    bool several = wb_str_find(wb_buf_str(&all), UPP_STR(", "), 0) != SIZE_MAX;
+    return upp_fail(err, UPP_ENOTFOUND, "no %s '%.*s'%s%.*s", n->what, UPP_FMT(name),
+                    several ? "; there are"
+                    : all.n ? "; there is"
+                            : "",
+                    UPP_FMT(wb_buf_str(&all)));
 }
 
 /* ---- The commands ------------------------------------------------------------------------------------------------ */

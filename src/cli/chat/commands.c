@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/chat/paste.h"
 #include "cli/terminal.h"
+#include "dialects/core/convert.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "runtime/config_read.h"
@@ -138,6 +139,24 @@ static int cost(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 
 /* ---- Documents -------------------------------------------------------------------------------------------------- */
 
+/* The server would speak of a parameter of its route. */
+static int check_dialect(struct upp_str name, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
+    const struct wd_document_ops         *ops;
+    struct wc_guess                       guess = {0};
+    if (wd_document_find(name))
+        return 0;
+    for (size_t i = 0; (ops = wd_document_at(i)); i++) {
+        wb_buf_addf(&known, "%s %s", i ? "," : "", ops->name);
+        wc_guess(&guess, name, wb_cstr(ops->name));
+    }
+    int r = wb_buf_check(&known, err);
+    return r < 0 ? r
+                 : upp_fail(err, UPP_EINVALID, "there is no dialect '%.*s'; there are:%.*s%s", UPP_FMT(name),
+                            UPP_FMT(wb_buf_str(&known)), wc_guessed(&guess));
+}
+
 WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf         path = WB_BUF(4096), file = WB_BUF(4096);
@@ -146,7 +165,9 @@ WEFT_SUSPENDS static int export_it(struct cli_chat *c, struct upp_str rest, stru
     cli_answer_init(&a);
     if (!wb_str_split(&rest, ' ', &as) || !as.n)
         return upp_fail(err, UPP_EINVALID, "/export wants a dialect, and may have a file: /export uap chat.json");
-    int r = cli_chat_path(c, "/export?as=", &base, err);
+    int r = check_dialect(as, err);
+    if (r >= 0)
+        r = cli_chat_path(c, "/export?as=", &base, err);
     if (r < 0)
         return r;
     wb_buf_add(&path, base);

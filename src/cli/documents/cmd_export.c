@@ -177,15 +177,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
             "wants --as and a dialect (thread, pydantic, ui, agentapi, aitp, assistants, envelope, upp, uap), or log");
     if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as, "log")))
         return CLI_USAGE;
-    if ((uap || x.log) && x.view)
-        return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
+    if (x.view && x.dialect != &wd_document_pydantic)
+        return cli_misuse(self, "--view is of pydantic: of %s there is one for all", x.as);
     return cli_read_store(self, file, store, false, export_it, &x);
 }
 
 static const struct cli_about about_export[] = {
     {"--as", "DIALECT|log", "the dialect of the document; log: every entry in order, one JSON object per line",
      CLI_DIALECT, NULL},
-    {"--view", "AGENT", "the history as this agent sees it, if the dialect has views", CLI_AGENT, NULL},
+    {"--view", "AGENT", "with pydantic: the history as this agent sees it", CLI_AGENT, NULL},
     {"-o", "FILE", "writes to FILE, which is replaced atomically", CLI_FILE, NULL},
     {"--json", NULL, "losses and errors on standard error as JSON lines; a loss has pointer, what, why", CLI_TEXT,
      NULL},

@@ -271,7 +271,12 @@ WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
     p->door.as          = x->of;
-    return x->is_dump ? import_dump(p, err) : import_document(p, x->as, wb_buf_str(&x->document), err);
+    if (x->is_dump)
+        return import_dump(p, err);
+    int r = import_document(p, x->as, wb_buf_str(&x->document), err);
+    if (r == -UPP_EREFUSED)
+        p->file = x->file;
+    return r;
 }
 
 /* Reads the document, or the dump. */

@@ -45,11 +45,17 @@ void cli_problem_write(struct wj_writer *w, const struct wd_problem *p)
     wj_put_str(w, "sentence", p->sentence);
 }
 
+/* That of the whole document is empty, and left out. */
+static void print_pointer(FILE *out, struct upp_str pointer)
+{
+    (void)fputs(pointer.n ? ": " : "", out);
+    cli_print_text(out, pointer, 0);
+}
+
 void cli_problem_print(FILE *out, const struct cli_document_ref *at, const struct wd_problem *p)
 {
     cli_document_ref_print(out, at);
-    (void)fputs(": ", out);
-    cli_print_text(out, p->pointer, 0);
+    print_pointer(out, p->pointer);
     (void)fprintf(out, ": %s: %s", p->rule, p->severity == WD_ERROR ? "" : "warning: ");
     cli_print_text(out, p->sentence, 0);
     (void)putc('\n', out);
@@ -144,8 +150,8 @@ static void print_losses(const struct cli_document_ref *at, const struct wd_prob
     for (size_t i = 0; i < n; i++) {
         const struct wd_loss *loss = &losses->list.p[i];
         cli_document_ref_print(stderr, at);
-        (void)fputs(": lost: ", stderr);
-        cli_print_text(stderr, loss->pointer, 0);
+        (void)fputs(": lost", stderr);
+        print_pointer(stderr, loss->pointer);
         (void)fputs(": ", stderr);
         cli_print_text(stderr, loss->what, 0);
         (void)fputs(": ", stderr);
@@ -260,8 +266,8 @@ static int tell_written(const struct cli_conversion *c, const struct cli_documen
         return cli_line_out(stderr, &w);
     }
     cli_document_ref_print(stderr, at);
-    (void)fputs(": written: ", stderr);
-    cli_print_text(stderr, p->pointer, 0);
+    (void)fputs(": written", stderr);
+    print_pointer(stderr, p->pointer);
     (void)fprintf(stderr, ": %s: ", p->rule);
     cli_print_text(stderr, p->sentence, 0);
     (void)putc('\n', stderr);
