@@ -187,7 +187,7 @@ def test_an_unknown_agent_is_refused_at_once():
         assert f.chat("slwo", *args, lines=lines, want=1) == ""
         assert f.said == "weft chat: no agent 'slwo'; did you mean 'slow'?\n", f.said
         f.chat("nobody", *args, lines=lines, want=1)
-        assert f.said == "weft chat: no agent 'nobody'; there are: echo, rich, slow, hostile, asks, picks, wide, other\n", f.said
+        assert f.said == "weft chat: no agent 'nobody'; there are: echo, rich, slow, hostile, asks, picks, wide, other, front\n", f.said
 
     refused()
     refused(lines=["Hi"])
@@ -243,7 +243,7 @@ def test_models_and_agents_are_listed():
     assert "* echo" in f.said and "picks Picks a date, and says" in f.said and "did you mean 'slow'?" in f.said, f.said
     f.chat(lines=["/model", "/model slwo", "/model other"], want=1)
     assert "no model 'slwo'; did you mean 'slow'?" in f.said and "other\n" not in f.said.split("weft chat:")[0], f.said
-    assert f.said.endswith("no model 'other': echo, rich, slow, hostile, asks, picks, wide, dead, front\n"), f.said  # it is an agent
+    assert f.said.endswith("no model 'other'; there are: echo, rich, slow, hostile, asks, picks, wide, dead, front\n"), f.said  # it is an agent
 
 
 def test_pipe_failed_answers_make_it_fail():
