@@ -99,10 +99,10 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
             return does_not_fit(err, ev->part, "is opened twice");
-        *at          = 1;
-        ev->kind     = WM_PART_OPEN;
-        ev->media    = p->media;
-        ev->text     = p->metadata;
+        *at       = 1;
+        ev->kind  = WM_PART_OPEN;
+        ev->media = p->media;
+        ev->text  = p->metadata;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)
