@@ -82,7 +82,7 @@ def test_what_a_dump_says_cannot_move_the_cursor():
     with open(f"{HERE}/moves.json", "w") as f:
         json.dump({"version": "2.0.0", "thread_id": "t", "created_at": "2026-02-03T04:05:06Z", "updated_at": "2026-02-03T04:05:06Z", "agents": {"a\u202eb\u009b31m": 3}, "turns": []}, f)
     said = weft("import", "--from", "thread", "moves.json", code=1)[1]
-    assert said.startswith("weft import: /agents/a?b?31m: "), said
+    assert said.startswith("weft import: moves.json: /agents/a?b?31m: "), said
     os.remove(f"{HERE}/weft.yaml")
 
 
