@@ -74,7 +74,7 @@ static size_t put_others(struct wj_writer *w, yyjson_val *object)
     return n;
 }
 
-/* What is no object, or no JSON, cannot have a source beside it. */
+/* Metadata that is not a JSON object is dropped: there is no place for the source in it. */
 static int join(struct wb_arena *a, struct upp_str provider, struct upp_str source, struct upp_str *ret,
                 struct upp_err *err)
 {

@@ -31,11 +31,12 @@ def plain(*args):
     return p.stdout
 
 
-def terminal(*args, columns=100, stream="stdout", **env):
-    """What a terminal of that width is sent, as standard output or error."""
+def terminal(*args, columns=100, streams=("stdout",), code=0, **env):
+    """What a terminal of that width is sent, as standard output, error or both."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    p = subprocess.Popen([WEFT, *args], cwd=HERE, env={**ENV, "TERM": "xterm", **env}, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs})
+    p = subprocess.Popen([WEFT, *args], cwd=HERE, env={**ENV, "TERM": "xterm", **env},
+                         **{s: theirs if s in streams else subprocess.DEVNULL for s in ("stdout", "stderr")})
     os.close(theirs)
     out = b""
     try:
@@ -44,7 +45,7 @@ def terminal(*args, columns=100, stream="stdout", **env):
     except OSError:
         pass  # the command has ended
     os.close(ours)
-    assert p.wait() == 0
+    assert p.wait() == code, out
     return out.decode().replace("\r\n", "\n")
 
 
@@ -87,21 +88,9 @@ def test_hostile_titles_are_shown_on_one_line():
         assert "\x1b" not in out and "\x07" not in out and "evil [31mred line" in out, out
 
 
-def both(*args, columns=100, code=0, **env):
-    """What a terminal of that width is sent, as standard output and error together; and what is left on it at the end."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    p = subprocess.Popen([WEFT, *args], cwd=HERE, env={**ENV, "TERM": "xterm", **env}, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    out = b""
-    try:
-        while piece := os.read(ours, 65536):
-            out += piece
-    except OSError:
-        pass  # the command has ended
-    os.close(ours)
-    assert p.wait() == code, out
-    sent = out.decode().replace("\r\n", "\n")
+def both(*args, **more):
+    """What a terminal is sent as standard output and error together, and what is left on it at the end."""
+    sent = terminal(*args, streams=("stdout", "stderr"), **more)
     return sent, [line.rsplit("\r\x1b[K", 1)[-1] for line in sent.split("\n")]
 
 
@@ -150,7 +139,7 @@ def test_a_bar_for_long_work():
         assert p.returncode == code and "\r" not in p.stdout + p.stderr, (args, p)
     ids = [line for line in both("import", "dump.jsonl", "--from", "assistants", "--on-conflict", "copy")[1] if line]
     assert len(ids) == 7 and all(re.fullmatch("thread_[0-9a-f]{32}", i) for i in ids), ids
-    bar = terminal("convert", "--to", "thread", "--out", "made", *files, stream="stderr")
+    bar = terminal("convert", "--to", "thread", "--out", "made", *files, streams=("stderr",))
     assert "] 59 of 59" in bar and bar.endswith("\r\x1b[K"), bar[-200:]
     with open(f"{HERE}/many.jsonl") as lines, open(f"{HERE}/made/lines", "w") as out:  # bytes of a file; documents go elsewhere
         ours, theirs = pty.openpty()
