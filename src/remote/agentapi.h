@@ -13,6 +13,7 @@ struct rm_passed {
     uint32_t part; /* 1 + its index; 0: not opened yet */
     size_t   n;
     uint64_t hash; /* of those bytes: what was passed on cannot be changed */
+    uint8_t  kind;
     bool     closed;
 };
 

@@ -119,15 +119,14 @@ static struct rm_passing *passing_of(struct rm_response *own, struct wd_aap_buil
     return &own->messages.p[b->tag - 1];
 }
 
-static int pass_text(struct upp__reader *r, uint8_t kind, struct rm_passed *p, const struct wd_aap_built *c,
-                     struct upp_err *err)
+static int pass_text(struct upp__reader *r, struct rm_passed *p, const struct wd_aap_built *c, struct upp_err *err)
 {
     struct upp_str text = wb_buf_str(&c->content), more = wb_str_sub(text, p->n, SIZE_MAX);
     bool           same = text.n >= p->n && (!c->over || hash_more(HASH, wb_str_sub(text, 0, p->n)) == p->hash);
     if (p->n && !same)
         return upp_fail(err, UPP_EPROTO, "the remote agent changed a text that it had sent");
     if (more.n && !p->part)
-        p->part = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0}) + 1;
+        p->part = upp__say_part(r, p->kind, (struct upp_str){0}, (struct upp_str){0}) + 1;
     if (more.n)
         upp__say_delta(r, p->part - 1, more);
     p->hash = hash_more(p->n ? p->hash : HASH, more);
@@ -161,12 +160,19 @@ static int pass_message(struct upp__reader *r, struct wd_aap_building *b, struct
         return upp_fail(err, UPP_ENOMEM, "no memory for a response");
     for (size_t i = 0; e == 0 && i < b->contents.n; i++) {
         const struct wd_aap_built *c    = &b->contents.p[i];
+        struct rm_passed          *p    = &m->contents.p[i];
         uint8_t                    kind = kind_of(b, c);
-        if (!kind || m->contents.p[i].closed)
+        if (p->part && p->kind != kind)
+            return upp_fail(err, UPP_EPROTO, "the remote agent changed the role or type of a message that it had sent");
+        if (!kind || p->closed)
             continue;
-        e = pass_text(r, kind, &m->contents.p[i], c, err);
-        m->any |= m->contents.p[i].part != 0;
+        p->kind = kind;
+        e       = pass_text(r, p, c, err);
+        m->any |= p->part != 0;
     }
+    for (size_t i = b->contents.n; e == 0 && i < m->contents.n; i++)
+        if (m->contents.p[i].part)
+            e = upp_fail(err, UPP_EPROTO, "the remote agent withdrew a text that it had sent");
     return e;
 }
 
@@ -339,7 +345,9 @@ static int finish(struct upp__reader *r, struct upp_err *err)
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
-static int take_line(struct upp__reader *r, struct upp_str line, struct upp_err *err)
+/* `now`: what it adds is passed on at once. If not, it is passed on at the end, because more lines come before the
+ * events are read, and the events point into texts that grow. */
+static int take_line(struct upp__reader *r, struct upp_str line, bool now, struct upp_err *err)
 {
     struct rm_response    *own = r->own;
     struct wd_aap_decoder *d   = &own->decoder;
@@ -359,21 +367,21 @@ static int take_line(struct upp__reader *r, struct upp_str line, struct upp_err 
         upp__say_open(r, d->id);
     if (d->status >= WD_AAP_COMPLETED)
         return finish(r, err);
-    e = d->last ? pass_message(r, &d->messages.p[d->last - 1], err) : 0;
+    e = now && d->last ? pass_message(r, &d->messages.p[d->last - 1], err) : 0;
     return e < 0 ? e : upp__check(r, err);
 }
 
 int rm_agentapi_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
 {
-    return r->ended || !wb_str_trim(f->data).n ? 0 : take_line(r, f->data, err);
+    return r->ended || !wb_str_trim(f->data).n ? 0 : take_line(r, f->data, true, err);
 }
 
 int rm_agentapi_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
     struct upp_str line;
     bool           one = wb_str_starts(wb_str_trim(body), UPP_STR("{"));
-    int            e   = one ? take_line(r, body, err) : 0;
+    int            e   = one ? take_line(r, body, false, err) : 0;
     while (!one && e == 0 && !r->ended && wb_str_split(&body, '\n', &line))
-        e = take_line(r, line, err); /* some servers stream, whatever was asked for */
+        e = take_line(r, line, false, err); /* some servers stream, whatever was asked for */
     return e == 0 && !r->ended ? upp_fail(err, UPP_EPROTO, "the answer is not a response that is over") : e;
 }

@@ -188,6 +188,20 @@ class Handler(BaseHTTPRequestHandler):
         f.put(object="content", status="completed", type="text", index=0, delta=False, msg_id="msg_a", text="another text")
         f.response("completed")
 
+    def way_turns(self, body, text):
+        f = self.begin(body)
+        f.text("msg_a", ["one ", "text"], finish=False)
+        f.put(object="message", status="completed", id="msg_a", type="message", role="tool")
+        f.response("completed")
+
+    def way_withdraws(self, body, text):
+        f = self.begin(body)
+        f.text("msg_a", ["one text"], finish=False)
+        f.put(object="content", status="in_progress", type="text", index=1, delta=True, msg_id="msg_a", text="two")
+        f.put(object="message", status="completed", id="msg_a", type="message", role="assistant",
+              content=[{"type": "text", "text": "one text"}])
+        f.response("completed")
+
     def way_huge(self, body, text):
         f = self.begin(body)
         f.message("msg_a")

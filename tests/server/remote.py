@@ -230,6 +230,8 @@ FAILURES = {  # what the stub does: the error, how many requests were made, what
     "reject": ("not here", 1, None),
     "die": ("before its response was over", 1, "half of it"),
     "changes": ("changed a text", 1, "one text"),
+    "turns": ("changed the role or type", 1, "one text"),
+    "withdraws": ("withdrew a text", 1, "one text"),
     "gap": ("comes after frame", 4, None),
     "garbage": ("stream is wrong", 4, None),
     "moved": ("307", 1, None),
