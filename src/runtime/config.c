@@ -26,9 +26,10 @@ static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
     struct upp_str    text;
     if (!wc_text(r, n, "store", &text))
         return;
-    if (wb_str_eq(text, UPP_STR("memory:")) || wb_str_eq(text, UPP_STR("memory")))
-        c->store = WC_STORE_MEMORY;
-    else if (wb_str_starts(text, UPP_STR("sqlite:")) && text.n > 7 && !memchr(text.p, 0, text.n)) {
+    if (wb_str_eq(text, UPP_STR("memory:")) || wb_str_eq(text, UPP_STR("memory"))) {
+        c->store      = WC_STORE_MEMORY;
+        c->store_path = (struct upp_str){0};
+    } else if (wb_str_starts(text, UPP_STR("sqlite:")) && text.n > 7 && !memchr(text.p, 0, text.n)) {
         c->store      = WC_STORE_SQLITE;
         c->store_path = wc_path(r, wb_str_sub(text, 7, text.n));
     } else if (wb_str_starts(text, UPP_STR("postgres:")) || wb_str_starts(text, UPP_STR("postgresql:")))
@@ -302,6 +303,7 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
     int                   code = find_folder(c, err);
     if (code < 0)
         return code;
+    c->store_path = wc_path(r, UPP_STR("weft.db")); /* unless the file names a store */
     code = wc_node_read(&c->arena, text, &root, &at, &why);
     if (code == -UPP_ENOMEM || wb_arena_check(&c->arena, NULL) < 0) {
         *err = why;
@@ -340,7 +342,7 @@ static int parse(const char *path, struct upp_str text, struct wc_dotenv *dotenv
     c->file            = wb_arena_dup(&c->arena, wb_cstr(path));
     c->host            = UPP_STR("127.0.0.1");
     c->port            = 8787;
-    c->store           = WC_STORE_MEMORY;
+    c->store           = WC_STORE_SQLITE;
     c->durability      = WM_SYNC;
     c->on_busy         = WR_REJECT;
     c->log_level       = WB_INFO;

@@ -138,6 +138,18 @@ def test_store_is_enough_without_a_file():
     f.fails("none.yaml", "threads", *more, "--config", "none.yaml", cwd=empty)
 
 
+def test_without_a_word_about_it_the_store_is_a_file():
+    # covers: UAP-6.1b/4
+    f = Folder("default", "models: {echo: {provider: scripted, echo: true}}\nagents: {echo: {model: echo}}\n")
+    with Server(WEFT, f.path) as s:
+        s.run("echo", "remember me")
+    assert os.path.exists(f"{f.path}/weft.db")
+    elsewhere = f"{HERE}/elsewhere"  # it is beside the configuration
+    os.makedirs(elsewhere)
+    assert "remember me" in f.weft(0, "threads", "--config", f"{f.path}/weft.yaml", cwd=elsewhere)
+    assert not os.listdir(elsewhere)
+
+
 def test_a_store_in_memory_is_refused():
     f = Folder("memory", "store: memory\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {echo: {model: echo}}\n")
     run = "run_" + "1" * 32

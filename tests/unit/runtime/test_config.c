@@ -208,7 +208,8 @@ TEST(config_has_defaults)
     struct upp_err                                err;
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
-    CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
+    CHECK(c->port == 8787 && c->store == WC_STORE_SQLITE && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
+    CHECK(wb_str_ends(c->store_path, UPP_STR("/weft.db")));
     CHECK(!c->no_instructions && !c->ai_sdk && !c->open_metrics && !c->no_access_log && !c->waits.tool_ms &&
           !c->waits.approval_ms);
     CHECK(!c->telemetry.otlp.n && !c->telemetry.n_headers);
@@ -256,7 +257,7 @@ TEST_WITH(config_store_is_written_in_several_ways, .no_torture = "config_has_wha
             written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nstore: %s\n", stores[i]);
         test_note("%s", stores[i]);
         CHECK_INT(wc_config_parse("x.yaml", text, &opts, NULL, &c, &err), 0);
-        CHECK(c->store == WC_STORE_MEMORY);
+        CHECK(c->store == WC_STORE_MEMORY && !c->store_path.n);
     }
 }
 
