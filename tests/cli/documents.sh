@@ -59,8 +59,9 @@ misuse() { # misuse PATTERN ARGUMENT...
 misuse '^weft export: wants the id of a thread' export --as uap
 misuse '^weft export: wants --as and a dialect' export x
 misuse "^weft export: --as: there is no dialect 'nonsense'" export x --as nonsense
-misuse '^weft export: --view is of pydantic: of uap there is one for all' export x --as uap --view a
-misuse '^weft export: --view is of pydantic: of ui there is one for all' export x --as ui --view a
+misuse '^weft export: --view is for pydantic: uap has one view for all agents' export x --as uap --view a
+misuse '^weft export: --view is for pydantic: ui has one view for all agents' export x --as ui --view a
+misuse '^weft convert: --view is for pydantic: ui has one view for all agents' convert --to ui --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
 misuse "^weft import: --from: there is no dialect 'morse'" import x --as morse

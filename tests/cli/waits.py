@@ -162,6 +162,13 @@ def test_a_tool_has_its_result():
         f.weft(2, "answer", *wrong)
 
 
+def test_a_call_id_begins_no_line_of_the_list():
+    for f in both_ways("forged"):
+        run = f.waits("evil")
+        f.weft(2, "approve", run)
+        assert "\n  it's $(x)  waits for an approval: remove" in f.said and len(f.said.splitlines()) == 5, f.said
+
+
 def test_one_of_several_calls_must_be_named():
     for f in both_ways("several"):
         run = f.waits("both")

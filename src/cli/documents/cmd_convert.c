@@ -237,6 +237,8 @@ static int understand(const struct asked *q, struct cli_conversion *c)
     if (strcmp(q->from, "auto") != 0 && !(c->from = cli_dialect(c->self, "--from", q->from, "auto")))
         return CLI_USAGE;
     c->to = cli_dialect(c->self, "--to", q->to, NULL);
+    if (c->to && q->view && c->to != &wd_document_pydantic)
+        return cli_misuse(c->self, "--view is for pydantic: %s has one view for all agents", q->to);
     return c->to ? 0 : CLI_USAGE;
 }
 
@@ -293,7 +295,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 static const struct cli_about about_convert[] = {
     {"--to", "DIALECT", "the dialect to write", CLI_DIALECT, NULL},
     {"--from", "DIALECT", "the dialect of the document (default auto: it is detected)", CLI_DIALECT, NULL},
-    {"--view", "AGENT", "the conversation as this agent sees it, if the dialect has such a view", CLI_AGENT, NULL},
+    {"--view", "AGENT", "the conversation as this agent sees it (pydantic)", CLI_AGENT, NULL},
     {"--agent", "AGENT", "the agent of the document, if the document does not name one", CLI_AGENT, NULL},
     {"--config", "FILE", "the configuration with the viewing agent's system prompt; without it none is read", CLI_FILE,
      NULL},

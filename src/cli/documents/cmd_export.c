@@ -178,7 +178,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (!uap && !x.log && !(x.dialect = cli_dialect(self, "--as", x.as, "log")))
         return CLI_USAGE;
     if (x.view && x.dialect != &wd_document_pydantic)
-        return cli_misuse(self, "--view is of pydantic: of %s there is one for all", x.as);
+        return cli_misuse(self, "--view is for pydantic: %s has one view for all agents", x.as);
     return cli_read_store(self, file, store, false, export_it, &x);
 }
 

@@ -39,6 +39,13 @@ static const char *kind_of(const struct answering *c)
 
 /* ---- Which call ------------------------------------------------------------------------------------------------- */
 
+/* A line end in a model's text would begin a line of its own in the list. */
+static void add_on_line(struct wb_buf *out, struct upp_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        wb_buf_addc(out, (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i]);
+}
+
 static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
 {
     yyjson_val    *function = yyjson_obj_get(item, "function");
@@ -46,9 +53,13 @@ static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
     bool           tool  = wb_str_eq(wj_text_at(item, "kind"), UPP_STR("tool"));
     bool           named = wb_str_eq(call, c->call);
     c->all++;
-    wb_buf_addf(&c->others, "  %.*s  waits for %s: %.*s %.*s%s\n", UPP_FMT(call), tool ? "a result" : "an approval",
-                UPP_FMT(wj_text_at(function, "name")), UPP_FMT(wb_str_sub(arguments, 0, SHOWN)),
-                arguments.n > SHOWN ? "..." : "");
+    wb_buf_add(&c->others, UPP_STR("  "));
+    add_on_line(&c->others, call);
+    wb_buf_addf(&c->others, "  waits for %s: ", tool ? "a result" : "an approval");
+    add_on_line(&c->others, wj_text_at(function, "name"));
+    wb_buf_addc(&c->others, ' ');
+    add_on_line(&c->others, wb_str_sub(arguments, 0, SHOWN));
+    wb_buf_add(&c->others, wb_cstr(arguments.n > SHOWN ? "...\n" : "\n"));
     if (tool != (c->what == ANSWER) || (c->call.n && !named))
         return wb_buf_check(&c->others, err);
     c->n++;
