@@ -235,6 +235,9 @@ class Conversation {
     }
   }
 
+  /** Who was asked for an answer: the first that spoke in it, whoever took over. */
+  #asked(answer) { return answer?.entries.find((e) => e.role === "assistant")?.agent || this.composer.agent; }
+
   edit(group) {
     const [entry] = group.entries, input = h("textarea", { value: textOf(entry), rows: 3, "aria-label": "Edited message" });
     const shown = group.el.firstChild;
@@ -247,7 +250,7 @@ class Conversation {
       const kept = entry.parts.map((part) => ({ id: fileOf(part), image: part.type === "image" })).filter((file) => file.id);
       this.#branch(async () => {
         await request(`${this.path}/restore`, { body: { before: entry.id } });
-        await this.#start({ additional_messages: [messageOf(input.value, kept)] }, this.composer.agent);
+        await this.#start({ additional_messages: [messageOf(input.value, kept)] }, this.#asked(this.groups[this.groups.indexOf(group) + 1]));
       });
     } }, input, h("div", { class: "row end" }, h("button", { type: "button", class: "quiet", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Send")));
     shown.replaceWith(form);
@@ -257,7 +260,7 @@ class Conversation {
 
   again(group) {
     const [first] = group.entries, at = this.groups.indexOf(group), question = this.groups.slice(0, at).findLast((g) => !g.turn);
-    const agent = group.entries.find((e) => e.role === "assistant")?.agent || this.composer.agent;
+    const agent = this.#asked(group);
     return this.#branch(async () => {
       await request(`${this.path}/restore`, { body: question && at > 0 && this.groups[at - 1] === question ? { after: question.entries[0].id } : { before: first.id } });
       await this.#start({}, agent);

@@ -73,14 +73,20 @@ export function hue(name) {
 }
 
 const UNITS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+// Made when they are needed first: the first one of a page takes as long as all its modules together.
+let relative, clock;
 
 /** "3 min. ago", as an element whose title is the exact time. */
 export function ago(seconds) {
   const past = seconds - Date.now() / 1000, unit = UNITS.find(([, size]) => Math.abs(past) >= size);
   const date = new Date(seconds * 1000);
-  return h("time", { datetime: date.toISOString(), title: date.toLocaleString() }, unit ? RELATIVE.format(Math.round(past / unit[1]), unit[0]) : "now");
+  return h("time", { datetime: date.toISOString(), title: date.toLocaleString() }, !unit ? "now"
+    : (relative ??= new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })).format(Math.round(past / unit[1]), unit[0]));
 }
+
+/** "14:05", as an element whose title is the exact time. */
+export const timeOf = (date) => h("time", { datetime: date.toISOString(), title: date.toLocaleString() },
+  (clock ??= new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })).format(date));
 
 export const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`);
 export const bytes = (n) => (n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(n < 10240 ? 1 : 0)} KB` : `${(n / 1048576).toFixed(1)} MB`);

@@ -1,6 +1,6 @@
 // What people and agents have written, as elements: a user's message, and a turn (all that a run writes), built from the
 // log's entries or, while the run works, from its events.
-import { duration, fill, h, hue, icon, parsed } from "./dom.js";
+import { duration, fill, h, hue, icon, parsed, timeOf } from "./dom.js";
 import { envelopeCard, envelopeOf, sender } from "./envelope.js";
 import { codeBlock, Markdown } from "./markdown.js";
 import { media } from "./media.js";
@@ -184,10 +184,9 @@ export class Turn {
     if (this.body && this.#agent === agent) return;
     this.#agent = agent;
     this.body = h("div", { class: "said" });
-    const time = ms && new Date(ms);
     this.el.append(h("article", { class: ["answer", hue(agent)], "aria-label": `${nameOf(agent)} says` },
       h("header", { class: "who" }, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "name" }, nameOf(agent)),
-        time && h("time", { datetime: time.toISOString(), title: time.toLocaleString() }, time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }))), this.body));
+        ms && timeOf(new Date(ms))), this.body));
   }
 
   #place(view, from = 0, call) {
