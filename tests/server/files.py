@@ -276,7 +276,9 @@ def test_uploads_and_downloads_take_little_memory():
             assert not failed, failed
             most.append(s.memory("VmHWM"))
         print(f"# {clients} uploads of 20 MiB: {most[0]:.0f} MiB at most, of 100 MiB: {most[1]:.0f} MiB", flush=True)
-        assert most[1] < most[0] + 32 and most[1] < 128, most
+        with open(WEFT, "rb") as program:
+            shadow = 4 if b"__tsan_init" in program.read() else 1  # the thread sanitizer keeps that much for each byte
+        assert most[1] < most[0] + 32 and most[1] < 128 * shadow, most
         i, f = ids[0]
         c = s.connection()
         c.request("GET", f"/v1/files/{f}/content")
@@ -284,7 +286,7 @@ def test_uploads_and_downloads_take_little_memory():
         while more := r.read(MIB):
             digest.update(more)
         assert digest.digest() == hashlib.sha256((bytes([i]) + block[1:]) * (size // MIB)).digest()
-        assert s.memory("VmHWM") < most[1] + 16, s.memory("VmHWM")
+        assert s.memory("VmHWM") < most[1] + 16 * shadow, s.memory("VmHWM")
     shutil.rmtree(f"{HERE}/memory")
 
 
