@@ -217,6 +217,8 @@ void rig_done(struct rig *rig)
     for (size_t i = 0; i < rig->n; i++)
         upp_model_free(rig->models[i]);
     rig->n = 0;
+    if (rig_now == rig)
+        rig_now = NULL;
 }
 
 int rig_start(struct rig *rig, const char *agent, const char *text, const struct wb_uuid *thread,
