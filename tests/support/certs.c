@@ -58,6 +58,8 @@ static void add_extensions(X509 *x, const X509 *issuer, const struct cert_opts *
     const char *usage = o->key_usage ? o->key_usage : o->ca ? "critical,keyCertSign" : "critical,digitalSignature";
     const char *names = o->names ? o->names : o->ca ? "" : "IP:127.0.0.1,DNS:localhost";
     add(x, issuer, NID_basic_constraints, constraints);
+    add(x, issuer, NID_subject_key_identifier, "hash"); /* these two are what strict clients want: Python 3.13 */
+    add(x, issuer, NID_authority_key_identifier, "keyid:always");
     if (usage[0])
         add(x, issuer, NID_key_usage, usage);
     if (o->purpose || !o->ca)
