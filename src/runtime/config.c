@@ -304,7 +304,7 @@ static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *e
     if (code < 0)
         return code;
     c->store_path = wc_path(r, UPP_STR("weft.db")); /* unless the file names a store */
-    code = wc_node_read(&c->arena, text, &root, &at, &why);
+    code          = wc_node_read(&c->arena, text, &root, &at, &why);
     if (code == -UPP_ENOMEM || wb_arena_check(&c->arena, NULL) < 0) {
         *err = why;
         return code < 0 ? code : wb_arena_check(&c->arena, err);

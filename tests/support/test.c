@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <ftw.h>
-#include <setjmp.h>
 #include <limits.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -369,8 +369,8 @@ static void run_torture(void **state)
         calls[c] = fault_calls((enum fault_class)c);
 
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
-        /* With a limit only calls that were counted fail: a class without any costs no run of the test. Without one, the
-         * sweep ends when none fails any more, because a failure may lead to calls that were not counted. */
+        /* With a limit only calls that were counted fail: a class without any costs no run of the test. Without one,
+         * the sweep ends when none fails any more, because a failure may lead to calls that were not counted. */
         unsigned long step = 1, last = max_points ? calls[sweeps[i].c] : ULONG_MAX;
         if (max_points && last > max_points)
             step = (last + max_points - 1) / max_points;
