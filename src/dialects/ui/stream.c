@@ -51,6 +51,7 @@ void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     if (u->stage != UI_STARTED)
         return;
     ui_simple(o, UPP_STR("{\"type\":\"start-step\"}"));
+    wd_calls_done(&u->over);
     u->stage    = UI_STEP;
     u->no_reset = false;
     u->voided   = false;
@@ -68,6 +69,15 @@ void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
 void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     if (u->no_reset)
+        ui_leave_step(u, o, "cut off");
+    ui_to_step(u, ev, o);
+}
+
+/* A step for a call that no model made. Clients know a call by its id in a step: if one with this id has ended there,
+ * it is another step. */
+static void to_step_of(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_str call)
+{
+    if (wd_calls_find(&u->over, call))
         ui_leave_step(u, o, "cut off");
     ui_to_step(u, ev, o);
 }
@@ -112,7 +122,7 @@ static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const
     if (p->approval && u->target < 6)
         return;
     if (!c) {
-        ui_to_step(u, ev, o);
+        to_step_of(u, ev, o, p->call);
         c = ui_call_add(u, o, p->call, p->name);
         if (!c)
             return;
@@ -210,7 +220,7 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
         ui_bug(o, ev, "started while a message is open", ev->call);
         return;
     }
-    ui_to_step(u, ev, o);
+    to_step_of(u, ev, o, ev->call);
     c = ui_call_add(u, o, ev->call, ev->name);
     if (c)
         ui_call_ready(u, o, c, ev->text);
@@ -320,6 +330,7 @@ static void ui_done(void *state)
     struct ui *u = state;
     wd_open_done(&u->open);
     wd_calls_done(&u->calls);
+    wd_calls_done(&u->over);
     wb_arena_done(&u->scratch);
     wb_buf_done(&u->text);
 }

@@ -30,6 +30,7 @@ struct ui {
     struct wb_uuid  turn;         /* the message's id; events of children do not have it */
     struct wd_open  open;
     struct wd_calls calls;
+    struct wd_calls over; /* calls of the open step that have an outcome */
     struct wb_arena scratch;
     struct wb_buf   text; /* scratch space for one value */
 };

@@ -87,6 +87,12 @@ void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         return;
     }
     ui_to_started(u, ev, o);
+    if (u->over.list.n == WD_CALLS_MAX) /* the latest are enough: an id is hardly used again after so many */
+        wd_calls_drop(&u->over, u->over.list.p[0]);
+    if (!wd_calls_add(&u->over, c->id, (struct upp_str){0}, o->w.err)) {
+        wj_writer_fail(&o->w, -UPP_ENOMEM);
+        return;
+    }
     if (ev->outcome == WM_DENIED || ev->outcome == WM_DONE)
         ui_call_answered(u, o, c, ev->outcome == WM_DONE);
     if (ev->outcome == WM_DENIED && c->asked && u->target >= 6) {
