@@ -36,10 +36,11 @@ function lookAt(row) {
 }
 
 function work() {
-  while (busy < AT_ONCE && queue.length) {
-    const row = queue.shift();
+  for (const row of queue.filter((r) => !r.looking).slice(0, AT_ONCE - busy)) { // of one that is looked at now, more may be new afterwards
+    queue.splice(queue.indexOf(row), 1);
+    row.looking = true;
     busy++;
-    look(row).catch(() => {}).finally(() => { busy--; work(); });
+    look(row).catch(() => {}).finally(() => { row.looking = false; busy--; work(); });
   }
 }
 
