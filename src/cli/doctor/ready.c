@@ -1,4 +1,4 @@
-/* cli/doctor_ready.c — weft doctor --ready: is the server of the store ready? See doctor.h.
+/* cli/doctor/ready.c — weft doctor --ready: is the server of the store ready? See doctor.h.
  *
  * It asks over the Unix socket next to the database, so it works whatever the server listens on, and needs neither a
  * key nor a certificate.
@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "cli/setup.h"
 #include "cli/store_owner.h"
 

@@ -1,4 +1,4 @@
-/* cli/cmd_doctor.c — weft doctor: checks this machine.
+/* cli/doctor/cmd_doctor.c — weft doctor: checks this machine.
  *
  * A check is one function that adds one finding. Every check runs, whatever the others found.
  */
@@ -23,7 +23,7 @@
 #include "base/library.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "cli/table.h"
 #include "json/read.h"
 #include "json/write.h"

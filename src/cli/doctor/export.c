@@ -1,9 +1,9 @@
-/* cli/doctor_export.c — see doctor.h.
+/* cli/doctor/export.c — see doctor.h.
  *
  * Readable data is copied to a new database (stores/sqlite/salvage.h). There, invalid rows and all rows after them are
  * cut off; then every thread is written as SessionJSON, and report.json lists what is missing.
  */
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <stdio.h>

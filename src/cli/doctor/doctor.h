@@ -1,4 +1,4 @@
-/* cli/doctor.h — weft doctor and the store. */
+/* cli/doctor/doctor.h — weft doctor and the store. */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 

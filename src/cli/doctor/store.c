@@ -1,5 +1,5 @@
-/* cli/doctor_store.c — weft doctor: can the store be read; and --rebuild-search. See doctor.h. */
-#include "cli/doctor.h"
+/* cli/doctor/store.c — weft doctor: can the store be read; and --rebuild-search. See doctor.h. */
+#include "cli/doctor/doctor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
