@@ -117,7 +117,7 @@ def slowest_until_answered(s, unread):
 
 
 def falls(s, mib, seconds=20):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + (0 if SANITIZED else seconds)
     while s.memory("VmRSS") > mib and time.monotonic() < end:
         time.sleep(0.1)
     return s.memory("VmRSS")

@@ -3,6 +3,8 @@
  *     unit [NAME...]              run all, or those whose name holds one of the words (* and ? work too)
  *     unit --torture[=N] [NAME...]  each test again and again with the 1st, 2nd ... call failing, at most N points
  *                                 for each class and error (spread evenly; default 0: every one)
+ *     unit --torture=N --with-plain  and each once as it is, also those that are not tortured: all that `unit` shows,
+ *                                 without a second run of what torture runs untouched
  *     unit --part=K/N ...         every Nth of those, from the Kth on: so that several processes share the work
  *     unit --list
  */
@@ -43,10 +45,10 @@ static struct test *tests;
 /* The running test. Written by one thread at a time; EXPECT in another thread only sets flags. */
 static struct {
     const struct test *test;
-    volatile bool      failed, broken; /* a CHECK, an ALWAYS */
-    bool               torture;
-    unsigned           seconds, rings; /* until it hangs; how often it rang */
-    time_t             begin;          /* on the processor */
+    volatile bool      failed, broken;     /* a CHECK, an ALWAYS */
+    bool               torture, was_brief; /* was_brief: the test has less to do under torture */
+    unsigned           seconds, rings;     /* until it hangs; how often it rang */
+    time_t             begin;              /* on the processor */
     char               note[256], why[2048], sweep[160], folder[256];
 } now;
 
@@ -318,6 +320,7 @@ static void report(void)
 static void run_plain(void **state)
 {
     now.test     = *state;
+    now.torture  = false;
     now.sweep[0] = 0;
     if (!run_body() || now.failed)
         report();
@@ -348,16 +351,19 @@ static const struct {
 };
 
 static unsigned long max_points, total_points;
+static bool          with_plain;
 
 bool test_brief(void)
 {
+    now.was_brief = true;
     return now.torture && max_points;
 }
 
 static void run_torture(void **state)
 {
-    now.test    = *state;
-    now.torture = true;
+    now.test      = *state;
+    now.torture   = true;
+    now.was_brief = false;
 
     /* Untouched first: it must pass, and tells how many calls of each class there are. */
     unsigned long calls[FAULT_CLASSES];
@@ -367,6 +373,12 @@ static void run_torture(void **state)
         report();
     for (int c = 0; c < FAULT_CLASSES; c++)
         calls[c] = fault_calls((enum fault_class)c);
+    if (with_plain && now.was_brief) {
+        now.torture = false;
+        if (!run_body() || now.failed)
+            report();
+        now.torture = true;
+    }
 
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
         /* With a limit only calls that were counted fail: a class without any costs no run of the test. Without one,
@@ -413,10 +425,14 @@ int main(int argc, char **argv)
                 (void)printf("%s\n", t->name);
             return 0;
         }
+        if (strcmp(argv[0], "--with-plain") == 0) {
+            with_plain = true;
+            continue;
+        }
         if (sscanf(argv[0], "--part=%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts)
             continue;
         if (strncmp(argv[0], "--torture", 9) != 0 || (argv[0][9] && argv[0][9] != '=')) {
-            (void)fprintf(stderr, "usage: unit [--list] [--torture[=POINTS]] [--part=K/N] [NAME...]\n");
+            (void)fprintf(stderr, "usage: unit [--list] [--torture[=POINTS] [--with-plain]] [--part=K/N] [NAME...]\n");
             return 2;
         }
         torture    = true;
@@ -424,14 +440,15 @@ int main(int argc, char **argv)
     }
     for (struct test *t = tests; t; t = t->next)
         if (wanted(t->name, argc, argv) && at++ % parts == part - 1) {
-            if (torture && t->no_torture) {
+            bool plain = !torture || (with_plain && t->no_torture);
+            if (!plain && t->no_torture) {
                 (void)fprintf(stderr, "# %s is not tortured: %s\n", t->name, t->no_torture);
                 continue;
             }
             if (n == sizeof chosen / sizeof chosen[0])
                 abort();
-            chosen[n++] = (struct CMUnitTest){
-                .name = t->name, .test_func = torture ? run_torture : run_plain, .initial_state = t};
+            chosen[n++] =
+                (struct CMUnitTest){.name = t->name, .test_func = plain ? run_plain : run_torture, .initial_state = t};
         }
     if (n == 0) {
         (void)fprintf(stderr, "no test is called that\n");

@@ -89,14 +89,14 @@ WEFT_SUSPENDS static int count(void *arg, struct upp_err *err)
 
 TEST_WITH(store_loss_is_never_claimed_wherever_it_dies, .no_torture = "it is another process that dies", .seconds = 240)
 {
-    enum { LIVES = 60 };
-    life = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int lives = (int)test_times("WEFT_LIVES", 60);
+    life            = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(life != MAP_FAILED);
     (void)db_path();
     uint64_t missing = 0, before = 0;
     unsigned worked = 0;
     int      r      = 0;
-    for (int i = 0; r >= 0 && i < LIVES && !atomic_load(&life->refused); i++) {
+    for (int i = 0; r >= 0 && i < lives && !atomic_load(&life->refused); i++) {
         struct upp_err err = {0};
         pid_t          pid = fork();
         if (pid == 0)
@@ -120,7 +120,7 @@ TEST_WITH(store_loss_is_never_claimed_wherever_it_dies, .no_torture = "it is ano
     CHECK_INT(r, 0);
     CHECK(!refused);
     CHECK_INT(missing, 0);
-    CHECK_INT(worked, LIVES);
+    CHECK_INT(worked, lives);
 }
 
 /* ---- Missing ------------------------------------------------------------------------------------------------- */
