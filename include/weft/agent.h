@@ -132,6 +132,7 @@ struct weft_agent_opts {
     const struct weft_rights  *rights;
     const struct weft_handoff *handoff; /* agents to which it may hand over the thread */
     size_t                     n_handoff;
+    bool                       check_structure; /* a response that does not fit `structure` is asked for again */
 };
 
 UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,

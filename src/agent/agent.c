@@ -82,18 +82,19 @@ static int take_model(struct weft_agent *a, const struct weft_agent_opts *o, con
 static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, const struct weft_agent *from,
                      struct upp_err *err)
 {
-    bool none        = !o->execution.name && !o->execution.execute;
-    a->params        = OR(o->params, from->params);
-    a->system        = OR(o->system, from->system);
-    a->structure     = OR(o->structure, from->structure);
-    a->description   = OR(o->description, from->description);
-    a->hooks         = OR(o->hooks, from->hooks);
-    a->tool_strategy = OR(o->tool_strategy, from->tool_strategy);
-    a->rights        = OR(o->rights, from->rights);
-    a->handoff       = OR(o->handoff, from->handoff);
-    a->name          = o->name; /* not inherited: names are unique */
-    a->execution     = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
-    a->tools         = !o->tools.list && from ? from->tools : o->tools;
+    bool none          = !o->execution.name && !o->execution.execute;
+    a->params          = OR(o->params, from->params);
+    a->system          = OR(o->system, from->system);
+    a->structure       = OR(o->structure, from->structure);
+    a->check_structure = o->check_structure || (from && from->check_structure);
+    a->description     = OR(o->description, from->description);
+    a->hooks           = OR(o->hooks, from->hooks);
+    a->tool_strategy   = OR(o->tool_strategy, from->tool_strategy);
+    a->rights          = OR(o->rights, from->rights);
+    a->handoff         = OR(o->handoff, from->handoff);
+    a->name            = o->name; /* not inherited: names are unique */
+    a->execution       = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
+    a->tools           = !o->tools.list && from ? from->tools : o->tools;
     if (o->n_middleware > UINT32_MAX || o->n_handoff > UINT32_MAX)
         return upp_fail(err, UPP_EINVALID, "an agent with %zu middlewares and %zu handoffs", o->n_middleware,
                         o->n_handoff);

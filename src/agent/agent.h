@@ -33,6 +33,7 @@ struct weft_agent {
     const struct weft_rights       *rights;
     const struct weft_handoff      *handoff;
     uint32_t                        n_middleware, n_handoff;
+    bool                            check_structure;
     bool                            queued; /* in the current batch of compilation */
     bool                            found;  /* it is in the index of ids: its id was given, or is needed */
     uint8_t                         id_is;  /* enum wa_id */

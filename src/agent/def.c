@@ -113,28 +113,41 @@ static int check_model(const struct weft_agent *a, const struct wa_def *d, struc
     return a->structure && !(m->can & UPP_CAN_STRUCTURE) ? fail_unsupported(m, "structured output", err) : 0;
 }
 
+/* A schema that responses are checked against must be one that we can check. */
+static int check_structure(struct wa_def *d, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    if (!d->pub.check_structure || !d->pub.structure.n)
+        return 0;
+    int r = upp_schema_new(d->pub.structure, &s, err);
+    return r < 0 ? upp_wrap(err, r, "structure") : 0;
+}
+
 static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
 {
     struct wb_arena arena = WB_ARENA(DEF_BYTES);
     struct wa_def  *d     = wb_new(&arena, struct wa_def);
     if (!d)
         return wb_arena_check(&arena, err);
-    d->arena             = arena;
-    a->def               = d;
-    d->pub.name          = wa_agent_name(a);
-    d->pub.id            = wa_agent_id(a);
-    d->pub.model         = a->model;
-    d->pub.system        = wb_cstr(a->system);
-    d->pub.strategy      = &a->execution;
-    d->pub.hooks         = a->hooks;
-    d->pub.tool_strategy = a->tool_strategy;
-    d->pub.rights        = a->rights;
-    d->pub.agent         = a;
-    int r                = wa_home_index(a->home, a, err);
+    d->arena               = arena;
+    a->def                 = d;
+    d->pub.name            = wa_agent_name(a);
+    d->pub.id              = wa_agent_id(a);
+    d->pub.model           = a->model;
+    d->pub.system          = wb_cstr(a->system);
+    d->pub.strategy        = &a->execution;
+    d->pub.hooks           = a->hooks;
+    d->pub.tool_strategy   = a->tool_strategy;
+    d->pub.rights          = a->rights;
+    d->pub.check_structure = a->check_structure;
+    d->pub.agent           = a;
+    int r                  = wa_home_index(a->home, a, err);
     if (r >= 0)
         r = wa_object("params", a->params, &d->pub.params, err);
     if (r >= 0)
         r = wa_object("structure", a->structure, &d->pub.structure, err);
+    if (r >= 0)
+        r = check_structure(d, err);
     if (r >= 0)
         r = make_handoffs(a, d, err);
     if (r >= 0)

@@ -128,6 +128,7 @@ struct wr_agent_def {
     struct upp_str                  id;    /* UUID, as text */
     const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
     struct upp_str                  system, params, structure;
+    bool                            check_structure;     /* responses must fit `structure` */
     bool                            allow_client_system; /* accept clients' system messages as marked user messages */
     bool                            base; /* runs on it have a name of their own, and their model from their options */
     const struct weft_strategy     *strategy;

@@ -9,7 +9,7 @@
 #include "fiber/loop.h"
 #include "run/engine_state.h"
 #include "run/middleware.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 #include "run/run.h"
 
 enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };

@@ -5,7 +5,7 @@
  */
 #include "base/hooks.h"
 #include "run/engine_state.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 #include "run/run.h"
 
 enum { MAX_CURSORS = 1024, BATCH_ROWS = 16 };

@@ -2,7 +2,7 @@
 #include "base/hooks.h"
 #include "json/value.h"
 #include "run/engine_state.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 #include "run/run.h"
 #include "run/settings/settings.h"
 #include "run/strategy.h"

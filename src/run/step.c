@@ -7,7 +7,7 @@
 #include "run/engine_state.h"
 #include "run/journal.h"
 #include "run/middleware.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 #include "run/step.h"
 #include "run/strategy.h"
 #include "run/turn.h"

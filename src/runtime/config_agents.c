@@ -241,6 +241,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         WC_MEMBER(WC_TRUTH, "allow_client_system", struct wc_agent, def.allow_client_system, 0, 0),
         WC_MEMBER(WC_STR, "description", struct wc_agent, card.description, 0, 0),
         {.name = "structure", .read = read_structure},
+        WC_MEMBER(WC_TRUTH, "check_structure", struct wc_agent, def.check_structure, 0, 0),
         {.name = "strategy", .read = wc_read_strategy},
         {.name = "tools", .read = read_tools},
         {.name = "hosted", .read = by_hand},

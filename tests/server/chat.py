@@ -28,6 +28,7 @@ models:
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
   waits: {provider: scripted, script: waits.json}
+  counts: {provider: scripted, script: counts.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
@@ -40,6 +41,7 @@ agents:
   slow: {model: slow}
   fails: {model: fails}
   waits: {model: waits, tools: [pick]}
+  counts: {model: counts, structure: {properties: {n: {type: integer}}, required: [n]}, check_structure: true}
 default_agent: echo
 """
 
@@ -55,6 +57,7 @@ SCRIPTS = {
     "erase": [{"parts": [{"text": "One moment."}, call("r1", "erase")]}, {"parts": [{"text": "Gone."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
     "waits": [{"parts": [call("c1", "pick")]}, {"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "counts": [{"when": {"contains": "does not fit the schema:\n/n: "}, "data": {"n": 2}}, {"data": {"n": "two"}}],
     "fails": [{"error": {"code": "INVALID_RESPONSE", "message": "too much"}}],
 }
 # Agents whose provider refuses.
@@ -186,6 +189,16 @@ def test_a_stream_says_the_same():
         assert len(found) > 10, "it was not streamed"
         assert all(json.loads(d)["id"] == first["id"] for _, d in found[:-1])
         assert len({id for id, _ in found}) == len(found), "every frame has an id of its own"
+
+
+def test_a_structured_answer_that_does_not_fit_reaches_nobody():
+    """covers: UPP-17/5"""
+    with Server(WEFT, folder("fits")) as s:
+        assert json.loads(text_of(frames(s, {"model": "counts", "messages": [user("count")]}))) == {"n": 2}
+        assert json.loads(content(chat(s, "counts", [user("count again")]))) == {"n": 2}
+        bad = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "whole"}}}
+        status, answer = s.ask("POST", URL, {"model": "counts", "messages": [user("count")], "response_format": bad})
+        assert status == 400 and "whole" in json.dumps(answer), answer
 
 
 def test_a_cut_stream_is_joined_at_every_frame():

@@ -53,7 +53,8 @@ static int open_rig(struct family *f, struct upp_err *err)
             def->tools   = m->tools;
             def->n_tools = m->n_tools;
         }
-        def->base = m->base;
+        def->base            = m->base;
+        def->check_structure = m->check_structure;
         if (m->no_model)
             def->model = NULL;
         if (m->params)

@@ -19,7 +19,7 @@ struct family_member {
     const struct weft_hooks  *hooks;
     const char               *params;  /* NULL: none */
     const struct wr_handoff  *handoff; /* one; NULL: none */
-    bool                      no_model, base;
+    bool                      no_model, base, check_structure;
 
     const struct weft_strategy *strategy; /* NULL: the loop */
 };

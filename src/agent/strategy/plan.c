@@ -10,6 +10,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/upp_json.h"
+#include "run/ask/structure.h"
 
 enum { PLAN_STEPS = 10, REPLANS = 3, PARALLEL = 4, PROMPT_BYTES = 4 << 20 };
 
@@ -130,7 +131,8 @@ static void prompt_text(struct weft_run *run, const struct wa_planning *how, con
 }
 
 static WEFT_SUSPENDS int ask_plan(struct weft_run *run, const struct wa_planning *how, const struct wa_own *own,
-                                  const struct wa_plan *plan, struct upp_str *ret, struct upp_err *err)
+                                  const struct wa_plan *plan, struct upp_str *ret, bool *structured,
+                                  struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(PROMPT_BYTES);
     prompt_text(run, how, own, plan, &text);
@@ -146,8 +148,20 @@ static WEFT_SUSPENDS int ask_plan(struct weft_run *run, const struct wa_planning
     r = weft_run_ask(run, "plan", &opts, &reply, err);
     if (r < 0)
         return r;
-    *ret = reply->data.n ? reply->data : wa_plan_find(wm_message_text(wr_memory(run), reply->message));
+    *structured = reply->data.n;
+    *ret        = *structured ? reply->data : wa_plan_find(wm_message_text(wr_memory(run), reply->message));
     return wb_arena_check(wr_memory(run), err);
+}
+
+/* A structured plan fits the program's own schema. Of the built-in one wa_plan_read has checked what plans need: their
+ * `tool` and `dependsOn` may be left out, which the strict schemas of providers do not know. */
+static int check_plan(struct weft_run *run, const struct wa_planning *how, struct upp_str json, struct upp_err *err)
+{
+    struct upp_str wrong;
+    if (how->schema.p == wa_plan_schema.p)
+        return 0;
+    int r = wr_structure_fits(wr_memory(run), how->schema, json, &wrong, err);
+    return r ? r : upp_fail(err, UPP_EPROTO, "the plan does not fit its schema: %.*s", UPP_FMT(wrong));
 }
 
 /* Planning is a step of the run. An invalid plan counts as a failed one. */
@@ -158,15 +172,17 @@ static WEFT_SUSPENDS int make_plan(struct weft_run *run, const struct wa_plannin
     struct wa_plan         plan;
     struct upp_str         json;
     struct upp_err         why = {0};
-    bool                   cut;
+    bool                   structured, cut;
     reading.tools = wr_tools_of(run, &reading.n_tools);
     int r         = wa_plan_at(run, (struct upp_str){0}, err);
     if (r >= 0)
-        r = ask_plan(run, how, own, old, &json, err);
+        r = ask_plan(run, how, own, old, &json, &structured, err);
     if (r < 0)
         return r;
     own->replans += own->code != 0;
     r = wa_plan_read(wr_memory(run), json, &reading, &plan, &cut, &why);
+    if (r >= 0 && structured)
+        r = check_plan(run, how, json, &why);
     if (r == -UPP_EPROTO)
         r = needs_plan(run, own, &why, err);
     else if (r >= 0) {

@@ -110,20 +110,15 @@ bool wr_is_function_name(struct upp_str s)
     return s.n >= 1 && s.n <= 64;
 }
 
-/* The arguments' schema, compiled; an error points into the schema. */
-static int read_parameters(const struct making *x, yyjson_val *v, struct wr_tool *t)
+/* The text of a schema, and the schema compiled; an error points into the schema. */
+static int compile_schema(const struct making *x, yyjson_val *v, struct upp_str *text, struct upp_schema **ret)
 {
-    struct upp_schema *schema = NULL;
-    struct upp_err     why    = {0};
-    char               at[sizeof why.where];
-    int                r = v && !yyjson_is_obj(v) ? wrong(x, v, "the parameters of a function are a JSON Schema") : 0;
-    if (r < 0 || !v)
-        return r;
-    r = wj_value_text(x->arena, v, &t->spec.parameters, x->err);
+    struct upp_err why = {0};
+    char           at[sizeof why.where];
+    int            r = wj_value_text(x->arena, v, text, x->err);
     if (r < 0)
         return r;
-    r         = upp_schema_new(t->spec.parameters, &schema, &why);
-    t->schema = schema;
+    r = upp_schema_new(*text, ret, &why);
     if (r >= 0)
         return 0;
     if (r == -UPP_ENOMEM)
@@ -133,6 +128,18 @@ static int read_parameters(const struct making *x, yyjson_val *v, struct wr_tool
         memcpy(at, x->err->where, sizeof at);
         (void)snprintf(x->err->where, sizeof x->err->where, "%.*s%.*s", 40, at, 20, why.where);
     }
+    return r;
+}
+
+static int read_parameters(const struct making *x, yyjson_val *v, struct wr_tool *t)
+{
+    struct upp_schema *schema = NULL;
+    if (!v)
+        return 0;
+    if (!yyjson_is_obj(v))
+        return wrong(x, v, "the parameters of a function are a JSON Schema");
+    int r     = compile_schema(x, v, &t->spec.parameters, &schema);
+    t->schema = schema;
     return r;
 }
 
@@ -262,7 +269,9 @@ static int read_schema(const struct making *x, yyjson_val *format)
         return wrong(x, schema ? schema : format, "json_schema needs a schema, an object");
     if (x->to->model && x->to->model->can && !(x->to->model->can & UPP_CAN_STRUCTURE))
         return wrong(x, format, "the model has no structured output");
-    return wj_value_text(x->arena, schema, &x->to->def.structure, x->err);
+    UPP_CLEANUP(upp_schema_freep) struct upp_schema *checked = NULL;
+    return x->to->def.check_structure ? compile_schema(x, schema, &x->to->def.structure, &checked)
+                                      : wj_value_text(x->arena, schema, &x->to->def.structure, x->err);
 }
 
 /* "auto" leaves the agent's own; "text" is none. */

@@ -82,6 +82,92 @@ TEST(agent_run_gives_structured_data)
     AGENTS(SCRIPT("{\"data\":{\"steps\":[1]}}"), structured);
 }
 
+/* ---- Responses that must fit ----------------------------------------------------------------------------------- */
+
+#define COUNT     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}"
+#define SAYS_N(n) "{\"data\":{\"n\":" n "},\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}"
+#define IF_TOLD(n, r)                                                                                                  \
+    "{\"when\":{\"contains\":\"does not fit the schema:\\n" r "\"},\"data\":{\"n\":" n                                 \
+    "},\"usage\":{\"input_tokens\":9,\"output_tokens\":3}}"
+
+static WEFT_SUSPENDS int counts(struct agents *p, bool check, struct upp_turn **ret, struct upp_err *err)
+{
+    struct weft_agent *a, *same;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .structure = COUNT, .check_structure = check),
+                       &a, err));
+    TRY(weft_agent_derive(a, NULL, &same, err));
+    return weft_agent_run(same, UPP_STR("Count"), ret, err);
+}
+
+static WEFT_SUSPENDS int fits_in_the_end(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    TRY(counts(p, true, &turn, err));
+    FAIL_UNLESS(wb_str_eq(turn->data, UPP_STR("{\"n\":2}")) && turn->n_messages == 2);
+    FAIL_UNLESS(turn->usage.input == 7 + 9 && turn->usage.output == 6); /* both were paid for */
+    return 0;
+}
+
+/* covers: UPP-17/5 */
+TEST(agent_structure_that_does_not_fit_is_asked_for_again)
+{
+    AGENTS(SCRIPT(SAYS_N("\"two\""), IF_TOLD("2", "/n: ")), fits_in_the_end);
+}
+
+static WEFT_SUSPENDS int never_fits(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_err                               why  = {0};
+    int                                          r    = counts(p, true, &turn, &why);
+    if (r != -UPP_EPROTO)
+        return r < 0 ? (*err = why, r) : -UPP_EBUG;
+    test_note("%s", why.msg);
+    FAIL_UNLESS(says(&why, "the structured response does not fit: /n: "));
+    return 0;
+}
+
+/* It is told twice; the fourth reply is never asked for. */
+/* covers: UPP-17/5 */
+TEST(agent_structure_that_never_fits_is_an_invalid_response)
+{
+    AGENTS(SCRIPT(SAYS_N("1.5"), IF_TOLD("2.5", "/n: 1.5"), IF_TOLD("3.5", "/n: 2.5"), SAYS_N("4")), never_fits);
+}
+
+static WEFT_SUSPENDS int as_it_is(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    TRY(counts(p, false, &turn, err));
+    FAIL_UNLESS(wb_str_eq(turn->data, UPP_STR("{\"n\":1.5}")) && turn->usage.input == 7);
+    return 0;
+}
+
+TEST(agent_structure_is_checked_only_where_that_is_asked_for)
+{
+    AGENTS(SCRIPT(SAYS_N("1.5")), as_it_is);
+}
+
+static WEFT_SUSPENDS int no_schema(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_err                               why  = {0};
+    struct weft_agent                           *a;
+    TRY(weft_agent_new(
+        p->rt,
+        UPP_OPTS(weft_agent_opts, .use = p->model, .structure = "{\"type\":\"number!\"}", .check_structure = true), &a,
+        err));
+    int r = weft_agent_run(a, UPP_STR("Count"), &turn, &why);
+    if (r != -UPP_EINVALID)
+        return r < 0 ? (*err = why, r) : -UPP_EBUG;
+    test_note("%s", why.msg);
+    FAIL_UNLESS(says(&why, "structure: ") && says(&why, "number!"));
+    return 0;
+}
+
+TEST(agent_structure_that_is_checked_must_be_a_schema)
+{
+    AGENTS(SCRIPT(SAYS_N("1")), no_schema);
+}
+
 /* ---- What is asked ----------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err)

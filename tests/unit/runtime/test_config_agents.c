@@ -141,7 +141,7 @@ TEST(config_agents_have_rights)
         "tools: {t: , u: }\n"
         "agents:\n"
         "  a: {model: e, tools: [t, b], allow: [t, b], deny: [u, handoff_to_b], max_depth: 0, max_agent_messages: 0,\n"
-        "      params: {top_p: 0.5, k: [1]}, structure: {type: object, required: [x]},\n"
+        "      params: {top_p: 0.5, k: [1]}, structure: {type: object, required: [x]}, check_structure: true,\n"
         "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
         "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
         "  b: {max_depth: 2, max_agent_messages: 5, title: 'The B', description: It helps.}\n"
@@ -152,6 +152,7 @@ TEST(config_agents_have_rights)
     test_note("%s", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
     const struct wr_agent_def *a = &c->agents[0].def, *b = &c->agents[1].def;
+    CHECK(a->check_structure && !b->check_structure);
     CHECK(!a->allow_client_system && !b->allow_client_system && c->agents[2].def.allow_client_system);
     const struct weft_rights *rights = a->rights;
     CHECK(rights && strcmp(rights->allow[0], "t") == 0 && strcmp(rights->allow[1], "b") == 0 && !rights->allow[2]);

@@ -234,6 +234,16 @@ TEST(plan_step_that_a_budget_cuts_off)
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_with_little);
 }
 
+/* covers: UPP-17/5 */
+TEST(plan_that_does_not_fit_a_schema_of_ones_own_is_made_again)
+{
+    const struct weft_strategy mine = weft_plan(.plan_schema = "{\"properties\":{\"steps\":{\"minItems\":2}}}");
+    EXPECTS(e, .log = "The plan so far cannot be carried out: the plan does not fit its schema: /steps: ");
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "look", "")) "," PLAN(
+                STEP("a", "look", "") "," STEP("b", "say it", "\"a\"")) "," USED(TEXT("looked")) "," USED(TEXT("said"))),
+          .strategy = &mine, .hooks = heard_hooks(&e.heard), .act = runs);
+}
+
 /* covers: UAP-5.4d/5 */
 TEST(plan_schema_of_ones_own_must_give_steps)
 {

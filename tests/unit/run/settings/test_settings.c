@@ -57,6 +57,8 @@ static const struct {
     {"{\"tool_choice\":\"perhaps\"}", "/tool_choice"},
     {"{\"temperature\":3}", "/temperature"},
     {"{\"response_format\":{\"type\":\"json_schema\"}}", "/response_format"},
+    {"{\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"type\":7}}}}",
+     "/response_format/json_schema/schema/type"},
 };
 
 static WEFT_SUSPENDS int is_refused(struct family *f, struct upp_err *err)
@@ -79,7 +81,7 @@ static WEFT_SUSPENDS int is_refused(struct family *f, struct upp_err *err)
 
 TEST(settings_that_cannot_be_honoured_are_refused_at_the_start)
 {
-    static const struct family_member members[] = {{"main", TALKS, FAMILY_TOOLS(has_tool)}};
+    static const struct family_member members[] = {{"main", TALKS, FAMILY_TOOLS(has_tool), .check_structure = true}};
     FAMILY_WITH(members, .act = is_refused);
     CHECK_INT(play(f), 0);
     CHECK(f->asked.n == 0);

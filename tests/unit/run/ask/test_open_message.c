@@ -3,7 +3,7 @@
 
 #include "base/defs.h"
 #include "run/engine_state.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 #include "support/test.h"
 
 #define HIGH "\xed\xa0\xbd" /* U+D83D */

@@ -1,4 +1,4 @@
-/* run/open_message.c — the open message: parts whose texts grow, and the tape of their deltas.
+/* run/ask/open_message.c — the open message: parts whose texts grow, and the tape of their deltas.
  *
  * A small text is in the run's arena. A large one is a separate block, so that it can grow without moving the others,
  * and the arena adopts it in the end without a copy. Readers hold offsets, never pointers.
@@ -6,7 +6,7 @@
 #include "base/hooks.h"
 #include "model/call_source.h"
 #include "run/engine_state.h"
-#include "run/open_message.h"
+#include "run/ask/open_message.h"
 
 static struct wr_open *take_open(struct wr_engine *e)
 {

@@ -1,4 +1,4 @@
-/* run/model_call.c — model calls: attempts, the open message, voids.
+/* run/ask/model_call.c — model calls: attempts, the open message, voids.
  *
  * A model's output is streamed at once. The message becomes part of the draft when it is complete, and is committed
  * with the start of its tools (C2) or the end of its step (C4).
@@ -14,11 +14,12 @@
 #include "json/read.h"
 #include "model/call_source.h"
 #include "model/upp_json.h"
+#include "run/ask/open_message.h"
+#include "run/ask/structure.h"
 #include "run/engine_state.h"
 #include "run/event.h"
-#include "run/settings/files.h"
 #include "run/middleware.h"
-#include "run/open_message.h"
+#include "run/settings/files.h"
 #include "run/settings/settings.h"
 #include "run/step.h"
 #include "run/tools.h"
@@ -28,6 +29,7 @@ enum {
     YIELD_BYTES = 16 << 10, /* yield to readers after this much output without a wait */
     YIELD_PARTS = 64,       /* and after this many deltas */
     STOP_MS     = 3000,     /* a server is told that nobody reads on: at most, all in all */
+    CORRECTIONS = 2,        /* so often a model is told that its structured response does not fit */
 };
 
 /* Must middleware see a message whole before anybody receives it? */
@@ -45,8 +47,10 @@ struct asking {
     struct upp_str              phase;
     struct wr_open             *open;
     struct upp_request          request;
-    struct wb_arena             files;      /* what the request has of uploaded files */
-    struct upp_step_event       end;        /* usage, stop, metadata, data */
+    struct wb_arena             files; /* what the request has of uploaded files */
+    struct upp_step_event       end;   /* usage, stop, metadata, data */
+    struct upp_usage            spent; /* on structured responses that did not fit */
+    unsigned                    corrections;
     bool                        streams;    /* readers receive it while it grows */
     bool                        has_output; /* this attempt had output */
     bool                        capped;     /* it may have what is left of the run's max_completion_tokens */
@@ -286,6 +290,42 @@ static WEFT_SUSPENDS int monitored_attempt(struct asking *a, struct upp_err *err
     return r;
 }
 
+static struct upp_str structure_of(const struct asking *a)
+{
+    if (a->opts && a->opts->structure.n)
+        return a->opts->structure;
+    bool none = a->opts && (a->opts->no_structure || a->opts->scaffolding);
+    return none ? (struct upp_str){0} : a->run->def->structure;
+}
+
+/* Is a structured response checked? Not that of a strategy, which knows itself what it wants. */
+static bool is_checked(const struct asking *a)
+{
+    return a->run->def->check_structure && structure_of(a).n && !(a->opts && a->opts->structure.n);
+}
+
+/* 1: the response fits its schema, or is no structured one. 0: it does not fit, and *why says where. */
+static int fits(struct asking *a, struct upp_str *why, struct upp_err *err)
+{
+    if (!is_checked(a) || a->end.stop != UPP_STOP_END || upp_part_next(&a->open->entry.message, NULL, UPP_PARTS_CALLS))
+        return 1;
+    return wr_structure_fits(&a->run->memory, a->request.structure, a->end.data, why, err);
+}
+
+/* The model is told why. Nobody has seen what it said. */
+static WEFT_SUSPENDS int correct(struct asking *a, struct upp_str why, struct upp_err *err)
+{
+    if (a->run->model->once || a->corrections++ == CORRECTIONS)
+        return upp_fail(err, UPP_EPROTO, "the structured response does not fit: %.*s", UPP_FMT(why));
+    int r = wr_structure_correct(&a->run->memory, &a->open->entry.message, why, &a->request, err);
+    if (r < 0)
+        return r;
+    wm_usage_add(&a->spent, &a->end.usage);
+    a->end        = (struct upp_step_event){0};
+    a->has_output = false;
+    return void_attempt(a, err);
+}
+
 static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 {
     struct upp_retry *retry = a->run->model->retry;
@@ -302,8 +342,17 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         wb_crashpoint("ask.open");
         r = monitored_attempt(a, why);
         wb_crashpoint("ask.said");
-        if (r >= 0)
-            return upp_retry_succeeded(retry), 0;
+        if (r >= 0) {
+            struct upp_str wrong = {0};
+            upp_retry_succeeded(retry);
+            r = fits(a, &wrong, err);
+            if (r != 0)
+                return r < 0 ? r : 0;
+            r = correct(a, wrong, err);
+            if (r < 0)
+                return r;
+            continue;
+        }
         if (!try_again(a, r, why, n, &wait_ms))
             return r;
         if (a->has_output) {
@@ -519,14 +568,6 @@ static void log_loss(void *arg, const struct upp_loss *loss)
                WB_LU("part", loss->part), WB_LZ("what", loss->what), WB_LZ("why", loss->why));
 }
 
-static struct upp_str structure_of(const struct asking *a)
-{
-    if (a->opts && a->opts->structure.n)
-        return a->opts->structure;
-    bool none = a->opts && (a->opts->no_structure || a->opts->scaffolding);
-    return none ? (struct upp_str){0} : a->run->def->structure;
-}
-
 int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, size_t *n, struct upp_err *err)
 {
     struct wr_run             *run   = wr_of(pub);
@@ -631,8 +672,8 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
     int            r   = wr_budget(run, true, err);
-    /* A child's message is delivered when it is complete, and so is one that middleware screens. */
-    a->streams = !run->row.depth && !screened(run);
+    /* A child's message is delivered when it is complete, and so is one that middleware screens or that must fit. */
+    a->streams = !run->row.depth && !screened(run) && !is_checked(a);
     if (r > 0)
         return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
     if (r >= 0)
@@ -654,6 +695,7 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r >= 0)
         r = attempts(a, err);
     wb_arena_done(&a->files);
+    wm_usage_add(&a->end.usage, &a->spent);
     if (r >= 0 && screened(run))
         r = screen(a, err);
     run->asking--;

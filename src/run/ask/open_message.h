@@ -1,4 +1,4 @@
-/* run/open_message.h — the message that a model is streaming: readers see it grow before it is committed. */
+/* run/ask/open_message.h — the message that a model is streaming: readers see it grow before it is committed. */
 #ifndef WR_OPEN_MESSAGE_H
 #define WR_OPEN_MESSAGE_H
 
