@@ -319,6 +319,27 @@ const tests = {
     await clean(page);
   },
 
+  async "an edited question goes to who was asked, and the next one to who took over"() {
+    const page = await open("/"), runs = async () => (await server.api(`/v1/threads/${threadOf(page)}/runs?order=asc`)).data.map((run) => run.assistant_id).join();
+    await page.locator(".agent-choice option").first().waitFor({ ...SHOWN, state: "attached" });
+    await send(page, "pass it on", "desk");
+    await says(page, "And you?");
+    await quiet(page);
+    assert(await page.locator(".agent-choice").inputValue() === "echo", await page.locator(".agent-choice").inputValue());
+    await page.locator(".user").hover();
+    await page.getByLabel("Edit the message").click();
+    await page.getByLabel("Edited message").fill("pass it on, please");
+    await page.locator(".edit button[type=submit]").click();
+    await page.locator(".switcher", { hasText: "2/2" }).waitFor(SHOWN);
+    await quiet(page);
+    assert(await runs() === "desk,desk", await runs());
+    await send(page, "and now?");
+    await says(page, "and now?");
+    await quiet(page);
+    assert(await runs() === "desk,desk,echo", await runs());
+    await clean(page);
+  },
+
   async "threads are paged, searched, renamed and deleted"() {
     for (let i = 0; i < 70; i++) await server.api("/v1/threads", { title: `Numbered ${i}`, messages: [{ role: "user", content: `zebra${i}` }] });
     const page = await open("/");

@@ -46,6 +46,7 @@ const SCRIPT = { again: true, delta_bytes: 6, replies: [
   { when: { contains: "Track prices" }, data: { text: `Scrape ${HOSTILE}`, confidence: 0.3 } },
   { when: { contains: "endless" }, delay_ms: 40, parts: [{ reasoning: "A story about weaving." }, { text: STORY.repeat(20) }] },
   { when: { contains: "story" }, delay_ms: 80, parts: [{ reasoning: "A story about weaving." }, { text: STORY }] },
+  { when: { contains: "pass it on" }, parts: [{ text: "Echo, your turn." }] },
   { when: { contains: "markdown" }, parts: [{ text: MARKDOWN }] },
   { when: { contains: "evil" }, parts: [{ reasoning: HOSTILE }, { text: EVIL }, { tool_call: { id: "evil_1", name: "evil", arguments: { html: HOSTILE } } }] },
   { when: { tool_result: "evil" }, parts: [{ text: "Nothing happened." }] },
@@ -81,6 +82,7 @@ agents:
   main: {title: Main Agent, description: "Knows everything", model: main, system: "You know everything.", tools: [remove, evil, look]}
   hostile: {title: "${HOSTILE.replaceAll('"', "'")}", description: "${HOSTILE.replaceAll('"', "'")}", model: echo}
   echo: {title: Echo, description: "Says what was said", model: echo}
+  desk: {title: Front Desk, model: main, handoff: [{agent: echo, on_mention: true, prompt: "And you?"}]}
   guide: {title: Guide, model: main, strategy: plan, tools: [slow]}
   quick: {title: Quick One, model: main}
   careful: {title: Careful One, model: main}

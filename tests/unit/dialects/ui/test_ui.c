@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hooks.h"
+#include "dialects/core/calls.h"
 #include "dialects/core/dialect.h"
 #include "support/dialect.h"
 #include "support/test.h"
@@ -112,6 +114,37 @@ TEST(dialect_ui_values_the_client_refuses_become_strings)
         CHECK(wb_str_find(wb_buf_str(&d.frames.text), wb_cstr(cases[i].want), 0) != SIZE_MAX);
         CHECK(in_order(&d.frames, NULL, true));
     }
+}
+
+/* Of the calls that have ended in a step the latest WD_CALLS_MAX are known: the id of one of them begins another step.
+ * More frames than a test keeps: each event has its own. */
+TEST_WITH(dialect_ui_knows_the_latest_calls_of_a_step, .no_torture = "thousands of calls; shorter ones are tortured")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf   script = WB_BUF(1 << 20);
+    WB_CLEANUP(dialect_done) struct dialect d;
+    size_t                                  steps = 0;
+    dialect_init(&d);
+    wb_buf_addf(&script, "run running\n");
+    for (unsigned i = 0; i < WD_CALLS_MAX + 2; i++)
+        wb_buf_addf(&script, "start c%u t {}\nend c%u done 1\n", i, i);
+    wb_buf_addf(&script, "start c2 t {}\nend c2 done 1\nrun completed");
+    wb_buf_addc(&script, 0);
+    CHECK(wb_buf_check(&script, NULL) == 0);
+    CHECK(dialect_play(&d, wb_buf_str(&script).p) == 0);
+    void *state = wb_alloc(wd_stream_ui.state_size);
+    CHECK(state);
+    memset(state, 0, wd_stream_ui.state_size);
+    int r = wd_stream_ui.begin(state, NULL, &d.err);
+    for (size_t i = 0; r == 0 && i < d.events.list.n; i++) {
+        wd_frames_clear(&d.frames);
+        r = wd_stream_ui.event(state, &d.events.list.p[i], &d.frames, &d.err);
+        steps += wb_str_find(wb_buf_str(&d.frames.text), UPP_STR("start-step"), 0) != SIZE_MAX;
+    }
+    wd_stream_ui.done(state);
+    wb_free(state);
+    test_note("%s", d.err.msg);
+    CHECK_INT(r, 0);
+    CHECK_INT(steps, 2);
 }
 
 /* The checker itself: it can say no. */
