@@ -121,15 +121,16 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 
 /* ---- System events --------------------------------------------------------------------------------------- */
 
-/* The event's data in a form that the client accepts: ui_value takes text. */
-static void event_data(struct ui *u, struct wd_out *o, yyjson_val *data)
+/* A member of the event in a form that the client accepts: ui_value takes text. Absent: `otherwise`; NULL: none. */
+static void event_member(struct ui *u, struct wd_out *o, const char *name, yyjson_val *v, const char *otherwise)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
-    int                                   r    = data ? wj_write(data, &json, o->w.err) : 0;
+    int                                   r    = v ? wj_write(v, &json, o->w.err) : 0;
+    struct upp_str                        text = v ? wb_buf_str(&json) : wb_cstr(otherwise);
     if (r < 0)
         wj_writer_fail(&o->w, r);
-    else if (!ui_value(u, o, "data", data ? wb_buf_str(&json) : UPP_STR("{}")))
-        wd_str(o, "data", wb_buf_str(&json));
+    else if (text.p && !ui_value(u, o, name, text))
+        wd_str(o, name, text);
 }
 
 void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
@@ -153,15 +154,15 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
         wj_writer_fail(&o->w, wb_buf_check(&u->text, o->w.err));
     wj_write_str(&o->w, wb_buf_str(&u->text));
     wd_str(o, "id", wb_uuid_text(ev->id, id));
-    event_data(u, o, yyjson_obj_get(v, "data"));
+    event_member(u, o, "data", yyjson_obj_get(v, "data"), "{}");
     wd_frame_close(o, UPP_STR("}"));
 
     ui_chunk(o, "message-metadata");
     wj_put_open(&o->w, "messageMetadata", '{');
     wj_put_open(&o->w, "weft_events", '{');
     wj_put_open(&o->w, id, '{');
-    wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(v, "source"));
-    wj_put_value(&o->w, "targetAgents", yyjson_obj_get(v, "targets"));
+    event_member(u, o, "sourceAgent", yyjson_obj_get(v, "source"), NULL);
+    event_member(u, o, "targetAgents", yyjson_obj_get(v, "targets"), NULL);
     wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     wd_frame_close(o, UPP_STR("}}}}"));
 }

@@ -116,6 +116,25 @@ TEST(dialect_ui_values_the_client_refuses_become_strings)
     }
 }
 
+/* Who sent an event and for whom is any JSON of an imported one. */
+TEST(dialect_ui_events_the_client_refuses_become_strings)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    dialect_init(&d);
+    CHECK(dialect_play(&d,
+                       "run running\nevent {\"type\":\"a\",\"data\":{\"__proto__\":1},\"source\":{\"__proto__\":2},"
+                       "\"targets\":[{\"__proto__\":3}]}\nevent {\"type\":\"b\",\"source\":\"s\",\"targets\":[\"t\"]}\n"
+                       "run completed") == 0);
+    CHECK(dialect_encode(&d, &wd_stream_ui, NULL) == 0);
+    struct upp_str all = wb_buf_str(&d.frames.text);
+    test_note("%.*s", UPP_FMT(all));
+    CHECK(wb_str_find(all, UPP_STR("\"data\":\"{\\\"__proto__\\\":1}\""), 0) != SIZE_MAX);
+    CHECK(wb_str_find(all, UPP_STR("\"sourceAgent\":\"{\\\"__proto__\\\":2}\""), 0) != SIZE_MAX);
+    CHECK(wb_str_find(all, UPP_STR("\"targetAgents\":\"[{\\\"__proto__\\\":3}]\""), 0) != SIZE_MAX);
+    CHECK(wb_str_find(all, UPP_STR("\"sourceAgent\":\"s\",\"targetAgents\":[\"t\"]"), 0) != SIZE_MAX);
+    CHECK(in_order(&d.frames, NULL, true));
+}
+
 /* Of the calls that have ended in a step the latest WD_CALLS_MAX are known: the id of one of them begins another step.
  * More frames than a test keeps: each event has its own. */
 TEST_WITH(dialect_ui_knows_the_latest_calls_of_a_step, .no_torture = "thousands of calls; shorter ones are tortured")
