@@ -16,8 +16,8 @@
 enum {
     YIELD_BYTES = 16 << 10, /* yield to readers after this much output without a wait */
     YIELD_PARTS = 64,       /* and after this many deltas */
-    STOP_MS     = 3000,     /* a server is told that nobody reads on: at most, all in all */
-    CORRECTIONS = 2,        /* so often a model is told that its structured response does not fit */
+    STOP_MS     = 3000,     /* for telling a server that its answer is no longer wanted */
+    CORRECTIONS = 2,        /* of a structured response that does not fit, at most */
 };
 
 /* ---- The open message ------------------------------------------------------------------------------------ */
@@ -276,7 +276,8 @@ static int fits(struct wr_asking *a, struct upp_str *why, struct upp_err *err)
     return wr_structure_fits(&a->run->memory, a->request.structure, a->end.data, why, err);
 }
 
-/* The model is told why. Nobody has seen what it said. */
+/* Prepares another attempt, with the reasons in its request. Readers received nothing of this one: wr_asking_checked.
+ */
 static WEFT_SUSPENDS int correct(struct wr_asking *a, struct upp_str why, struct upp_err *err)
 {
     if (a->run->model->once || a->corrections++ == CORRECTIONS)
