@@ -31,17 +31,17 @@ run: # builds only what it runs: a newcomer waits for it
 	@scripts/build build --buildtype=release -- weft weft-reaper
 	@PORT='$(PORT)' scripts/run
 test:
-	@scripts/setup
+	@scripts/setup build cache
 	@scripts/check test
 test-unit:
-	@scripts/setup
+	@scripts/setup build cache
 	@scripts/check unit
 	@build-asan/tests/unit $(T)
 check-ci:
-	@scripts/setup build clang node python browser
+	@scripts/setup build cache clang node python browser
 	@scripts/check ci
 check-long:
-	@scripts/setup build clang valgrind deb lintian
+	@scripts/setup build cache clang valgrind deb lintian
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
@@ -54,7 +54,7 @@ docs:
 	@scripts/setup python
 	@scripts/docs
 coverage:
-	@scripts/setup build coverage
+	@scripts/setup build cache coverage
 	@scripts/build build-coverage --buildtype=debug -Db_coverage=true
 	@$(MESON) test -C build-coverage --no-rebuild --quiet --suite test
 	@gcovr --root . --filter src/ build-coverage --print-summary --html-details build-coverage/coverage.html
@@ -64,7 +64,7 @@ format:
 install: all
 	@scripts/install '$(PREFIX)' '$(DESTDIR)'
 deb:
-	@scripts/setup build deb
+	@scripts/setup build cache deb
 	@scripts/deb
 clean:
 	@rm -rf build build-*

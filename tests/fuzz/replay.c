@@ -14,6 +14,7 @@
 
 #include "fuzz/fuzz.h"
 #include "support/fault.h"
+#include "support/paths.h"
 
 enum { SHORT = 1024 };
 
@@ -85,7 +86,7 @@ static bool run_corpus(const struct fuzz_target *t, unsigned *count)
     char        folder[512], path[1024];
     bool        ok   = true;
     const char *root = getenv("WEFT_TESTS");
-    (void)snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", root ? root : WEFT_TESTS, t->name);
+    (void)snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", root ? root : test_tree, t->name);
     DIR *d = opendir(folder);
     if (!d)
         return false;

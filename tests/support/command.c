@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/paths.h"
+
 WEFT_SUSPENDS int test_command(struct command_case *c, struct upp_err *err)
 {
     struct upp_str                                  words[] = {UPP_STR("/bin/sh"), UPP_STR("-c"), wb_cstr(c->script)};
@@ -16,7 +18,7 @@ WEFT_SUSPENDS int test_command(struct command_case *c, struct upp_err *err)
     WB_CLEANUP(wa_command_freep) struct wa_command *command = NULL;
     struct wa_command_opts                          opts    = c->opts;
     opts.size                                               = sizeof opts;
-    opts.reaper                                             = WEFT_TEST_REAPER;
+    opts.reaper                                             = test_reaper;
     if (!opts.words) {
         opts.words   = words;
         opts.n_words = WB_LEN(words);

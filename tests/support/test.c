@@ -31,6 +31,7 @@
 #include "runtime/global.h"
 #include "support/fault.h"
 #include "support/fibers.h"
+#include "support/paths.h"
 
 /* A test hangs that has used up its time on a processor, or PATIENCE times as much on the clock: on a machine whose
  * processors are somebody else's for minutes, waiting is no fault. */
@@ -134,7 +135,7 @@ const char *test_source(const char *path)
 {
     static char full[4096];
     const char *root = getenv("WEFT_TESTS");
-    (void)snprintf(full, sizeof full, "%s/%s", root ? root : WEFT_TESTS, path);
+    (void)snprintf(full, sizeof full, "%s/%s", root ? root : test_tree, path);
     return full;
 }
 

@@ -12,6 +12,7 @@
 #include "run/engine.h"
 #include "support/faults.h"
 #include "support/fibers.h"
+#include "support/paths.h"
 
 static const char *no_variables(void *arg, const char *name)
 {
@@ -27,7 +28,7 @@ static struct weft_strategy loop(const struct weft_strategy_loop_opts *opts)
 static const struct wc_makers makers = {.loop = loop};
 
 static const struct wc_opts opts = {
-    .size = sizeof opts, .env = no_variables, .makers = &makers, .reaper = WEFT_TEST_REAPER};
+    .size = sizeof opts, .env = no_variables, .makers = &makers, .reaper = test_reaper};
 
 static int parse(const char *text, struct wc_config **ret, struct upp_err *err)
 {

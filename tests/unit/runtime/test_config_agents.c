@@ -4,6 +4,7 @@
 
 #include "base/hooks.h"
 #include "runtime/config.h"
+#include "support/paths.h"
 #include "support/test.h"
 
 static struct weft_strategy loop(const struct weft_strategy_loop_opts *opts)
@@ -84,7 +85,7 @@ static const struct wc_makers some = {.loop = loop};
 static int parse(const char *text, const struct wc_makers *makers, struct wc_config **ret, struct upp_err *err)
 {
     return wc_config_parse("/etc/weft.yaml", wb_cstr(text),
-                           UPP_OPTS(wc_opts, .makers = makers, .reaper = WEFT_TEST_REAPER, .no_files = true), NULL, ret,
+                           UPP_OPTS(wc_opts, .makers = makers, .reaper = test_reaper, .no_files = true), NULL, ret,
                            err);
 }
 

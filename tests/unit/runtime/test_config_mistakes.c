@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "runtime/config.h"
 #include "runtime/config_node.h"
+#include "support/paths.h"
 #include "support/test.h"
 
 static const char *environment(void *arg, const char *name)
@@ -14,7 +15,7 @@ static const char *environment(void *arg, const char *name)
 }
 
 static const struct wc_opts opts = {
-    .size = sizeof opts, .env = environment, .reaper = WEFT_TEST_REAPER, .no_files = true};
+    .size = sizeof opts, .env = environment, .reaper = test_reaper, .no_files = true};
 
 /* "LINE:COLUMN: sentence", a line for each; warnings have "warning: " before the sentence. */
 static int mistakes(struct upp_str text, struct wb_buf *to)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/command.h"
+#include "support/paths.h"
 
 /* Three ways to fork, a few levels deep, every process deaf to all signals that can be ignored; 40 of them stay. */
 static const char tree[] = "script='trap \"\" TERM INT HUP QUIT USR1\n"
@@ -229,7 +230,7 @@ WEFT_SUSPENDS static int start_and_close(void *arg, struct upp_err *err)
                                (char[]){"/bin/sh"}, (char[]){"-c"}, script,        NULL};
     char *const      envp[] = {variable, (char[]){"PATH=/usr/bin:/bin"}, NULL};
     struct upp_spawn what   = {
-          .file = WEFT_TEST_REAPER, .argv = argv, .envp = envp, .in = -1, .out = -1, .error = -1, .own_session = true};
+          .file = test_reaper, .argv = argv, .envp = envp, .in = -1, .out = -1, .error = -1, .own_session = true};
     UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
     TRY(weft_process_open(&what, &p, err));
     while (test_processes(arg) < TREE)
