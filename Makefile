@@ -4,6 +4,7 @@
 #   make run          builds, starts the demo server (PORT=8787) and prints what to try; with the key of a vendor, on its model
 #   make test         installs what is missing, builds with ASan and UBSan, runs the tests (minutes)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name contains `name`
+#   make quick        between two commits: builds what changed and tests its rooms and those that include them (BASE=REVISION)
 #   make check-ci     what CI runs after `make test`: release build, clang, more faults, fuzzing, edits, real clients, kills
 #   make check-long   TSan, valgrind, every fault point, long sweeps and fuzzing (an hour)
 #   make bench        benchmarks, each next to its floor
@@ -20,7 +21,7 @@ PORT   ?= 8787
 MESON  := meson
 BENCHES := agent fiber base json upp llm providers http dialects envelope convert store log run session threads step
 
-.PHONY: all run test test-unit check-ci check-long bench conformance docs coverage format install deb clean help
+.PHONY: all run test test-unit quick check-ci check-long bench conformance docs coverage format install deb clean help
 .DEFAULT_GOAL := all
 
 all:
@@ -37,6 +38,9 @@ test-unit:
 	@scripts/setup build cache
 	@scripts/check unit
 	@build-asan/tests/unit $(T)
+quick:
+	@scripts/setup build cache
+	@scripts/quick $(BASE)
 check-ci:
 	@scripts/setup build cache clang node python browser
 	@scripts/check ci

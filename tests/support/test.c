@@ -7,6 +7,8 @@
  *                                 without a second run of what torture runs untouched
  *     unit --part=K/N ...         every Nth of those, from the Kth on: so that several processes share the work
  *     unit --list
+ *
+ * A word with a slash is looked for in the file of the test: unit/run/ for a folder of them.
  */
 #include "support/test.h"
 
@@ -401,12 +403,13 @@ static void run_torture(void **state)
     }
 }
 
-static bool wanted(const char *name, int argc, char **argv)
+static bool wanted(const struct test *t, int argc, char **argv)
 {
     if (argc == 0)
         return true;
     for (int i = 0; i < argc; i++)
-        if (strstr(name, argv[i]) || fnmatch(argv[i], name, 0) == 0)
+        if (strchr(argv[i], '/') ? strstr(t->file, argv[i]) != NULL
+                                 : strstr(t->name, argv[i]) || fnmatch(argv[i], t->name, 0) == 0)
             return true;
     return false;
 }
@@ -440,7 +443,7 @@ int main(int argc, char **argv)
         max_points = argv[0][9] ? strtoul(argv[0] + 10, NULL, 10) : 0;
     }
     for (struct test *t = tests; t; t = t->next)
-        if (wanted(t->name, argc, argv) && at++ % parts == part - 1) {
+        if (wanted(t, argc, argv) && at++ % parts == part - 1) {
             bool plain = !torture || (with_plain && t->no_torture);
             if (!plain && t->no_torture) {
                 (void)fprintf(stderr, "# %s is not tortured: %s\n", t->name, t->no_torture);
