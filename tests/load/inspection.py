@@ -7,7 +7,6 @@ import time
 from client import Client
 from ledger import ENDED, WORD
 
-ALIVE = ("queued", "in_progress", "cancelling")
 REPORTS = re.compile(r"(WARNING: ThreadSanitizer|ERROR: \w+Sanitizer|runtime error:|DEADLYSIGNAL|Assertion|assertion)")
 
 
@@ -16,7 +15,7 @@ class Inspection:
         self.site, self.ledger, self.seconds = site, ledger, seconds
         self.clients = {o: Client(site.server.port, site.keys[o[0]], {"weft-user": o[1]} if o[1] else {}) for o in owners}
         self.gate = asyncio.Semaphore(8)
-        self.threads, self.runs = {}, {}  # id: owner; id: (owner, the run's object)
+        self.threads, self.runs, self.order = {}, {}, {}  # id: owner; id: (owner, the run's object); id: its place in the thread
 
     async def ask(self, owner, method, path, body=None):
         async with self.gate:
@@ -44,15 +43,15 @@ class Inspection:
 
     async def look(self):
         """All threads and runs that are there."""
-        self.threads, self.runs = {}, {}
+        self.threads, self.runs, self.order = {}, {}, {}
         for owner in self.clients:
             for t in await self.pages(owner, "/v1/threads"):
                 self.threads[t["id"]] = owner
 
         async def runs_of(thread, owner):
             try:
-                for r in await self.pages(owner, f"/v1/threads/{thread}/runs?order=asc"):
-                    self.runs[r["id"]] = (owner, r)
+                for n, r in enumerate(await self.pages(owner, f"/v1/threads/{thread}/runs?order=asc")):
+                    self.runs[r["id"]], self.order[r["id"]] = (owner, r), n
             except AssertionError as e:
                 self.ledger.say_wrong(f"runs of {thread}: {e}")
 
@@ -67,9 +66,9 @@ class Inspection:
             a = await self.ask(owner, "GET", f"/v1/approvals?kind=any&run={id}")
             return None if a.good and a.value["data"] else f"waits for nothing: {a}"
         if run["status"] == "queued":
-            before = [r for o, r in self.runs.values() if r["thread_id"] == run["thread_id"] and r["created_at"] <= run["created_at"] and r["id"] != id]
-            if any(r["status"] in ("requires_action", *ALIVE[1:]) for r in before):
-                return None  # if that one works without an end, it is named itself
+            before = [r for o, r in self.runs.values() if r["thread_id"] == run["thread_id"] and self.order[r["id"]] < self.order[id]]
+            if any(r["status"] not in ENDED for r in before):
+                return None  # that one is looked at itself
             return "queued behind nothing"
         return f"still {run['status']}"
 

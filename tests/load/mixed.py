@@ -4,7 +4,7 @@
 usage: mixed.py WEFT [--seed N] [--seconds N | --operations N] [--clients N] [--faults LIBRARY [--kinds LIST]]
                 [--durability LIST] [--keep FOLDER]   (TAP)
 
---faults  the store fails in bursts (faults.c is the library); --kinds: only these, as in bursts.py
+--faults  the store fails in bursts (tests/server/faults.c is the library); --kinds: only these, as in bursts.py
 --durability  lives of the server, one after another, on stores of their own; they share the time
 """
 import argparse
@@ -32,7 +32,7 @@ class Life:
     def __init__(self, options, durability, folder):
         self.options, self.durability = options, durability
         self.random = random.Random(f"{options.seed} {durability}")
-        self.site = Site(options.weft, folder, durability, preload=options.faults)
+        self.site = Site(options.weft, folder, durability, library=options.faults)
         self.ledger, self.people, self.bursts = Ledger(), [], None
         self.end, self.readiness = 0, []
 
@@ -76,8 +76,6 @@ class Life:
         if self.bursts:
             others.append(self.bursts.go_on(lambda: self.over() or self.gone(), lambda text: print(f"# {text}", flush=True)))
         await asyncio.gather(*others, *(p.live(lambda: self.over() or self.gone()) for p in self.people))
-        if self.bursts:
-            self.bursts.stop()
         if self.gone():
             raise AssertionError(f"the server ended with {self.site.server.process.returncode}: {self.site.log()[-3000:]}")
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from faults import Faults  # noqa: E402
 from served import Server  # noqa: E402
 
 CONFIG = """
@@ -129,12 +130,11 @@ class Hooks:
 
 
 class Site:
-    def __init__(self, weft, folder, durability="sync", level="warn", preload=None):
+    def __init__(self, weft, folder, durability="sync", level="warn", library=None):
         self.weft, self.folder, self.durability, self.level = os.path.abspath(weft), folder, durability, level
         self.hooks, self.server, self.keys, self.reloads = Hooks(), None, {}, 0
-        self.env = {"LD_PRELOAD": preload, "FAULTS": f"{folder}/faults",
-                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"} if preload else {}
         os.makedirs(folder, exist_ok=True)
+        self.faults = Faults(library, f"{folder}/faults") if library else None
         for name, replies in {**SCRIPTS, **ORDERED}.items():
             again = {"again": True} if name in SCRIPTS else {"at_end": "restart"}
             with open(f"{folder}/{name}.json", "w") as f:
@@ -148,7 +148,7 @@ class Site:
     async def start(self):
         await self.hooks.start()
         self.write()
-        self.server = await asyncio.to_thread(lambda: Server(self.weft, self.folder, loops=[], **self.env))
+        self.server = await asyncio.to_thread(lambda: Server(self.weft, self.folder, loops=[], **(self.faults.env if self.faults else {})))
         for tenant in TENANTS:
             self.keys[tenant] = await self.add_key("load", "--tenant", tenant, "--scope", SCOPES)
 

@@ -1,8 +1,8 @@
 /* A library for LD_PRELOAD that makes calls on the files of a database fail.
  *
- * FAULTS names a file of 4 KiB that whoever steers the faults maps too (bursts.py). It holds one rule. While the file
- * does not exist or the rule is off, every call is the real one. */
-#define _GNU_SOURCE
+ * FAULTS names a file of 4 KiB that whoever steers the faults maps too (faults.py). It holds one rule. While the rule is
+ * off, every call is the real one. */
+#undef _FILE_OFFSET_BITS /* it would make pread another name of pread64, and both are defined here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static bool ends_with(const char *path, const char *end)
 /* Which file of a database a descriptor is; 0: none. */
 static uint32_t file_of(int fd)
 {
-    char link[32], path[4096];
+    char link[32], path[1024];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, path, sizeof path - 1);
     if (n < 0)
