@@ -201,18 +201,21 @@ class Inspection:
         if missing:
             self.ledger.say_wrong(f"{len(missing)} of {len(self.runs)} runs ended without a webhook: {missing[:5]}")
 
-    async def idle(self):
-        """Nothing works any more, children included, and the server says that it is well."""
+    async def poll(self, path, good, what):
         owner, end = next(iter(self.clients)), time.monotonic() + self.seconds
-        while True:
-            ready, health = await self.ask(owner, "GET", "/readyz"), await self.ask(owner, "GET", "/health")
-            if (ready.good and health.good and health.value["runs"] == 0) or time.monotonic() > end:
-                break
+        while not good(a := await self.ask(owner, "GET", path)):
+            if time.monotonic() > end:
+                return self.ledger.say_wrong(f"{what}: {a}")
             await asyncio.sleep(1)
-        if not ready.good:
-            self.ledger.say_wrong(f"/readyz after the load: {ready}")
-        if not health.good or health.value["runs"]:
-            self.ledger.say_wrong(f"/health after the load: {health}")
+        return None
+
+    async def ready(self):
+        """Before anybody writes again."""
+        await self.poll("/readyz", lambda a: a.good, "/readyz after the load")
+
+    async def idle(self):
+        """Nothing works any more, children included."""
+        await self.poll("/health", lambda a: a.good and a.value["runs"] == 0, "/health after the load")
 
     async def stop(self):
         code = await self.site.stop()

@@ -34,7 +34,7 @@ class Life:
         self.random = random.Random(f"{options.seed} {durability}")
         self.site = Site(options.weft, folder, durability, library=options.faults)
         self.ledger, self.people, self.bursts = Ledger(), [], None
-        self.end, self.readiness = 0, []
+        self.began, self.end = time.monotonic(), 0
 
     def over(self):
         if self.options.operations:
@@ -81,6 +81,7 @@ class Life:
 
     def check(self, what, results):
         """One result of TAP: everything wrong that was said until now."""
+        print(f"# {time.monotonic() - self.began:.0f} s")
         wrong, self.ledger.wrong = self.ledger.wrong, []
         results.append(not wrong)
         print(f"{'not ' if wrong else ''}ok {len(results)} - {self.durability}: {what}", flush=True)
@@ -102,8 +103,8 @@ class Life:
         self.check("what clients saw while the server worked", results)
         i = Inspection(self.site, self.ledger, dict.fromkeys(OWNERS))
         self.ledger.ill = lambda: False
-        for what, step in (("each run ends or waits for something real", i.settle), ("each thread takes one more run", i.one_more),
-                           ("nothing works any more, and the server is ready", i.idle), ("each run is read again to its end", lambda: self.again(i)),
+        for what, step in (("the server is ready", i.ready), ("each run ends or waits for something real", i.settle), ("each thread takes one more run", i.one_more),
+                           ("nothing works any more", i.idle), ("each run is read again to its end", lambda: self.again(i)),
                            ("what was acknowledged is there once, and what was refused is not", i.compare),
                            ("the end of each run was reported", i.hooks), ("it stops, and doctor finds nothing", i.stop)):
             try:

@@ -22,6 +22,7 @@ class Person:
         tenant, user = owner
         self.client = Client(site.server.port, site.keys[tenant], {"weft-user": user} if user else {})
         self.threads, self.words, self.operations, self.files = [], 0, 0, []
+        self.over = lambda: False
 
     # ---- Words, threads, requests
 
@@ -93,8 +94,10 @@ class Person:
         return run
 
     async def until(self, thread, run, *states, seconds=90):
-        """The run when it has ended, or is in one of these states; None if its thread goes, or nothing comes of it."""
+        """The run when it has ended, or is in one of these states; None if its thread goes, or the load is over first."""
         for _ in range(seconds * 5):
+            if self.over():
+                break
             a = await self.ask("GET", f"/v1/threads/{thread}/runs/{run}")
             if a and a.good and a.value["status"] in (*ENDED, *states):
                 return a.value
@@ -618,7 +621,8 @@ class Person:
                keys: 1, strangers: 2, operators: 3}
 
     async def live(self, over):
-        """Story after story, until over(operations) says that it is enough."""
+        """Story after story, until over() says that it is enough."""
+        self.over = over
         stories, weights = list(self.STORIES), list(self.STORIES.values())
         while not over():
             story = self.random.choices(stories, weights)[0]
