@@ -78,6 +78,8 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
         return 0; /* announced, but not created yet */
     if (r >= 0)
         r = wl_get_thread(s, x->owner, run.thread, x->to, &thread, err);
+    if (r == -UPP_ENOTFOUND)
+        return 0; /* its thread was deleted with that of the run, and this one shares its entries */
     struct wm_session *sub = wb_new(x->to, struct wm_session);
     if (r >= 0)
         r = wb_arena_check(x->to, err);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The real program on bad disks: full, with a limit of a file's size, with syncs that fail, with a damaged file.
 
-usage: disk.py WEFT BAD_SYNC.so   (TAP)
+usage: disk.py WEFT FAULTS.so   (TAP)
 """
 import http.client
 import json
@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 import traceback
+
+from faults import Faults
 
 WEFT, SHIM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 HERE = os.environ.get("WEFT_DISK_TEST") or tempfile.mkdtemp(prefix="weft-disk-")
@@ -155,19 +157,17 @@ def test_limit_of_a_files_size():
 
 
 def test_failed_sync():
-    bad = f"{HERE}/bad"
-    preload = {"LD_PRELOAD": SHIM, "BAD_SYNC": bad,
-               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
-    with Server(f"{HERE}/sync.db", **preload) as s:
+    faults = Faults(SHIM, f"{HERE}/faults")
+    with Server(f"{HERE}/sync.db", **faults.env) as s:
         t = s.thread()
         s.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "one"})
-        open(bad, "w").close()
+        faults.on(["sync"], ["db", "wal", "shm", "other"])
         status, answer = s.ask("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "two"})
         assert status == 500 and answer["error"]["code"] == "store_error", answer  # never acknowledged
-        os.unlink(bad)  # a sync would succeed again; it is not believed
+        faults.off()  # a sync would succeed again; it is not believed
         assert s.process.wait(timeout=120) == 1
         assert "sync.db: a sync failed: nothing is written any more until the store is opened again" in s.said(), s.said()
-    with Server(f"{HERE}/sync.db", **preload) as s:
+    with Server(f"{HERE}/sync.db", **faults.env) as s:
         texts = [m["content"][0]["text"]["value"] for m in s.good("GET", f"/v1/threads/{t}/messages")["data"]]
         assert "one" in texts and len(texts) <= 2, texts
         s.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "three"})

@@ -5,7 +5,9 @@
 #include "session/session.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "log/change.h"
 #include "support/agents.h"
+#include "thread/position.h"
 
 #define USAGE(in, out) "\"usage\":{\"input_tokens\":" #in ",\"output_tokens\":" #out "}}"
 #define REPLIES                                                                                                        \
@@ -104,4 +106,35 @@ static WEFT_SUSPENDS int family(struct agents *p, struct upp_err *err)
 TEST(session_knows_who_asked_whom)
 {
     AGENTS(REPLIES, family);
+}
+
+/* A fork outlives the thread that it shares a run with, whose sub-agents' threads are gone. */
+static WEFT_SUSPENDS int fork_outlives(struct agents *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct wa_doc_opts opts = {0};
+    struct wm_session doc;
+    struct weft_agent *helper, *coder;
+    struct wl_thread thread, fork;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper"), &helper, err));
+    const struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = tools), &coder, err));
+    TRY(weft_session_new(coder, NULL, &s, err));
+    TRY(weft_session_run(s, UPP_STR("a program"), &turn, err));
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    TRY(wl_get_thread(store, &wa_owner, s->thread, &a, &thread, err));
+    TRY(wa_thread_fork(store, &wa_owner, &thread, (struct upp_str){0}, &a, &fork, err));
+    TRY(wa_session_doc(store, &wa_owner, &fork, &opts, &a, &doc, err));
+    FAIL_UNLESS(doc.n_checkpoints == 2 && doc.checkpoints[1].n_subs == 1);
+    TRY(wl_thread_delete(store, &wa_owner, &thread, err));
+    TRY(wa_session_doc(store, &wa_owner, &fork, &opts, &a, &doc, err));
+    FAIL_UNLESS(doc.n_checkpoints == 2 && doc.checkpoints[1].n_subs == 0);
+    return 0;
+}
+
+TEST(session_of_a_fork_outlives_the_sub_agents)
+{
+    AGENTS(REPLIES, fork_outlives);
 }
