@@ -74,11 +74,12 @@ TEST_WITH(utf8_every_character_round_trips, .no_torture = "it calls no hook")
 
 TEST_WITH(utf8_every_short_sequence_is_judged_right, .no_torture = "it calls no hook")
 {
-    unsigned char p[4] = {0};
-    for (unsigned v = 0; v < 1u << 24; v++) {
+    unsigned char  p[4]   = {0};
+    const unsigned stride = test_times("WEFT_SEQUENCES", 8) == 8 ? 1 : 7;
+    for (unsigned v = 0; v < 1u << 24; v += stride) {
         p[0] = (unsigned char)(v >> 16), p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)v;
         CHECK(agrees(p, 3));
-        if (p[2] == 0)
+        if (p[2] < stride)
             CHECK(agrees(p, 2) && agrees(p, 1));
     }
     static const unsigned char edge[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xff};
