@@ -88,7 +88,8 @@ static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_
     return r;
 }
 
-int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why, struct upp_err *err)
+int wr_end_waiting(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
+                   struct upp_err *err)
 {
     struct wr_run *run;
     int            r = wr_tree_own(t, row, &run, err);
@@ -109,7 +110,11 @@ int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const s
         r = wr_finish(run, result, why, err);
     wr_tree_disown(run);
     weft_cond_broadcast(&e->moved);
-    return r < 0 || t->waiting_inputs ? r : wr_start_next(e, &t->owner, thread, err);
+    if (r < 0 && r != -UPP_EBUSY)
+        wr_supervise_soon(e); /* its end may have begun: the cancel is stored, or children have ended */
+    else if (!t->waiting_inputs)
+        wr_start_next_or_later(e, &t->owner, thread);
+    return r;
 }
 
 /* C5: the cancel request is durable before the fiber is cancelled. */
@@ -124,7 +129,7 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
         struct wm_run row = run->row;
         row.cancel        = true;
         r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, err) : 0;
-        if (r >= 0 && t->run == run) { /* it may have stopped meanwhile, because the store failed */
+        if (r >= 0) {
             run->row.cancel = true;
             run->row.version += t->engine->store != NULL;
         }
@@ -187,12 +192,14 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
         return r;
     if (t->run && t->fiber)
         r = cancel_working(t, err);
-    else if (!t->run && !t->fiber) {
+    else if (t->run || t->fiber)
+        r = -UPP_EBUSY;
+    else if (row.status == WM_WAITING) {
         row.cancel         = true;
         struct upp_err why = {0};
-        return wr_end_idle(t, &row, upp_fail(&why, UPP_ECANCELED, "cancelled"), &why, err);
+        return wr_end_waiting(t, &row, upp_fail(&why, UPP_ECANCELED, "cancelled"), &why, err);
     } else
-        r = -UPP_EBUSY;
+        return wr_recover_canceled(e, o, &row, err);
     if (r == -UPP_EBUSY) {
         int w = t->run ? weft_cond_wait(&t->changed, err) : weft_yield(err);
         return w < 0 ? w : -UPP_EBUSY;
@@ -277,6 +284,18 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
     }
 }
 
+int wr_stop(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct upp_err *err)
+{
+    uint8_t status;
+    int     r = wr_cancel(e, o, run, err);
+    if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */
+        r = wr_wait(e, o, run, &status, err);
+    if (r < 0 || wm_status_ended(status))
+        return r;
+    int failed = wr_failed_run_error(e, run);
+    return upp_fail(err, failed ? (enum upp_code) - failed : UPP_EBUSY, "the run could not be ended");
+}
+
 /* ---- Deleting a thread: its runs are cancelled first, and waited for --------------------------------------------- */
 
 enum { LIVE = 64 }; /* runs of a thread that are ended in one batch */
@@ -288,12 +307,9 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wm_run                            *runs;
     size_t                                    n;
-    uint8_t                                   status;
     int                                       r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
     for (size_t i = n; r >= 0 && i-- > 0;) {
-        r = wr_cancel(e, o, runs[i].root, err);
-        if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */
-            r = wr_wait(e, o, runs[i].root, &status, err);
+        r = wr_stop(e, o, runs[i].root, err);
         if (r == -UPP_ENOTFOUND)
             r = 0;
     }

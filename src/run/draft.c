@@ -116,7 +116,7 @@ static int make_row(struct flush *f, struct upp_err *err)
 {
     struct wr_run  *run = f->run;
     struct wr_tree *t   = run->tree;
-    f->row              = (struct wm_row){.epoch     = t->epoch,
+    f->row              = (struct wm_row){.epoch     = t->epoch + f->draft.voids,
                                           .event     = t->next,
                                           .step      = run->pub.state.step,
                                           .time_ms   = f->time_ms,
@@ -150,7 +150,7 @@ static int cache_row(struct flush *f, struct upp_err *err)
     char *bytes = (char *)(k + 1);
     *k          = (struct wr_cached_row){.body   = wb_str(bytes, f->body.n),
                                          .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
-                                         .at     = {.epoch = t->epoch, .number = f->row.event},
+                                         .at     = {.epoch = f->row.epoch, .number = f->row.event},
                                          .events = events_of(&f->draft),
                                          .index  = f->run->end.length,
                                          .source = f->run->source};
@@ -217,6 +217,8 @@ static void after_commit(struct wr_run *run, const struct wr_draft *d, int64_t t
     if (n)
         run->attempt = 0;
     t->next += events_of(d);
+    if (d->voids)
+        t->epoch++;
     if (d->open) {
         wr_readers_leave(t, d->open, d->lost);
         if (t->open == d->open)
@@ -278,7 +280,7 @@ static WEFT_SUSPENDS int flush(struct wr_run *run, const struct wr_more *more, b
         after_commit(run, &f.draft, f.time_ms);
         reuse_lists(run, &f.draft);
     } else if (!put_back(&f) || r == -UPP_ESTORE)
-        run->tree->failed = r; /* recovery continues from what the store has */
+        run->tree->refused = r; /* recovery continues from what the store has */
     return r;
 }
 
@@ -289,7 +291,7 @@ static void skip_row(struct wr_run *run)
     after_commit(run, d, run->time_ms);
     d->entries.n = d->records.n = d->observed = 0;
     d->open                                   = NULL;
-    d->state = d->must_sync = d->lost = false;
+    d->state = d->must_sync = d->lost = d->voids = false;
     d->turn++;
 }
 
@@ -305,8 +307,8 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
     }
     wr_observe(run);
     bool watched = !wb_list_empty(&t->readers);
-    if (t->failed)
-        r = upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before");
+    if (t->refused)
+        r = upp_fail(err, (enum upp_code) - t->refused, "the store failed this run before");
     else if (run->engine->store || watched)
         r = flush(run, more, watched, err);
     else

@@ -20,6 +20,7 @@ struct wr_draft {
     bool            lost;     /* `open` is a void attempt, not an entry; the first record is VOID */
     size_t          observed; /* records already reported to middleware */
     bool            state;    /* write the run's state */
+    bool            voids;    /* the row begins a new epoch: what readers saw since the last row is void */
     bool            must_sync;
     uint64_t        turn; /* counts flushes, to see whether another flush committed the content */
 };

@@ -304,6 +304,11 @@ int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, st
 WEFT_SUSPENDS int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, uint8_t *status,
                           struct upp_err *err) UPP_MUST_CHECK;
 
+/* Cancels a root and waits for its end; 0 too if it had ended before. An error of the store: its end could not be
+ * stored, and the engine tries that again. */
+WEFT_SUSPENDS int wr_stop(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
+                          struct upp_err *err) UPP_MUST_CHECK;
+
 /* Ends the runs of the thread and its sub-threads, waits for their end, and deletes the threads (log/change.h). With
  * `erase` also erases what the tree contains; *lost are other threads that shared it. -UPP_EBUSY: one of those has a
  * run in progress. */

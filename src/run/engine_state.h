@@ -24,13 +24,31 @@ void            wr_arena_give(struct wr_pools *s, struct wb_arena *a);
 void            wr_value_take(struct wr_pools *s, struct upp_value *ret);
 void            wr_value_give(struct wr_pools *s, struct upp_value *v);
 
-/* A run that stopped before its end because the store refused a write. */
+/* A failed run: stored as running, and nobody works on it, because one of its commits failed. The engine's list of them
+ * (run/supervisor.c) is the only place that says so: wr_tree.refused is about one execution and ends with it.
+ *
+ *   enters: when an execution ends because a commit failed, and when the first commit of a recovery does
+ *   leaves: when it ends, when it waits, and when it is not stored as running any more
+ *   the way out: recovery, which executes it again; of a run that was cancelled it is the end, and after ten executions
+ *                that committed nothing too, as failed
+ *
+ *   supervisor                               recovers it at at_ms
+ *   cancel; deleting, interrupting and
+ *   rolling back, which cancel it            recover it at once, with the cancel in the same commit
+ *   readers, wr_join                         get the error instead of waiting for the next attempt
+ *   answers                                  are refused, as for any run that does not wait
+ *   metadata                                 is replaced; the supervisor comes back when that is done
+ *
+ * A start that failed was never stored, and a queued or waiting run whose next commit failed is still queued or waits:
+ * those are not failed, and nobody is told so. */
 struct wr_failed_run {
     struct wb_uuid run;
-    int            failed;  /* error of the last attempt */
-    unsigned       tries;   /* how often it was executed and could not be ended */
+    int            error;   /* of the last attempt */
+    unsigned       tries;   /* executions in a row that committed nothing */
+    uint64_t       next;    /* number of the tree's next event when the last execution began */
     int64_t        wait_ms; /* the last delay */
-    int64_t        at_ms;   /* time of the next attempt; INT64_MAX: at the next start */
+    int64_t        at_ms;   /* time of the next attempt */
+    bool           live;    /* was stored as running when the supervisor last read all runs, or is newer */
 };
 
 struct wr_engine {
@@ -70,14 +88,18 @@ struct wr_note_of wr_note_of(const struct wr_run *run);
 void wr_supervise_at(struct wr_engine *e, int64_t ms);
 void wr_supervise_soon(struct wr_engine *e);
 
+/* Recovers a root that is stored as running and that nobody works on, to end as cancelled: the cancel is durable when
+ * this returns. -UPP_EBUSY: it is in another state, or somebody has it. */
+WEFT_SUSPENDS int wr_recover_canceled(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                      struct upp_err *err) UPP_MUST_CHECK;
+
 /* Ends a waiting root whose time is over. -UPP_EBUSY: somebody works on it. */
 WEFT_SUSPENDS int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                             struct upp_err *err) UPP_MUST_CHECK;
 
-/* A root stopped before its end: schedules its recovery, with a growing delay. worked: it was executed in vain; after
- * ten such attempts it is left for the next start. */
-void wr_failed_run(struct wr_tree *t, bool worked);
-void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run);        /* the run has ended */
+/* A root has failed: schedules its recovery, with a growing delay. executed: it was, before that. */
+void wr_failed_run(struct wr_run *run, int error, bool executed);
+void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run);        /* the run has ended, or waits */
 int  wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run); /* its error; 0: not a failed run */
 
 #endif

@@ -277,7 +277,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         wr_note_run(run, WR_RUN_ENDED, status == WM_FAILED || status == WM_EXPIRED ? why : NULL);
         if (!run->row.depth)
             wr_quota_leave(run->engine, wr_run_key(&run->row), &run->row.usage);
-        if (!run->row.depth && run->engine->failed_runs.n)
+        if (!run->row.depth)
             wr_failed_run_over(run->engine, run->row.id);
     }
     return r;
@@ -330,11 +330,11 @@ int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
     /* A wait is committed already. When the engine closes, or the store failed, recovery continues from the log. */
-    if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
+    if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->refused)
         return wr_flush(run, NULL, err); /* known results, but no partial message */
     if (result == -UPP_EWAIT)
         deliver_turn(run, result, why);
-    if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
+    if (result == -UPP_EWAIT || run->tree->refused || (run->engine->closing && result < 0))
         return 0;
     return wr_end(run, result, why, err);
 }
@@ -352,10 +352,11 @@ static WEFT_SUSPENDS int work(struct wr_run *run, struct upp_err *err)
     return wr_finish(run, r, &why, err);
 }
 
-static void run_gone(struct wr_run *run)
+static WEFT_SUSPENDS void run_gone(struct wr_run *run)
 {
     struct wr_tree *t = run->tree;
-    t->run            = NULL;
+    wr_row_claim(run); /* a cancel that is being written reads this row */
+    t->run = NULL;
     run->engine->working--;
     wr_run_free(run);
 }
@@ -390,19 +391,18 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     if (go) {
         r = work(run, err);
         if (r < 0) {
-            t->failed = r;
+            t->refused = r;
             wb_log(WB_WARN, "a run could not be ended", WB_LERR(err));
         }
+        if (t->refused)
+            wr_failed_run(run, t->refused, true);
     }
-    bool ended = go && !t->failed && wm_status_ended(t->status);
+    bool ended = go && !t->refused && wm_status_ended(t->status);
     run_gone(run);
     if (ended && !t->waiting_inputs && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
-        if (wr_start_next(e, &t->owner, thread, err) < 0)
-            wr_supervise_soon(e);
+        wr_start_next_or_later(e, &t->owner, thread);
     }
-    if (t->failed)
-        wr_failed_run(t, go);
     t->fiber = NULL;
     wr_tree_wake(t);
     weft_cond_broadcast(&e->moved);
@@ -410,11 +410,12 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     return r;
 }
 
-static int may_work(const struct wr_engine *e, struct upp_err *err)
+static int may_work(const struct wr_run *run, struct upp_err *err)
 {
+    const struct wr_engine *e = run->engine;
     if (e->closing)
         return upp_fail(err, UPP_EREFUSED, "the engine is closing");
-    if (e->working >= e->opts.max_runs)
+    if (e->working >= e->opts.max_runs && !run->row.cancel) /* one that was cancelled only ends */
         return wb_fail_full(err, "%u runs work already", e->opts.max_runs);
     return 0;
 }
@@ -428,7 +429,7 @@ static void mark_working(struct wr_run *run)
 int wr_launch(struct wr_run *run, struct upp_err *err)
 {
     struct wr_engine *e = run->engine;
-    int               r = may_work(e, err);
+    int               r = may_work(run, err);
     if (r >= 0)
         r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
     if (r < 0)
@@ -439,7 +440,7 @@ int wr_launch(struct wr_run *run, struct upp_err *err)
 
 int wr_launch_here(struct wr_run *run, struct upp_err *err)
 {
-    int r = may_work(run->engine, err);
+    int r = may_work(run, err);
     if (r < 0)
         return r;
     mark_working(run);

@@ -82,8 +82,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
         m->run(m->arg, &(struct wr_run_note){.moment = WR_RUN_QUEUED, .owner = &s->what->owner, .row = &s->row});
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
     /* The holder may have ended while this was written. The run is queued in any case. */
-    if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
-        wr_supervise_soon(s->engine);
+    wr_start_next_or_later(s->engine, &s->what->owner, s->thread.id);
     return 0;
 }
 
@@ -139,8 +138,8 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     int r             = wr_start_run(s, true, &run, err);
     if (r < 0)
         return r;
-    run->tree->run = run;
-    r              = wr_start_draft(s->what, s->notice, run, err);
+    wr_tree_take(run->tree, run);
+    r = wr_start_draft(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -193,6 +192,13 @@ int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid 
     }
 }
 
+void wr_start_next_or_later(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread)
+{
+    struct upp_err why;
+    if (wr_start_next(e, o, thread, &why) < 0)
+        wr_supervise_soon(e);
+}
+
 /* ---- A second input ---------------------------------------------------------------------------------------------- */
 
 static int refuse(const struct wr_starting *s, struct upp_err *err)
@@ -206,20 +212,16 @@ static int refuse(const struct wr_starting *s, struct upp_err *err)
 /* Cancels the holder and waits for its end. This input then follows it, not the first run of the queue. */
 static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holder, struct upp_err *err)
 {
-    struct wl_store *store = s->engine->store;
-    uint8_t          status;
-    int              r = wl_get_run(store, &s->what->owner, s->busy, &s->memory, holder, err);
+    int r = wl_get_run(s->engine->store, &s->what->owner, s->busy, &s->memory, holder, err);
     if (r >= 0)
         r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
     if (r < 0)
         return r;
     s->holder->waiting_inputs++;
     wb_crashpoint("takeover");
-    r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
-    if (r >= 0)
-        r = wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
-    s->again = r == -UPP_EREFUSED || r == -UPP_EBUSY; /* it has just ended by itself */
-    return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
+    r        = wr_stop(s->engine, &s->what->owner, s->busy, err);
+    s->again = r == -UPP_EBUSY;
+    return r;
 }
 
 bool wr_start_release_holder(struct wr_starting *s)
@@ -230,13 +232,6 @@ bool wr_start_release_holder(struct wr_starting *s)
     t->waiting_inputs--;
     wr_tree_unref(t);
     return true;
-}
-
-void wr_start_next_or_later(struct wr_engine *e, const struct wr_start *what)
-{
-    struct upp_err why;
-    if (wr_start_next(e, &what->owner, what->thread, &why) < 0)
-        wr_supervise_soon(e);
 }
 
 /* Notes which tools ran in the run that is rolled back: nothing is deleted, and nothing is hidden. */

@@ -515,6 +515,11 @@ void wr_reader_closep(struct wr_reader **rd)
     wr_reader_close(*rd);
 }
 
+static bool has_failed(const struct wr_tree *t)
+{
+    return t->engine->store ? wr_failed_run_error(t->engine, t->root) < 0 : t->refused < 0;
+}
+
 int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
                   struct upp_err *err)
 {
@@ -531,7 +536,7 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
         return 0; /* nothing came after its wait: it still waits */
     if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
         return 0; /* cancelled while it was queued: it has no events */
-    if (rd->tree->failed && !rd->tree->run)
+    if (!rd->tree->run && has_failed(rd->tree))
         return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
     rd->wake = wake;
     rd->arg  = arg;

@@ -126,9 +126,9 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
 
 /* A run whose settings cannot be honoured any more, after a change of the configuration, can still be cancelled, and
  * fails when it works. One that is new is refused (run/start.c). */
-static int note_unfit(struct wr_run *run, int r, const struct upp_err *why, struct upp_err *err)
+int wr_run_unfit(struct wr_run *run, const struct upp_err *why, struct upp_err *err)
 {
-    struct upp_err *own = r == -UPP_ENOMEM ? NULL : wb_new(&run->memory, struct upp_err);
+    struct upp_err *own = why->code == UPP_ENOMEM ? NULL : wb_new(&run->memory, struct upp_err);
     if (!own)
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
     *own = *why;
@@ -144,7 +144,7 @@ static int apply_settings(struct wr_run *run, struct upp_err *err)
     if (r < 0)
         return r;
     r = apply_options(run, run->row.agent, &why);
-    return r < 0 ? note_unfit(run, r, &why, err) : 0;
+    return r < 0 ? wr_run_unfit(run, &why, err) : 0;
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,

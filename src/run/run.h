@@ -93,8 +93,8 @@ struct wr_run {
     unsigned voids;   /* void attempts since the last message */
     uint32_t attempt; /* at the current index of the node */
 
-    /* Its next commit changes its row: a cancel waits for that. Set with the commit lock held, or before the run can be
-     * found. */
+    /* Its next commit changes its row, or it is about to be freed: a cancel waits for that. Set with the commit lock
+     * held, or before the run can be found. So a run that is changed from outside with the lock held does not end. */
     bool changing;
 
     size_t replaced; /* bytes of its memory with options before and after changes of its metadata
@@ -172,6 +172,9 @@ int  wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, c
                 struct wr_run **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wr_run_free(struct wr_run *run);
 void wr_run_freep(struct wr_run **run);
+
+/* The run fails with this error when it works, without its agent. It can still be cancelled. */
+int wr_run_unfit(struct wr_run *run, const struct upp_err *why, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes the run that agent's from here on. -UPP_ENOTFOUND. */
 int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err) UPP_MUST_CHECK;

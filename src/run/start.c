@@ -522,8 +522,8 @@ static WEFT_SUSPENDS int start_stored(struct wr_engine *e, const struct wr_start
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (admitted && (r < 0 || ret->joined))
                 wr_quota_leave(e, what->api_key, NULL);
-            if (stopped && (r < 0 || ret->joined))
-                wr_start_next_or_later(e, what);
+            if (stopped && (r < 0 || ret->joined)) /* and nothing replaced it */
+                wr_start_next_or_later(e, &what->owner, what->thread);
             return r < 0 ? r : 0;
         }
     }

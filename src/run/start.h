@@ -59,10 +59,6 @@ WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, s
 /* Releases the run that is replaced. True: there was one, and the queue waits for its successor. */
 bool wr_start_release_holder(struct wr_starting *s);
 
-/* If a run was stopped and nothing replaced it (the start failed, or an earlier request had the same key), starts the
- * next queued run: at once, or later by the supervisor. */
-WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wr_start *what);
-
 /* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
 
 /* The options of the request that made a run. Until it starts its row also has its input, and the options are a member
@@ -70,8 +66,10 @@ WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wr_s
 int wr_queued_options(struct wb_arena *a, const struct wm_run *row, struct upp_str *ret,
                       struct upp_err *err) UPP_MUST_CHECK;
 
-/* After the end of a run: starts the next one in the queue of its thread. */
-WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
-                                struct upp_err *err) UPP_MUST_CHECK;
+/* When nobody holds the thread: starts the next run in its queue. wr_start_next_or_later: the supervisor tries again
+ * what failed. */
+WEFT_SUSPENDS int  wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS void wr_start_next_or_later(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread);
 
 #endif

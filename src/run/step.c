@@ -224,6 +224,8 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return r;
     run->row = row;
     run->row.version++;
+    if (!run->row.depth)
+        wr_failed_run_over(run->engine, run->row.id);
     wr_note_run(run, WR_RUN_WAITS, NULL);
     wr_supervise_at(run->engine, row.expires_ms);
     return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->journal.pending.n);
@@ -361,7 +363,7 @@ static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 
 static bool final(const struct wr_run *run, int result)
 {
-    return result == -UPP_EWAIT || result == -UPP_ECANCELED || result == -UPP_ESTORE || run->tree->failed ||
+    return result == -UPP_EWAIT || result == -UPP_ECANCELED || result == -UPP_ESTORE || run->tree->refused ||
            run->engine->closing || run->row.cancel;
 }
 

@@ -15,7 +15,7 @@
 enum {
     SOON_MS         = 1000,
     LATER_MS        = 60000,
-    TRIES           = 10,  /* executions of a run that cannot be ended: five minutes, and as many model answers */
+    TRIES           = 10,  /* executions in a row that commit nothing: five minutes, and as many model answers */
     MAX_FAILED_RUNS = 4096 /* failed runs that the engine remembers */
 };
 
@@ -59,6 +59,103 @@ WEFT_SUSPENDS static int is_mine(struct wr_engine *e, const struct wl_owner *o, 
     return home == e->opts.home;
 }
 
+/* ---- Failed runs (struct wr_failed_run) -------------------------------------------------------------------------- */
+
+static struct wr_failed_run *find_failed_run(const struct wr_engine *e, struct wb_uuid run)
+{
+    for (size_t i = 0; i < e->failed_runs.n; i++)
+        if (wb_uuid_eq(e->failed_runs.p[i].run, run))
+            return &e->failed_runs.p[i];
+    return NULL;
+}
+
+int wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run)
+{
+    const struct wr_failed_run *f = find_failed_run(e, run);
+    return f ? f->error : 0;
+}
+
+void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run)
+{
+    struct wr_failed_run *f = find_failed_run(e, run);
+    if (f)
+        *f = e->failed_runs.p[--e->failed_runs.n];
+}
+
+/* Before and after all runs were read: those that are not stored as running any more leave the list. One whose end is
+ * stored although its commit failed would stay for ever. */
+static void failed_runs_mark(struct wr_engine *e)
+{
+    for (size_t i = 0; i < e->failed_runs.n; i++)
+        e->failed_runs.p[i].live = false;
+}
+
+static void failed_runs_sweep(struct wr_engine *e)
+{
+    for (size_t i = e->failed_runs.n; i-- > 0;)
+        if (!e->failed_runs.p[i].live)
+            e->failed_runs.p[i] = e->failed_runs.p[--e->failed_runs.n];
+}
+
+static bool is_full(const struct wr_engine *e)
+{
+    return e->failed_runs.n >= MAX_FAILED_RUNS;
+}
+
+/* The attempts of one more cannot be counted: it waits until one of the others has left the list. */
+static void no_room(struct wr_engine *e, struct wb_uuid run)
+{
+    char id[WB_UUID_TEXT + 1];
+    if (!is_full(e)) { /* no memory: like runs that find no room to work */
+        wr_supervise_soon(e);
+        return;
+    }
+    wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them", WB_LS("run", wb_uuid_text(run, id)),
+           WB_LU("runs", MAX_FAILED_RUNS));
+    wr_supervise_at(e, wb_wall_ms() + LATER_MS);
+}
+
+static void count_execution(struct wr_failed_run *f, uint64_t next)
+{
+    char id[WB_UUID_TEXT + 1];
+    if (next > f->next && f->tries < TRIES) { /* it comes closer to its end */
+        f->tries   = 0;
+        f->wait_ms = 0;
+    }
+    if (++f->tries == TRIES)
+        wb_log(WB_ERROR, "a run cannot be ended: it is not executed again, and fails when the store takes that",
+               WB_LS("run", wb_uuid_text(f->run, id)), WB_LU("tries", f->tries));
+}
+
+void wr_failed_run(struct wr_run *run, int error, bool executed)
+{
+    struct wr_engine     *e = run->engine;
+    struct wr_failed_run *f = find_failed_run(e, run->row.id), new = {.run = run->row.id};
+    if (!e->store || e->closing)
+        return;
+    if (!f && wb_vec_push(&e->failed_runs, new, MAX_FAILED_RUNS))
+        f = &e->failed_runs.p[e->failed_runs.n - 1];
+    if (!f) {
+        no_room(e, run->row.id);
+        return;
+    }
+    if (executed)
+        count_execution(f, run->tree->next);
+    f->live    = true;
+    f->error   = error;
+    f->wait_ms = f->wait_ms ? WB_MIN(2 * f->wait_ms, (int64_t)LATER_MS) : SOON_MS;
+    f->at_ms   = wb_wall_ms() + f->wait_ms;
+    wr_supervise_at(e, f->at_ms);
+}
+
+/* It is executed again: what it commits from here on counts. */
+static void failed_run_begins(const struct wr_run *run)
+{
+    struct wr_failed_run *f = find_failed_run(run->engine, run->row.id);
+    if (f)
+        f->next = run->tree->next;
+}
+
 /* ---- After a crash: every run that has not ended continues from the log ------------------------------------------ */
 
 /* C5: the dead process's output since the last record is void. The epoch increases, even if nothing was streaming. */
@@ -73,8 +170,8 @@ static WEFT_SUSPENDS int draft_recovery(struct wr_run *run, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
         return -UPP_ENOMEM;
-    ev->last = t->next - 1;
-    t->epoch++;
+    ev->last         = t->next - 1;
+    run->draft.voids = true;
     run->voids++;
     run->attempt = run->voids;
     return 0;
@@ -94,48 +191,93 @@ static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
     return 1;
 }
 
-/* Recovers a run. ret: for a caller that waits for its turn, with the tree if this recovered it; NULL: nobody does. */
-static WEFT_SUSPENDS int recover_for(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                     const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err)
+/* What a recovery is for. */
+struct recovery {
+    bool                   cancel; /* it ends as cancelled */
+    const struct wr_watch *watch;
+    struct wr_started *ret; /* a caller waits for its turn: gets the tree, if this recovered it; NULL: nobody does */
+};
+
+/* Its executions were in vain: this one fails at once, and costs no model answer. Then nothing but its end is tried. */
+static int give_up(struct wr_run *run, const struct wr_failed_run *f, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    (void)upp_fail(&why, UPP_ESTORE, "the run was executed %u times, and the store refused its commits", f->tries);
+    return wr_run_unfit(run, &why, err);
+}
+
+/* Prepares a run that nobody works on, and launches its fiber. */
+static WEFT_SUSPENDS int launch_recovery(struct wr_run *run, const struct recovery *how, struct upp_err *err)
+{
+    const struct wr_failed_run *f = find_failed_run(run->engine, run->row.id);
+    int                         r = f && f->tries >= TRIES ? give_up(run, f, err) : 0;
+    if (r >= 0)
+        r = draft_recovery(run, err);
+    if (r >= 0 && how->ret)
+        r = wr_outcome_request(run, how->watch, err);
+    return r < 0 ? r : wr_launch(run, err);
+}
+
+/* The first commit of a recovery; with it the cancel, if there is one that is not stored. */
+static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, bool cancel, struct upp_err *err)
+{
+    struct wm_run    row = run->row;
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    run->draft.must_sync = cancel;
+    wb_crashpoint("recover.before");
+    int r = wr_flush(run, cancel ? &(struct wr_more){&set, 1} : NULL, err);
+    wb_crashpoint("recover.after");
+    if (r < 0) {
+        wr_failed_run(run, r, false);
+        return r;
+    }
+    if (cancel)
+        run->row.version++;
+    failed_run_begins(run);
+    run->engine->counts.recovered++;
+    wr_note_run(run, WR_RUN_RESUMED, NULL);
+    return 0;
+}
+
+/* Recovers a run that is stored as running, if nobody works on it. -UPP_EBUSY: somebody has it who does not, or it is
+ * in no state to be cancelled by this. */
+static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                 const struct recovery *how, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wr_run                             *run;
     int                                        r = wr_tree_get(e, o, row, &t, err);
-    if (r < 0 || t->run)
-        return r; /* somebody works on it */
+    if (r < 0)
+        return r;
+    if (t->run)
+        return t->fiber && !how->cancel ? 0 : upp_fail(err, UPP_EBUSY, "somebody else has the run");
     r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
     r = still_works(run, err);
-    if (r > 0)
-        r = draft_recovery(run, err);
-    else if (r == 0)
-        return wr_tree_disown(run), 0;
-    if (r >= 0 && ret)
-        r = wr_outcome_request(run, watch, err);
-    if (r >= 0)
-        r = wr_launch(run, err);
+    if (r <= 0) {
+        wr_tree_disown(run);
+        if (r == 0)
+            wr_failed_run_over(e, row->id);
+        return r == 0 && how->cancel ? upp_fail(err, UPP_EBUSY, "the run does not work any more") : r;
+    }
+    bool cancel     = how->cancel && !run->row.cancel;
+    run->row.cancel = run->row.cancel || cancel;
+    r               = launch_recovery(run, how, err);
     if (r < 0) {
         wr_tree_disown(run);
         return r;
     }
-    wb_crashpoint("recover.before");
-    r = wr_flush(run, NULL, err);
-    wb_crashpoint("recover.after");
-    if (r >= 0)
-        wr_note_run(run, WR_RUN_RESUMED, NULL);
-    if (r >= 0 && ret)
-        ret->tree = wr_outcome_tree(run);
+    r = commit_recovery(run, cancel, err);
+    if (r >= 0 && how->ret)
+        how->ret->tree = wr_outcome_tree(run);
     wr_go(run, r >= 0);
-    e->counts.recovered += r >= 0;
     return r;
 }
 
-/* Recovers a run that is stored as running, if nobody works on it. */
-static WEFT_SUSPENDS int recover_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                     struct upp_err *err)
+int wr_recover_canceled(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
 {
-    return recover_for(e, o, row, NULL, NULL, err);
+    return recover(e, o, row, &(struct recovery){.cancel = true}, err);
 }
 
 int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, const struct wr_watch *watch,
@@ -148,7 +290,7 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
             *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
-            r    = recover_for(e, o, &runs[i], watch, ret, err);
+            r    = recover(e, o, &runs[i], &(struct recovery){.watch = watch, .ret = ret}, err);
             return r < 0 || ret->tree ? r : upp_fail(err, UPP_EBUSY, "the run works already");
         }
     return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
@@ -175,7 +317,7 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
         wr_supervise_at(e, row->expires_ms);
         return 0;
     default:
-        return recover_run(e, o, row, err);
+        return recover(e, o, row, &(struct recovery){0}, err);
     }
 }
 
@@ -201,82 +343,17 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
                     *err = why;
                 return r;
             }
-            if (r == -UPP_ELIMIT) /* too many at once: the others follow when there is room */
+            if (r < 0) /* it is tried again, and must not block the others */
                 wr_supervise_soon(e);
-            else if (r < 0) { /* one that cannot be read must not block the others */
+            if (r < 0 && r != -UPP_ELIMIT && r != -UPP_EBUSY) { /* else they follow when there is room */
                 char id[WB_UUID_TEXT + 1];
                 wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
                        WB_LERR(&why));
-            } else
+            } else if (r >= 0)
                 *ret += mine;
         }
     }
     return 0;
-}
-
-/* ---- Failed runs ------------------------------------------------------------------------------------------------ */
-
-static struct wr_failed_run *find_failed_run(const struct wr_engine *e, struct wb_uuid run)
-{
-    for (size_t i = 0; i < e->failed_runs.n; i++)
-        if (wb_uuid_eq(e->failed_runs.p[i].run, run))
-            return &e->failed_runs.p[i];
-    return NULL;
-}
-
-int wr_failed_run_error(const struct wr_engine *e, struct wb_uuid run)
-{
-    const struct wr_failed_run *t = find_failed_run(e, run);
-    return t ? t->failed : 0;
-}
-
-void wr_failed_run_over(struct wr_engine *e, struct wb_uuid run)
-{
-    struct wr_failed_run *t = find_failed_run(e, run);
-    if (t)
-        *t = e->failed_runs.p[--e->failed_runs.n];
-}
-
-static bool is_full(const struct wr_engine *e)
-{
-    return e->failed_runs.n >= MAX_FAILED_RUNS;
-}
-
-/* The attempts of one more cannot be counted: it waits until one of the others has recovered. */
-static void no_room(struct wr_tree *tree)
-{
-    char id[WB_UUID_TEXT + 1];
-    if (!is_full(tree->engine)) { /* no memory: like runs that find no room to work */
-        wr_supervise_soon(tree->engine);
-        return;
-    }
-    wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them",
-           WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", MAX_FAILED_RUNS));
-    wr_supervise_at(tree->engine, wb_wall_ms() + LATER_MS);
-}
-
-void wr_failed_run(struct wr_tree *tree, bool worked)
-{
-    struct wr_engine     *e = tree->engine;
-    struct wr_failed_run *t = find_failed_run(e, tree->root), new = {.run = tree->root};
-    if (!e->store || e->closing)
-        return;
-    if (!t && wb_vec_push(&e->failed_runs, new, MAX_FAILED_RUNS))
-        t = &e->failed_runs.p[e->failed_runs.n - 1];
-    if (!t) {
-        no_room(tree);
-        return;
-    }
-    t->failed  = tree->failed;
-    t->wait_ms = t->wait_ms ? WB_MIN(2 * t->wait_ms, (int64_t)LATER_MS) : SOON_MS;
-    t->tries += worked;
-    t->at_ms = t->tries < TRIES ? wb_wall_ms() + t->wait_ms : INT64_MAX;
-    if (t->at_ms == INT64_MAX) {
-        char id[WB_UUID_TEXT + 1];
-        wb_log(WB_ERROR, "a run cannot be ended, and is left for the next start",
-               WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("tries", t->tries));
-    } else
-        wr_supervise_at(e, t->at_ms);
 }
 
 /* ---- Supervising ------------------------------------------------------------------------------------------------ */
@@ -288,7 +365,7 @@ int wr_expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run
     if (r < 0 || t->run)
         return r < 0 ? r : -UPP_EBUSY;
     struct upp_err why = {0};
-    r                  = wr_end_idle(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
+    r                  = wr_end_waiting(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
     return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
 }
 
@@ -299,11 +376,13 @@ static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *
     if (row->status == WM_QUEUED)
         return wr_start_next(e, o, row->thread, err);
     if (row->status != WM_WAITING) {
-        const struct wr_failed_run *t    = find_failed_run(e, row->id);
-        bool                        full = !t && is_full(e);
-        if (!full && !(t && t->at_ms > now))
-            return recover_run(e, o, row, err);
-        *at = full ? now + LATER_MS : t->at_ms;
+        struct wr_failed_run *f    = find_failed_run(e, row->id);
+        bool                  full = !f && is_full(e);
+        if (f)
+            f->live = true;
+        if (!full && !(f && f->at_ms > now))
+            return recover(e, o, row, &(struct recovery){0}, err);
+        *at = full ? now + LATER_MS : f->at_ms;
         return 0;
     }
     if (row->cancel) /* its end had begun before */
@@ -338,6 +417,7 @@ static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     int64_t        next  = INT64_MAX;
+    failed_runs_mark(e);
     for (size_t n = 1; n && !e->closing;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
@@ -351,6 +431,8 @@ static WEFT_SUSPENDS int supervise_all(struct wr_engine *e, struct upp_err *err)
             next       = WB_MIN(next, at);
         }
     }
+    if (!e->closing)
+        failed_runs_sweep(e);
     e->look_at_ms = WB_MIN(e->look_at_ms, next);
     return 0;
 }

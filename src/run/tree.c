@@ -323,7 +323,6 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r          = tree_fill(t, err);
         t->loading = false;
         t->unread  = r < 0 ? r : 0;
-        t->failed  = wr_failed_run_error(e, root->id); /* readers fail instead of waiting for a retry */
         wr_tree_wake(t);
     }
     if (r < 0)
@@ -331,6 +330,12 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
     else
         *ret = t;
     return r;
+}
+
+void wr_tree_take(struct wr_tree *t, struct wr_run *run)
+{
+    t->refused = 0; /* that was another one: this has what is in the store */
+    t->run     = run;
 }
 
 int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
@@ -344,9 +349,8 @@ int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret
     int            r = wr_run_new(t->engine, t, NULL, row, &run, err);
     if (r < 0)
         return r;
-    t->failed = 0;
-    t->run    = run;
-    *ret      = run;
+    wr_tree_take(t, run);
+    *ret = run;
     return 0;
 }
 

@@ -62,9 +62,9 @@ struct wr_tree {
     struct wr_ids     ids; /* call ids of the tree's runs that worked in this process: answers are routed by them */
 
     uint32_t epoch;
-    uint64_t next;   /* number of the next event to be committed: all before are */
-    uint8_t  status; /* of the root, as committed */
-    int      failed; /* the store failed: an engine that recovers the run continues it */
+    uint64_t next;    /* number of the next event to be committed: all before are */
+    uint8_t  status;  /* of the root, as committed */
+    int      refused; /* a commit of the run that works here, or did last, failed: it commits nothing more */
 
     bool     resumed;        /* from the store: not all call ids of its children are in `ids` */
     bool     loading;        /* somebody reads epoch and next from the store: wait for `changed` */
@@ -116,14 +116,15 @@ WEFT_SUSPENDS int wr_get_root(struct wr_engine *e, const struct wl_owner *o, str
                               struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Waits until nobody works on the tree, and makes the root's run for the caller, who passes it to wr_launch or
- * wr_tree_disown. */
+ * wr_tree_disown. wr_tree_take: the same with a run that exists, when nobody works on its tree. */
 WEFT_SUSPENDS int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret,
                               struct upp_err *err) UPP_MUST_CHECK;
+void              wr_tree_take(struct wr_tree *t, struct wr_run *run);
 void              wr_tree_disown(struct wr_run *run); /* frees it and wakes whoever waits for the tree */
 
-/* Ends a run that nobody works on. */
-WEFT_SUSPENDS int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
-                              struct upp_err *err) UPP_MUST_CHECK;
+/* Ends a run that waits. */
+WEFT_SUSPENDS int wr_end_waiting(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 WEFT_SUSPENDS void wr_commit_lock_take(struct wr_tree *t); /* shielded: a commit is never cancelled */
 void               wr_commit_lock_leave(struct wr_tree *t);

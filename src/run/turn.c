@@ -271,7 +271,8 @@ int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
     if (r < 0)
         return r;
     if (!o->set)
-        return upp_fail(err, t->failed ? (enum upp_code) - t->failed : UPP_ECANCELED, "the run did not come to an end");
+        return upp_fail(err, t->refused ? (enum upp_code) - t->refused : UPP_ECANCELED,
+                        "the run did not come to an end");
     *ret = WB_TAKE(o->turn);
     if (o->result < 0 && err)
         *err = o->why;

@@ -87,13 +87,8 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
     struct wm_run                            *runs;
     size_t                                    n;
     int                                       r = wl_list_runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
-    for (size_t i = 0; r >= 0 && i < n; i++) {
-        uint8_t status;
-        r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);
-        if (r >= 0)
-            r = wr_wait(s->home->kept, &wa_owner, runs[i].id, &status, err);
-        r = r == -UPP_EREFUSED ? 0 : r; /* it has already ended */
-    }
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = wr_stop(s->home->kept, &wa_owner, runs[i].id, err);
     return r;
 }
 

@@ -29,11 +29,15 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
 {
     struct lazy *l = lazy_of(s);
     nap(l->before_commit_ms);
-    if (l->full || (l->no_ends && ends_a_run(c))) {
+    bool one = l->refuse && (!l->which || l->which(c));
+    if (one)
+        l->refuse--;
+    bool fails = one || l->full || (l->no_ends && ends_a_run(c));
+    int  r     = fails && !l->untrue ? 0 : l->inner->ops->commit(l->inner, c, err);
+    if (fails) {
         l->refused++;
         return upp_fail(err, UPP_ESTORE, "the disk is full");
     }
-    int r = l->inner->ops->commit(l->inner, c, err);
     nap(l->after_commit_ms);
     return r;
 }

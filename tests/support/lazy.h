@@ -12,12 +12,15 @@ struct lazy {
     struct wl_store  store; /* first: give this to the engine */
     struct wl_store *inner;
     unsigned         before_commit_ms, after_commit_ms;
-    unsigned         thread_ms, live_ms; /* after the thread, or the list, was read */
-    unsigned         rows_once_ms;       /* after rows were read, the next time only */
-    size_t           page;               /* how many runs a list has at most; 0: as many as are asked for */
-    bool             full;               /* commits fail, and change nothing */
-    bool             no_ends;            /* those that end a run do */
-    uint64_t         refused;            /* how many did */
+    unsigned         thread_ms, live_ms;      /* after the thread, or the list, was read */
+    unsigned         rows_once_ms;            /* after rows were read, the next time only */
+    size_t           page;                    /* how many runs a list has at most; 0: as many as are asked for */
+    bool             full;                    /* commits fail, and change nothing */
+    unsigned         refuse;                  /* the next ones do, so many ... */
+    bool (*which)(const struct wl_commit *c); /* ... of such; NULL: of any */
+    bool     untrue;                          /* those are written, and fail all the same */
+    bool     no_ends;                         /* those that end a run do */
+    uint64_t refused;                         /* how many did */
 };
 
 void lazy_open(struct lazy *l, struct wl_store *inner); /* whose owner stays the caller */

@@ -223,9 +223,8 @@ static WEFT_SUSPENDS int void_attempt(struct wr_asking *a, struct upp_err *err)
     }
     ev->last        = t->next - 1;
     run->draft.open = a->open;
-    run->draft.lost = true;
-    a->open         = NULL;
-    t->epoch++;
+    run->draft.lost = run->draft.voids = true;
+    a->open                            = NULL;
     wb_crashpoint("void.before");
     int r = wr_flush(run, NULL, err);
     wb_crashpoint("void.after");

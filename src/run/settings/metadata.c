@@ -86,8 +86,8 @@ static WEFT_SUSPENDS int set_working(struct wr_tree *t, struct upp_str metadata,
     else if (run && !run->changing && t->fiber) {
         size_t before = run->memory.used;
         r             = commit(t->engine, &t->owner, &run->row, metadata, &run->memory, &options, err);
-        run->replaced += t->run == run ? run->memory.used - before : 0;
-        if (r >= 0 && t->run == run) { /* it may have stopped meanwhile, because the store failed */
+        run->replaced += run->memory.used - before;
+        if (r >= 0) {
             run->row.version++;
             run->row.options = options;
         }

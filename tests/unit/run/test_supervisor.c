@@ -283,6 +283,16 @@ TEST(after_run_whose_end_cannot_be_written_ends_later)
 /* ---- Runs that cannot be ended -------------------------------------------------------------------------------------
  */
 
+static unsigned executions;
+
+static int count_executions(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
+{
+    (void)arg, (void)run, (void)turn;
+    (void)err;
+    executions++;
+    return 0;
+}
+
 /* Whoever waits for the turn is told, and does not wait for the next try. */
 static WEFT_SUSPENDS int join_in_vain(struct place *p, struct wr_started *s, struct upp_err *err)
 {
@@ -317,6 +327,7 @@ static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
     struct wm_run         row;
     uint8_t               status;
     uint64_t              begun;
+    executions      = 0;
     p->lazy.no_ends = true;
     TRY(join_in_vain(p, &s, err));
     begun = wb_mono_ms();
@@ -328,14 +339,37 @@ static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
         TRY(wr_wait(p->rig.engine, &rig_owner, s.run, &status, err));
         FAIL_UNLESS(status == WM_RUNNING);
     }
-    TRY(weft_sleep_ms(600000, err));
-    FAIL_UNLESS(p->lazy.refused == 10); /* enough */
     TRY(weft_sleep_ms(7200000, err));
-    FAIL_UNLESS(p->lazy.refused == 10);
+    FAIL_UNLESS(p->lazy.refused > 100 && executions == 10); /* enough: from then on only its end is tried */
     TRY(read_in_vain(p, s.run, err));
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.status == WM_RUNNING);
     return 0;
+}
+
+static WEFT_SUSPENDS int fails_at_last(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_owner                          *owners;
+    struct wm_run                            *runs;
+    struct tally                              tally;
+    uint8_t                                   status;
+    size_t                                    n;
+    TRY(never_ends(p, err));
+    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
+    FAIL_UNLESS(n == 1);
+    p->lazy.no_ends = false;
+    TRY(weft_sleep_ms(60000, err));
+    TRY(place_await(p, runs[0].id, &status, err));
+    TRY(place_read(p, runs[0].id, &tally, err));
+    FAIL_UNLESS(executions == 10 && status == WM_FAILED && tally.ends == 1 && tally.status == WM_FAILED);
+    return rig_well_formed(p->inner, &rig_owner, runs[0].thread, err);
+}
+
+TEST(after_run_that_cannot_end_fails_when_it_can)
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .hooks.on_complete = count_executions,
+          .act = fails_at_last);
 }
 
 static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *err)
@@ -358,9 +392,10 @@ static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *e
     return rig_well_formed(p->inner, &rig_owner, runs[0].thread, err);
 }
 
-TEST(after_run_that_cannot_end_is_left_for_the_next_start)
+TEST(after_run_that_cannot_end_has_another_chance_at_the_next_start)
 {
-    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .act = ends_after_a_restart);
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .hooks.on_complete = count_executions,
+          .act = ends_after_a_restart);
 }
 
 /* ---- What the log says of it, and how often ---------------------------------------------------------------------- */
@@ -373,7 +408,7 @@ struct lines {
 static void hear(void *arg, enum wb_log_level level, struct upp_str line)
 {
     struct lines *l = arg;
-    if (wb_str_find(line, UPP_STR("a run cannot be ended, and is left for the next start"), 0) != SIZE_MAX) {
+    if (wb_str_find(line, UPP_STR("a run cannot be ended: it is not executed again"), 0) != SIZE_MAX) {
         l->given_up += level == WB_ERROR;
         (void)snprintf(l->last, sizeof l->last, "%.*s", UPP_FMT(line));
     } else if (wb_str_find(line, UPP_STR("a run could not be ended"), 0) != SIZE_MAX)
@@ -405,10 +440,11 @@ static WEFT_SUSPENDS int says_that_it_gives_up(struct place *p, struct upp_err *
     struct wr_started                        s;
     char                                     id[WB_UUID_TEXT + 1];
     listen(at);
+    executions      = 0;
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(7200000, err));
-    FAIL_UNLESS(p->lazy.refused == 10 && l.not_ended == 10 && l.given_up == 1);
+    FAIL_UNLESS(executions == 10 && l.not_ended == p->lazy.refused && l.given_up == 1);
     FAIL_UNLESS(strstr(l.last, wb_uuid_text(s.run, id).p) && strstr(l.last, "tries=10"));
     FAIL_UNLESS(l.waits == 0 && l.other == 0);
     return 0;
@@ -416,7 +452,7 @@ static WEFT_SUSPENDS int says_that_it_gives_up(struct place *p, struct upp_err *
 
 TEST(after_run_that_cannot_end_says_so_once)
 {
-    PLAYS(.act = says_that_it_gives_up);
+    PLAYS(.hooks.on_complete = count_executions, .act = says_that_it_gives_up);
 }
 
 /* A store that takes nothing: the run is not even taken up, its model is not asked, and it is tried once a minute. */
@@ -445,7 +481,8 @@ TEST(after_store_that_takes_nothing_is_tried_once_a_minute)
     PLAYS(.hooks.on_complete = fill_the_disk, .act = once_a_minute);
 }
 
-/* Where so many are in trouble that one more is not remembered, it has no more tries than they. */
+/* Where so many have failed that one more is not remembered, it waits for them: and the list does not stay full of
+ * those that are not stored as running. */
 static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
 {
     struct wr_engine *e = p->rig.engine;
@@ -456,14 +493,14 @@ static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
             return upp_fail(err, UPP_ENOMEM, "no memory for the test");
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
-    TRY(weft_sleep_ms(3600000, err));
-    test_note("refused %llu", (unsigned long long)p->lazy.refused);
-    FAIL_UNLESS(p->lazy.refused <= 10);
-    p->lazy.no_ends  = false;
-    e->failed_runs.n = 0;
-    TRY(weft_sleep_ms(121000, err));
+    TRY(weft_sleep_ms(50000, err));
+    FAIL_UNLESS(p->lazy.refused == 1 && e->failed_runs.n == 4096);
+    TRY(weft_sleep_ms(90000, err));
+    FAIL_UNLESS(p->lazy.refused > 1 && e->failed_runs.n == 1);
+    p->lazy.no_ends = false;
+    TRY(weft_sleep_ms(61000, err));
     TRY(place_stored(p, s.run, &row, err));
-    FAIL_UNLESS(row.status == WM_COMPLETED);
+    FAIL_UNLESS(row.status == WM_COMPLETED && e->failed_runs.n == 0);
     return 0;
 }
 
@@ -481,11 +518,9 @@ static WEFT_SUSPENDS int cancels_what_never_ends(struct place *p, struct upp_err
     p->lazy.no_ends = true;
     TRY(place_start(p, &s, err));
     TRY(weft_sleep_ms(600000, err));
-    FAIL_UNLESS(p->lazy.refused == 10);
-    int r = wr_cancel(p->rig.engine, &rig_owner, s.run, err);
-    FAIL_UNLESS(r == -UPP_ESTORE);
+    FAIL_UNLESS(wr_stop(p->rig.engine, &rig_owner, s.run, err) == -UPP_ESTORE);
     p->lazy.no_ends = false;
-    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(wr_stop(p->rig.engine, &rig_owner, s.run, err));
     TRY(place_stored(p, s.run, &row, err));
     FAIL_UNLESS(row.status == WM_CANCELED);
     TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
