@@ -196,6 +196,7 @@ def test_parameters_that_cannot_be_honoured_are_named():
         assert len(risks) == 2 and "'temperature'" in risks[0] and "'flux'" in risks[1], risks
         shown = json.loads(a["content"]["text"])
         assert shown["params"] == {"top_p": 0.5} and 'Parameters: {"flux":{"a":1}}' in shown["messages"][0] and "flux" not in (shown.get("system") or ""), shown
+        s.wait_for_log("could not be honoured", 2)
         said = [line for line in s.log().splitlines() if "could not be honoured" in line]
         assert len(said) >= 2 and all(line.count(" agent=") == 1 for line in said), s.log()
 
