@@ -92,13 +92,17 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
     if (r < 0)
         return upp_wrap(err, r, "the configuration was not reloaded: the old one stays");
     const struct wc_config *c = s->runtime->config;
-    sv_server_reconfigure(s->server, &(struct sv_server_opts){.hosts   = c->server.hosts,
-                                                              .origins = c->server.origins,
-                                                              .proxies = {c->server.proxies, c->server.n_proxies},
-                                                              .on_busy = c->on_busy,
-                                                              .ai_sdk  = c->ai_sdk,
-                                                              .no_instructions = c->no_instructions,
-                                                              .heartbeats      = c->heartbeats});
+    r                         = sv_server_reconfigure(s->server,
+                                                      &(struct sv_server_opts){.hosts           = c->server.hosts,
+                                                                               .origins         = c->server.origins,
+                                                                               .proxies         = {c->server.proxies, c->server.n_proxies},
+                                                                               .on_busy         = c->on_busy,
+                                                                               .ai_sdk          = c->ai_sdk,
+                                                                               .no_instructions = c->no_instructions,
+                                                                               .heartbeats      = c->heartbeats},
+                                                      err);
+    if (r < 0)
+        return upp_wrap(err, r, "agents and models were reloaded, what requests may do was not");
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
     (void)cli_log_setup(c, s->level, WB_INFO); /* the level was good before */
     wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
