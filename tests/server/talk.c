@@ -154,7 +154,7 @@ static int both(void *arg, struct upp_err *err)
         if (r >= 0)
             r = weft_yield(err);
         if (r >= 0) {
-            WEFT_DEADLINE(t->simulated ? 3600000 : t->patience_ms ? t->patience_ms : 5000);
+            WEFT_DEADLINE(t->patience_ms ? t->patience_ms : t->simulated ? 3600000 : 5000);
             r = t->client(t, err);
         }
         sv_server_stop(t->server);

@@ -14,7 +14,7 @@ struct talk {
     int (*client)(struct talk *t, struct upp_err *err);
     void             *arg;
     bool              simulated;
-    uint64_t          patience_ms; /* of the client, where time is real: 0: 5000. A fault may leave it without answer */
+    uint64_t          patience_ms; /* of the client: 0: 5000, simulated an hour. A fault may leave it without answer */
     uint64_t          seed;
     struct sv_server *server;
     struct weft__sim *world;

@@ -27,6 +27,7 @@ enum {
     WAITING      = 1024, /* requests that wait for one */
     TURN_MS      = 20000,
     SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
+    DAY_MS       = 86400000,
 };
 
 /* ---- Health checks ----------------------------------------------------------------------------------------------- */
@@ -459,6 +460,18 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
     return 0;
 }
 
+/* A certificate that expires while the server runs: a line of the log a day. */
+WEFT_SUSPENDS static int watches_certificate(void *arg, struct upp_err *err)
+{
+    const struct sv_server *s = arg;
+    for (;;) {
+        int r = weft_sleep_ms(DAY_MS, err);
+        if (r < 0)
+            return r;
+        sv_tls_check(s->tls);
+    }
+}
+
 /* Waits until no connection is busy, at most drain_ms, which a second signal shortens. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
@@ -485,6 +498,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);
     if (r >= 0 && s->signal_fd >= 0)
         r = weft_scope_spawn(&s->fibers, "reload", reloads, s, NULL, err);
+    if (r >= 0 && s->tls)
+        r = weft_scope_spawn(&s->fibers, "certificate", watches_certificate, s, NULL, err);
     if (r >= 0 && s->opts.store)
         r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
     while (r >= 0 && !s->stopping)
