@@ -32,12 +32,13 @@ _Static_assert(LINE + 1 <= PIPE_BUF, "one write is one line");
 atomic_int wb_log_max = WB_OFF;
 
 static struct {
-    atomic_int    format; /* enum wb_log_format; it and fd change while others log */
-    atomic_int    fd;
-    wb_log_sink  *sink;
-    void         *arg;
-    atomic_ullong lost;
-    atomic_bool   torn; /* a line was written in part: the next one begins with a line feed */
+    atomic_int            format; /* enum wb_log_format; it and fd change while others log */
+    atomic_int            fd;
+    wb_log_sink          *sink;
+    void                 *arg;
+    wb_log_queue *_Atomic queue;
+    atomic_ullong         lost;
+    atomic_bool           torn; /* a line was written in part: the next one begins with a line feed */
 } out = {.fd = -1};
 
 static _Thread_local struct wb_log_ctx *context;
@@ -59,6 +60,17 @@ void wb_log_to(wb_log_sink *sink, void *arg)
 {
     out.sink = sink;
     out.arg  = arg;
+}
+
+void wb_log_via(wb_log_queue *queue)
+{
+    atomic_store_explicit(&out.queue, queue, memory_order_release);
+}
+
+int wb_log_fd(void)
+{
+    int fd = atomic_load_explicit(&out.fd, memory_order_relaxed);
+    return fd < 0 ? 2 : fd;
 }
 
 uint64_t wb_log_lost(void)
@@ -352,14 +364,13 @@ static void lose(void)
 }
 
 /* Its first byte is a line feed. */
-static void write_line(struct upp_str line)
+void wb_log_write(struct upp_str line)
 {
     bool           torn  = atomic_exchange_explicit(&out.torn, false, memory_order_relaxed);
     struct upp_str s     = wb_str_sub(line, !torn, SIZE_MAX);
     size_t         whole = s.n;
     while (s.n) {
-        int     fd = atomic_load_explicit(&out.fd, memory_order_relaxed);
-        int64_t r  = WB_CALL(write)(fd < 0 ? 2 : fd, s.p, s.n);
+        int64_t r = WB_CALL(write)(wb_log_fd(), s.p, s.n);
         if (r == -EINTR)
             continue;
         if (r <= 0 || (uint64_t)r > s.n) {
@@ -374,10 +385,13 @@ static void write_line(struct upp_str line)
 
 static void give(enum wb_log_level level, struct upp_str line)
 {
+    wb_log_queue *queue = atomic_load_explicit(&out.queue, memory_order_acquire);
     if (out.sink)
         out.sink(out.arg, level, wb_str_sub(line, 1, line.n - 2));
-    else
-        write_line(line);
+    else if (!queue)
+        wb_log_write(line);
+    else if (!queue(line))
+        lose();
 }
 
 void wb_log_put(enum wb_log_level level, struct upp_str line)

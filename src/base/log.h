@@ -83,6 +83,15 @@ void wb_log_setup(enum wb_log_level level, enum wb_log_format format, int fd);
 typedef void wb_log_sink(void *arg, enum wb_log_level level, struct upp_str line);
 void         wb_log_to(wb_log_sink *sink, void *arg);
 
+/* From now on lines for the descriptor are given to a function, which takes them or returns false: the line is lost.
+ * Any thread calls it; it must not wait. NULL: who logs writes. */
+typedef bool wb_log_queue(struct upp_str line);
+void         wb_log_via(wb_log_queue *queue);
+
+/* For who empties the queue: writes such a line, and waits for who reads it. */
+void wb_log_write(struct upp_str line);
+int  wb_log_fd(void);
+
 /* Lines that could not be written, or only in part, since the program started. */
 uint64_t wb_log_lost(void);
 

@@ -1,14 +1,17 @@
 /* cli/cmd_serve.c — weft serve: runs the server until a signal stops it. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
+#include "fiber/log_writer.h"
 #include "server/doors/doors.h"
 #include "server/doors/v1/objects.h"
 #include "server/http/server.h"
@@ -89,13 +92,17 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
     if (r < 0)
         return upp_wrap(err, r, "the configuration was not reloaded: the old one stays");
     const struct wc_config *c = s->runtime->config;
-    sv_server_reconfigure(s->server, &(struct sv_server_opts){.hosts   = c->server.hosts,
-                                                              .origins = c->server.origins,
-                                                              .proxies = {c->server.proxies, c->server.n_proxies},
-                                                              .on_busy = c->on_busy,
-                                                              .ai_sdk  = c->ai_sdk,
-                                                              .no_instructions = c->no_instructions,
-                                                              .heartbeats      = c->heartbeats});
+    r                         = sv_server_reconfigure(s->server,
+                                                      &(struct sv_server_opts){.hosts           = c->server.hosts,
+                                                                               .origins         = c->server.origins,
+                                                                               .proxies         = {c->server.proxies, c->server.n_proxies},
+                                                                               .on_busy         = c->on_busy,
+                                                                               .ai_sdk          = c->ai_sdk,
+                                                                               .no_instructions = c->no_instructions,
+                                                                               .heartbeats      = c->heartbeats},
+                                                      err);
+    if (r < 0)
+        return upp_wrap(err, r, "agents and models were reloaded, what requests may do was not");
     sv_ops_reconfigure(s->ops, c->no_access_log, c->open_metrics);
     (void)cli_log_setup(c, s->level, WB_INFO); /* the level was good before */
     wb_log(WB_INFO, "the configuration was reloaded", WB_LU("agents", c->n_agents), WB_LU("models", c->n_models));
@@ -255,6 +262,17 @@ static bool read_loops(const char *text, uint32_t *ret)
     return true;
 }
 
+/* If nobody reads standard error, what is left is lost: the process must end, and what it still says may not hang. */
+static void stop_log(void)
+{
+    int none;
+    if (weft__log_writer_stop(WEFT__LOG_LAST_MS))
+        return;
+    none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (none >= 0)
+        (void)dup2(none, STDERR_FILENO);
+}
+
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
@@ -291,7 +309,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (r >= 0)
         r = cli_take_key(&s.place, &key, &err);
     if (r >= 0)
+        r = weft__log_writer_start(0, &err);
+    if (r >= 0)
         r = cli_on_loop(serve, &s, &err);
+    stop_log();
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 

@@ -7,12 +7,14 @@
 #include "fiber/overflow.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/hooks.h"
+#include "fiber/log_writer.h"
 #include "fiber/loop.h"
 
 enum { SIZE = 64 * 1024 };
@@ -63,6 +65,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const struct weft_loop  *l = weft__loop();
     const struct weft_fiber *f = l ? l->current : NULL;
+    (void)weft__log_writer_flush(WEFT__LOG_LAST_MS);
     if (info->si_code <= 0 || !f || !f->stack || !weft__stack_guards(f->stack, info->si_addr)) {
         pass_on(sig, info, context);
         return;
@@ -73,7 +76,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     add(&line, " overflowed its stack of ");
     add_number(&line, l->stacks.size / 1024);
     add(&line, " KiB\n");
-    (void)!write(STDERR_FILENO, line.text, line.n);
+    if (poll(&(struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}, 1, WEFT__LOG_LAST_MS) == 1)
+        (void)!write(STDERR_FILENO, line.text, line.n);
     (void)signal(sig, SIG_DFL);
 }
 

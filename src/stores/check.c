@@ -237,3 +237,13 @@ int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_q
     (void)s, (void)o, (void)q, (void)a, (void)ret, (void)n;
     return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
 }
+
+void ws_count_commit(struct wl_store *s, const struct wl_commit *c, size_t bytes)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < c->n; i++)
+        rows += c->changes[i].kind == WL_ADD_ROW;
+    (void)__atomic_fetch_add(&s->count.commits, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&s->count.rows, rows, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&s->count.bytes, bytes, __ATOMIC_RELAXED);
+}

@@ -36,6 +36,15 @@ struct wl_range ws_range(const struct wl_range *r);
 /* Bytes of its rows, pieces, values and indexed texts. */
 size_t ws_commit_bytes(const struct wl_commit *c);
 
+/* Adds a commit of so many bytes to a store's totals, which other threads read. */
+void ws_count_commit(struct wl_store *s, const struct wl_commit *c, size_t bytes);
+
+/* Takes over a total of the store behind this one: loops commit at the same time. */
+static inline void ws_take_total(uint64_t *to, const uint64_t *from)
+{
+    __atomic_store_n(to, __atomic_load_n(from, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
 static inline bool ws_key_expired(int64_t created_ms, int64_t now_ms)
 {
     return now_ms - created_ms >= WS_KEY_MS;

@@ -196,6 +196,7 @@ def test_parameters_that_cannot_be_honoured_are_named():
         assert len(risks) == 2 and "'temperature'" in risks[0] and "'flux'" in risks[1], risks
         shown = json.loads(a["content"]["text"])
         assert shown["params"] == {"top_p": 0.5} and 'Parameters: {"flux":{"a":1}}' in shown["messages"][0] and "flux" not in (shown.get("system") or ""), shown
+        s.wait_for_log("could not be honoured", 2)
         said = [line for line in s.log().splitlines() if "could not be honoured" in line]
         assert len(said) >= 2 and all(line.count(" agent=") == 1 for line in said), s.log()
 
@@ -341,6 +342,22 @@ def test_problems_are_named_with_their_pointers():
         assert s.ask("GET", URL + "/none")[1]["content"]["data"]["code"] == "not_found"
 
 
+def at_once(s, e, n):
+    """The answers to the same envelope, sent n times."""
+    answers, start = [], threading.Barrier(n)
+
+    def send():
+        start.wait()
+        answers.append(post(s, e))
+    threads = [threading.Thread(target=send) for _ in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(answers) == n, (e, answers)
+    return answers
+
+
 def test_a_repeated_id():
     # covers: ENV-9/1
     with serve("again") as s:
@@ -354,14 +371,9 @@ def test_a_repeated_id():
         for id in own:  # those of the server are taken, too
             refused = post(s, envelope(id=id, trace={"parents": [first["trace"]["id"]]}), 400)
             assert refused["content"]["data"]["code"] == "id_taken", refused
-        many = []
-        e = envelope("Together", id="together")
-        threads = [threading.Thread(target=lambda: many.append(post(s, e))) for _ in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        assert len({m["trace"]["id"] for m in many}) == 1, many
+        for i in range(60):  # some look while the first one begins: they wait for the same answer
+            many = at_once(s, envelope("Together", id=f"together-{i}"), 4)
+            assert len({m["trace"]["id"] for m in many}) == 1, many
     with Server(WEFT, f"{HERE}/again") as s:
         assert post(s, envelope("Doubt me", id="once")) == first
 

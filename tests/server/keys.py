@@ -198,7 +198,7 @@ def test_keys_are_added_and_revoked_while_the_server_runs_and_survive_it():
         s.wait_for_log("the last API key is revoked")
         refused(ask(s, "GET", "/v1/threads"), 401, "invalid_api_key")  # the last key is gone: nobody is let in
     with f.start() as s:
-        assert "all API keys are revoked. Add one with `weft keys add NAME`" in s.log()
+        s.wait_for_log("all API keys are revoked. Add one with `weft keys add NAME`")
         refused(ask(s, "GET", "/v1/threads"), 401, "invalid_api_key")  # nor after a restart
         refused(ask(s, "GET", "/v1/threads", two), 401, "invalid_api_key")
     three = f.add("three")  # without a server
@@ -576,7 +576,7 @@ def test_a_proxy_wants_a_key():
             g.write(trusted)
         s.process.send_signal(signal.SIGHUP)  # from now on a request may come from anywhere
         until(lambda: ask(s, "GET", "/v1/threads")[0] == 401)
-        assert "server.trusted_proxies needs an API key. Add one with `weft keys add NAME`" in s.log()
+        s.wait_for_log("server.trusted_proxies needs an API key. Add one with `weft keys add NAME`")
     _, err = f.weft("serve", code=1)
     assert "server.trusted_proxies" in err and "`weft keys add NAME`" in err and "`weft serve --listen 127.0.0.1:8787`" in err, err
     key = f.add("k")

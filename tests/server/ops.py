@@ -175,6 +175,19 @@ def test_queued_runs():
         assert [x["state"] for x in lines(s, "run ended", 2)] == ["cancelled", "completed"]
 
 
+def test_stored_assistants_share_one_series():
+    with serve(folder()) as s:
+        for i in range(3):
+            made = s.good("POST", "/v1/assistants", {"model": "tool", "name": f"n{i}"})["id"]
+            assert s.ended(*s.start(made))["status"] == "completed"
+            s.good("DELETE", f"/v1/assistants/{made}")
+        s.ended(*s.start("broken"))
+        m = s.metrics()
+        agents = {k: v for k, v in m.items() if k.startswith("weft_runs_total")}
+        assert agents == {'weft_runs_total{agent="other",outcome="completed"}': "3", 'weft_runs_total{agent="broken",outcome="failed"}': "1"}, agents
+        assert m['weft_run_duration_seconds_count{agent="other"}'] == "3", m
+
+
 def test_logging_middleware_writes_to_the_same_log():
     with serve(folder()) as s:
         s.ended(*s.start("tool"))

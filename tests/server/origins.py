@@ -91,7 +91,7 @@ def test_credentials_never_go_with_all_origins():
                 status, h = ask(s, method, "/v1/threads", {"Origin": origin, "Access-Control-Request-Method": "GET"})
                 assert status in (200, 204) and h["access-control-allow-origin"] == "*", (status, dict(h))
                 assert "access-control-allow-credentials" not in h, dict(h)
-        assert "every web page that is opened on this machine can use the server" in s.log()
+        s.wait_for_log("every web page that is opened on this machine can use the server")
 
 
 def test_proxies_are_believed_only_if_trusted():

@@ -2,8 +2,10 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import served
@@ -27,10 +29,10 @@ def write(folder, agents, more=""):
         f.write(CONFIG.format(agents="".join(f"  {name}: {{{text}}}\n" for name, text in agents.items()), more=more))
 
 
-def start(folder, agents, **env):
+def start(folder, agents, more="", **env):
     with open(f"{folder}/slow.json", "w") as f:
         json.dump({"replies": [{"parts": [{"text": WORDS}], "delta_bytes": 4, "delay_ms": 100}], "again": True}, f)
-    write(folder, agents)
+    write(folder, agents, more)
     return Server(WEFT, folder, **env)
 
 
@@ -129,6 +131,63 @@ def test_log_and_metrics_change(folder):
         s.good("GET", "/livez")
         hang_up(s, "the configuration was reloaded")  # its line comes after that of a request before it
         assert "/livez" not in s.log()[len(before):] and '"msg":"the configuration was reloaded"' in s.log(), s.log()
+
+
+class Client(threading.Thread):
+    """Requests of many kinds, on all loops, until told to stop. What the reloads change decides between two answers."""
+
+    def __init__(self, s, key):
+        super().__init__()
+        self.s, self.key, self.stop, self.done, self.wrong = s, {"Authorization": f"Bearer {key}"}, False, 0, []
+
+    def post(self, path, body, *wanted):
+        c = self.s.connection()
+        c.request("POST", path, json.dumps(body), self.key)
+        r = c.getresponse()
+        text = r.read()
+        c.close()
+        if r.status not in wanted:
+            self.wrong.append((path, r.status, text[:300]))
+        return json.loads(text) if text.startswith(b"{") else {}
+
+    def run(self):
+        message = {"role": "user", "content": "hello"}
+        while not self.stop and not self.wrong:
+            thread = self.post("/v1/threads", {}, 200)["id"]
+            self.post(f"/v1/threads/{thread}/runs", {"assistant_id": "a", "stream": True, "additional_messages": [message]}, 200)
+            self.post(f"/v1/threads/{thread}/runs", {"assistant_id": "a", "instructions": "Be short."}, 200, 400, 403)
+            self.post("/v1/responses", {"model": "a", "input": "hello"}, 200)
+            self.post("/v1/responses", {"model": "a", "input": "hello", "stream": True}, 200)
+            self.post("/process", {"model": "a", "input": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]}, 200)
+            self.post("/api/chat", {"agent": "a", "id": f"chat-{self.done}-{id(self)}", "messages": [
+                {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}]}, 200)
+            self.done += 1
+
+
+def test_reloads_while_clients_work(folder):
+    """Built with ThreadSanitizer it ends with a failure if a reload writes what a request reads."""
+    agents = {"a": "model: echo"}
+    with start(folder, agents, ", loops: 2") as s:
+        key = subprocess.run([WEFT, "keys", "add", "k", "--scope", "run,instructions", "--limits", "requests=1000000/m,runs=1000,tokens=1000000000/d,bytes=10GiB"],
+                             cwd=folder, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        clients = [Client(s, key) for _ in range(4)]
+        for c in clients:
+            c.start()
+        for i in range(10):
+            before = [c.done for c in clients]
+            write(folder, agents if i % 2 else {**agents, "b": "model: echo"},
+                  ", loops: 2" if i % 2 else ', loops: 2, instructions: false, hosts: [weft.example.org], origins: ["https://app.example.org"]')
+            hang_up(s, "the configuration was reloaded")
+            end = time.monotonic() + 60  # each client works with this configuration, too
+            while any(c.is_alive() and c.done <= n for c, n in zip(clients, before)):
+                assert time.monotonic() < end, s.log()[-2000:]
+                time.sleep(0.01)
+        for c in clients:
+            c.stop = True
+        for c in clients:
+            c.join()
+        assert not any(c.wrong for c in clients), [c.wrong for c in clients]
+    assert s.process.returncode == 0, [x for x in s.log().splitlines() if "SUMMARY: " in x] or s.log()[-3000:]
 
 
 def in_a_folder(test):

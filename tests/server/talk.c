@@ -117,9 +117,10 @@ static int big(struct sv_exchange *x, struct upp_err *err)
 }
 
 static const struct sv_route rows[] = {
-    {SV_GET, "/empty", empty, 0, 0},   {SV_POST, "/echo", echo, 0, 0},        {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
-    {SV_POST, "/small", echo, 16, 0},  {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_GET, "/slow", slow, 0, 0},
-    {SV_GET, "/stream", stream, 0, 0}, {SV_GET, "/quiet", quiet, 0, 0},       {SV_GET, "/big", big, 0, 0},
+    {SV_GET, "/empty", empty, 0, 0},  {SV_POST, "/echo", echo, 0, 0},        {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
+    {SV_POST, "/small", echo, 16, 0}, {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_POST, "/fail/{code}", fails, 0, 0},
+    {SV_GET, "/slow", slow, 0, 0},    {SV_GET, "/stream", stream, 0, 0},     {SV_GET, "/quiet", quiet, 0, 0},
+    {SV_GET, "/big", big, 0, 0},
 };
 static const struct sv_door door         = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
 const struct sv_door *const talk_doors[] = {&door, NULL};
@@ -153,7 +154,7 @@ static int both(void *arg, struct upp_err *err)
         if (r >= 0)
             r = weft_yield(err);
         if (r >= 0) {
-            WEFT_DEADLINE(t->simulated ? 3600000 : t->patience_ms ? t->patience_ms : 5000);
+            WEFT_DEADLINE(t->patience_ms ? t->patience_ms : t->simulated ? 3600000 : 5000);
             r = t->client(t, err);
         }
         sv_server_stop(t->server);

@@ -14,7 +14,7 @@ struct talk {
     int (*client)(struct talk *t, struct upp_err *err);
     void             *arg;
     bool              simulated;
-    uint64_t          patience_ms; /* of the client, where time is real: 0: 5000. A fault may leave it without answer */
+    uint64_t          patience_ms; /* of the client: 0: 5000, simulated an hour. A fault may leave it without answer */
     uint64_t          seed;
     struct sv_server *server;
     struct weft__sim *world;
@@ -54,7 +54,7 @@ struct upp_str talk_header(const struct talk_reply *r, struct upp_str name);
  *   POST /echo             the body
  *   GET  /echo/{a}/x/{b}   "a b", and ?q
  *   POST /small            a body of at most 16 bytes
- *   GET  /fail/{code}      fails with that code
+ *   GET  /fail/{code}      fails with that code; so does POST
  *   GET  /slow             sleeps a second (10 ms where time is real)
  *   GET  /stream           SSE: t->limit events of ten bytes (0: without end), a yield before each
  *   GET  /quiet            SSE: one event and then nothing

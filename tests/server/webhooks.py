@@ -254,6 +254,7 @@ def test_failures_are_retried_with_the_same_id():
             assert len({g[2]["webhook-id"] for g in got}) == 1
             pauses = [b[0] - a[0] for a, b in zip(got, got[1:])]
             assert pauses[0] >= 0.4 and pauses[1] >= 0.9 and pauses[2] >= 1.9, pauses
+            s.wait_for_log("a webhook failed", 3)
             failed = re.findall(r'msg="a webhook failed" hook=on_end id=(\S+) attempts=(\d)', s.log())
             assert failed == [(got[0][2]["webhook-id"], str(i)) for i in (1, 2, 3)], s.log()
             removed(here)

@@ -118,7 +118,7 @@ int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const 
                           struct upp_err *err)
 {
     int r = 0;
-    if (x->server->opts.no_instructions) {
+    if (x->settings->no_instructions) {
         r = upp_fail(err, UPP_EREFUSED, "%s of a run is not taken: the configuration has server.instructions: false",
                      what);
         if (err)

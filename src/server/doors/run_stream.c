@@ -302,7 +302,7 @@ WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struc
     int                   r    = feed_begin(x, run, s, &f, err);
     struct sv_stream_opts opts = {.headers = s->ops->headers,
                                   .lines   = s->lines,
-                                  .beat    = s->ops->beat && x->server->opts.heartbeats ? beat : NULL};
+                                  .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
     if (r >= 0)
         r = sv_stream_run(x, &opts, pull, &f, err);
     feed_done(&f);

@@ -122,7 +122,9 @@ static int check_limits(struct sv_conn *c)
     struct upp_err err = {0};
     if (!c->auth.key)
         return 0;
-    if (sv_key_count(c->server->opts.keys, c->auth.key, &err) < 0)
+    int r          = sv_key_count(c->server->opts.keys, c->auth.key, &err);
+    c->auth.bucket = c->auth.key->bucket;
+    if (r < 0)
         return deny_limit(c, "rate_limit_exceeded", &err);
     if (!(c->http.method & (SV_POST | SV_PUT | SV_PATCH)) || flags_of(c) & SV_ROUTE_SMALL ||
         sv_key_may_store(c->auth.key, &err) >= 0)
@@ -131,9 +133,9 @@ static int check_limits(struct sv_conn *c)
 }
 
 /* Proxies let in whoever can reach them, also where the server itself listens on a loopback address only. */
-static bool needs_key(const struct sv_conn *c)
+static bool needs_key(struct sv_conn *c)
 {
-    return !c->local && (sv_keys_required(c->server->opts.keys) || c->server->opts.proxies.n);
+    return !c->local && (sv_keys_required(c->server->opts.keys) || sv_conn_settings(c)->proxies.n);
 }
 
 int sv_auth_check(struct sv_conn *c)
@@ -201,8 +203,8 @@ void sv_auth_headers(struct sv_exchange *x)
     }
     if (k && k->limits.requests) {
         uint64_t now = wb_mono_ms(), per_minute = k->limits.requests;
-        put_limit(x, "requests", per_minute, sv_bucket_left(&k->bucket, per_minute, now),
-                  sv_bucket_reset_ms(&k->bucket, per_minute, now));
+        put_limit(x, "requests", per_minute, sv_bucket_left(&x->conn->auth.bucket, per_minute, now),
+                  sv_bucket_reset_ms(&x->conn->auth.bucket, per_minute, now));
     }
     if (k && k->limits.tokens) {
         int64_t  now  = wb_wall_ms();

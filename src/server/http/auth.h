@@ -16,12 +16,13 @@
 
 /* Of one request; in the connection, between its head and the end of its response. */
 struct sv_auth {
-    struct sv_key *key;      /* NULL: none */
-    uint8_t        scopes;   /* enum sv_scope */
-    int            denied;   /* status of the response that takes the place of the handler's; 0: none */
-    const char    *code;     /* of a refusal; NULL: it was not refused here */
-    uint64_t       retry_ms; /* likewise */
-    char           why[128]; /* likewise: its sentence, if it has a number in it */
+    struct sv_key   *key;      /* NULL: none */
+    struct sv_bucket bucket;   /* the key's, after this request was counted: its response may be made on another loop */
+    uint8_t          scopes;   /* enum sv_scope */
+    int              denied;   /* status of the response that takes the place of the handler's; 0: none */
+    const char      *code;     /* of a refusal; NULL: it was not refused here */
+    uint64_t         retry_ms; /* likewise */
+    char             why[128]; /* likewise: its sentence, if it has a number in it */
 };
 
 /* Sets the connection's owner and auth from the head of its request: 0, or a status (and http.why). */

@@ -64,6 +64,7 @@ void sv_conn_free(struct sv_conn *c)
     sv_tls_session_free(c->tls);
     (void)WB_CALL(close)(c->fd);
     sv_auth_done(&c->auth);
+    sv_settings_unref(c->settings);
     sv_http_done(&c->http);
     wb_buf_done(&c->rest);
     wb_free(c);
@@ -167,23 +168,31 @@ WEFT_SUSPENDS static int shake_hands(struct sv_conn *c, uint64_t ms)
 
 /* ---- A request --------------------------------------------------------------------------------------------------- */
 
+const struct sv_settings *sv_conn_settings(struct sv_conn *c)
+{
+    if (!c->settings)
+        c->settings = sv_settings_ref(c->server->settings);
+    return c->settings;
+}
+
 static int check_origin(struct sv_conn *c, struct sv_http *h)
 {
-    size_t           n;
-    struct upp_str   origin = sv_http_header(h, UPP_STR("origin"), &n);
-    struct sv_sender sender = {c->peer, h->host, c->tls != NULL};
+    size_t                    n;
+    struct upp_str            origin   = sv_http_header(h, UPP_STR("origin"), &n);
+    struct sv_sender          sender   = {c->peer, h->host, c->tls != NULL};
+    const struct sv_settings *settings = sv_conn_settings(c);
     if (!c->local && c->client[0]) {
-        sv_forwarded_read(&c->server->opts.proxies, h, &sender);
+        sv_forwarded_read(&settings->proxies, h, &sender);
         (void)wb_ip_text(&sender.ip, c->client);
     }
     if (sender.host.p && !c->local) { /* Unix sockets have no host name, and HTTP/1.0 needs none */
-        int status = sv_host_check(&c->server->allowed, sender.host);
+        int status = sv_host_check(&settings->allowed, sender.host);
         if (status) {
             h->why = status == 421 ? "this server does not answer to that Host" : "the Host header is not a host";
             return status;
         }
     }
-    if (n && (n > 1 || sv_origin_check(&c->server->allowed, origin, sender.host, sender.secure, &c->allow))) {
+    if (n && (n > 1 || sv_origin_check(&settings->allowed, origin, sender.host, sender.secure, &c->allow))) {
         h->why = "pages of this Origin may not call this server";
         return 403;
     }
@@ -259,6 +268,7 @@ static enum sv_http_state feed(struct sv_conn *c, size_t n)
 {
     size_t             used;
     enum sv_http_state state;
+    (void)sv_conn_settings(c);
     if (n) {
         state = sv_http_feed(&c->http, wb_str(c->server->scratch, n), &used);
         if (state == SV_HTTP_DONE)
@@ -327,6 +337,8 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     c->asks     = false;
     c->lent     = false;
     c->since_ms = c->began_ns / 1000000;
+    sv_settings_unref(c->settings);
+    c->settings = NULL;
     for (;;) {
         enum sv_http_state state;
         bool               had_head = c->http.head_done;
@@ -402,7 +414,7 @@ WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
 
 int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
 {
-    if (x->server->opts.origins)
+    if (x->settings->allowed.origins)
         sv_cors_write(&x->reply.headers, x->conn->allow);
     return wb_buf_check(&x->reply.headers, err);
 }
@@ -601,13 +613,14 @@ static void hold_answer(struct sv_exchange *x)
 /* Responds to the request, or with the refusal. True: the connection can be used again. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
-    struct sv_exchange x     = {.server  = c->server,
-                                .core    = &c->server->cores[0],
-                                .conn    = c,
-                                .request = &c->http,
-                                .owner   = c->owner,
-                                .scopes  = c->auth.scopes,
-                                .arena   = WB_ARENA(ARENA_MAX)};
+    struct sv_exchange x     = {.server   = c->server,
+                                .core     = &c->server->cores[0],
+                                .conn     = c,
+                                .settings = sv_conn_settings(c),
+                                .request  = &c->http,
+                                .owner    = c->owner,
+                                .scopes   = c->auth.scopes,
+                                .arena    = WB_ARENA(ARENA_MAX)};
     struct upp_err     err   = {0};
     bool               again = false;
     sv_reply_init(&x.reply);

@@ -14,6 +14,7 @@
 struct sv_conn {
     struct wb_link         link; /* in server->conns */
     struct sv_server      *server;
+    struct sv_settings    *settings; /* of the request; NULL: none has begun */
     int                    fd;
     struct sv_tls_session *tls;    /* NULL: plain */
     bool                   local;  /* over the Unix socket */
@@ -44,6 +45,9 @@ enum { SV_READ = 64 << 10 /* bytes read at once */ };
 int  sv_conn_new(struct sv_server *s, int fd, bool local, bool tls, bool refuse, struct sv_conn **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 void sv_conn_free(struct sv_conn *c); /* closes it too */
+
+/* The settings that the request has. On the server's loop; elsewhere they are in the exchange. */
+const struct sv_settings *sv_conn_settings(struct sv_conn *c);
 
 /* The fiber's function; frees the connection. */
 WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err);

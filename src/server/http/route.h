@@ -17,26 +17,28 @@
 struct sv_server;
 struct sv_core;
 struct sv_conn;
+struct sv_settings;
 
 enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, at most */ };
 
 /* One request and its response, while a handler works on it. */
 struct sv_exchange {
-    struct sv_server     *server;
-    struct sv_core       *core; /* where it is handled (server/http/core.h): its loop and its engine */
-    struct sv_conn       *conn;
-    const struct sv_http *request;
-    struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
-    struct upp_str        agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
-    struct wl_owner       owner;
-    struct wl_thread     *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
-    void                 *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
-    uint8_t               scopes; /* enum sv_scope: what the client may do */
-    struct wb_arena       arena;  /* for this request */
-    struct sv_reply       reply;
-    void                 *work; /* of a handler, for the handler on another core that it hands over to */
-    char                  request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
-    struct sv_trace       trace;                         /* of its traceparent; empty: none */
+    struct sv_server         *server;
+    struct sv_core           *core; /* where it is handled (server/http/core.h): its loop and its engine */
+    struct sv_conn           *conn;
+    const struct sv_settings *settings; /* what a reload may replace, as it was when the request began */
+    const struct sv_http     *request;
+    struct upp_str            params[SV_PARAMS]; /* values of the {parts}, decoded */
+    struct upp_str            agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
+    struct wl_owner           owner;
+    struct wl_thread         *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
+    void           *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
+    uint8_t         scopes; /* enum sv_scope: what the client may do */
+    struct wb_arena arena;  /* for this request */
+    struct sv_reply reply;
+    void           *work; /* of a handler, for the handler on another core that it hands over to */
+    char            request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
+    struct sv_trace trace;                         /* of its traceparent; empty: none */
 
     /* Set by handlers, for the monitor: the run that the request started, joined or reads. */
     struct wb_uuid run;

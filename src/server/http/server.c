@@ -27,6 +27,7 @@ enum {
     WAITING      = 1024, /* requests that wait for one */
     TURN_MS      = 20000,
     SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
+    DAY_MS       = 86400000,
 };
 
 /* ---- Health checks ----------------------------------------------------------------------------------------------- */
@@ -207,10 +208,11 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
         r = upp_fail(err, UPP_EINVALID, "a server needs an address to listen on");
     if (r >= 0 && s->opts.signals)
         r = open_signals(s, err);
+    if (r >= 0)
+        r = sv_settings_new(&s->opts, s->listeners, s->n_listeners, &s->settings, err);
     if (r < 0)
         return r;
-    s->allowed = (struct sv_allowed){s->opts.hosts, s->opts.origins, s->listeners, s->n_listeners};
-    *ret       = WB_TAKE(s);
+    *ret = WB_TAKE(s);
     return 0;
 }
 
@@ -223,6 +225,7 @@ void sv_server_close(struct sv_server *s)
     if (s->signal_fd >= 0)
         (void)WB_CALL(close)(s->signal_fd);
     sv_tls_close(s->tls);
+    sv_settings_unref(s->settings);
     wb_free(s->cores);
     wb_free(s->scratch);
     wb_free(s);
@@ -286,19 +289,19 @@ void sv_server_turn_end(struct sv_server *s)
     weft_cond_signal(&s->turn);
 }
 
-void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from)
+int sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from, struct upp_err *err)
 {
-    s->opts.hosts = s->allowed.hosts = from->hosts;
-    s->opts.origins = s->allowed.origins = from->origins;
-    s->opts.proxies                      = from->proxies;
-    s->opts.on_busy                      = from->on_busy;
-    s->opts.ai_sdk                       = from->ai_sdk;
-    s->opts.no_instructions              = from->no_instructions;
-    s->opts.heartbeats                   = from->heartbeats;
+    struct sv_settings *new;
+    int r = sv_settings_new(from, s->listeners, s->n_listeners, &new, err);
+    if (r < 0)
+        return r;
+    sv_settings_unref(s->settings);
+    s->settings = new;
     if (from->proxies.n && !sv_keys_usable(s->opts.keys))
         wb_log(WB_WARN,
                "every request over TCP is refused: server.trusted_proxies needs an API key. Add one with `weft "
                "keys add NAME`");
+    return 0;
 }
 
 void sv_server_wake_streams(struct sv_server *s)
@@ -457,6 +460,18 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
     return 0;
 }
 
+/* A certificate that expires while the server runs: a line of the log a day. */
+WEFT_SUSPENDS static int watches_certificate(void *arg, struct upp_err *err)
+{
+    const struct sv_server *s = arg;
+    for (;;) {
+        int r = weft_sleep_ms(DAY_MS, err);
+        if (r < 0)
+            return r;
+        sv_tls_check(s->tls);
+    }
+}
+
 /* Waits until no connection is busy, at most drain_ms, which a second signal shortens. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
@@ -483,6 +498,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);
     if (r >= 0 && s->signal_fd >= 0)
         r = weft_scope_spawn(&s->fibers, "reload", reloads, s, NULL, err);
+    if (r >= 0 && s->tls)
+        r = weft_scope_spawn(&s->fibers, "certificate", watches_certificate, s, NULL, err);
     if (r >= 0 && s->opts.store)
         r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
     while (r >= 0 && !s->stopping)

@@ -17,10 +17,9 @@
 #include "base/list.h"
 #include "server/http/core.h"
 #include "server/http/door.h"
-#include "server/http/forwarded.h"
 #include "server/http/net.h"
-#include "server/http/origin.h"
 #include "server/http/route.h"
+#include "server/http/settings.h"
 
 struct wr_engine;
 struct sv_keys;
@@ -39,7 +38,7 @@ struct sv_server_opts {
     const char *const *origins;      /* other sites whose pages may call us, or "*"; likewise */
     const char        *certificate;  /* with `key`: PEM files. TCP connections speak TLS; NULL: plain HTTP */
     const char        *key;
-    struct sv_proxies  proxies; /* whose X-Forwarded headers are believed; the caller's, as all of these */
+    struct sv_proxies  proxies; /* whose X-Forwarded headers are believed; copied, as hosts and origins */
 
     const struct sv_door *const *doors;   /* besides /livez and /readyz; at most SV_DOORS, then NULL; NULL: none */
     const struct sv_door        *ops;     /* routes of operators (server/ops); NULL: none */
@@ -102,7 +101,7 @@ struct sv_server {
     struct sv_listener    listeners[SV_LISTENERS];
     size_t                n_listeners;
     struct sv_acceptor    acceptors[SV_LISTENERS];
-    struct sv_allowed     allowed;
+    struct sv_settings   *settings;            /* of requests that begin now */
     const struct sv_door *doors[SV_DOORS + 3]; /* its own first, then the operators'; ends with NULL */
     struct sv_tls        *tls;                 /* NULL: plain */
     struct weft_scope     fibers;
@@ -138,9 +137,9 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MU
  * Call while it runs; the server owns fd from now on, also on failure. */
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Takes over what may change while it serves: hosts, origins, proxies, on_busy, ai_sdk, no_instructions, heartbeats.
- * The caller keeps what they point to, as at the start. */
-void sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from);
+/* Copies what may change while it serves, for requests that begin from now on: hosts, origins, proxies, on_busy,
+ * ai_sdk, no_instructions, heartbeats. -UPP_ENOMEM: nothing has changed. */
+int sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes all streams look whether they have to end: the server stops, or their key was revoked. */
 void sv_server_wake_streams(struct sv_server *s);

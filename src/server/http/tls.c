@@ -6,7 +6,9 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -80,18 +82,36 @@ static int read_key(SSL_CTX *ctx, const char *path, struct upp_err *err)
     return 0;
 }
 
+/* Since 1970; 0: it is no time. */
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+    return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
 /* A certificate that is not valid now is used all the same: the clock may be wrong, and clients say more. */
 static void check_dates(const X509 *x, const char *path)
 {
-    int days = 0, seconds = 0;
-    if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notBefore(x)) == 1 && (days > 0 || seconds > 0))
+    int64_t now = wb_wall_ms() / 1000, from = seconds_of(X509_get0_notBefore(x)),
+            to = seconds_of(X509_get0_notAfter(x));
+    if (from > now)
         wb_log(WB_WARN, "the certificate is not valid yet", WB_LZ("file", path));
-    if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(x)) != 1)
+    if (!to)
         return;
-    if (days < 0 || seconds < 0)
+    if (to <= now)
         wb_log(WB_WARN, "the certificate has expired", WB_LZ("file", path));
-    else if (days < SOON_DAYS)
-        wb_log(WB_WARN, "the certificate expires soon", WB_LZ("file", path), WB_LI("days", days));
+    else if (to - now < SOON_DAYS * DAY)
+        wb_log(WB_WARN, "the certificate expires soon", WB_LZ("file", path), WB_LI("days", (to - now) / DAY));
+}
+
+void sv_tls_check(const struct sv_tls *t)
+{
+    check_dates(SSL_CTX_get0_certificate(t->ctx), t->certificate);
+}
+
+int64_t sv_tls_expires(const struct sv_tls *t)
+{
+    return seconds_of(X509_get0_notAfter(SSL_CTX_get0_certificate(t->ctx)));
 }
 
 static size_t count(struct upp_str text, struct upp_str what)

@@ -31,6 +31,10 @@ struct sv_tls {
 int  sv_tls_open(const char *certificate, const char *key, struct sv_tls **ret, struct upp_err *err) UPP_MUST_CHECK;
 void sv_tls_close(struct sv_tls *t); /* no session may be left; accepts NULL */
 
+/* Warns in the log again, and when the certificate expires: seconds since 1970. */
+void    sv_tls_check(const struct sv_tls *t);
+int64_t sv_tls_expires(const struct sv_tls *t);
+
 /* Reads the files again, on a worker thread; a failure keeps the old certificate. */
 WEFT_SUSPENDS int sv_tls_reload(struct sv_tls *t, struct upp_err *err) UPP_MUST_CHECK;
 

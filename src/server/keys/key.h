@@ -9,6 +9,8 @@
 #ifndef SV_KEY_H
 #define SV_KEY_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "server/keys/limits.h"
 
@@ -53,12 +55,12 @@ struct sv_key {
     unsigned char    hash[32];               /* SHA-256 of the secret's digits */
     int64_t          created_ms, revoked_ms; /* revoked: 0: it is not */
 
-    /* Use; not part of the record. */
-    int64_t                  day;     /* number of the UTC day of `tokens` */
-    uint64_t                 tokens;  /* used on that day */
+    /* Use; not part of the record. Changed on the table's loop; what is atomic is read on every loop. */
+    _Atomic int64_t          day;     /* number of the UTC day of `tokens` */
+    _Atomic uint64_t         tokens;  /* used on that day; written before `day` */
     int64_t                  used_ms; /* last request; 0: never */
     struct sv_bucket         bucket;
-    uint64_t                 runs;    /* started with it, and not ended */
+    _Atomic uint64_t         runs;    /* started with it, and not ended */
     size_t                   refs;    /* requests in progress */
     struct sv_tenant_stored *stored;  /* NULL: no limit on bytes */
     bool                     pending; /* not stored yet: it opens nothing */

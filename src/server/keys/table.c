@@ -145,9 +145,19 @@ static int fail_until(struct upp_err *err, enum upp_code code, uint64_t ms, uint
     return r;
 }
 
+/* A clock that is put back over midnight renews no limit: the later day goes on until it is over. But if the clock was
+ * days ahead, it was wrong: then what was used counts as today's, or the limit would not be renewed for so long. */
+static void follow_clock(struct sv_key *k, int64_t wall_ms)
+{
+    int64_t today = wall_ms / SV_DAY_MS;
+    if (k->day > today + 1)
+        k->day = today;
+}
+
 int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 {
-    int64_t  wall = wb_wall_ms();
+    int64_t wall = wb_wall_ms();
+    follow_clock(k, wall);
     uint64_t wait = k->limits.requests ? sv_bucket_take(&k->bucket, k->limits.requests, wb_mono_ms()) : 0;
     if (wait)
         return fail_until(err, UPP_ERATE, wait, k->limits.requests, "request", " a minute");
@@ -163,7 +173,7 @@ int sv_key_count(struct sv_keys *t, struct sv_key *k, struct upp_err *err)
 
 uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms)
 {
-    return k->day == wall_ms / SV_DAY_MS ? k->tokens : 0;
+    return k->day >= wall_ms / SV_DAY_MS ? k->tokens : 0;
 }
 
 int sv_key_may_store(const struct sv_key *k, struct upp_err *err)
@@ -204,17 +214,18 @@ static uint64_t sum(uint64_t a, uint64_t b)
 
 static void leave(void *arg, struct upp_str id, const struct upp_usage *usage)
 {
-    struct sv_keys *t   = arg;
-    struct sv_key  *k   = by_id(t, id);
-    int64_t         day = wb_wall_ms() / SV_DAY_MS;
+    struct sv_keys *t    = arg;
+    struct sv_key  *k    = by_id(t, id);
+    int64_t         wall = wb_wall_ms();
     if (!k)
         return;
     k->runs -= k->runs > 0;
     uint64_t used = usage ? sum(usage->input, usage->output) : 0;
     if (!used)
         return;
-    k->tokens = sum(k->day == day ? k->tokens : 0, used);
-    k->day    = day;
+    follow_clock(k, wall);
+    k->tokens = sum(sv_key_tokens(k, wall), used);
+    k->day    = WB_MAX(k->day, wall / SV_DAY_MS);
     mark_unsaved(t, k);
 }
 

@@ -58,7 +58,7 @@ int sv_key_may_store(const struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK
  * these set retry_after_ms, and name the limit. */
 int sv_key_may_start(struct sv_key *k, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Tokens used today. */
+/* Tokens used today, or on a later day if the clock was put back. */
 uint64_t sv_key_tokens(const struct sv_key *k, int64_t wall_ms);
 
 /* ---- Changes ---- */

@@ -4,10 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/defs.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "commit.h"
 #include "log/log.h"
+#include "server/http/tls.h"
 #include "server/ops/ops.h"
 
 enum { LIVE_MAX = 10000 /* runs that one page counts */ };
@@ -63,6 +65,8 @@ static void set_server(struct sv_metrics *m, const struct sv_server *s)
     sv_metrics_set(m, SV_HTTP_CONNECTIONS, NULL, s->n_conns);
     sv_metrics_set(m, SV_HTTP_STREAMS, NULL, streams);
     sv_metrics_set(m, SV_HTTP_HELD, NULL, s->held);
+    if (s->tls)
+        sv_metrics_set(m, SV_TLS_EXPIRES, NULL, (uint64_t)WB_MAX(sv_tls_expires(s->tls), (int64_t)0));
     sv_metrics_set(m, SV_LOG_LOST, NULL, wb_log_lost());
     sv_metrics_set(m, SV_BUILD_INFO, (const struct upp_str[]){UPP_STR(UPP_VERSION), UPP_STR(WEFT_COMMIT)}, 1);
 }

@@ -55,12 +55,19 @@ static void log_run(const struct wr_run_note *note)
     wb_log_line(note->why ? WB_WARN : WB_INFO, messages[note->moment], l.fields);
 }
 
+/* The name in the configuration. Clients make stored assistants, and delete them: they share one series. */
+static struct upp_str agent_label(const struct sv_ops_engine *w, struct upp_str agent)
+{
+    const struct wr_agent_def *def = agent.n ? wr_agent(w->engine, agent) : NULL;
+    return def && !def->base ? def->name : UPP_STR("other");
+}
+
 static void note_run(void *arg, const struct wr_run_note *note)
 {
     const struct sv_ops_engine *w   = arg;
     const struct wm_run        *row = note->row;
     if (note->moment == WR_RUN_ENDED) {
-        const struct upp_str labels[] = {row->agent, wr_status_name(row->status)};
+        const struct upp_str labels[] = {agent_label(w, row->agent), wr_status_name(row->status)};
         int64_t              ms       = row->started_ms ? row->ended_ms - row->started_ms : 0;
         sv_metrics_add(w->metrics, SV_RUNS_TOTAL, labels, 1);
         sv_metrics_observe(w->metrics, SV_RUN_DURATION, labels, ms > 0 ? (uint64_t)ms * 1000000 : 0);

@@ -16,7 +16,9 @@ enum {
     PAGE       = 256,
     TENANTS    = 64,
     SCAN_ARENA = 4 << 20,
-    RESCAN     = 60 /* times first_ms: until the store is read again after a failure */
+    RESCAN     = 60, /* times first_ms: until the store is read again after a failure */
+    DOWN       = 5,  /* failures of a hook without a success between them: then it is down */
+    PROBE_PART = 10, /* of most_ms: the longest pause between two attempts at a hook that is down */
 };
 
 static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
@@ -37,6 +39,10 @@ struct lane {
     size_t         n;
     unsigned       sending;
     _Atomic bool   behind; /* the store has messages that are not in the queue */
+
+    /* A hook that is down gets one attempt at a time, whatever the number of messages. */
+    unsigned failures; /* since the last success */
+    uint64_t probe_ms; /* not before */
 };
 
 struct sv_webhooks {
@@ -173,6 +179,33 @@ static WEFT_SUSPENDS void finish(struct message *m)
     forget(m);
 }
 
+static bool is_down(const struct lane *lane)
+{
+    return lane->failures >= DOWN;
+}
+
+/* Does a failure say that nothing can be delivered now? Another answer may be about this message alone. */
+static bool says_down(int r, const struct upp_err *err)
+{
+    return r == -UPP_ENET || r == -UPP_ETIMEOUT || (r == -UPP_EPROVIDER && (err->http >= 500 || err->http == 429));
+}
+
+/* What fails while the lane waits began before it did, and says nothing new. */
+static void count_failure(struct sv_webhooks *h, struct lane *lane)
+{
+    uint64_t now = wb_mono_ms();
+    if (is_down(lane) && now < lane->probe_ms)
+        return;
+    lane->failures += lane->failures < DOWN + 64;
+    if (is_down(lane))
+        lane->probe_ms = now + WB_MIN(pause_of(h, lane->failures - DOWN + 1), WB_MAX(h->opts.most_ms / PROBE_PART, 1u));
+}
+
+static bool is_too_old(const struct message *m)
+{
+    return wb_wall_ms() - m->due.created_ms >= (int64_t)m->hooks->opts.give_up_ms;
+}
+
 static void wait_for_next(struct message *m)
 {
     m->at_ms   = wb_mono_ms() + pause_of(m->hooks, m->attempts);
@@ -185,14 +218,19 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
     struct sv_webhooks *h    = m->hooks;
     struct lane        *lane = m->lane;
     struct upp_err      why  = {0};
-    int                 r    = sv_webhook_send(&h->sender, &m->due, &why);
-    m->attempts++;
+    bool                late = is_down(lane) && is_too_old(m); /* it need not fail once more for that */
+    int r = late ? upp_fail(&why, UPP_ENET, "the hook is down") : sv_webhook_send(&h->sender, &m->due, &why);
+    m->attempts += !late;
+    if (r > 0)
+        lane->failures = 0;
+    if (!late && says_down(r, &why))
+        count_failure(h, lane);
     if (r >= 0) {
         h->count.delivered += r > 0;
         finish(m); /* which suspends: m->sending stays, or a second fiber would send it */
     } else if (r != -UPP_ECANCELED) {
-        bool gives_up = r == -UPP_ELIMIT || wb_wall_ms() - m->due.created_ms >= (int64_t)h->opts.give_up_ms;
-        h->count.failures++;
+        bool gives_up = r == -UPP_ELIMIT || is_too_old(m);
+        h->count.failures += !late;
         h->count.given_up += gives_up;
         log_failure(m, gives_up, &why);
         if (gives_up)
@@ -210,13 +248,15 @@ static uint64_t start_lane(struct sv_webhooks *h, struct lane *lane, uint64_t no
 {
     uint64_t next = UINT64_MAX;
     wb_list_each (l, &lane->queue) {
-        struct message *m = wb_item(l, struct message, link);
+        struct message *m     = wb_item(l, struct message, link);
+        bool            waits = is_down(lane) && !is_too_old(m);
         if (lane->sending >= h->opts.max_sending)
             break; /* each that ends signals */
-        if (m->sending)
+        if (m->sending || (waits && lane->sending))
             continue;
-        if (m->at_ms > now) {
-            next = WB_MIN(next, m->at_ms);
+        uint64_t at = waits ? WB_MAX(m->at_ms, lane->probe_ms) : m->at_ms;
+        if (at > now) {
+            next = WB_MIN(next, at);
             continue;
         }
         if (weft_scope_spawn(&h->fibers, "webhook", send_main, m, NULL, err) < 0)

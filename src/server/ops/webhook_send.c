@@ -179,8 +179,10 @@ static WEFT_SUSPENDS int post(struct sv_webhook_sender *s, unsigned kind, struct
     r                                       = upp_http_send(s->http, &q, &s->wait, &call, err);
     if (r >= 0)
         r = upp_http_call_head(call, &head, err);
-    if (r >= 0 && head.status / 100 != 2)
-        r = upp_fail(err, UPP_EPROVIDER, "the webhook answered %d", head.status);
+    if (r >= 0 && head.status / 100 != 2) {
+        r         = upp_fail(err, UPP_EPROVIDER, "the webhook answered %d", head.status);
+        err->http = head.status;
+    }
     if (r >= 0)
         upp_http_call_drain(call);
     upp_http_call_close(call);

@@ -194,13 +194,11 @@ static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c,
 static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     size_t bytes = 0;
-    size_t rows  = 0;
     int    r     = 0;
     bool   any   = false;
     for (size_t i = 0; i < c->n; i++) {
         if (!is_row(&c->changes[i]))
             continue;
-        rows += c->changes[i].kind == WL_ADD_ROW;
         any |= is_long(c->changes[i].row);
         if (c->changes[i].row->format & WL_FORMAT_CUT)
             return upp_fail(err, UPP_EINVALID, "change %zu: no format: %u", i, c->changes[i].row->format);
@@ -211,9 +209,7 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     if (r >= 0)
         r = any ? commit_cut(s->inner, c, bytes, err) : s->inner->ops->commit(s->inner, c, err);
     if (r >= 0) {
-        (void)__atomic_fetch_add(&s->count.commits, 1, __ATOMIC_RELAXED);
-        (void)__atomic_fetch_add(&s->count.rows, rows, __ATOMIC_RELAXED);
-        (void)__atomic_fetch_add(&s->count.bytes, bytes, __ATOMIC_RELAXED);
+        ws_count_commit(s, c, bytes);
         if (s->watch)
             s->watch->committed(s->watch->arg, c);
     }

@@ -32,11 +32,8 @@ static int mem_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *e
     ws_mem_lock(m);
     r = ws_mem_apply(m, c, err);
     if (r >= 0) {
-        m->store.count.commits++;
+        ws_count_commit(&m->store, c, ws_commit_bytes(c));
         (void)__atomic_fetch_add(&m->store.count.transactions, 1, __ATOMIC_RELAXED);
-        m->store.count.bytes += ws_commit_bytes(c);
-        for (size_t i = 0; i < c->n; i++)
-            m->store.count.rows += c->changes[i].kind == WL_ADD_ROW;
     }
     ws_mem_unlock(m);
     return r;

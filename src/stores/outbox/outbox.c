@@ -83,22 +83,16 @@ static void put_message(struct message *m, const struct wl_owner *owner, const s
         .space = UPP_STR(SPACE), .name = ws_due_name(&m->due, m->name), .bytes = wb_str(m->text, (size_t)n)};
 }
 
-/* Loops commit at the same time. */
-static void take_total(uint64_t *to, const uint64_t *from)
-{
-    __atomic_store_n(to, __atomic_load_n(from, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-}
-
 /* Commits through the inner store, whose totals are ours. */
 static WEFT_SUSPENDS int pass(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     const struct wl_store *inner = s->inner;
     int                    r     = inner->ops->commit(s->inner, c, err);
-    take_total(&s->count.commits, &inner->count.commits);
-    take_total(&s->count.transactions, &inner->count.transactions);
-    take_total(&s->count.syncs, &inner->count.syncs);
-    take_total(&s->count.rows, &inner->count.rows);
-    take_total(&s->count.bytes, &inner->count.bytes);
+    ws_take_total(&s->count.commits, &inner->count.commits);
+    ws_take_total(&s->count.transactions, &inner->count.transactions);
+    ws_take_total(&s->count.syncs, &inner->count.syncs);
+    ws_take_total(&s->count.rows, &inner->count.rows);
+    ws_take_total(&s->count.bytes, &inner->count.bytes);
     return r;
 }
 

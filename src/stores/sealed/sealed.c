@@ -348,12 +348,9 @@ static void count(struct ws_sealed *s, const struct wl_commit *c, struct wb_aren
         s->free_arena = *a;
         *a            = (struct wb_arena)WB_ARENA(0);
     }
-    s->store.count.commits++;
-    s->store.count.transactions = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
-    s->store.count.syncs        = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
-    s->store.count.bytes += ws_commit_bytes(c);
-    for (size_t i = 0; i < c->n; i++)
-        s->store.count.rows += c->changes[i].kind == WL_ADD_ROW;
+    ws_count_commit(&s->store, c, ws_commit_bytes(c));
+    ws_take_total(&s->store.count.transactions, &inner->count.transactions);
+    ws_take_total(&s->store.count.syncs, &inner->count.syncs);
     ws_sealed_unlock(s);
 }
 

@@ -258,10 +258,7 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
             x->result = r;
             x->err    = *err;
         } else if (x->result >= 0) {
-            s->store.count.commits++;
-            s->store.count.bytes += x->bytes;
-            for (size_t i = 0; i < x->c->n; i++)
-                s->store.count.rows += x->c->changes[i].kind == WL_ADD_ROW;
+            ws_count_commit(&s->store, x->c, x->bytes);
         }
     }
     while (!wb_list_empty(&refused))

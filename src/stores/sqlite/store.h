@@ -200,7 +200,7 @@ struct ws_sqlite {
     bool           appended;       /* the last commit wrote to the WAL */
     bool           strays;         /* there are threads whose ids are not of their family */
     int64_t        row;            /* the newest row of the table `log` that it added */
-    bool           broken;         /* a transaction could not be rolled back */
+    _Atomic bool   broken;         /* a transaction could not be rolled back */
     bool           disk_full;      /* only commits that end or cancel runs, or delete, are accepted */
     bool           steady;         /* no checkpoint since the last transaction: the next one only appends to the WAL */
     uint64_t       here_again;     /* when a loop may write again itself (monotonic ns), after the disk made it wait */

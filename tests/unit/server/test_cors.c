@@ -196,7 +196,7 @@ static int through(struct talk *t, struct upp_err *err)
     WB_CLEANUP(donep) struct talk_reply r;
     bool                                trusted = t->arg != NULL;
     if (trusted) /* after it was opened: it has no keys, and this route needs none */
-        t->server->opts.proxies = (struct sv_proxies){t->arg, 1};
+        t->server->settings->proxies = (struct sv_proxies){t->arg, 1};
     talk_reply_init(&r);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         WB_CLEANUP(wb_buf_done) struct wb_buf request = WB_BUF(4096);

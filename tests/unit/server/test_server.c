@@ -299,6 +299,56 @@ TEST(server_stops_in_time)
     CHECK_INT(t.served, 0);
 }
 
+/* ---- A reload in the middle of a request ---- */
+
+static struct sv_server_opts new_opts(void)
+{
+    static const char *const hosts[] = {"new.example", NULL};
+    return (struct sv_server_opts){.hosts = hosts, .on_busy = 2, .ai_sdk = 6, .no_instructions = true};
+}
+
+/* The settings before and after a reload that comes while it waits. */
+static int reloads_and_shows(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_server_opts new = new_opts();
+    wb_buf_addf(&x->reply.body, "%u %u %d,", x->settings->on_busy, x->settings->ai_sdk, x->settings->no_instructions);
+    TRY(sv_server_reconfigure(x->server, &new, err));
+    TRY(weft_yield(err));
+    wb_buf_addf(&x->reply.body, "%u %u %d", x->settings->on_busy, x->settings->ai_sdk, x->settings->no_instructions);
+    x->reply.status = 200;
+    return 0;
+}
+
+static int sees_one(struct talk *t, struct upp_err *err)
+{
+    static const char                   get[] = "GET /show HTTP/1.1\r\n" HOST "\r\n";
+    static const char                   old[] = "GET /show HTTP/1.1\r\nHost: new.example\r\n\r\n";
+    UPP_CLEANUP(test_closep) int        fd    = -1;
+    WB_CLEANUP(donep) struct talk_reply r;
+    talk_reply_init(&r);
+    TRY(asks(t, wb_cstr(old), &r, err));
+    FAIL_UNLESS(r.status == 421);
+    TRY(talk_connect(t, 0, &fd, err));
+    TRY(weft_send(fd, get, sizeof get - 1, err));
+    TRY(talk_read(fd, &r, false, err));
+    FAIL_UNLESS(r.status == 200 && wb_str_eq(wb_buf_str(&r.body), UPP_STR("1 5 0,1 5 0")));
+    TRY(weft_send(fd, old, sizeof old - 1, err)); /* the next one, on the same connection */
+    TRY(talk_read(fd, &r, false, err));
+    FAIL_UNLESS(r.status == 200 && wb_str_eq(wb_buf_str(&r.body), UPP_STR("2 6 1,2 6 1")));
+    return 0;
+}
+
+TEST(server_request_has_one_configuration_to_its_end)
+{
+    static const struct sv_route       routes[] = {{SV_GET, "/show", reloads_and_shows, 1, 0}};
+    static const struct sv_door        door     = {.name = "show", .prefix = "/", .routes = routes, .n_routes = 1};
+    static const struct sv_door *const doors[]  = {&door, NULL};
+    struct upp_err                     err      = {0};
+    struct talk t = {.client = sees_one, .opts.doors = doors, .opts.on_busy = 1, .opts.ai_sdk = 5, .simulated = true};
+    CHECK_INT(talk_run(&t, &err), 0);
+    CHECK_INT(t.served, 0);
+}
+
 static int by_signal(struct talk *t, struct upp_err *err)
 {
     TRY(weft_sleep_ms(1, err));

@@ -407,7 +407,7 @@ static WEFT_SUSPENDS int asks_with_instructions(struct scene *s, struct upp_err 
         FAIL_UNLESS(!vendor_has(wb_buf_str(&now), instructed[i].has_not));
         TRY(run_in_peace(s, NULL, err));
     }
-    s->talk.server->opts.no_instructions = true;
+    s->talk.server->settings->no_instructions = true;
     for (size_t i = 0; i < WB_LEN(instructed); i++) {
         unsigned before = s->vendor.asked;
         TRY(on_thread(s, "runs", instructed[i].body, err));

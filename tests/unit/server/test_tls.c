@@ -6,10 +6,12 @@
 #include <openssl/err.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/file.h"
+#include "base/hooks.h"
 #include "base/log.h"
 #include "server/keys/key.h"
 #include "server/talk.h"
@@ -507,6 +509,66 @@ TEST(served_tls_warns_about_dates)
         CHECK_INT(r, 0);
     }
     CHECK(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
+}
+
+static int64_t later_ns; /* the wall clock is so far ahead */
+static int64_t later_clock(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + later_ns;
+}
+
+TEST_WITH(served_tls_certificate_expires_while_it_is_used, .no_torture = "it replaces the hooks")
+{
+    static const int days[]  = {0, 24, 29, 31};
+    unsigned         seen[5] = {0};
+    struct upp_hooks before = *wb_hooks(), later = *wb_hooks();
+    struct pair      files;
+    struct sv_tls   *t   = NULL;
+    struct upp_err   err = {0};
+    write_pair(&files, "dated", &(struct cert_opts){.from_day = -30, .to_day = 30});
+    CHECK_INT(sv_tls_open(files.certificate, files.key, &t, &err), 0);
+    later.wall_ns = later_clock;
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
+    wb_log_to(counts_lines, seen);
+    for (size_t i = 0; i < WB_LEN(days) && upp_global_init(&later, NULL) == 0; i++) {
+        later_ns = (int64_t)days[i] * 86400 * 1000000000;
+        sv_tls_check(t);
+    }
+    int     r       = upp_global_init(&before, NULL);
+    int64_t expires = sv_tls_expires(t), now = wb_wall_ms() / 1000;
+    wb_log_to(NULL, NULL);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    sv_tls_close(t);
+    CHECK_INT(r, 0);
+    CHECK(seen[0] == 0 && seen[1] == 1 && seen[2] == 2);
+    CHECK(expires > now + 29 * 86400 && expires <= now + 30 * 86400);
+}
+
+static int waits_for_days(struct talk *t, struct upp_err *err)
+{
+    (void)t;
+    return weft_sleep_ms(3 * 86400000 + 1000, err);
+}
+
+/* Time is simulated, and long ago. */
+TEST_WITH(served_tls_warns_every_day, .no_torture = "served_tls_talks is")
+{
+    unsigned       seen[5] = {0};
+    struct pair    files;
+    struct upp_err err = {0};
+    struct talk    t   = {.client = waits_for_days, .simulated = true, .patience_ms = 4 * 86400000};
+    write_pair(&files, "dated", &(struct cert_opts){.from_day = -1, .to_day = 30});
+    t.opts.certificate = files.certificate;
+    t.opts.key         = files.key;
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
+    wb_log_to(counts_lines, seen);
+    int r = talk_run(&t, &err);
+    wb_log_to(NULL, NULL);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    CHECK_INT(r, 0);
+    CHECK_INT(seen[0], 4); /* at the start and after each day */
 }
 
 /* ---- Reloading ---- */

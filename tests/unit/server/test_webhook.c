@@ -120,6 +120,11 @@ static bool all_given_up(const struct sv_webhook_counts *c, unsigned runs)
     return c->given_up == runs && !c->delivered && c->failures >= runs && !c->queued;
 }
 
+static bool all_given_up_soon(const struct sv_webhook_counts *c, unsigned runs)
+{
+    return c->given_up == runs && !c->delivered && !c->queued;
+}
+
 static int play(struct delivery *d)
 {
     struct upp_err err = {0};
@@ -142,6 +147,15 @@ TEST_WITH(webhook_queue_has_a_limit, .no_torture = "webhook_delivers is")
 TEST_WITH(webhook_gives_up, .no_torture = "webhook_delivers is")
 {
     struct delivery d = {"/none", 2, 1000, {.first_ms = 10, .most_ms = 20, .give_up_ms = 100}, all_given_up};
+    CHECK_INT(play(&d), 0);
+}
+
+/* 31 messages: eight are tried at once, then the hook is down and is tried for all of them, seldom. */
+TEST_WITH(webhook_that_is_down_is_left_alone, .no_torture = "webhook_delivers is")
+{
+    char            path[16];
+    struct delivery d = {path, 30, 25, {.first_ms = 50, .most_ms = 1000, .give_up_ms = 300}, all_given_up_soon};
+    (void)snprintf(path, sizeof path, "/fail/%d", UPP_EBUG);
     CHECK_INT(play(&d), 0);
 }
 

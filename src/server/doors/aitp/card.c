@@ -58,7 +58,7 @@ static void put_tool(struct wj_writer *w, const struct wr_tool *t)
 /* A configured prompt, and tools that the server runs, are for those who may also replace them: null for others. */
 static void put_definition(struct wj_writer *w, const struct sv_exchange *x, const struct wr_agent_def *def)
 {
-    if (def->base || x->server->opts.no_instructions || sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) < 0) {
+    if (def->base || x->settings->no_instructions || sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) < 0) {
         wj_put_null(w, "definition");
         return;
     }

@@ -218,8 +218,8 @@ WEFT_SUSPENDS static int is_ours(struct sv_exchange *x, struct request *q, struc
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
-/* The run that an envelope with this id has begun before. 1: q->run, or it is another envelope; 0: there is none. */
-WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct upp_err *err)
+/* The run that an envelope with this id has begun. 1: q->run, or it is another envelope. -UPP_ENOTFOUND. */
+WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wm_run    run;
@@ -233,9 +233,22 @@ WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = options.n ? wj_read(&x->arena, options, NULL, &v, err) : 0;
     if (r < 0)
-        return r == -UPP_ENOTFOUND ? is_ours(x, q, err) : r;
+        return r;
     q->other = !wb_str_eq(wj_text_at(v, SV_ENVELOPE_DIGEST), q->digest);
     return 1;
+}
+
+/* Whether there is something with this id: 1: q->run, or it is another envelope; 0: there is nothing. */
+WEFT_SUSPENDS static int find_earlier(struct sv_exchange *x, struct request *q, struct upp_err *err)
+{
+    int r = find_run(x, q, err);
+    if (r != -UPP_ENOTFOUND)
+        return r;
+    r = is_ours(x, q, err);
+    if (r <= 0)
+        return r;
+    r = find_run(x, q, err); /* the same envelope may have begun its run between the two looks */
+    return r == -UPP_ENOTFOUND ? 1 : r;
 }
 
 WEFT_SUSPENDS static int send(struct sv_exchange *x, struct request *q, struct upp_err *err)

@@ -259,7 +259,7 @@ int sv_process_read(struct sv_exchange *x, struct sv_process *p, struct upp_err 
 {
     struct upp_str model;
     p->streams           = true;
-    p->start.run.on_busy = x->server->opts.on_busy;
+    p->start.run.on_busy = x->settings->on_busy;
     yyjson_val *input    = sv_member(p->body.root, UPP_STR("input"));
     if (!input || !yyjson_is_arr(input))
         return sv_body_wrong(&p->body, input ? input : p->body.root, err, "input is an array of messages");

@@ -143,7 +143,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     const struct wr_agent_def *agent;
     struct upp_str             before = {NULL, 0};
     bool                       model  = false;
-    *q    = (struct request){.start.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
+    *q    = (struct request){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
     int r = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
         r = sv_responses_refuse(&q->body, err);

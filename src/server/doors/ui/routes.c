@@ -57,7 +57,7 @@ static int read_stream(struct sv_exchange *x, struct work *w, struct upp_err *er
     int            r      = sv_run_stream_read(x, NULL, &w->stream, err);
     if (r < 0 || w->stream.opts.ui.target)
         return r;
-    w->stream.opts.ui.target = x->server->opts.ai_sdk;
+    w->stream.opts.ui.target = x->settings->ai_sdk;
     for (const struct wd_stream_option *o = w->stream.ops->options; target.n && o && o->name; o++)
         if (wb_str_eq(wb_cstr(o->name), UPP_STR("target")))
             return o->set(&w->stream.opts, target, err);
@@ -149,7 +149,7 @@ WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
     struct work *w = wb_new(&x->arena, struct work);
     if (!w)
         return wb_arena_check(&x->arena, err);
-    *w    = (struct work){.start.run = {.owner = x->owner, .on_busy = x->server->opts.on_busy}};
+    *w    = (struct work){.start.run = {.owner = x->owner, .on_busy = x->settings->on_busy}};
     int r = sv_ui_read(x, &w->q, err);
     if (r >= 0)
         r = read_stream(x, w, err);

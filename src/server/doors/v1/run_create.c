@@ -52,7 +52,7 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
     struct sv_start *s  = &ret->start;
     bool             is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
     s->run.owner        = x->owner;
-    s->run.on_busy      = x->server->opts.on_busy;
+    s->run.on_busy      = x->settings->on_busy;
     int r               = sv_agent_read(x, b, "assistant_id", &s->run.agent, err);
     if (r >= 0 && !is && !s->run.agent.n && !wr_agent(x->core->engine, s->run.agent))
         return upp_fail(err, UPP_EINVALID, "assistant_id names the agent, and is missing");
