@@ -30,18 +30,18 @@ END
 stand_in python3 <<'END'
 case $1 in
 -c) cat "$tap/python-version" ;;
--m) # venv FOLDER
+-m)
+    shift
     echo "$*" >>"$tap/calls"
-    mkdir -p "$3/bin"
-    cp "$tap/bin/python3-of-venv" "$3/bin/python"
+    case $1 in
+    venv) mkdir -p "$3/bin" && cp "$tap/bin/python3-of-venv" "$3/bin/python" ;; # venv --without-pip FOLDER
+    pip) cp "$8" "${3%/*}/installed" ;;                 # pip --python PYTHON install --quiet OPTION -r FILE
+    esac
     ;;
 esac
 END
 stand_in python3-of-venv <<'END'
-case $1 in
--m) shift 5; echo "pip $*" >>"$tap/calls"; cat "$2" >"${0%/*}/installed" ;;
--) cmp -s "$2" "${0%/*}/installed" ;;
-esac
+cmp -s "$2" "${0%/*}/installed" # the check of installed versions
 END
 echo '3 13' >"$tap/python-version"
 echo 'a 1' >"$tap/one/package.json"
