@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-export const load = (major) => import(`./${major}/client.mjs`);
+export const load = (major) => import(`ai-${major}`);
 
 // The client's chat class, with the state that useChat would keep.
 export const chatClass = (ai) => class extends ai.AbstractChat {

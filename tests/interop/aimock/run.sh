@@ -1,11 +1,10 @@
 #!/bin/sh
 # run.sh BUILD_DIR: libupp against the npm package `@copilotkit/aimock`, a stand-in for the vendors that others wrote; and
 # the types of the vendors' own clients as judges of the requests that libupp writes.
-# Needs Node >= 22 (scripts/setup node). The packages are installed here, in the pinned versions, when they are missing.
+# Needs Node >= 22 (scripts/setup node).
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
-
-install "$here" 'aimock and the clients of the vendors are'
+use_npm
 mkdir "$tap/bodies"
 judge 'calls' node "$here/check.mjs" "$1/tests/aimock_client" "$tap/bodies"
 judge 'request bodies' node "$here/types.mjs" "$tap/bodies" "$here/../../talk"

@@ -13,8 +13,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const head = `
 import type { MessageCreateParams as Anthropic } from '@anthropic-ai/sdk/resources/messages';
 import type { MessageCreateParams as Anthropic2023 } from 'anthropic-2023/resources/messages';
-import type { ResponseCreateParams as Responses } from 'openai/resources/responses/responses';
-import type { ChatCompletionCreateParams as Chat } from 'openai/resources/chat/completions';
+import type { ResponseCreateParams as Responses } from 'openai-6/resources/responses/responses';
+import type { ChatCompletionCreateParams as Chat } from 'openai-6/resources/chat/completions';
 import type { ChatRequest as Ollama } from 'ollama';
 import type { Content, GenerationConfig, SafetySetting, Tool, ToolConfig } from '@google/genai';
 type Words<T> = T extends string ? \`\${T}\` : T extends (infer E)[] ? Words<E>[] : T extends object ? { [K in keyof T]: Words<T[K]> } : T;

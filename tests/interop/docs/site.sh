@@ -4,7 +4,7 @@
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
 site=$1/tests/docs-site
-install "$here/../page" 'Playwright is'
+use_npm
 "$here/../../../scripts/docs" "$site" >"$tap/log" 2>&1
 verdict $? 'the site is built, without a warning'
 judge 'the files of the site' python3 "$here/links.py" "$here/../../.." "$site/html"

@@ -1,7 +1,7 @@
 // The jsx of the pages: each block becomes the body of a component that says Hello, is bundled with the packages of examples/useChat,
 // and must get an answer in Chromium.
 //
-//   node usechat.mjs WEFT
+//   node usechat.mjs WEFT NODE_MODULES
 import { createRequire } from "node:module";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { assert, judge, launch, Server } from "../page/harness.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
-const example = join(root, "examples/useChat");
-const esbuild = createRequire(join(example, "package.json"))("esbuild");
+const modules = process.argv[3];
+const esbuild = createRequire(modules)("esbuild");
 const SDK = ["useChat:@ai-sdk/react", "DefaultChatTransport:ai", "lastAssistantMessageIsCompleteWithToolCalls:ai", "lastAssistantMessageIsCompleteWithApprovalResponses:ai"];
 
 /** The page's blocks, each with its place. */
@@ -52,7 +52,7 @@ const tests = {};
 for (const path of ["README.md", ...readdirSync(join(root, "docs")).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`)])
   for (const { at, text } of blocks(path))
     tests[`${at}: its component gets an answer`] = async () => {
-      const made = await esbuild.build({ stdin: { contents: component(text, server.url), loader: "jsx", resolveDir: example }, bundle: true, jsx: "automatic", write: false, define: { "process.env.NODE_ENV": '"production"' } });
+      const made = await esbuild.build({ stdin: { contents: component(text, server.url), loader: "jsx", resolveDir: dirname(modules) }, bundle: true, jsx: "automatic", write: false, define: { "process.env.NODE_ENV": '"production"' } });
       const page = await browser.newPage();
       const wrong = [];
       page.on("pageerror", (e) => wrong.push(e.message));

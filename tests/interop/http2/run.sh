@@ -2,6 +2,7 @@
 # run.sh BUILD_DIR: libupp's outgoing HTTP/2 against Node's server, over TLS with a CA of the test's own.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
+use_node
 client=$1/tests/http2_client
 
 "$client" certs "$tap" >"$tap/log" 2>&1

@@ -2,7 +2,7 @@
 # run.sh BUILD_DIR: the web page in Chromium, with Playwright and axe-core. Needs Node >= 22 and Chromium (scripts/setup node browser).
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
-install "$here" 'Playwright and axe-core are'
+use_npm
 for check in "$here"/check.mjs "$here"/views.mjs; do
     test -f "$check" && judge "the page's $(basename "$check" .mjs)" node "$check" "$1/weft"
 done

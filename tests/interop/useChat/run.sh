@@ -3,8 +3,11 @@
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
 page=$here/../../../examples/useChat
-install "$page" 'the packages of the page are'
-(cd "$page" && cp index.html "$tap/" && npm run build -- --outfile="$tap/page.js") >"$tap/log" 2>&1
+use_node
+packages npm "$page/package.json"
+cp "$page/package.json" "$page/index.html" "$page/page.jsx" "$tap/"
+ln -s "$packages" "$tap/node_modules"
+(cd "$tap" && npm run build) >"$tap/log" 2>&1
 verdict $? 'the page is built'
 judge 'the page' python3 "$here/check.py" "$1/weft" "$tap"
 tap_end
