@@ -11,8 +11,7 @@
 #include "log/log.h"
 
 enum {
-    WL_FAMILY      = 65536, /* threads of one family, at most, if one of them is to be deleted */
-    WL_RUNS        = 65536, /* runs of one deleted thread, at most */
+    WL_FAMILY      = 1 << 28, /* threads of one family: more than fit memory, which is the limit */
     WL_SWEEP_BATCH = 64,    /* items of each kind that one sweep handles before it lets others run */
 };
 #define WL_DAY_MS INT64_C(86400000)
@@ -39,7 +38,8 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
 int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t time_ms, struct wb_arena *a,
                     struct wl_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread, as it is now, and all its sub-threads: *n of them. After these the *others of its family. */
+/* The thread, as it is now, and all its sub-threads: *n of them. After these the *others of its family. Without their
+ * texts and users. */
 WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wb_arena *a, struct wl_thread **ret, size_t *n, size_t *others,
                                    struct upp_err *err) UPP_MUST_CHECK;

@@ -12,10 +12,10 @@
 #include "log/change.h"
 #include "log/staged.h"
 #include "log/lines.h"
+#include "log/pages.h"
 
 enum {
     TRIES = 16,
-    PAGE  = 256,
     EACH  = WL_CHANGES / 4, /* threads deleted per commit: each is at most four changes */
     NOTES = 16 << 10,       /* bytes of a note, at most */
 };
@@ -33,25 +33,25 @@ static void family_done(struct family *b)
     wb_vec_done(&b->in);
 }
 
+/* Without their texts, which may be megabytes each. */
 static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                     struct wb_arena *a, struct family *b, struct upp_err *err)
+                                     struct family *b, struct upp_err *err)
 {
-    struct wb_uuid after = {{0}};
-    for (size_t n = PAGE; n == PAGE;) {
-        struct wl_thread *list;
-        int               r = wl_list_family_threads(s, o, wl_family(t->tree), after, PAGE, a, &list, &n, err);
-        if (r < 0)
-            return r;
-        for (size_t i = 0; i < n; i++) {
-            after = list[i].id;
-            if (b->all.n == WL_FAMILY)
-                return upp_fail(err, UPP_ELIMIT, "a family of more than %d threads", WL_FAMILY);
-            if (!wb_vec_push(&b->all, list[i], WL_FAMILY) ||
-                !wb_vec_push(&b->in, wb_uuid_eq(list[i].id, t->id), WL_FAMILY))
-                return upp_fail(err, UPP_ENOMEM, "no memory for a family of threads");
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(s, .what = WL_LIST_FAMILY_THREADS, .owner = o, .number = wl_family(t->tree));
+    int             r;
+    while ((r = wl_pages_next(&p, err)) > 0) {
+        const struct wl_thread *list = p.list.p;
+        for (size_t i = 0; i < p.list.n; i++) {
+            struct wl_thread one = list[i];
+            one.owner            = *o;
+            one.title = one.metadata = (struct upp_str){NULL, 0};
+            if (!wb_vec_push(&b->all, one, WL_FAMILY) ||
+                !wb_vec_push(&b->in, wb_uuid_eq(one.id, t->id), WL_FAMILY))
+                return upp_fail(err, UPP_ENOMEM, "no memory for a family of more than %zu threads", b->in.n);
         }
     }
-    return 0;
+    return r;
 }
 
 static const bool *find_in(const struct family *b, struct wb_uuid id)
@@ -89,7 +89,7 @@ WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o,
                                    struct upp_err *err)
 {
     WB_CLEANUP(family_done) struct family b = {0};
-    int                                   r = read_family(s, o, t, a, &b, err);
+    int                                   r = read_family(s, o, t, &b, err);
     if (r < 0)
         return r;
     size_t            found = close_over(&b), at = found, back = found;

@@ -17,7 +17,7 @@ enum {
     TRIES = 16,
     PAGE  = 256,     /* nodes, and rows, read per batch */
     BATCH = 64,      /* rows set per commit */
-    NODES = 1 << 20, /* of one tree, at most */
+    NODES = 1 << 24, /* of one tree, at most */
     OWN   = 4096,    /* runs that share the work of one run, at most */
 };
 

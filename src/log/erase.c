@@ -10,8 +10,9 @@
 #include "log/derived.h"
 #include "log/lines.h"
 #include "log/note.h"
+#include "log/pages.h"
 
-enum { TRIES = 16, PAGE = 256, ROWS = 64 };
+enum { TRIES = 16, ROWS = 64, RUNS = 64 /* per commit */ };
 
 struct erasing {
     struct wl_store       *s;
@@ -126,14 +127,14 @@ static WEFT_SUSPENDS int erase_node(struct erasing *x, const struct wl_node *nod
 /* All nodes of the family that are in these trees. `erase` false: only checks that no run holds one. */
 static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 {
-    struct wb_uuid after = {{0}};
-    for (size_t n = PAGE; n == PAGE;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        static const struct wb_uuid               none;
-        struct wl_node                           *list;
-        int r = wl_list_family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
-        for (size_t i = 0; r >= 0 && i < n; i++) {
-            after = list[i].id;
+    static const struct wb_uuid none;
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o,
+                                 .number = wl_family(x->threads[0].tree));
+    int             r;
+    while ((r = wl_pages_next(&p, x->err)) > 0) {
+        const struct wl_node *list = p.list.p;
+        for (size_t i = 0; r >= 0 && i < p.list.n; i++) {
             if (!is_target(x, list[i].tree))
                 continue;
             if (!wb_uuid_eq(list[i].holder, none))
@@ -144,31 +145,38 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
         if (r < 0)
             return r;
     }
-    return 0;
+    return r;
 }
 
 /* ---- Runs and values --------------------------------------------------------------------------------------------- */
 
 /* Options and error of a run may quote messages; its events can no longer be replayed. */
-static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t)
+static WEFT_SUSPENDS int erase_some_runs(struct erasing *x, struct wm_run *runs, size_t n)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-    struct wm_run                            *runs;
-    size_t                                    n;
-    int r = wl_list_runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
-    if (r >= 0 && n == WL_RUNS)
-        return upp_fail(x->err, UPP_ELIMIT, "a thread with %d runs", WL_RUNS);
-    for (size_t i = 0; r >= 0 && i < n; i++) {
-        struct wl_change set = {.kind = WL_SET_RUN, .run = &runs[i]};
+    struct wl_change list[RUNS];
+    size_t           set = 0;
+    for (size_t i = 0; i < n; i++) {
         if (!wm_status_ended(runs[i].status))
             return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
         if (runs[i].swept && !runs[i].options.p && !runs[i].error.p)
             continue;
         runs[i].swept   = true;
         runs[i].options = runs[i].error = (struct upp_str){0};
-        r                               = commit(x, &set, 1);
-        if (r > 0)
-            r = upp_fail(x->err, UPP_EBUSY, "a run of this tree was changed");
+        list[set++]                     = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
+    }
+    int r = set ? commit(x, list, set) : 0;
+    return r > 0 ? upp_fail(x->err, UPP_EBUSY, "a run of this tree was changed") : r;
+}
+
+static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t)
+{
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_RUNS, .owner = x->o, .id = t->id, .max = RUNS);
+    int             r;
+    while ((r = wl_pages_next(&p, x->err)) > 0) {
+        r = erase_some_runs(x, p.list.p, p.list.n);
+        if (r < 0)
+            return r;
     }
     return r;
 }

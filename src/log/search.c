@@ -6,15 +6,19 @@
  */
 #include "log/search.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
+#include "base/vec.h"
 #include "base/words.h"
+#include "log/change.h"
 #include "log/lines.h"
+#include "log/pages.h"
 
 enum {
     PAGE       = 64,   /* hits per query to the store */
     PAGES      = 64,   /* queries per search */
-    TREES      = 64,   /* cached */
-    THREADS    = 1024, /* of a tree, at most */
+    FAMILIES   = 64,   /* cached; of more the last one is replaced */
     RUN_ROWS   = 16,   /* of a node, searched for a run */
     SCAN_BYTES = 1 << 20,
     SCRATCH    = 1 << 30,
@@ -23,15 +27,21 @@ enum {
     SCAN_BITS  = 12, /* of a hit's number when scanning: which entry of the row */
 };
 
+struct spot {
+    uint64_t key, parent;
+    uint32_t parent_length;
+};
+
 struct member {
-    struct wl_thread thread;
-    struct wl_path   path;
+    struct wb_uuid id, tree;
+    uint64_t       head;
+    uint32_t       at; /* as of a struct wl_thread */
 };
 
 struct family {
-    struct wb_uuid tree;
-    struct member *p;
-    size_t         n;
+    uint32_t id;
+    WB_VEC(struct spot) nodes;     /* by key */
+    WB_VEC(struct member) threads; /* of this owner */
 };
 
 struct searching {
@@ -48,7 +58,7 @@ struct searching {
     struct wb_arena         own;   /* for the whole search */
     struct wb_arena         line;  /* for one entry */
     struct wb_buf           text, lower, tools;
-    struct family           families[TREES];
+    struct family           families[FAMILIES];
     size_t                  n_families;
     struct upp_err         *err;
 };
@@ -151,64 +161,103 @@ static int matches(struct searching *x, const struct wl_line *line)
 
 /* ---- The threads of an entry ----------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int add_member(struct searching *x, struct family *f, const struct wl_thread *t)
+static int by_key(const void *a, const void *b)
 {
-    struct wl_end  end;
-    struct member *m = &f->p[f->n];
-    int            r = wl_node_end(x->s, x->o, t->head, &end, x->err);
-    if (r >= 0)
-        r = wl_path_open(x->s, x->o, t->head, wl_thread_length(t, end.length), &x->own, &m->path, x->err);
-    if (r == -UPP_ENOTFOUND) /* deleted meanwhile */
-        return 0;
-    m->thread = *t;
-    f->n += r >= 0;
+    uint64_t x = ((const struct spot *)a)->key, y = ((const struct spot *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* The nodes of a family, ordered by key, and its threads that belong to this owner: without texts. */
+WEFT_SUSPENDS static int read_nodes(struct searching *x, struct family *f)
+{
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o, .number = f->id);
+    int             r;
+    while ((r = wl_pages_next(&p, x->err)) > 0) {
+        const struct wl_node *list = p.list.p;
+        for (size_t i = 0; i < p.list.n; i++)
+            if (!wb_vec_push(&f->nodes, ((struct spot){list[i].key, list[i].parent, list[i].parent_length}), WL_FAMILY))
+                return upp_fail(x->err, UPP_ENOMEM, "no memory for a family of more than %zu nodes", f->nodes.n);
+    }
+    if (r >= 0 && f->nodes.n)
+        qsort(f->nodes.p, f->nodes.n, sizeof *f->nodes.p, by_key);
     return r;
 }
 
-/* The threads of a tree that belong to this owner. */
-WEFT_SUSPENDS static int read_family(struct searching *x, struct wb_uuid tree, struct family *f)
+WEFT_SUSPENDS static int read_threads(struct searching *x, struct family *f)
 {
-    struct wb_uuid    after = {{0}};
-    struct wl_thread *p;
-    size_t            n = 1;
-    int               r = 0;
-    *f                  = (struct family){.tree = tree, .p = wb_new_n(&x->own, struct member, THREADS)};
-    if (!f->p)
-        return wb_arena_check(&x->own, x->err);
-    while (r >= 0 && n && f->n < THREADS) {
-        r = wl_list_family_threads(x->s, x->o, wl_family(tree), after, PAGE, &x->own, &p, &n, x->err);
-        for (size_t i = 0; r >= 0 && i < n && f->n < THREADS; i++)
-            if (wb_uuid_eq(p[i].tree, tree) && wb_str_eq(p[i].owner.user, x->o->user))
-                r = add_member(x, f, &p[i]);
-        if (r >= 0 && n)
-            after = p[n - 1].id;
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_THREADS, .owner = x->o, .number = f->id);
+    int             r;
+    while ((r = wl_pages_next(&p, x->err)) > 0) {
+        const struct wl_thread *list = p.list.p;
+        for (size_t i = 0; i < p.list.n; i++)
+            if (wb_str_eq(list[i].owner.user, x->o->user) &&
+                !wb_vec_push(&f->threads, ((struct member){list[i].id, list[i].tree, list[i].head, list[i].at}),
+                             WL_FAMILY))
+                return upp_fail(x->err, UPP_ENOMEM, "no memory for a family of more than %zu threads", f->threads.n);
     }
     return r;
 }
 
-WEFT_SUSPENDS static int family_of(struct searching *x, uint64_t node, struct family **ret)
+static void family_done(struct family *f)
 {
-    struct wl_node n;
-    int            r = wl_get_node(x->s, x->o, node, &n, x->err);
-    if (r < 0)
-        return r;
+    wb_vec_done(&f->nodes);
+    wb_vec_done(&f->threads);
+}
+
+/* A search that names a thread needs no other: of a family only this one is read. */
+WEFT_SUSPENDS static int read_family(struct searching *x, struct family *f)
+{
+    const struct wl_thread *t = &x->thread;
+    int                     r = read_nodes(x, f);
+    if (r < 0 || !x->in_thread)
+        return r < 0 ? r : read_threads(x, f);
+    return wb_vec_push(&f->threads, ((struct member){t->id, t->tree, t->head, t->at}), WL_FAMILY)
+               ? 0
+               : upp_fail(x->err, UPP_ENOMEM, "no memory for a thread");
+}
+
+WEFT_SUSPENDS static int family_of(struct searching *x, uint32_t id, struct family **ret)
+{
     for (size_t i = 0; i < x->n_families; i++)
-        if (wb_uuid_eq(x->families[i].tree, n.tree)) {
+        if (x->families[i].id == id) {
             *ret = &x->families[i];
             return 0;
         }
-    struct family *f = &x->families[x->n_families < TREES ? x->n_families : TREES - 1];
-    r                = read_family(x, n.tree, f);
-    x->n_families += r >= 0 && x->n_families < TREES;
+    struct family *f = &x->families[x->n_families < FAMILIES ? x->n_families : FAMILIES - 1];
+    family_done(f);
+    *f               = (struct family){.id = id};
+    int r            = read_family(x, f);
+    if (r < 0) {
+        family_done(f);
+        return r;
+    }
+    x->n_families += x->n_families < FAMILIES;
     *ret = f;
-    return r;
+    return 0;
 }
 
-static bool on_path(const struct wl_path *p, uint64_t node, uint32_t index)
+static const struct spot *find_spot(const struct family *f, uint64_t key)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->spans[i].node == node)
-            return index < p->spans[i].length;
+    const struct spot wanted = {.key = key};
+    return f->nodes.n ? bsearch(&wanted, f->nodes.p, f->nodes.n, sizeof *f->nodes.p, by_key) : NULL;
+}
+
+/* Is this entry, which exists, on the path from the root to the thread's end? */
+static bool on_path(const struct family *f, const struct member *m, uint64_t node, uint32_t index)
+{
+    uint32_t length = m->at ? m->at - 1 : UINT32_MAX;
+    uint64_t key    = m->head;
+    for (unsigned i = 0; key && i < WL_PATH_NODES; i++) {
+        if (key == node)
+            return index < length;
+        const struct spot *s = find_spot(f, key);
+        if (!s)
+            return false; /* dropped meanwhile */
+        key    = s->parent;
+        length = s->parent_length;
+    }
     return false;
 }
 
@@ -233,31 +282,40 @@ WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *li
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
+static bool wants_thread(const struct searching *x, const struct member *m, struct wb_uuid tree)
+{
+    return wb_uuid_eq(m->tree, tree) && (!x->in_thread || wb_uuid_eq(m->id, x->q->thread));
+}
+
 /* Fills ret->in with the threads of an entry; none: it is not found. */
 WEFT_SUSPENDS static int find_threads(struct searching *x, const struct wl_line *line, struct wl_found *ret)
 {
     struct family *f;
+    struct wl_node node;
     struct wb_uuid writer;
     ret->n_in = 0;
-    int r     = family_of(x, line->node, &f);
+    ret->more = false;
+    int r     = wl_get_node(x->s, x->o, line->node, &node, x->err);
+    if (r >= 0)
+        r = family_of(x, wl_family(node.tree), &f);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
-    ret->in = wb_arena_zero(&x->own, sizeof *ret->in * (f->n ? f->n : 1), _Alignof(struct wl_found));
+    ret->in = wb_arena_zero(&x->line, sizeof *ret->in * WL_SEARCH_IN, _Alignof(struct wl_found));
     if (!ret->in)
-        return wb_arena_check(&x->own, x->err);
-    bool any = false;
-    for (size_t i = 0; i < f->n; i++) {
-        if (!on_path(&f->p[i].path, line->node, line->index))
+        return wb_arena_check(&x->line, x->err);
+    for (size_t i = 0; i < f->threads.n && !ret->more; i++) {
+        const struct member *m = &f->threads.p[i];
+        if (!wants_thread(x, m, node.tree) || !on_path(f, m, line->node, line->index))
             continue;
-        any = true;
-        if (!x->in_thread || wb_uuid_eq(f->p[i].thread.id, x->q->thread))
-            ret->in[ret->n_in++].thread = f->p[i].thread.id;
+        ret->more = ret->n_in == WL_SEARCH_IN;
+        if (!ret->more)
+            ret->in[ret->n_in++].thread = m->id;
     }
-    if (any)
+    if (ret->n_in)
         return 0;
     r = writer_of(x, line, &writer);
-    for (size_t i = 0; r >= 0 && i < f->n && !ret->n_in; i++)
-        if (wb_uuid_eq(f->p[i].thread.id, writer) && (!x->in_thread || wb_uuid_eq(writer, x->q->thread))) {
+    for (size_t i = 0; r >= 0 && i < f->threads.n && !ret->n_in; i++)
+        if (wb_uuid_eq(f->threads.p[i].id, writer) && wants_thread(x, &f->threads.p[i], node.tree)) {
             ret->in[0].thread    = writer;
             ret->in[0].abandoned = true;
             ret->n_in            = 1;
@@ -487,6 +545,8 @@ WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const 
                                .tools = WB_BUF(4 * WL_SEARCH_TEXT),
                                .err   = err};
     int r = search(x, &found);
+    for (size_t i = 0; i < x->n_families; i++)
+        family_done(&x->families[i]);
     wb_arena_done(&x->own);
     wb_arena_done(&x->line);
     wb_buf_done(&x->text);

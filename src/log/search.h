@@ -11,6 +11,7 @@
 
 enum {
     WL_SEARCH_MAX   = 100,      /* results of one search */
+    WL_SEARCH_IN    = 256,      /* threads named by one result */
     WL_SEARCH_ROWS  = 20000,    /* rows scanned, at most, if there is no index */
     WL_SEARCH_TEXT  = 64 << 10, /* bytes of a message that are searched */
     WL_SEARCH_WORDS = 1024,     /* bytes of the query's words */
@@ -41,7 +42,8 @@ struct wl_found {
         struct wb_uuid thread;
         bool           abandoned; /* the thread was restored to a position before it and continued from there */
     } * in;
-    size_t n_in; /* at least one */
+    size_t n_in; /* at least one, at most WL_SEARCH_IN */
+    bool   more; /* there are more threads than these */
 };
 
 struct wl_results {

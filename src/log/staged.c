@@ -148,16 +148,22 @@ int wl_staged_clear(struct wl_store *s, const struct wl_owner *o, struct wl_thre
     struct wl_value                           value = {.space = UPP_STR(WL_STAGED), .name = wb_uuid_text(t->id, name)};
     uint64_t                                 *keys;
     size_t                                    n;
+    struct wl_thread                          whole; /* t may be without its texts */
     int                                       r = wl_get_value(s, o, value.space, value.name, &a, &value.bytes, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     if (r >= 0)
         r = take_keys(value.bytes, &a, &keys, &n, err);
+    if (r >= 0)
+        r = wl_get_thread(s, o, t->id, &a, &whole, err);
     struct clearing *x = wb_new(&a, struct clearing);
     if (r < 0 || !x)
         return r < 0 ? r : wb_arena_check(&a, err);
-    x->store  = s;
-    x->owner  = o;
-    x->thread = t;
-    return drop(x, keys, n, &value, err);
+    whole.version = t->version; /* it has changed since then: -UPP_EBUSY */
+    x->store      = s;
+    x->owner      = o;
+    x->thread     = &whole;
+    r             = drop(x, keys, n, &value, err);
+    t->version    = whole.version;
+    return r;
 }

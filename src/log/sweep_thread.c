@@ -10,9 +10,10 @@
 #include "base/crash.h"
 #include "log/lines.h"
 #include "log/note.h"
+#include "log/pages.h"
 #include "log/sweep.h"
 
-enum { PAGE = 256, NODES = 1 << 20 /* of one tree, at most */ };
+enum { PAGE = 256, NODES = 1 << 24 /* of one tree, at most: as many as fit the arena */ };
 
 struct spot {
     uint64_t key, parent;
@@ -83,20 +84,20 @@ static struct spot *find(const struct tree *t, uint64_t key)
 
 static WEFT_SUSPENDS int read_nodes(struct tree *t)
 {
-    const uint32_t family = wl_family(t->gone->tree);
-    struct wb_uuid after  = {{0}};
-    for (size_t n = PAGE; n == PAGE;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        struct wl_node                           *list;
-        int r = wl_list_family_nodes(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
-        for (size_t i = 0; r >= 0 && i < n; i++) {
-            after = list[i].id;
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p =
+        WL_PAGES(t->x->s, .what = WL_LIST_FAMILY_NODES, .owner = t->x->o, .number = wl_family(t->gone->tree));
+    int r;
+    while ((r = wl_pages_next(&p, t->x->err)) > 0) {
+        const struct wl_node *list = p.list.p;
+        for (size_t i = 0; r >= 0 && i < p.list.n; i++)
             if (wb_uuid_eq(list[i].tree, t->gone->tree))
                 r = add_spot(t, &list[i]);
-        }
         if (r < 0)
             return r;
     }
+    if (r < 0)
+        return r;
     sort(t->spots, t->n);
     for (size_t i = 0; i < t->n; i++) {
         struct spot *parent = find(t, t->spots[i].parent);
@@ -117,12 +118,14 @@ static void mark(struct tree *t, uint64_t key, bool retained)
 
 static WEFT_SUSPENDS int mark_runs(struct tree *t, struct wb_uuid thread, bool retained)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-    struct wm_run                            *runs;
-    size_t                                    n;
-    int r = wl_list_runs(t->x->s, t->x->o, thread, false, WL_RUNS, &a, &runs, &n, t->x->err);
-    for (size_t i = 0; r >= 0 && i < n; i++)
-        mark(t, runs[i].node, retained);
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p = WL_PAGES(t->x->s, .what = WL_LIST_RUNS, .owner = t->x->o, .id = thread);
+    int             r;
+    while ((r = wl_pages_next(&p, t->x->err)) > 0) {
+        const struct wm_run *runs = p.list.p;
+        for (size_t i = 0; i < p.list.n; i++)
+            mark(t, runs[i].node, retained);
+    }
     return r;
 }
 
@@ -135,21 +138,19 @@ static WEFT_SUSPENDS int retain(struct tree *t, struct wb_uuid thread, uint64_t 
 
 static WEFT_SUSPENDS int mark_living(struct tree *t)
 {
-    const uint32_t family = wl_family(t->gone->tree);
-    struct wb_uuid after  = {{0}};
-    for (size_t n = PAGE; n == PAGE;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
-        struct wl_thread                         *list;
-        int r = wl_list_family_threads(t->x->s, t->x->o, family, after, PAGE, &a, &list, &n, t->x->err);
-        for (size_t i = 0; r >= 0 && i < n; i++) {
-            after = list[i].id;
+    WB_CLEANUP(wl_pages_done)
+    struct wl_pages p =
+        WL_PAGES(t->x->s, .what = WL_LIST_FAMILY_THREADS, .owner = t->x->o, .number = wl_family(t->gone->tree));
+    int r;
+    while ((r = wl_pages_next(&p, t->x->err)) > 0) {
+        const struct wl_thread *list = p.list.p;
+        for (size_t i = 0; r >= 0 && i < p.list.n; i++)
             if (wb_uuid_eq(list[i].tree, t->gone->tree))
                 r = retain(t, list[i].id, list[i].head);
-        }
         if (r < 0)
             return r;
     }
-    return 0;
+    return r;
 }
 
 /* Deleted threads of the family that are still retained: their names share a prefix. (Threads from before there were

@@ -3,7 +3,13 @@
 
 #include "base/defs.h"
 #include "base/str.h"
+#include "log/pages.h"
 #include "stores/columns.h"
+
+/* A list that is read page by page ends with a page that is not full: no store may cut a full one. */
+_Static_assert((int)WL_PAGE <= (int)WS_LIST_MAX, "a page is read at once");
+_Static_assert((int)WL_PAGE_NAME >= (int)WS_NAME_MAX, "a list continues after any name");
+_Static_assert((int)WL_CHANGES <= (int)WS_LIST_MAX, "what one commit changes is read at once");
 
 int ws_check_owner(const struct wl_owner *o, struct upp_err *err)
 {

@@ -29,8 +29,8 @@ ENV["PATH"] = f"{WEFT.parent}:{ENV['PATH']}"
 if not shutil.which("sqlite3"):  # the one command of it that storage.md has
     ENV["PATH"] += f":{HERE}"
     (HERE / "sqlite3").write_text(f"""#!{sys.executable}
-import re, sqlite3, sys
-sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(re.fullmatch(r"\\.backup '(.+)'", sys.argv[2])[1]))
+import sqlite3, sys
+sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2])
 """)
     (HERE / "sqlite3").chmod(0o755)
 # Programs are compiled with the library of this build.

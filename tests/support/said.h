@@ -81,6 +81,32 @@ static inline WEFT_SUSPENDS int make_talk(struct wl_store *s, struct wb_arena *a
     return 0;
 }
 
+/* So many ended runs of a thread more, at this node, which quote something. Their numbers go from 1000 on. */
+static inline WEFT_SUSPENDS int add_runs(struct wl_store *s, struct wb_uuid thread, uint64_t node, size_t n,
+                                         struct upp_err *err)
+{
+    enum { EACH = 256 };
+    static struct wm_run    runs[EACH];
+    static struct wl_change list[EACH];
+    for (size_t at = 0; at < n;) {
+        size_t some = WB_MIN(n - at, (size_t)EACH);
+        for (size_t i = 0; i < some; i++, at++) {
+            runs[i] = (struct wm_run){.id         = test_uuid(1000 + at),
+                                      .root       = test_uuid(1000 + at),
+                                      .thread     = thread,
+                                      .node       = node,
+                                      .version    = 1,
+                                      .status     = WM_COMPLETED,
+                                      .options    = UPP_STR("{\"instructions\":\"secret\"}"),
+                                      .started_ms = 5,
+                                      .ended_ms   = 9};
+            list[i] = (struct wl_change){.kind = WL_ADD_RUN, .run = &runs[i]};
+        }
+        TRY(test_commit(s, *O, list, some, NULL, err));
+    }
+    return 0;
+}
+
 /* All entries as one line: role, then its parts; a stroke where it is hidden. */
 static inline WEFT_SUSPENDS int say(struct wl_store *s, const struct wl_thread *t, char *out, size_t room,
                                     struct upp_err *err)

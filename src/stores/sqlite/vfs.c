@@ -11,6 +11,7 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "stores/sqlite/gap.h"
 #include "stores/sqlite/hooks.h"
 
 enum { TRIES = 100 };
@@ -21,6 +22,7 @@ struct file {
     const char    *path;     /* SQLite keeps it as long as the file is open; NULL: a temporary file */
     int            fd;       /* as the open hook returned it; -1: unknown */
     bool           wal, new; /* new: its directory entry may not be on disk yet */
+    bool           database;
     sqlite3_file  *below;
 };
 
@@ -133,10 +135,50 @@ static struct ws_promise *promise(sqlite3_file *f)
     return file(f)->wal ? file(f)->v->promise : NULL;
 }
 
+/* Whether the unallocated space of pages is filled with zeros. A database that has become too large stays so until it is
+ * opened again. */
+static bool zeroes_gaps(sqlite3_file *f, const void *p, sqlite3_int64 at)
+{
+    unsigned char first[WS_PAGE_HEAD];
+    _Atomic int  *gaps = &file(f)->v->gaps;
+    if (atomic_load(gaps) == WS_GAPS_LEFT)
+        return false;
+    if (at == 0) /* it comes first in every checkpoint that makes the database larger */
+        memcpy(first, p, sizeof first);
+    else if (atomic_load(gaps) == WS_GAPS_ZEROED)
+        return true;
+    else if (below(f)->pMethods->xRead(below(f), first, sizeof first, 0) != SQLITE_OK)
+        return false;
+    atomic_store(gaps, ws_page_gaps(first) ? WS_GAPS_ZEROED : WS_GAPS_LEFT);
+    return atomic_load(gaps) == WS_GAPS_ZEROED;
+}
+
+/* Pages reach the database in checkpoints: there, rows that were moved and then erased leave nothing behind. */
+static int write_page(sqlite3_file *f, const void *p, sqlite3_int64 at, bool *done)
+{
+    size_t from, n;
+    *done = zeroes_gaps(f, p, at) && ws_page_gap(p, (uint64_t)at / WS_PAGE + 1, &from, &n);
+    if (!*done)
+        return SQLITE_OK;
+    unsigned char *page = sqlite3_malloc(WS_PAGE);
+    if (!page)
+        return SQLITE_IOERR_NOMEM;
+    memcpy(page, p, WS_PAGE);
+    memset(page + from, 0, n);
+    errno  = 0;
+    int rc = full_or(below(f)->pMethods->xWrite(below(f), page, WS_PAGE, at));
+    sqlite3_free(page);
+    return rc;
+}
+
 static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
+    bool done = false;
     if (promise(f))
         ws_promise_write(promise(f), p, n, at);
+    int rc = file(f)->database && n == WS_PAGE && at % WS_PAGE == 0 ? write_page(f, p, at, &done) : SQLITE_OK;
+    if (done)
+        return rc;
     errno = 0;
     return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
 }
@@ -215,11 +257,12 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     int fd = weft__sqlite_opened();
     if (!f->below->pMethods)
         return rc;
-    f->v    = v;
-    f->path = path;
-    f->fd   = v->hooks ? fd : -1;
-    f->wal  = flags & SQLITE_OPEN_WAL;
-    f->new  = flags &SQLITE_OPEN_CREATE;
+    f->v        = v;
+    f->path     = path;
+    f->fd       = v->hooks ? fd : -1;
+    f->wal      = flags & SQLITE_OPEN_WAL;
+    f->database = flags & SQLITE_OPEN_MAIN_DB;
+    f->new      = flags &SQLITE_OPEN_CREATE;
     if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
         watch(f->wal ? &v->wal_file : &v->database, f);
     int version      = f->below->pMethods->iVersion;

@@ -23,6 +23,8 @@ struct ws_watched {
 
 enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_WAL };
 
+enum ws_gaps { WS_GAPS_UNKNOWN, WS_GAPS_ZEROED, WS_GAPS_LEFT };
+
 struct ws_vfs {
     sqlite3_vfs      vfs; /* registered under `name` */
     sqlite3_vfs     *base;
@@ -31,6 +33,7 @@ struct ws_vfs {
     _Atomic uint64_t wal_syncs; /* successful ones */
     _Atomic bool     sync_failed; /* any sync, ever */
 
+    _Atomic int        gaps;    /* enum ws_gaps */
     struct ws_promise *promise; /* notified of writes to the WAL; NULL: none */
     struct ws_watched  database, wal_file;
     _Atomic uint64_t   watched_ms; /* when they were last checked */

@@ -1,5 +1,7 @@
 /* Threads that are deleted, and trees that are erased. */
+#include "log/pages.h"
 #include "log/staged.h"
+#include "stores/check.h"
 #include "support/said.h"
 
 static const struct wb_uuid nobody;
@@ -262,6 +264,34 @@ TEST(log_erase_tree_in_memory)
 {
     struct upp_err err = {0};
     CHECK_INT(in_memory(erases, &err), 0);
+}
+
+/* More runs than a store lists at once. */
+static WEFT_SUSPENDS int erases_all_runs(struct test_store *st, struct upp_err *err)
+{
+    enum { MANY = WS_LIST_MAX + 300 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
+    WB_CLEANUP(wl_pages_done) struct wl_pages pages = WL_PAGES(st->s, .what = WL_LIST_RUNS, .owner = O);
+    struct talk                               k;
+    struct wb_uuid                           *lost;
+    size_t                                    n, seen = 0;
+    int                                       r;
+    TRY(make_talk(st->s, &a, &k, err));
+    TRY(add_runs(st->s, k.t.id, k.t.head, MANY, err));
+    TRY(wl_tree_erase(st->s, O, &k.t, &a, &lost, &n, err));
+    pages.ask.id = k.t.id;
+    while ((r = wl_pages_next(&pages, err)) > 0)
+        for (size_t i = 0; i < pages.list.n; i++, seen++)
+            FAIL_UNLESS(!((const struct wm_run *)pages.list.p)[i].options.p);
+    TRY(r);
+    FAIL_UNLESS(seen == MANY + 1);
+    return 0;
+}
+
+TEST_WITH(log_erase_tree_reaches_the_oldest_run, .no_torture = "10,000 runs")
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(erases_all_runs, &err), 0);
 }
 
 TEST_WITH(log_erase_tree_dies_anywhere, .no_torture = "it dies by itself")

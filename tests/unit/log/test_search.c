@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "log/change.h"
+#include "stores/memory/memory.h"
 #include "stores/sqlite/grams.h"
 #include "support/stores.h"
 
@@ -540,6 +541,80 @@ static WEFT_SUSPENDS int corpus(struct test_store *t, struct upp_err *err)
 TEST_WITH(search_agrees_with_an_oracle, .no_torture = "10,000 messages", .seconds = 300)
 {
     CHECK(test_each_store(corpus, NULL));
+}
+
+/* ---- A tree of many threads --------------------------------------------------------------------------------- */
+
+/* A branch behind the first entry, with a message and a thread of its own. */
+static WEFT_SUSPENDS int branch_off(struct wl_store *s, const struct wl_thread *t, const struct wl_node *root, unsigned i,
+                                    struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_thread fork = *t;
+    struct wl_node   node;
+    char             text[64];
+    TRY(wl_branch_make(root, 1, &node, err));
+    TRY(wl_id_new(wl_family(t->tree), &fork.id, err));
+    fork.head = node.key;
+    *ret      = fork.id;
+    TRY(COMMIT(s, t->owner, NULL, err, ADD_NODE(&node), ADD_THREAD(&fork)));
+    (void)snprintf(text, sizeof text, "needle %u", i);
+    return say(s, t->owner, node.key, "user", text, err);
+}
+
+/* Every message of 1,300 threads, and the one that they share. */
+static WEFT_SUSPENDS int many_threads(struct test_store *t, struct upp_err *err)
+{
+    enum { MANY = 1300 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64 << 20);
+    static struct wb_uuid                     ids[MANY];
+    struct wl_search                          q = {.size = sizeof q, .words = UPP_STR("needle"), .max = WL_SEARCH_MAX};
+    struct wl_thread                          root;
+    struct wl_node                            node;
+    struct wl_results                         x;
+    size_t                                    n = 0;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &root, err));
+    TRY(say(S, ALICE, root.head, "user", "shared haystack", err));
+    TRY(wl_get_node(S, &ALICE, root.head, &node, err));
+    for (unsigned i = 0; i < MANY; i++)
+        TRY(branch_off(S, &root, &node, i, &ids[i], err));
+    do {
+        wb_arena_reset(&a);
+        TRY(wl_search(S, &ALICE, &q, &a, &x, err));
+        for (size_t i = 0; i < x.n; i++)
+            FAIL_UNLESS(x.p[i].n_in == 1 && !x.p[i].more);
+        n += x.n;
+        q.after = x.next;
+    } while (q.after);
+    test_note("%zu found", n);
+    FAIL_UNLESS(n == MANY);
+    q.after = 0;
+    q.words = UPP_STR("haystack");
+    TRY(wl_search(S, &ALICE, &q, &a, &x, err));
+    FAIL_UNLESS(x.n == 1 && x.p[0].n_in == WL_SEARCH_IN && x.p[0].more);
+    for (size_t i = 0; i < MANY; i += MANY / 7) { /* asked inside a thread: its own, and what it shares */
+        q.thread = ids[i];
+        q.words  = UPP_STR("needle");
+        TRY(wl_search(S, &ALICE, &q, &a, &x, err));
+        FAIL_UNLESS(x.n == 1 && x.p[0].n_in == 1 && wb_uuid_eq(x.p[0].in[0].thread, ids[i]));
+        q.words = UPP_STR("haystack");
+        TRY(wl_search(S, &ALICE, &q, &a, &x, err));
+        FAIL_UNLESS(x.n == 1 && x.p[0].n_in == 1 && !x.p[0].more);
+    }
+    return 0;
+}
+
+static void closep(struct wl_store **s)
+{
+    if (*s)
+        (*s)->ops->close(*s);
+}
+
+TEST_WITH(search_finds_in_every_thread_of_a_tree, .no_torture = "thousands of commits", .seconds = 300)
+{
+    WB_CLEANUP(closep) struct wl_store *s   = NULL;
+    struct upp_err                      err = {0};
+    CHECK_INT(ws_memory_open(&s, &err), 0);
+    CHECK_INT(many_threads(&(struct test_store){.s = s}, &err), 0);
 }
 
 TEST(search_folds_case)

@@ -1,6 +1,7 @@
 /* What time takes away, by a clock of the test's own. */
 #include "base/clock.h"
 #include "log/search.h"
+#include "stores/check.h"
 #include "support/said.h"
 
 #define DAY WL_DAY_MS
@@ -155,6 +156,29 @@ static WEFT_SUSPENDS int in_turn(struct test_store *st, struct upp_err *err)
 TEST_WITH(log_sweep_waits_for_each_thread, .no_torture = "many stores; tortured in memory, below")
 {
     CHECK(test_each_store(in_turn, NULL));
+}
+
+/* The run that led to the branch is older than all that a store lists at once. */
+static WEFT_SUSPENDS int many_runs(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct world                              w;
+    struct wl_swept                           n;
+    TRY(make(s, &a, &w, err));
+    TRY(add_runs(s, w.k.t.id, w.k.t.head, WS_LIST_MAX + 10, err));
+    TRY(wl_thread_delete(s, O, &w.k.t, err));
+    TRY(sweep_at(s, w.now + 8 * DAY, &n, err));
+    TRY(has_node(s, w.side.key, false, err));
+    TRY(has_node(s, w.nobodys.key, true, err));
+    TRY(has_run(s, w.second.id, false, err));
+    return 0;
+}
+
+TEST_WITH(log_sweep_follows_the_oldest_run, .no_torture = "10,000 runs")
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(many_runs, &err), 0);
 }
 
 static WEFT_SUSPENDS int sweep_world(struct wl_store *s, void *world, struct upp_err *err)

@@ -98,6 +98,8 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
+    if (f->more)
+        wj_put_bool(w, "more_threads", true);
     wj_put_str(w, "role", role_name(f->role));
     wj_put_str(w, "agent", f->who);
     wj_put_i64(w, "created_at", f->time_ms / 1000);
