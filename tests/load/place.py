@@ -11,7 +11,8 @@ from faults import Faults  # noqa: E402
 from served import Server  # noqa: E402
 
 CONFIG = """
-server: {listen: "127.0.0.1:0", loops: 2, metrics: open, ping: 5s, hosts: [localhost]}
+server: {listen: "127.0.0.1:0", loops: 2, metrics: open, ping: %(ping)ds, hosts: [localhost], origins: ["http://page%(ping)d.example"]}
+waits: {tool: %(ping)dh, approval: %(ping)dh}
 store: sqlite:weft.db
 durability: %(durability)s
 search: words
@@ -141,8 +142,9 @@ class Site:
                 json.dump({"replies": replies, **again}, f)
 
     def write(self, more=""):
+        """The configuration; what a reload can change of the server changes each time."""
         with open(f"{self.folder}/weft.yaml.new", "w") as f:
-            f.write(CONFIG % {"durability": self.durability, "level": self.level, "hooks": self.hooks.port, "more": more})
+            f.write(CONFIG % {"ping": 3 + self.reloads % 4, "durability": self.durability, "level": self.level, "hooks": self.hooks.port, "more": more})
         os.replace(f"{self.folder}/weft.yaml.new", f"{self.folder}/weft.yaml")
 
     async def start(self):
@@ -163,7 +165,7 @@ class Site:
         return out.strip()
 
     async def reload(self, more=""):
-        """Another configuration and SIGHUP; whether it took it is in the log."""
+        """Another configuration, and SIGHUP."""
         self.reloads += 1
         self.write(more)
         self.server.process.send_signal(signal.SIGHUP)

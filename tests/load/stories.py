@@ -584,9 +584,10 @@ class Person:
         await self.ask("GET", "/v1/files?limit=5")
 
     async def keys(self):
-        """A key of its own, its limit, and its end."""
+        """A key of its own, its limits, and its end, beside a stream."""
         if self.owner[1]:
             return
+        await self.revoked_stream()
         a = await self.ask("POST", "/v1/keys", {"name": f"k{self.number}-{self.words}-{self.random.getrandbits(32)}", "scopes": ["read"], "limits": "requests=5/m"})
         if not a or not a.good:
             return
@@ -601,6 +602,24 @@ class Person:
         d = await self.ask("DELETE", f"/v1/keys/{a.value['id']}")
         if d and d.good and (g := await self.ask("GET", "/v1/threads", client=own)) and g.status != 401:
             self.ledger.say_wrong(f"a revoked key got {g}")
+        own.close()
+
+    async def revoked_stream(self):
+        """A run with a key that may have one, whose stream ends when the key does; the run goes on."""
+        a = await self.ask("POST", "/v1/keys", {"name": f"s{self.number}-{self.words}-{self.random.getrandbits(32)}", "limits": "runs=1,tokens=100000/d"})
+        if not a or not a.good:
+            return
+        own, word = Client(self.site.server.port, a.value["key"]), self.word()
+        t = await self.write("/v1/threads", {"messages": [self.user(word)]}, word, why="thread with a key", client=own)
+        if t and t.good:
+            t = self.made(t, word)
+            body = {"assistant_id": "slow", "stream": True, "on_busy": "enqueue"}
+            reading = asyncio.create_task(own.stream("POST", f"/v1/threads/{t}/runs", body))
+            await asyncio.sleep(self.random.random() * 0.5)
+            await self.ask("DELETE", f"/v1/keys/{a.value['id']}")
+            s = await reading
+            if s.complete and s.good and not s.ended("assistants") and "revoked" not in s.comment:
+                self.ledger.say_wrong(f"the stream of a revoked key: complete, without an end: {s}")
         own.close()
 
     async def strangers(self):
@@ -618,7 +637,7 @@ class Person:
 
     STORIES = {messages: 10, run: 14, same_key_twice: 4, thread_and_run: 4, assistants: 3, outputs: 6, approvals: 6, cancels: 8, queue: 6, join: 8, chat: 6,
                responses: 7, conversations: 3, ui: 8, process: 6, aitp: 3, envelopes: 4, branches: 5, documents: 3, search: 4, deletes: 4, uploads: 3,
-               keys: 1, strangers: 2, operators: 3}
+               keys: 2, strangers: 2, operators: 3}
 
     async def live(self, over):
         """Story after story, until over() says that it is enough."""
