@@ -84,6 +84,12 @@ class Server:
                 return status
             time.sleep(0.05)
 
+    def wait_until_ready(self, seconds=120):
+        end = time.monotonic() + seconds
+        while self.ask("GET", "/readyz")[0] != 200:
+            assert time.monotonic() < end, self.ask("GET", "/readyz")
+            time.sleep(0.05)
+
     def write_until_full(self, thread):
         """Messages until one is refused: its answer."""
         for _ in range(2000):
@@ -126,8 +132,9 @@ def test_full_disk():
             s.good("POST", f"/v1/threads/{thread}/runs/{run['id']}/cancel")
             assert s.wait(thread, run["id"]) == "cancelled"
         assert "the disk is full" in s.said()
-        # There is room again: it goes on.
+        # There is room again: the server finds out, although nobody writes, and goes on.
         subprocess.run(["mount", "-o", "remount,size=32m", SMALL], check=True)
+        s.wait_until_ready()
         status, run = s.run(c, "echo", "again")
         assert status == 200, run
         assert s.wait(c, run["id"]) == "completed"
@@ -154,10 +161,45 @@ def test_limit_of_a_files_size():
         assert status == 200 and s.wait(t, run["id"]) == "completed"
 
 
+def test_log_does_not_fill_the_disk():
+    """A conversation that is replaced again and again: the database stays small, and so must its log."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", SMALL], check=True)
+    with Server(f"{SMALL}/weft.db") as s:
+        t = s.thread()
+        for i in range(1000):  # of a few pages each: together far more than fits
+            s.good("POST", f"/v1/threads/{t}", {"metadata": {"n": f"{i} " + "x" * 400}})
+        assert s.ask("GET", "/readyz")[0] == 200 and "the disk is full" not in s.said(), s.said()
+    subprocess.run(["umount", SMALL], check=True)
+
+
+def preloaded(**files):
+    return {"LD_PRELOAD": SHIM, **files,
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+
+def test_failed_writes():
+    bad = f"{HERE}/bad_write"
+    with Server(f"{HERE}/write.db", **preloaded(BAD_WRITE=bad)) as s:
+        t = s.thread()
+        _, run = s.run(t, "slow")
+        open(bad, "w").close()
+        status, answer = s.ask("POST", "/v1/threads", {})
+        assert status == 500 and answer["error"]["code"] == "store_error", answer
+        status, ready = s.ask("GET", "/readyz")
+        assert status == 503 and ready["status"] == "store_failing", ready
+        assert s.ask("GET", f"/v1/threads/{t}")[0] == 200  # reading works
+        time.sleep(1)  # nobody writes
+        assert s.ask("GET", "/readyz")[0] == 503
+        os.unlink(bad)
+        s.wait_until_ready()
+        s.thread()
+        s.good("POST", f"/v1/threads/{t}/runs/{run['id']}/cancel")
+        assert s.wait(t, run["id"]) == "cancelled"
+
+
 def test_failed_sync():
     bad = f"{HERE}/bad"
-    preload = {"LD_PRELOAD": SHIM, "BAD_SYNC": bad,
-               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+    preload = preloaded(BAD_SYNC=bad)
     with Server(f"{HERE}/sync.db", **preload) as s:
         t = s.thread()
         s.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "one"})

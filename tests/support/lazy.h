@@ -16,6 +16,9 @@ struct lazy {
     unsigned         rows_once_ms;       /* after rows were read, the next time only */
     size_t           page;               /* how many runs a list has at most; 0: as many as are asked for */
     bool             full;               /* commits fail, and change nothing */
+    unsigned         bad_read_in;        /* the n-th read from now on fails, once, for a reason that passes; 0: none */
+    unsigned         bad_after_commit;   /* after each commit so many reads fail */
+    unsigned         bad_reads;          /* so many reads fail from now on */
     bool             no_ends;            /* those that end a run do */
     uint64_t         refused;            /* how many did */
 };
