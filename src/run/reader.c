@@ -515,6 +515,14 @@ void wr_reader_closep(struct wr_reader **rd)
     wr_reader_close(*rd);
 }
 
+static int waits_for_retry(struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
+    if (err)
+        memcpy(err->cause, WL_IO, sizeof WL_IO);
+    return r;
+}
+
 int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
                   struct upp_err *err)
 {
@@ -532,7 +540,7 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
         return 0; /* cancelled while it was queued: it has no events */
     if (rd->tree->failed && !rd->tree->run)
-        return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
+        return waits_for_retry(err);
     rd->wake = wake;
     rd->arg  = arg;
     rd->tree->asleep += !rd->asleep;
