@@ -284,10 +284,20 @@ struct wl_hit {
 
 enum wl_state {
     WL_WORKS,
-    WL_FULL,   /* disk full: reads work, and commits that end or cancel runs or delete; see WL_DISK_FULL */
-    WL_FAILED, /* a sync failed, or a transaction could not be ended: no writes until it is opened again */
+    WL_FULL,    /* disk full: reads work, and commits that end or cancel runs or delete; see WL_DISK_FULL */
+    WL_FAILING, /* commits fail for another reason that may pass; the store finds out by itself when it has */
+    WL_FAILED,  /* a sync failed, or a transaction could not be ended: no writes until it is opened again */
 };
-#define WL_DISK_FULL "disk_full" /* upp_err.cause of an -UPP_ESTORE that ends when there is room again */
+
+/* upp_err.cause of an -UPP_ESTORE whose reason may pass: the same call may succeed later. What is damaged stays so. */
+#define WL_DISK_FULL "disk_full"
+#define WL_LOCKED    "locked"    /* by another program */
+#define WL_IO        "I/O error" /* the disk failed a call; the cause begins so */
+static inline bool wl_may_pass(const struct upp_err *err)
+{
+    return err->code == UPP_ESTORE && (strcmp(err->cause, WL_DISK_FULL) == 0 || strcmp(err->cause, WL_LOCKED) == 0 ||
+                                       strncmp(err->cause, WL_IO, sizeof WL_IO - 1) == 0);
+}
 
 struct wl_store;
 

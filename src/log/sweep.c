@@ -173,7 +173,7 @@ static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
     x->err = &why;
     int r  = sweep_rows(x, run);
     x->err = err;
-    if (r == -UPP_ESTORE && wl_store_state(x->s) == WL_WORKS) {
+    if (r == -UPP_ESTORE && !wl_may_pass(&why) && wl_store_state(x->s) == WL_WORKS) {
         wb_log(WB_WARN, "a run was not swept", WB_LZ("why", why.msg));
         run->swept = true;
         return 0;

@@ -235,6 +235,7 @@ struct wr_started {
     struct wb_uuid run, thread;
     bool           joined; /* an earlier request with the same key had started it */
     bool           queued;
+    struct wm_run  row; /* as committed, unless it joined; its texts are those of wr_start */
 
     struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_tree_release */
 };

@@ -329,6 +329,12 @@ int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp
 
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
+    if (result < 0 && run->engine->store && !run->tree->refused && wl_may_pass(why)) {
+        run->tree->refused = result; /* what could not be read for now is no result */
+        if (err)
+            *err = *why;
+        return result;
+    }
     /* A wait is committed already. When the engine closes, or the store failed, recovery continues from the log. */
     if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->refused)
         return wr_flush(run, NULL, err); /* known results, but no partial message */

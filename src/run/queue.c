@@ -80,7 +80,7 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     const struct wr_monitor *m = s->engine->monitor;
     if (m)
         m->run(m->arg, &(struct wr_run_note){.moment = WR_RUN_QUEUED, .owner = &s->what->owner, .row = &s->row});
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
+    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true, .row = s->row};
     /* The holder may have ended while this was written. The run is queued in any case. */
     wr_start_next_or_later(s->engine, &s->what->owner, s->thread.id);
     return 0;

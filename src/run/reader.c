@@ -520,6 +520,14 @@ static bool has_failed(const struct wr_tree *t)
     return t->engine->store ? wr_failed_run_error(t->engine, t->root) < 0 : t->refused < 0;
 }
 
+static int waits_for_retry(struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
+    if (err)
+        memcpy(err->cause, WL_IO, sizeof WL_IO);
+    return r;
+}
+
 int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
                   struct upp_err *err)
 {
@@ -537,7 +545,7 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
         return 0; /* cancelled while it was queued: it has no events */
     if (!rd->tree->run && has_failed(rd->tree))
-        return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
+        return waits_for_retry(err);
     rd->wake = wake;
     rd->arg  = arg;
     rd->tree->asleep += !rd->asleep;

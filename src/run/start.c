@@ -308,7 +308,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     s->key.object = s->row.id;
     struct wl_change changes[WR_MORE];
     struct wr_more   more = {changes, start_changes(s, changes)};
-    *ret                  = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
+    *ret                  = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .row = s->row};
     wb_crashpoint("c1.before");
     if (r >= 0)
         r = wr_flush(run, &more, err);
@@ -540,5 +540,9 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     int r = what->api_key.n ? note_key(&with, &a, err) : 0;
-    return r < 0 ? r : start_stored(e, &with, ret, err);
+    if (r >= 0)
+        r = start_stored(e, &with, ret, err);
+    ret->row.agent   = what->agent;
+    ret->row.options = what->options;
+    return r;
 }

@@ -86,6 +86,12 @@ class Server:
                 return status
             time.sleep(0.05)
 
+    def wait_until_ready(self, seconds=120):
+        end = time.monotonic() + seconds
+        while self.ask("GET", "/readyz")[0] != 200:
+            assert time.monotonic() < end, self.ask("GET", "/readyz")
+            time.sleep(0.05)
+
     def write_until_full(self, thread):
         """Messages until one is refused: its answer."""
         for _ in range(2000):
@@ -128,8 +134,9 @@ def test_full_disk():
             s.good("POST", f"/v1/threads/{thread}/runs/{run['id']}/cancel")
             assert s.wait(thread, run["id"]) == "cancelled"
         assert "the disk is full" in s.said()
-        # There is room again: it goes on.
+        # There is room again: the server finds out, although nobody writes, and goes on.
         subprocess.run(["mount", "-o", "remount,size=32m", SMALL], check=True)
+        s.wait_until_ready()
         status, run = s.run(c, "echo", "again")
         assert status == 200, run
         assert s.wait(c, run["id"]) == "completed"
@@ -154,6 +161,37 @@ def test_limit_of_a_files_size():
         assert len(s.good("GET", f"/v1/threads/{t}/messages?limit=100")["data"]) > 10
         status, run = s.run(t, "echo")
         assert status == 200 and s.wait(t, run["id"]) == "completed"
+
+
+def test_log_does_not_fill_the_disk():
+    """A conversation that is replaced again and again: the database stays small, and so must its log."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", SMALL], check=True)
+    with Server(f"{SMALL}/weft.db") as s:
+        t = s.thread()
+        for i in range(1000):  # of a few pages each: together far more than fits
+            s.good("POST", f"/v1/threads/{t}", {"metadata": {"n": f"{i} " + "x" * 400}})
+        assert s.ask("GET", "/readyz")[0] == 200 and "the disk is full" not in s.said(), s.said()
+    subprocess.run(["umount", SMALL], check=True)
+
+
+def test_failed_writes():
+    faults = Faults(SHIM, f"{HERE}/faults")
+    with Server(f"{HERE}/write.db", **faults.env) as s:
+        t = s.thread()
+        _, run = s.run(t, "slow")
+        faults.on(["write"], ["db", "wal", "shm", "other"])
+        status, answer = s.ask("POST", "/v1/threads", {})
+        assert status == 500 and answer["error"]["code"] == "store_error", answer
+        status, ready = s.ask("GET", "/readyz")
+        assert status == 503 and ready["status"] == "store_failing", ready
+        assert s.ask("GET", f"/v1/threads/{t}")[0] == 200  # reading works
+        time.sleep(1)  # nobody writes
+        assert s.ask("GET", "/readyz")[0] == 503
+        faults.off()
+        s.wait_until_ready()
+        s.thread()
+        s.good("POST", f"/v1/threads/{t}/runs/{run['id']}/cancel")
+        assert s.wait(t, run["id"]) == "cancelled"
 
 
 def test_failed_sync():

@@ -63,7 +63,7 @@ static int slow(struct sv_exchange *x, struct upp_err *err)
 
 struct ticker {
     struct talk *t;
-    uint64_t     n;
+    uint64_t     n, until;
 };
 
 static int ticks(void *arg, struct sv_stream *st, struct upp_err *err)
@@ -81,11 +81,27 @@ static int ticks(void *arg, struct sv_stream *st, struct upp_err *err)
 
 static int stream(struct sv_exchange *x, struct upp_err *err)
 {
-    struct ticker k = {x->server->opts.app, 0};
+    struct ticker k = {.t = x->server->opts.app};
     k.t->streams++;
     int r = sv_stream_run(x, &(struct sv_stream_opts){.headers = "x-test: yes\r\n"}, ticks, &k, err);
     k.t->streams--;
     return r;
+}
+
+static int ticks_until(void *arg, struct sv_stream *st, struct upp_err *err)
+{
+    struct ticker *k = arg;
+    if (k->n + 1 >= k->until)
+        return upp_fail(err, UPP_ESTORE, "the source has failed");
+    return ticks(arg, st, err);
+}
+
+static int stream_until(struct sv_exchange *x, struct upp_err *err)
+{
+    struct ticker k = {.t = x->server->opts.app};
+    if (!wb_str_u64(x->params[0], &k.until))
+        return upp_fail(err, UPP_EINVALID, "no number");
+    return sv_stream_run(x, &(struct sv_stream_opts){.headers = "x-test: yes\r\n"}, ticks_until, &k, err);
 }
 
 static int once(void *arg, struct sv_stream *st, struct upp_err *err)
@@ -100,7 +116,7 @@ static int once(void *arg, struct sv_stream *st, struct upp_err *err)
 
 static int quiet(struct sv_exchange *x, struct upp_err *err)
 {
-    struct ticker k = {x->server->opts.app, 0};
+    struct ticker k = {.t = x->server->opts.app};
     k.t->streams++;
     int r = sv_stream_run(x, &(struct sv_stream_opts){0}, once, &k, err);
     k.t->streams--;
@@ -117,10 +133,10 @@ static int big(struct sv_exchange *x, struct upp_err *err)
 }
 
 static const struct sv_route rows[] = {
-    {SV_GET, "/empty", empty, 0, 0},  {SV_POST, "/echo", echo, 0, 0},        {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
-    {SV_POST, "/small", echo, 16, 0}, {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_POST, "/fail/{code}", fails, 0, 0},
-    {SV_GET, "/slow", slow, 0, 0},    {SV_GET, "/stream", stream, 0, 0},     {SV_GET, "/quiet", quiet, 0, 0},
-    {SV_GET, "/big", big, 0, 0},
+    {SV_GET, "/empty", empty, 0, 0},   {SV_POST, "/echo", echo, 0, 0},        {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
+    {SV_POST, "/small", echo, 16, 0},  {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_POST, "/fail/{code}", fails, 0, 0},
+    {SV_GET, "/slow", slow, 0, 0},     {SV_GET, "/stream", stream, 0, 0},     {SV_GET, "/stream/{n}", stream_until, 0, 0},
+    {SV_GET, "/quiet", quiet, 0, 0},   {SV_GET, "/big", big, 0, 0},
 };
 static const struct sv_door door         = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
 const struct sv_door *const talk_doors[] = {&door, NULL};

@@ -57,6 +57,7 @@ struct upp_str talk_header(const struct talk_reply *r, struct upp_str name);
  *   GET  /fail/{code}      fails with that code; so does POST
  *   GET  /slow             sleeps a second (10 ms where time is real)
  *   GET  /stream           SSE: t->limit events of ten bytes (0: without end), a yield before each
+ *   GET  /stream/{n}       SSE: fails when it is asked for its n-th event
  *   GET  /quiet            SSE: one event and then nothing
  *   GET  /big              4 MiB */
 extern const struct sv_door *const talk_doors[];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stores/sqlite/vfs.h"
+
 enum { SECTOR = 512, FILES = 16, SLOTS = 8, REGIONS = 64 };
 enum { CLEAN, DIRTY, TWICE /* written again before a sync: there is an older one */ };
 
@@ -37,7 +39,7 @@ struct disk {
     sqlite3_vfs  vfs;
     char         name[32];
     uint64_t     random, life, syncs, writes, crash_in, fail_sync_in, fail_read_in, room;
-    bool         crashed, powersafe, lies;
+    bool         crashed, powersafe, lies, bad_writes;
     struct inode files[FILES];
 };
 
@@ -230,8 +232,10 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 {
     struct handle        *h = handle(f);
     const struct content *c = &h->i->now;
-    if (dead(h) || (h->d->fail_read_in && --h->d->fail_read_in == 0))
+    if (dead(h))
         return SQLITE_IOERR_READ;
+    if (h->d->fail_read_in && --h->d->fail_read_in == 0)
+        return SQLITE_IOERR_CORRUPTFS; /* as SQLite's own files say of EIO */
     size_t have = (size_t)at < c->n ? c->n - (size_t)at : 0;
     have        = have < (size_t)n ? have : (size_t)n;
     if (have)
@@ -245,7 +249,7 @@ static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
     struct handle *h   = handle(f);
     size_t         end = (size_t)at + (size_t)n;
-    if (dead(h))
+    if (dead(h) || h->d->bad_writes)
         return SQLITE_IOERR_WRITE;
     if (end > h->i->now.n) {
         if (h->d->room < end - h->i->now.n)
@@ -446,8 +450,10 @@ static int f_shm_unmap(sqlite3_file *f, int drop)
 
 static int f_control(sqlite3_file *f, int op, void *arg)
 {
-    (void)f, (void)op, (void)arg;
-    return SQLITE_NOTFOUND;
+    if (op != WS_VFS_ROOM)
+        return SQLITE_NOTFOUND;
+    *(int64_t *)arg = (int64_t)(handle(f)->d->room < INT64_MAX ? handle(f)->d->room : INT64_MAX);
+    return SQLITE_OK;
 }
 
 static int f_sector(sqlite3_file *f)
@@ -621,6 +627,11 @@ void disk_fail_sync(struct disk *d, uint64_t n)
 void disk_fail_read(struct disk *d, uint64_t n)
 {
     d->fail_read_in = n;
+}
+
+void disk_fail_writes(struct disk *d, bool fail)
+{
+    d->bad_writes = fail;
 }
 
 void disk_lie(struct disk *d, bool lies)

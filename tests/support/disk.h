@@ -32,6 +32,9 @@ void disk_fail_sync(struct disk *d, uint64_t n);
 /* The n-th read from now on fails, once (0: none). */
 void disk_fail_read(struct disk *d, uint64_t n);
 
+/* From now on all writes fail, or none. */
+void disk_fail_writes(struct disk *d, bool fail);
+
 /* From now on syncs say that they have succeeded, and do nothing: what a test must notice. */
 void disk_lie(struct disk *d, bool lies);
 

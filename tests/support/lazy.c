@@ -1,5 +1,6 @@
 #include "support/lazy.h"
 
+#include <string.h>
 #include <weft/fiber.h>
 
 #include "base/defs.h"
@@ -38,7 +39,23 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
         l->refused++;
         return upp_fail(err, UPP_ESTORE, "the disk is full");
     }
+    if (r >= 0 && c->n)
+        l->bad_reads = l->bad_after_commit;
     nap(l->after_commit_ms);
+    return r;
+}
+
+static int read_fails(struct lazy *l, struct upp_err *err)
+{
+    bool fails = l->bad_reads > 0 || l->bad_read_in == 1;
+    l->bad_reads -= l->bad_reads > 0;
+    l->bad_read_in -= l->bad_read_in > 0;
+    if (!fails)
+        return 0;
+    l->refused++;
+    int r = upp_fail(err, UPP_ESTORE, "the disk failed");
+    if (err)
+        memcpy(err->cause, WL_IO, sizeof WL_IO);
     return r;
 }
 
@@ -46,7 +63,9 @@ static WEFT_SUSPENDS int lz_get(struct wl_store *s, const struct wl_ask *ask, st
                                 struct upp_err *err)
 {
     struct lazy *l = lazy_of(s);
-    int          r = l->inner->ops->get(l->inner, ask, a, ret, err);
+    int          r = read_fails(l, err);
+    if (r >= 0)
+        r = l->inner->ops->get(l->inner, ask, a, ret, err);
     nap(ask->what == WL_GET_THREAD ? l->thread_ms : 0);
     return r;
 }
@@ -58,7 +77,9 @@ static WEFT_SUSPENDS int lz_list(struct wl_store *s, const struct wl_ask *ask, s
     struct wl_ask some = *ask;
     if (some.what == WL_LIST_LIVE && l->page)
         some.max = WB_MIN(some.max, l->page);
-    int r = l->inner->ops->list(l->inner, &some, a, ret, err);
+    int r = read_fails(l, err);
+    if (r >= 0)
+        r = l->inner->ops->list(l->inner, &some, a, ret, err);
     nap(some.what == WL_LIST_LIVE ? l->live_ms : 0);
     return r;
 }
@@ -67,8 +88,10 @@ static WEFT_SUSPENDS int lz_rows(struct wl_store *s, const struct wl_owner *o, c
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
     struct lazy *l  = lazy_of(s);
-    int          r  = l->inner->ops->rows(l->inner, o, range, a, ret, err);
+    int          r  = read_fails(l, err);
     unsigned     ms = l->rows_once_ms;
+    if (r >= 0)
+        r = l->inner->ops->rows(l->inner, o, range, a, ret, err);
     l->rows_once_ms = 0;
     nap(ms);
     return r;

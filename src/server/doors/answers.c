@@ -74,14 +74,20 @@ int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_a
 {
     struct wr_author by;
     int              r = author_of(x, run, &by, err);
-    return r < 0 ? r : wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);
+    if (r >= 0)
+        r = wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);
+    x->done = r >= 0;
+    return r;
 }
 
 int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
 {
     struct wr_author by;
     int              r = author_of(x, run, &by, err);
-    return r < 0 ? r : wr_cancel(x->core->engine, &x->owner, run, err);
+    if (r >= 0)
+        r = wr_cancel(x->core->engine, &x->owner, run, err);
+    x->done = r >= 0;
+    return r;
 }
 
 int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a, struct wr_start *start,

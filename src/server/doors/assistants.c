@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/log.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
@@ -44,6 +45,12 @@ static int read_record(struct upp_str text, struct wb_arena *a, struct sv_assist
         return upp_fail(err, UPP_ESTORE, "the record of an assistant has no time");
     ret->created_ms = (int64_t)ms;
     return 0;
+}
+
+int sv_assistant_read(struct sv_exchange *x, struct upp_str record, struct sv_assistant *ret, struct upp_err *err)
+{
+    int r = read_record(record, &x->arena, ret, err);
+    return r < 0 ? r : wb_arena_check(&x->arena, err);
 }
 
 /* The definition may be replaced while somebody waits: its name is copied. */
@@ -174,11 +181,12 @@ static int too_many(struct upp_err *err)
 }
 
 /* Counted before, and after: of several that come at the same time none gets past the limit. */
-WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record, struct upp_str *id,
+WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record, struct sv_assistant *ret,
                                    struct upp_err *err)
 {
     struct ids     stored = {.p = wb_new_n(&x->arena, struct upp_str, SV_ASSISTANTS_MAX + 1)};
     struct wb_uuid u;
+    struct upp_err why = {0};
     char           hex[WB_UUID_HEX + 1];
     int            r = stored.p ? stored_ids(x, &stored, err) : wb_arena_check(&x->arena, err);
     if (r >= 0 && stored.n >= SV_ASSISTANTS_MAX)
@@ -188,18 +196,21 @@ WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record,
     if (r < 0)
         return r;
     struct upp_str name = wb_uuid_hex(u, hex);
-    *id                 = wb_arena_printf(&x->arena, "asst_%s", hex);
-    r                   = wb_arena_check(&x->arena, err);
+    *ret                = (struct sv_assistant){.id = wb_arena_printf(&x->arena, "asst_%s", hex)};
+    r                   = sv_assistant_read(x, record, ret, err);
     if (r >= 0)
         r = put(x, name, record, err);
+    if (r < 0)
+        return r;
     stored.n = 0;
-    if (r >= 0)
-        r = stored_ids(x, &stored, err);
-    if (r >= 0 && stored.n > SV_ASSISTANTS_MAX) {
-        r = drop(x, name, err);
-        return r < 0 ? r : too_many(err);
+    if (stored_ids(x, &stored, &why) < 0) { /* it is stored: the next one is counted */
+        wb_log(WB_WARN, "the assistants could not be counted", WB_LZ("id", x->request_id), WB_LERR(&why));
+        return 0;
     }
-    return r;
+    if (stored.n <= SV_ASSISTANTS_MAX)
+        return 0;
+    r = drop(x, name, err);
+    return r < 0 ? r : too_many(err);
 }
 
 WEFT_SUSPENDS int sv_assistant_set(struct sv_exchange *x, const struct sv_assistant *s, struct upp_str record,

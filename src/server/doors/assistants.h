@@ -29,8 +29,12 @@ struct sv_assistant {
 WEFT_SUSPENDS int sv_assistant_find(struct sv_exchange *x, struct upp_str id, struct wb_arena *a,
                                     struct sv_assistant *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Stores a new one with this record: *id. -UPP_EREFUSED: the tenant has as many as it may. */
-WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record, struct upp_str *id,
+/* Sets the settings of one to those of a record that is to be stored. */
+int sv_assistant_read(struct sv_exchange *x, struct upp_str record, struct sv_assistant *ret,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
+/* Stores a new one with this record. -UPP_EREFUSED: the tenant has as many as it may. */
+WEFT_SUSPENDS int sv_assistant_add(struct sv_exchange *x, struct upp_str record, struct sv_assistant *ret,
                                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Replaces the record of a stored one, or drops it. */

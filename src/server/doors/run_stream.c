@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/failure.h"
+#include "server/doors/start.h"
 #include "server/http/conn.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -207,7 +208,7 @@ static int mcp_tools(struct sv_exchange *x, struct upp_str agent, struct wd_agen
 int sv_run_stream_look(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct wr_run_info look;
-    int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
+    int                r = sv_look_at_run(x, run, &look, err);
     if (r < 0)
         return r;
     s->opts.thread     = look.run.thread;
@@ -289,8 +290,13 @@ static int take_one(void *arg, const struct wm_event *ev, const char *name, stru
 
 int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
-    struct one one = {.x = x, .skip = s->skip, .stored = s->now};
-    int        r   = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
+    struct one one;
+    unsigned   tries = 0;
+    int        r;
+    do {
+        one = (struct one){.x = x, .skip = s->skip, .stored = s->now};
+        r   = sv_run_encode(x, run, s, !s->now, take_one, &one, err);
+    } while (sv_try_again(x, r, err, &tries));
     if (r < 0 || one.found || s->now)
         return r < 0 ? r : one.found;
     return upp_fail(err, UPP_ENOTFOUND, "the run has no such answer");
@@ -299,12 +305,16 @@ int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct feed           f;
-    int                   r    = feed_begin(x, run, s, &f, err);
-    struct sv_stream_opts opts = {.headers = s->ops->headers,
-                                  .lines   = s->lines,
-                                  .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
-    if (r >= 0)
-        r = sv_stream_run(x, &opts, pull, &f, err);
-    feed_done(&f);
+    struct sv_stream_opts opts  = {.headers = s->ops->headers,
+                                   .lines   = s->lines,
+                                   .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
+    unsigned              tries = 0;
+    int                   r;
+    do {
+        r = feed_begin(x, run, s, &f, err);
+        if (r >= 0)
+            r = sv_stream_run(x, &opts, pull, &f, err);
+        feed_done(&f);
+    } while (!x->reply.sent && sv_try_again(x, r, err, &tries));
     return r;
 }

@@ -157,6 +157,31 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     *run       = started.run;
     x->run     = started.run;
     x->started = r >= 0 && !started.joined;
+    x->done    = x->started;
+    struct wm_run *made = x->started ? wb_new(&x->arena, struct wm_run) : NULL;
+    if (made)
+        *made = started.row;
+    x->made = made;
+    return r;
+}
+
+bool sv_try_again(struct sv_exchange *x, int r, const struct upp_err *err, unsigned *tries)
+{
+    enum { TRIES = 50, PAUSE_MS = 100 };
+    return r < 0 && x->done && wl_may_pass(err) && (*tries)++ < TRIES && weft_sleep_ms(PAUSE_MS, NULL) >= 0;
+}
+
+int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info *ret, struct upp_err *err)
+{
+    unsigned tries = 0;
+    int      r;
+    do {
+        r = wr_get(x->core->engine, &x->owner, run, &x->arena, ret, err);
+        if (r < 0 && wl_may_pass(err) && x->made && wb_uuid_eq(x->made->id, run)) {
+            *ret = (struct wr_run_info){.run = *x->made};
+            return 0;
+        }
+    } while (sv_try_again(x, r, err, &tries));
     return r;
 }
 

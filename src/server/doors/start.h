@@ -35,6 +35,14 @@ struct sv_start {
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run,
                                struct upp_err *err) UPP_MUST_CHECK;
 
+/* After a failure to read what the response needs. True: what the request asks for is committed (x->done), so that it
+ * must not be refused, and the reason may pass; this has waited a little, and the caller tries again. */
+WEFT_SUSPENDS bool sv_try_again(struct sv_exchange *x, int r, const struct upp_err *err, unsigned *tries);
+
+/* The run, for the response. If it cannot be read, and the request has started it: as it was committed. */
+WEFT_SUSPENDS int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info *ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
 /* The route of an idempotency key that is not of one thread. Keys belong to a tenant: this keeps those of its users
  * apart. The caller checks the arena. */
 struct upp_str sv_key_route(struct sv_exchange *x, const char *route);

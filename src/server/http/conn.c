@@ -638,6 +638,8 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
         sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
     else if (r < 0 && !x.reply.sent)
         sv_error_reply(&x.reply, c->match.door, &err);
+    if (r < 0 && !x.reply.sent && x.done) /* the same request once more would do it twice */
+        sv_reply_header(&x.reply, "x-should-retry", UPP_STR("false"));
     if (!x.reply.sent) {
         sv_auth_headers(&x);
         hold_answer(&x);

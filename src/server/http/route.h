@@ -43,6 +43,10 @@ struct sv_exchange {
     /* Set by handlers, for the monitor: the run that the request started, joined or reads. */
     struct wb_uuid run;
     bool           started; /* it is the request that started it */
+
+    /* What the request asks for is committed: what is read for the response after that must not refuse it. */
+    bool                 done;
+    const struct wm_run *made; /* the run that it started, as committed; NULL: none */
 };
 
 /* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer

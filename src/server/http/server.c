@@ -21,6 +21,7 @@ enum {
     FULL_WAIT_MS = 100,  /* pause when there is no descriptor or memory for another connection */
     BROKEN       = 10,   /* consecutive failures of a listening socket */
     STORE_MS     = 250,  /* how often the store is checked */
+    RETRY_MS     = 1000, /* how often one that refuses commits is tried */
     LAST_MS      = 1000, /* for responses in progress when the store has failed */
     LOG_MS       = 1000, /* between two log lines that no connection can be accepted */
     LARGE        = 4,    /* large responses in progress at the same time */
@@ -42,7 +43,8 @@ static int respond_ok(struct sv_exchange *x, struct upp_err *err)
 
 const char *sv_server_status(const struct sv_server *s)
 {
-    static const char *const states[] = {[WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILED] = "store_failed"};
+    static const char *const states[] = {
+        [WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILING] = "store_failing", [WL_FAILED] = "store_failed"};
     return s->stopping ? "stopping" : states[s->opts.store ? wl_store_state(s->opts.store) : WL_WORKS];
 }
 
@@ -52,6 +54,7 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
         const char *status, *message;
     } messages[] = {
         {"disk_full", "the disk is full: reading and cancelling work, nothing new is stored until there is room"},
+        {"store_failing", "commits fail, and are tried again: nothing new is stored until one succeeds"},
         {"store_failed", "a sync failed, or a file of the store is gone: nothing is written any more"}};
     const char *status = sv_server_status(x->server);
     if (strcmp(status, "ok") == 0)
@@ -446,12 +449,17 @@ WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
 {
     struct sv_server *s     = arg;
     struct wl_store  *store = s->opts.store;
+    struct wl_commit  none  = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
     while (wl_store_state(store) != WL_FAILED) {
-        int r = weft_sleep_ms(STORE_MS, err);
+        bool works = wl_store_state(store) == WL_WORKS;
+        int  r     = weft_sleep_ms(works ? STORE_MS : RETRY_MS, err);
         if (r < 0)
             return r;
+        if (!works) /* a balancer may wait for that, and nobody writes */
+            r = store->ops->commit(store, &none, NULL);
+        if (!works && r >= 0 && wl_store_state(store) == WL_WORKS)
+            wb_log(WB_INFO, "the store takes commits again");
     }
-    struct wl_commit none = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
     if (store->ops->commit(store, &none, &s->failed) >= 0) /* it returns the reason */
         return 0;
     wb_log(WB_ERROR, "the store has failed: the server stops", WB_LERR(&s->failed));

@@ -149,7 +149,7 @@ void sv_server_stop(struct sv_server *s);
 
 const char *sv_server_url(const struct sv_server *s, size_t i); /* NULL: no more */
 
-/* "ok", "stopping", "disk_full", "store_failed": all but the first are 503 at /readyz. */
+/* "ok", "stopping", "disk_full", "store_failing", "store_failed": all but the first are 503 at /readyz. */
 const char *sv_server_status(const struct sv_server *s);
 
 /* For connections: counts the busy ones. */

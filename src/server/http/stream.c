@@ -55,8 +55,11 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
             wb_buf_add(&st->out, UPP_STR("0\r\n\r\n"));
         r = wb_buf_check(&st->out, err);
     }
-    if (r >= 0 && st->out.n > from)
+    if (r >= 0 && st->out.n > from) {
+        st->x->reply.sent   = true;
+        st->x->reply.status = 200;
         r = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
+    }
     begin(st);
     return r;
 }
@@ -87,6 +90,8 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, const struct sv_stream_opts 
         int got   = source(arg, st, err);
         int r     = got;
 
+        if (got < 0 && st->out.n > st->before + (st->chunked ? CHUNK_ROOM : 0))
+            (void)!flush(st, false, NULL); /* what there was before the failure */
         bool flushed = r >= 0 && (got != SV_PULL_MORE || st->out.n >= SV_STREAM_FLUSH);
         if (flushed)
             r = flush(st, got == SV_PULL_END, err);
@@ -152,22 +157,25 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_op
     if (!st)
         return -UPP_ENOMEM;
     st->lines       = opts->lines;
-    bool keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
-    int  r          = write_head(st, opts->headers, keep_alive, err);
+    bool   keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
+    size_t headers    = x->reply.headers.n;
+    int    r          = write_head(st, opts->headers, keep_alive, err);
     if (r >= 0) {
-        x->reply.sent   = true;
-        x->reply.status = 200;
         sv_net_tune_stream(x->conn->fd);
-        if (x->request->method == SV_HEAD)
-            r = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
-        else {
+        if (x->request->method == SV_HEAD) {
+            x->reply.sent   = true;
+            x->reply.status = 200;
+            r               = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
+        } else {
             wb_list_push(&x->core->streams, &st->link);
             atomic_fetch_add_explicit(&x->core->n_streams, 1, memory_order_relaxed);
             r = pump(st, opts, source, arg, err);
             wb_unlink(&st->link);
             atomic_fetch_sub_explicit(&x->core->n_streams, 1, memory_order_relaxed);
         }
-        if (r < 0 || !keep_alive)
+        if (!x->reply.sent)
+            x->reply.headers.n = headers; /* the failure is the response, with a status of its own */
+        else if (r < 0 || !keep_alive)
             x->conn->broken = true;
     }
     wb_buf_done(&st->out);

@@ -40,7 +40,7 @@ struct sv_stream_opts {
 };
 
 /* Responds with a stream. 0: it ended properly, or the server stops; -UPP_ENET, -UPP_ETIMEOUT: its client is gone, or
- * does not read. */
+ * does not read. If the source fails before it added a frame, nothing is sent: the failure can be the response. */
 WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_opts *opts, sv_source *source, void *arg,
                                 struct upp_err *err) UPP_MUST_CHECK;
 

@@ -8,7 +8,8 @@
 
 static void put_store(struct wj_writer *w, const struct wl_store *store)
 {
-    static const char *const states[] = {[WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILED] = "failed"};
+    static const char *const states[] = {
+        [WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILING] = "failing", [WL_FAILED] = "failed"};
     const struct wl_store   *base     = store;
     while (base->inner)
         base = base->inner;

@@ -73,8 +73,10 @@ static void set_server(struct sv_metrics *m, const struct sv_server *s)
 
 static void set_store(struct sv_metrics *m, const struct wl_store *store)
 {
-    static const struct upp_str states[] = {
-        [WL_WORKS] = UPP_STR_INIT("ok"), [WL_FULL] = UPP_STR_INIT("disk_full"), [WL_FAILED] = UPP_STR_INIT("failed")};
+    static const struct upp_str states[] = {[WL_WORKS]   = UPP_STR_INIT("ok"),
+                                            [WL_FULL]    = UPP_STR_INIT("disk_full"),
+                                            [WL_FAILING] = UPP_STR_INIT("failing"),
+                                            [WL_FAILED]  = UPP_STR_INIT("failed")};
     enum wl_state state = wl_store_state(store);
     for (size_t i = 0; i < WB_LEN(states); i++)
         sv_metrics_set(m, SV_STORE_STATE, &states[i], i == state);

@@ -16,9 +16,10 @@ enum {
     PAGE       = 256,
     TENANTS    = 64,
     SCAN_ARENA = 4 << 20,
-    RESCAN     = 60, /* times first_ms: until the store is read again after a failure */
-    DOWN       = 5,  /* failures of a hook without a success between them: then it is down */
-    PROBE_PART = 10, /* of most_ms: the longest pause between two attempts at a hook that is down */
+    REMOVALS   = 100, /* how often it is tried to remove a message that is over */
+    RESCAN     = 60,  /* times first_ms: until the store is read again after a failure */
+    DOWN       = 5,   /* failures of a hook without a success between them: then it is down */
+    PROBE_PART = 10,  /* of most_ms: the longest pause between two attempts at a hook that is down */
 };
 
 static const char *const names[WS_DUE_KINDS] = {[WS_DUE_END] = "on_end", [WS_DUE_WAIT] = "on_wait"};
@@ -31,6 +32,7 @@ struct message {
     uint64_t            at_ms;
     unsigned            attempts;
     bool                sending;
+    bool                over; /* delivered or given up, and still in the store */
 };
 
 /* The messages for one hook: each has its own room, so that a hook that does not answer delays no other's. */
@@ -168,17 +170,6 @@ static void log_failure(const struct message *m, bool gives_up, const struct upp
                WB_LERR(err));
 }
 
-static WEFT_SUSPENDS void finish(struct message *m)
-{
-    struct upp_err err = {0};
-    char           buf[SV_WEBHOOK_ID];
-    WEFT_SHIELD(0);                                                          /* a stop waits for it */
-    if (ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err) < 0) /* it is delivered again after a restart */
-        wb_log(WB_WARN, "a delivered message for a webhook stays in the store", WB_LZ("hook", names[m->due.kind]),
-               WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));
-    forget(m);
-}
-
 static bool is_down(const struct lane *lane)
 {
     return lane->failures >= DOWN;
@@ -212,9 +203,27 @@ static void wait_for_next(struct message *m)
     m->sending = false;
 }
 
-static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
+/* If it cannot be removed from the store now, that is tried again; a process that ends before delivers it again. */
+static WEFT_SUSPENDS void finish(struct message *m)
 {
-    struct message     *m    = arg;
+    struct upp_err err = {0};
+    char           buf[SV_WEBHOOK_ID];
+    WEFT_SHIELD(0); /* a stop waits for it */
+    int r = ws_outbox_remove(m->hooks->opts.runtime->outbox, &m->due, &err);
+    if (r >= 0 || (m->over && m->attempts >= REMOVALS)) {
+        forget(m);
+        return;
+    }
+    if (!m->over)
+        wb_log(WB_WARN, "a message for a webhook is over and stays in the store for now",
+               WB_LZ("hook", names[m->due.kind]), WB_LS("id", sv_webhook_id(&m->due, buf)), WB_LERR(&err));
+    m->attempts = m->over ? m->attempts + 1 : 1;
+    m->over     = true;
+    wait_for_next(m);
+}
+
+static WEFT_SUSPENDS void deliver(struct message *m)
+{
     struct sv_webhooks *h    = m->hooks;
     struct lane        *lane = m->lane;
     struct upp_err      why  = {0};
@@ -238,6 +247,17 @@ static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
         else
             wait_for_next(m);
     }
+}
+
+static WEFT_SUSPENDS int send_main(void *arg, struct upp_err *err)
+{
+    struct message     *m    = arg;
+    struct sv_webhooks *h    = m->hooks;
+    struct lane        *lane = m->lane;
+    if (m->over)
+        finish(m);
+    else
+        deliver(m);
     lane->sending--;
     weft_cond_signal(&h->changed);
     (void)err;

@@ -48,6 +48,8 @@ int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
     int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
         ws_promise_checkpoint_end(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+    if (rc == SQLITE_OK || rc == SQLITE_FULL)
+        atomic_store(&s->no_room, rc == SQLITE_FULL);
     return rc;
 }
 
@@ -164,6 +166,8 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
     int     r    = set_synchronous(s, sync, err);
     if (r >= 0)
         r = statement(s, WS_BEGIN, err);
+    if (r >= 0 && s->failing)
+        r = ws_tables_touch(s, err); /* an empty commit too shows whether they still fail */
     if (r >= 0)
         r = apply_all(s, batch, saved, err);
     s->appended = false;
@@ -189,24 +193,50 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
 
 /* ---- A full disk ----------------------------------------------------------------------------------- */
 
-static void log_full(struct ws_sqlite *s)
+static bool is_full(int r, const struct upp_err *err)
+{
+    return r < 0 && strcmp(err->cause, WL_DISK_FULL) == 0;
+}
+
+static bool log_now(uint64_t *logged_ms)
 {
     enum { SELDOM_MS = 60000 };
-    uint64_t now = wb_mono_ms();
-    if (!s->logged_full_ms || now - s->logged_full_ms >= SELDOM_MS)
-        wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
-    s->logged_full_ms = now ? now : 1;
+    uint64_t now = wb_mono_ms(), before = *logged_ms;
+    *logged_ms   = now ? now : 1;
+    return !before || now - before >= SELDOM_MS;
+}
+
+static void show_state(struct ws_sqlite *s)
+{
+    if (ws_poisoned(s, NULL) >= 0)
+        atomic_store(&s->store.state, s->disk_full ? WL_FULL : s->failing ? WL_FAILING : WL_WORKS);
 }
 
 static void set_full(struct ws_sqlite *s, bool full)
 {
     if (full) {
-        log_full(s);
+        if (log_now(&s->logged_full_ms))
+            wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
         ws_reserve_release(s);
     }
     s->disk_full = full;
-    atomic_store(&s->store.state, full ? WL_FULL : WL_WORKS);
+    show_state(s);
 }
+
+/* Commits fail, for another reason that may pass, until one is written. A lock of another program that a loop has met
+ * is waited for by a worker. */
+static void note_failing(struct ws_sqlite *s, int r, const struct upp_err *err)
+{
+    bool passing = r < 0 && wl_may_pass(err) && !is_full(r, err);
+    if (passing && !(s->on_loop && strcmp(err->cause, WL_LOCKED) == 0)) {
+        s->failing = true;
+        if (log_now(&s->logged_failing_ms))
+            wb_log(WB_ERROR, "commits fail: nothing is stored until the disk works again", WB_LERR(err));
+    } else if (r >= 0 && s->appended)
+        s->failing = false;
+    show_state(s);
+}
+
 
 /* Moves the commits that must wait for room from `batch` to `refused`. */
 static void split_refused(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
@@ -227,19 +257,49 @@ static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     return r == AGAIN ? try_batch(s, batch, true, err) : r;
 }
 
+/* What fills the disk may be the WAL: its pages are moved into the database, and the file is emptied. Waits for readers
+ * of old pages, but not long; after a failure it is not tried again at once. */
+static bool empty_wal(struct ws_sqlite *s)
+{
+    enum { PAUSE_MS = 1000, BUSY_MS = 500 };
+    if (s->on_loop || !s->wal_pages || wb_mono_ms() < s->empty_at_ms)
+        return false;
+    (void)sqlite3_busy_timeout(s->writer.db, BUSY_MS);
+    int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
+    (void)sqlite3_busy_timeout(s->writer.db, WS_BUSY_MS);
+    s->empty_at_ms = rc == SQLITE_OK ? 0 : wb_mono_ms() + PAUSE_MS;
+    if (rc != SQLITE_OK)
+        return false;
+    ws_promise_checkpointed(&s->promise);
+    s->wal_pages = s->wal_requested = 0;
+    s->emptied                      = true;
+    return true;
+}
+
+static bool has_room(struct ws_sqlite *s)
+{
+    return ws_reserve_fill(s) || (empty_wal(s) && ws_reserve_fill(s));
+}
+
 /* One transaction; if the disk is full, only of the commits that are allowed then. */
 static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused, struct upp_err *err)
 {
-    if (s->disk_full && ws_reserve_fill(s))
+    if (atomic_load(&s->no_room) && !s->disk_full && !s->on_loop)
+        set_full(s, true);
+    if (s->disk_full && has_room(s))
         set_full(s, false);
     if (s->disk_full)
         split_refused(s, batch, refused);
     int r = try_both(s, batch, err);
-    if (r >= 0 || strcmp(err->cause, WL_DISK_FULL) != 0 || s->disk_full)
-        return r;
-    set_full(s, true);
-    split_refused(s, batch, refused);
-    return try_both(s, batch, err);
+    for (bool emptied = false; is_full(r, err) && !s->disk_full && !s->on_loop; emptied = true) {
+        set_full(s, true);
+        if (!emptied && has_room(s))
+            set_full(s, false);
+        else
+            split_refused(s, batch, refused);
+        r = try_both(s, batch, err);
+    }
+    return r;
 }
 
 void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
@@ -247,10 +307,12 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     struct wb_link refused;
     wb_list_init(&refused);
     s->now_ms = wb_wall_ms();
+    s->appended = false;
     ws_promise_watch(&s->promise, s->now_ms);
     int r = ws_poisoned(s, err);
     if (r >= 0)
         r = write_what_fits(s, batch, &refused, err);
+    note_failing(s, r, err);
     ws_rows_changed_end(s);
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);

@@ -13,6 +13,12 @@ static bool is_sync(int rc)
     return rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;
 }
 
+/* A file that cannot be opened: there may be too many open ones. A failed sync never passes. */
+static bool is_io(int rc)
+{
+    return ((rc & 0xff) == SQLITE_IOERR && !is_sync(rc)) || (rc & 0xff) == SQLITE_CANTOPEN;
+}
+
 static void cause(struct upp_err *err, const char *why)
 {
     if (err)
@@ -31,7 +37,7 @@ static int locked(struct ws_sqlite *s, struct upp_err *err)
 {
     int r = upp_fail(err, UPP_ESTORE, "another program has locked the database");
     wb_err_where(err, wb_cstr(s->path));
-    cause(err, WS_LOCKED);
+    cause(err, WL_LOCKED);
     return r;
 }
 
@@ -106,7 +112,8 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
     }
     wb_err_where(err, wb_cstr(s->path));
     if (err)
-        (void)snprintf(err->cause, sizeof err->cause, "SQLite %d, errno %d", rc, db ? sqlite3_system_errno(db) : 0);
+        (void)snprintf(err->cause, sizeof err->cause, "%sSQLite %d, errno %d", is_io(rc) ? WL_IO ": " : "", rc,
+                       db ? sqlite3_system_errno(db) : 0);
     return r;
 }
 

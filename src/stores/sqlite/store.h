@@ -70,9 +70,8 @@ void ws_resetp(sqlite3_stmt **st);
 
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
 
-/* An SQLite result as an error of ours that names the file. Causes: WL_DISK_FULL; WS_LOCKED: another program has locked
- * the file; WS_DAMAGED: a row has a wrong checksum (the message names it; other calls continue). */
-#define WS_LOCKED  "locked"
+/* An SQLite result as an error of ours that names the file. Causes: those that may pass (wl_may_pass); WS_DAMAGED: a
+ * row has a wrong checksum (the message names it; other calls continue). */
 #define WS_DAMAGED "damaged row"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file was deleted or replaced */
@@ -204,12 +203,20 @@ struct ws_sqlite {
     bool           disk_full;      /* only commits that end or cancel runs, or delete, are accepted */
     bool           steady;         /* no checkpoint since the last transaction: the next one only appends to the WAL */
     uint64_t       here_again;     /* when a loop may write again itself (monotonic ns), after the disk made it wait */
+    _Atomic bool   no_room;        /* a checkpoint has found the disk full: the WAL must not grow */
+    bool           failing;        /* commits fail for another reason that may pass */
+    bool           on_loop;        /* the writer is a loop, not a worker: it must not wait */
     uint64_t       logged_full_ms; /* when it was last logged; ms */
+    uint64_t       logged_failing_ms;
+    uint64_t       empty_at_ms; /* when a full disk may make it try again to empty the WAL */
+    bool           emptied;     /* it did: the next transaction begins the WAL anew, which syncs */
     struct {
         char         *path;
         sqlite3_file *file; /* NULL: not opened */
     } reserve;
     int              wal_pages;     /* frames in the WAL after the last commit */
+    int              room_pages;    /* how many pages the disk has room for, when the WAL had room_seen frames */
+    int              room_seen;
     int              wal_requested; /* wal_pages when a checkpoint was last requested; 0: the WAL was restarted */
     int64_t          now_ms;        /* time of this transaction */
     struct upp_str   user;          /* user of the current commit */
@@ -243,6 +250,9 @@ extern const char ws_tables_strays[];
 
 /* In one transaction, from that version on (0: an empty file). */
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Writes a page of the file, with what it holds. */
+int ws_tables_touch(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Keys are unsigned, SQL integers are signed: with the first bit flipped they sort in the right order. Works both
  * ways. */

@@ -162,6 +162,13 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
     return r;
 }
 
+int ws_tables_touch(struct ws_sqlite *s, struct upp_err *err)
+{
+    char sql[64];
+    (void)sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d", APP_ID);
+    return ws_conn_exec(s, &s->writer, sql, err);
+}
+
 static int refused(struct ws_sqlite *s, struct upp_err *err, const char *why)
 {
     int r = upp_fail(err, UPP_EREFUSED, "%s", why);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/defs.h"
@@ -189,6 +190,14 @@ static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volati
     return full_or(below(f)->pMethods->xShmMap(below(f), page, size, extend, p));
 }
 
+/* The system's files call some errors of a read (EIO) a corrupt file system, and SQLite makes damage of that. But what
+ * could not be read is not damaged: the next read may succeed. */
+static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
+{
+    int rc = below(f)->pMethods->xRead(below(f), p, n, at);
+    return rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
+}
+
 /* ---- Everything else passes through ---------------------------------------------------------------- */
 
 #define PASS(name, params, args)                                                                                       \
@@ -197,12 +206,10 @@ static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volati
         return below(f)->pMethods->x##name args;                                                                       \
     }
 
-PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
 PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (below(f), n))
 PASS(Lock, (sqlite3_file * f, int level), (below(f), level))
 PASS(Unlock, (sqlite3_file * f, int level), (below(f), level))
 PASS(CheckReservedLock, (sqlite3_file * f, int *held), (below(f), held))
-PASS(FileControl, (sqlite3_file * f, int op, void *arg), (below(f), op, arg))
 PASS(SectorSize, (sqlite3_file * f), (below(f)))
 PASS(DeviceCharacteristics, (sqlite3_file * f), (below(f)))
 PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), (below(f), at, n, flags))
@@ -215,6 +222,17 @@ static int f_Truncate(sqlite3_file *f, sqlite3_int64 n)
     if (promise(f) && n == 0)
         ws_promise_none(promise(f));
     return below(f)->pMethods->xTruncate(below(f), n);
+}
+
+static int f_FileControl(sqlite3_file *f, int op, void *arg)
+{
+    struct statvfs fs;
+    if (op != WS_VFS_ROOM || !file(f)->v->hooks)
+        return below(f)->pMethods->xFileControl(below(f), op, arg);
+    if (!file(f)->path || statvfs(file(f)->path, &fs) != 0)
+        return SQLITE_NOTFOUND;
+    *(int64_t *)arg = (int64_t)WB_MIN((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)INT64_MAX);
+    return SQLITE_OK;
 }
 
 static void f_ShmBarrier(sqlite3_file *f)

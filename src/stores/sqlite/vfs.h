@@ -40,6 +40,9 @@ struct ws_vfs {
     _Atomic int        gone;       /* enum ws_gone: the file was deleted or replaced; treated like a failed sync */
 };
 
+/* A file control (int64_t *): how many bytes the disk of the file has room for. */
+enum { WS_VFS_ROOM = 0x57454654 };
+
 /* base: the name of the VFS below; NULL: the system's. The struct must not move until ws_vfs_done. */
 int  ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
 void ws_vfs_done(struct ws_vfs *v);

@@ -66,11 +66,28 @@ static void wake(struct ws_waiter *w)
     weft__loop_send(w->loop, &w->msg);
 }
 
+/* The database must have room for the pages of the WAL when they are moved there: where there is little room, that is
+ * done earlier, so early that the reserve is enough in the end. The disk is asked once for so many pages. */
+static int wal_limit(struct ws_sqlite *s)
+{
+    enum { MOST = 64 };
+    int limit   = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
+    int reserve = (int)WB_MIN((s->opts.reserve_kib ? s->opts.reserve_kib : WS_RESERVE_KIB) / 4, (uint32_t)INT_MAX);
+    int few     = WB_MAX(WB_MIN(reserve / 4, MOST), 1);
+    if (!s->room_pages || s->wal_pages < s->room_seen || s->wal_pages - s->room_seen >= few) {
+        int64_t pages = INT_MAX, bytes;
+        if (sqlite3_file_control(s->writer.db, "main", WS_VFS_ROOM, &bytes) == SQLITE_OK)
+            pages = WB_MIN(bytes / WS_WAL_PAGE, (int64_t)INT_MAX);
+        s->room_pages = WB_MAX((int)pages, 1);
+        s->room_seen  = s->wal_pages;
+    }
+    return WB_MIN(limit, WB_MAX(s->room_pages / 2, few));
+}
+
 /* Has the WAL grown by the limit since the last request of a checkpoint, or since its restart? */
 static bool wal_is_long(struct ws_sqlite *s)
 {
-    int limit = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
-    if (s->wal_pages - s->wal_requested < limit)
+    if (s->wal_pages - s->wal_requested < wal_limit(s))
         return false;
     s->wal_requested = s->wal_pages;
     return true;
@@ -144,7 +161,8 @@ static void checkpoint_rest(struct ws_sqlite *s)
     bool go     = s->wal_rest;
     s->wal_rest = false;
     ws_sqlite_unlock(s);
-    s->steady = !go;
+    s->steady  = !go && !s->emptied;
+    s->emptied = false;
     if (go)
         (void)ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_PASSIVE);
 }
@@ -218,7 +236,7 @@ static bool is_light(const struct ws_item *x)
 static bool may_write_here(const struct ws_sqlite *s, const struct ws_waiter *w)
 {
     return is_light(&w->item) && wb_list_empty(&w->loop->ready) && s->steady && !s->disk_full &&
-           wb_mono_ns() >= s->here_again;
+           !atomic_load(&s->no_room) && wb_mono_ns() >= s->here_again;
 }
 
 /* Takes the commit from the queue if it is the only one. */
@@ -254,7 +272,8 @@ static long sleeps(void)
     return u.ru_nvcsw;
 }
 
-/* false: it is still in the queue, for a worker; the worker waits if another program has locked the file. */
+/* false: it is still in the queue, for a worker; the worker waits if another program has locked the file, and empties
+ * the WAL if the disk is full. */
 static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
 {
     struct wb_link batch;
@@ -265,15 +284,18 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     uint64_t from  = wb_mono_ns();
     weft__loop_works_for(w->loop, w->fiber);
     (void)sqlite3_busy_timeout(s->writer.db, 0);
+    s->on_loop = true;
     ws_batch_write(s, &batch, &err);
+    s->on_loop = false;
     (void)sqlite3_busy_timeout(s->writer.db, WS_BUSY_MS);
     weft__loop_rests(w->loop);
     uint64_t took = wb_mono_ns() - from;
     bool     slow = took > SLOW_NS && sleeps() != slept;
     s->here_again = slow ? from + took + took * SLOW_SHARE : 0;
-    bool locked   = w->item.result < 0 && strcmp(w->item.err.cause, WS_LOCKED) == 0;
+    bool waits    = w->item.result < 0 && (strcmp(w->item.err.cause, WL_LOCKED) == 0 ||
+                                        strcmp(w->item.err.cause, WL_DISK_FULL) == 0);
     wb_unlink(&w->item.link);
-    if (locked) {
+    if (waits) {
         requeue(s, w);
         return false;
     }

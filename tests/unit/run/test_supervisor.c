@@ -280,6 +280,39 @@ TEST(after_run_whose_end_cannot_be_written_ends_later)
           .act = end_later);
 }
 
+/* The n-th read of a run fails, and later ones do not: that is no result of the run. */
+static WEFT_SUSPENDS int read_later(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    struct tally      tally;
+    uint8_t           status;
+    unsigned          failed = 0;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    for (unsigned n = 1; n <= 8; n++) {
+        p->lazy.refused = 0;
+        TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
+        p->lazy.bad_read_in = n; /* the run has not read yet */
+        TRY(place_await(p, s.run, &status, err));
+        p->lazy.bad_read_in = 0;
+        failed += p->lazy.refused > 0;
+        TRY(weft_sleep_ms(30000, err));
+        TRY(place_stored(p, s.run, &row, err));
+        TRY(place_read(p, s.run, &tally, err));
+        FAIL_UNLESS(row.status == WM_COMPLETED && tally.ends == 1);
+    }
+    test_note("%u of 8", failed);
+    FAIL_UNLESS(failed > 0);
+    return rig_well_formed(p->inner, &rig_owner, s.thread, err);
+}
+
+TEST(after_run_whose_history_cannot_be_read_reads_it_later)
+{
+    PLAYS(.script = "{\"replies\":[{\"parts\":[" TEXT("ok") "]}],\"again\":true}", .act = read_later);
+}
+
 /* ---- Runs that cannot be ended -------------------------------------------------------------------------------------
  */
 

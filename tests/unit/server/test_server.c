@@ -221,6 +221,53 @@ WEFT_SUSPENDS static int asks(struct talk *t, struct upp_str request, struct tal
     return talk_read(fd, r, false, err);
 }
 
+/* ---- A store that refuses commits ---- */
+
+struct healing {
+    struct wl_store store;
+    unsigned        asked, after; /* it works again with this commit */
+};
+
+WEFT_SUSPENDS static int heal(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    struct healing *h = WB_OUTER(s, struct healing, store);
+    if (c->n || ++h->asked < h->after)
+        return upp_fail(err, UPP_ESTORE, "it does not work yet");
+    atomic_store(&s->state, WL_WORKS);
+    return 0;
+}
+
+/* Nobody writes, because a balancer has taken the server out: it finds out itself. */
+static int gets_ready(struct talk *t, struct upp_err *err)
+{
+    static const struct {
+        enum wl_state state;
+        const char   *says;
+    } cases[] = {{WL_FULL, "{\"status\":\"disk_full\""}, {WL_FAILING, "{\"status\":\"store_failing\""}};
+    WB_CLEANUP(donep) struct talk_reply r;
+    struct healing                     *h = t->arg;
+    talk_reply_init(&r);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        h->asked = 0;
+        atomic_store(&h->store.state, (uint8_t)cases[i].state);
+        TRY(talk_once(t, UPP_STR("GET /readyz HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+        FAIL_UNLESS(r.status == 503 && wb_str_starts(wb_buf_str(&r.body), wb_cstr(cases[i].says)));
+        TRY(weft_sleep_ms(10000, err));
+        TRY(talk_once(t, UPP_STR("GET /readyz HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+        FAIL_UNLESS(r.status == 200 && h->asked == h->after);
+    }
+    return 0;
+}
+
+TEST(server_finds_out_that_its_store_works_again)
+{
+    static const struct wl_store_ops ops = {.size = sizeof ops, .name = "healing", .commit = heal};
+    struct upp_err                   err = {0};
+    struct healing                   h   = {.store.ops = &ops, .after = 3};
+    struct talk t = {.client = gets_ready, .arg = &h, .simulated = true, .seed = 1, .opts.store = &h.store};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
 /* With a request under way, an idle connection and a stream: readyz says no at once, the request is answered, new ones
  * are not taken, the stream ends well, and all is over in time. */
 static int stops(struct talk *t, struct upp_err *err)

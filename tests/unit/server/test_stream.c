@@ -72,6 +72,38 @@ TEST(stream_is_read_back)
     }
 }
 
+/* A stream that fails before it began has a status of its own, and the connection goes on; later it ends with it. */
+static int fails_early(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(donep) struct talk_reply r;
+    UPP_CLEANUP(test_closep) int        fd      = -1;
+    static const char                   first[] = "GET /stream/1 HTTP/1.1\r\n" HOST "\r\n";
+    static const char                   third[] = "GET /stream/3 HTTP/1.1\r\n" HOST "\r\n";
+    talk_reply_init(&r);
+    TRY(talk_connect(t, 0, &fd, err));
+    for (int i = 0; i < 2; i++) {
+        TRY(weft_send(fd, first, sizeof first - 1, err));
+        TRY(talk_read(fd, &r, false, err));
+        FAIL_UNLESS(r.status == 500 && r.keep_alive && !r.chunked && !talk_header(&r, UPP_STR("x-test")).n);
+        FAIL_UNLESS(wb_str_find(wb_buf_str(&r.body), UPP_STR("\"store_error\""), 0) != SIZE_MAX);
+    }
+    TRY(weft_send(fd, third, sizeof third - 1, err));
+    wb_buf_clear(&r.body);
+    int64_t n = talk_read_end(fd, &r, err);
+    TRY((int)n);
+    test_note("%.*s", UPP_FMT(wb_buf_str(&r.body)));
+    FAIL_UNLESS(wb_str_starts(wb_buf_str(&r.body), UPP_STR("HTTP/1.1 200 OK\r\n")));
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&r.body), UPP_STR("\r\n0\r\n\r\n"), 0) == SIZE_MAX);
+    return 0;
+}
+
+TEST(stream_that_fails_at_once_says_so_with_a_status)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = fails_early, .simulated = true, .seed = 7};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
 static void counts(void *arg, const struct sse_event *ev)
 {
     ++*(size_t *)arg;

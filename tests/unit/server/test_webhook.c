@@ -181,7 +181,8 @@ struct late {
     struct sv_webhooks *hooks;
     const char         *path; /* /echo: it returns when the message was delivered; /none: after the first failure */
     WEFT_SUSPENDS int (*test)(struct talk *t, struct wrt_runtime *rt, struct upp_err *err);
-    bool stored, removing;
+    bool     stored, removing;
+    unsigned refused; /* so many removals fail */
 };
 
 WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
@@ -191,6 +192,8 @@ WEFT_SUSPENDS static int late_commit(struct wl_store *s, struct wl_commit *c, st
     if (c->n == 1 && c->changes[0].kind == WL_DROP_VALUE) {
         l->removing = true;
         TRY(weft_sleep_ms(20, err));
+        if (l->refused && l->refused--)
+            return upp_fail(err, UPP_ESTORE, "it cannot be removed");
     }
     TRY(l->commit(s, c, err));
     if (!l->hooks || c->n < 2 || c->changes[c->n - 1].kind != WL_PUT_VALUE)
@@ -283,6 +286,35 @@ TEST_WITH(webhook_stops_after_the_removal, .no_torture = "webhook_delivers is")
 {
     struct upp_err err = {0};
     struct late    l   = {.path = "/echo", .test = stops};
+    struct talk    t   = {.client = late, .arg = &l};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
+/* A removal that fails is tried again, and the message is not sent again. */
+WEFT_SUSPENDS static int removes_later(struct talk *t, struct wrt_runtime *rt, struct upp_err *err)
+{
+    UPP_CLEANUP(sv_webhooks_closep) struct sv_webhooks *h      = NULL;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope     fibers = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(wb_arena_done) struct wb_arena          a      = WB_ARENA(1 << 20);
+    struct late                                        *l      = t->arg;
+    struct sv_webhook_counts                            count;
+    struct ws_due                                      *list;
+    struct upp_str                                      last;
+    size_t                                              n;
+    TRY(run_once(rt, err));
+    TRY(sv_webhooks_open(UPP_OPTS(sv_webhook_opts, .runtime = rt, .write_run = sv_write_run, .first_ms = 10), &h, err));
+    TRY(weft_scope_spawn(&fibers, "webhooks", sv_webhooks_main, h, NULL, err));
+    while (count = sv_webhooks_counts(h), !count.delivered || count.queued)
+        TRY(weft_sleep_ms(1, err));
+    TRY(ws_outbox_list(rt->outbox, UPP_STR("local"), UPP_STR(""), 100, &a, &list, &n, &last, err));
+    FAIL_UNLESS(n == 0 && count.delivered == 1 && count.failures == 0 && l->refused == 0);
+    return 0;
+}
+
+TEST_WITH(webhook_that_cannot_be_removed_is_removed_later, .no_torture = "webhook_delivers is")
+{
+    struct upp_err err = {0};
+    struct late    l   = {.path = "/echo", .test = removes_later, .refused = 3};
     struct talk    t   = {.client = late, .arg = &l};
     CHECK_INT(talk_run(&t, &err), 0);
 }

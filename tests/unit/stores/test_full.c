@@ -273,6 +273,111 @@ TEST_WITH(full_disk_refuses_new_runs_and_cancels_old_ones, .no_torture = "the di
         CHECK_INT(play(has_engine, seed, &err), 0);
 }
 
+/* ---- The WAL on a small disk ------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS static int open_small(struct full *x, struct upp_err *err)
+{
+    struct wl_node node = test_node(7);
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "full.db", .vfs = disk_name(x->d), .reserve_kib = 64), &x->s,
+                       err));
+    int r = COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node));
+    if (r < 0)
+        x->s->ops->close(x->s);
+    return r;
+}
+
+/* One value is replaced for ever: the database stays small, and the WAL alone never fills the disk. */
+WEFT_SUSPENDS static int replace_one_value(void *arg, struct upp_err *err)
+{
+    static char     text[60000];
+    struct full    *x = arg;
+    struct wl_value v = {UPP_STR("s"), UPP_STR("n"), wb_str(text, sizeof text)};
+    int             r = 0;
+    TRY(open_small(x, err));
+    disk_room(x->d, 4 << 20);
+    for (unsigned i = 0; r >= 0 && i < 1000; i++) {
+        memset(text, 'a' + (int)(i % 26), sizeof text);
+        r = COMMIT(x->s, ALICE, NULL, err, PUT_VALUE(&v));
+        test_note("%u", i);
+    }
+    bool works = wl_store_state(x->s) == WL_WORKS;
+    x->s->ops->close(x->s);
+    TRY(r);
+    FAIL_UNLESS(works);
+    return 0;
+}
+
+TEST_WITH(full_disk_is_never_full_of_the_wal, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        CHECK_INT(play(replace_one_value, seed, &err), 0);
+}
+
+/* When nothing more fits, the WAL has gone into the database: what fills the disk is what is stored. */
+WEFT_SUSPENDS static int append_all(void *arg, struct upp_err *err)
+{
+    enum { ROOM = 8 << 20, ONE = 20000 };
+    struct full *x = arg;
+    int          r = 0;
+    TRY(open_small(x, err));
+    disk_room(x->d, ROOM);
+    for (unsigned i = 0; r >= 0 && i < 1000; i++)
+        r = append(x, ONE, err);
+    uint64_t wal = disk_size(x->d, "-wal");
+    test_note("%u rows, WAL %llu", x->rows, (unsigned long long)wal);
+    x->s->ops->close(x->s);
+    FAIL_UNLESS(is_full(r, err) && (uint64_t)x->rows * ONE > ROOM / 4 * 3 && wal < ROOM / 8);
+    return 0;
+}
+
+TEST_WITH(full_disk_is_full_of_what_is_stored, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        CHECK_INT(play(append_all, seed, &err), 0);
+}
+
+/* ---- A disk that takes no writes -------------------------------------------------------------------------- */
+
+/* The store says so, and an empty commit, without any other, shows when it is over. */
+WEFT_SUSPENDS static int fail_for_a_while(struct full *x, struct upp_err *err)
+{
+    struct wl_node node = test_node(7), got;
+    TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node)));
+    for (unsigned i = 0; i < 3; i++) {
+        TRY(append(x, 100, err));
+        FAIL_UNLESS(wl_store_state(x->s) == WL_WORKS);
+        disk_fail_writes(x->d, true);
+        FAIL_UNLESS(append(x, 100, err) == -UPP_ESTORE && wl_may_pass(err));
+        FAIL_UNLESS(wl_store_state(x->s) == WL_FAILING);
+        FAIL_UNLESS(test_commit(x->s, ALICE, NULL, 0, NULL, err) == -UPP_ESTORE);
+        FAIL_UNLESS(wl_store_state(x->s) == WL_FAILING);
+        TRY(wl_get_node(x->s, &ALICE, 7, &got, err)); /* reading works */
+        disk_fail_writes(x->d, false);
+        TRY(test_commit(x->s, ALICE, NULL, 0, NULL, err));
+        FAIL_UNLESS(wl_store_state(x->s) == WL_WORKS);
+    }
+    return append(x, 100, err);
+}
+
+WEFT_SUSPENDS static int has_bad_writes(void *arg, struct upp_err *err)
+{
+    struct full *x = arg;
+    TRY(open_full(x, UINT32_MAX, err));
+    int r = fail_for_a_while(x, err);
+    disk_fail_writes(x->d, false);
+    x->s->ops->close(x->s);
+    return r;
+}
+
+TEST_WITH(bad_disk_that_takes_no_writes_is_tried_again, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        CHECK_INT(play(has_bad_writes, seed, &err), 0);
+}
+
 /* ---- Reading ------------------------------------------------------------------------------------------- */
 
 /* The n-th read fails: so does one call, with the file's name, and nothing else. */
@@ -285,6 +390,7 @@ WEFT_SUSPENDS static int read_once(struct full *x, uint64_t n, unsigned *failure
     int r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
     if (r < 0) {
         FAIL_UNLESS(r == -UPP_ESTORE && strstr(err->msg, "the disk failed") && strcmp(err->where, "full.db") == 0);
+        FAIL_UNLESS(wl_may_pass(err) && !strstr(err->msg, "damaged"));
         ++*failures;
         r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
     }

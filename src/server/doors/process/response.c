@@ -40,6 +40,11 @@ static int keep_response(void *arg, const struct wm_event *ev, const char *name,
 
 int sv_process_result(struct sv_exchange *x, struct wb_uuid run, bool whole, struct wb_buf *out, struct upp_err *err)
 {
-    struct sv_run_stream s = {.ops = &wd_stream_agentapi, .opts.size = sizeof s.opts, .to_wait = true};
-    return sv_run_encode(x, run, &s, whole, keep_response, out, err);
+    struct sv_run_stream s     = {.ops = &wd_stream_agentapi, .opts.size = sizeof s.opts, .to_wait = true};
+    unsigned             tries = 0;
+    int                  r;
+    do
+        r = sv_run_encode(x, run, &s, whole, keep_response, out, err);
+    while (sv_try_again(x, r, err, &tries));
+    return r;
 }

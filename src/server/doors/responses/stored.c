@@ -69,13 +69,13 @@ WEFT_SUSPENDS static int at_home(struct sv_exchange *x, sv_handler *handler, str
 WEFT_SUSPENDS int sv_response_unfinished(struct sv_exchange *x, struct wb_uuid id, uint32_t segment,
                                          struct upp_err *err)
 {
-    struct wm_run    run;
-    struct wj_writer w;
+    struct wr_run_info look;
+    struct wj_writer   w;
     x->run = id;
-    int r  = wl_get_run(x->server->opts.store, &x->owner, id, &x->arena, &run, err);
+    int r  = sv_look_at_run(x, id, &look, err);
     wj_writer_init(&w, &x->reply.body, err);
     if (r >= 0)
-        r = resp_write_unfinished(&w, &run, segment, err);
+        r = resp_write_unfinished(&w, &look.run, segment, err);
     x->reply.status = 200;
     return r < 0 ? r : wj_writer_check(&w);
 }

@@ -110,35 +110,34 @@ static int make_record(struct sv_exchange *x, const struct sv_body *b, const str
 
 /* ---- One of them ------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_str id, struct upp_err *err)
+static int answer(struct sv_exchange *x, const struct sv_assistant *s, struct upp_err *err)
 {
-    struct sv_assistant s;
-    struct wj_writer    w;
-    int                 r = sv_assistant_find(x, id, &x->arena, &s, err);
-    if (r < 0)
-        return r;
+    struct wj_writer w;
     wj_writer_init(&w, &x->reply.body, err);
-    sv_assistant_write(&w, x, &s);
+    sv_assistant_write(&w, x, s);
     return sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_create_assistant(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_body b;
-    struct upp_str record, id = {NULL, 0};
-    int            r = read_settings(x, &b, err);
+    struct sv_body      b;
+    struct upp_str      record;
+    struct sv_assistant s;
+    int                 r = read_settings(x, &b, err);
     if (r >= 0 && !sv_member(b.root, UPP_STR("model")))
         return upp_fail(err, UPP_EINVALID, "model names a model of the configuration, and is missing");
     if (r >= 0)
         r = make_record(x, &b, NULL, wb_wall_ms(), &record, err);
     if (r >= 0)
-        r = sv_assistant_add(x, record, &id, err);
-    return r < 0 ? r : answer(x, id, err);
+        r = sv_assistant_add(x, record, &s, err);
+    return r < 0 ? r : answer(x, &s, err);
 }
 
 WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
 {
-    return answer(x, x->params[0], err);
+    struct sv_assistant s;
+    int                 r = sv_assistant_find(x, x->params[0], &x->arena, &s, err);
+    return r < 0 ? r : answer(x, &s, err);
 }
 
 /* The stored one that {a} names: an agent stays as the configuration says. */
@@ -163,8 +162,10 @@ WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err
     if (r >= 0)
         r = make_record(x, &b, &s, s.created_ms, &record, err);
     if (r >= 0)
+        r = sv_assistant_read(x, record, &s, err);
+    if (r >= 0)
         r = sv_assistant_set(x, &s, record, err);
-    return r < 0 ? r : answer(x, s.id, err);
+    return r < 0 ? r : answer(x, &s, err);
 }
 
 WEFT_SUSPENDS int sv_delete_assistant(struct sv_exchange *x, struct upp_err *err)

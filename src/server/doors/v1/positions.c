@@ -69,6 +69,7 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
     int                      r = read_request(x, known, &t, &path, &which, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
+    x->done = r >= 0;
     if (r >= 0)
         r = sv_aitp_moved(x, &path, &fork, err);
     return r < 0 ? r : sv_answer_thread(x, &fork, err);

@@ -65,7 +65,7 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
     struct wj_writer   w;
     char               ms[16];
     x->run = run;
-    int r  = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
+    int r  = sv_look_at_run(x, run, &look, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);

@@ -42,14 +42,18 @@ WEFT_SUSPENDS static int announce(struct sv_exchange *x, struct wb_uuid run, str
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY + 4096);
     struct wl_store                      *s   = x->server->opts.store;
-    struct wm_run                         row;
+    struct wr_run_info                    look;
     struct wl_thread                      t;
     struct wj_writer                      w;
+    unsigned                              tries = 0;
     if (stream->ops != wd_stream_find(wb_cstr(sv_door_v1.stream)))
         return 0;
-    int r = wl_get_run(s, &x->owner, run, &x->arena, &row, err);
-    if (r >= 0)
-        r = wl_get_thread(s, &x->owner, row.thread, &x->arena, &t, err);
+    int r = sv_look_at_run(x, run, &look, err);
+    if (r < 0)
+        return r;
+    do
+        r = wl_get_thread(s, &x->owner, look.run.thread, &x->arena, &t, err);
+    while (sv_try_again(x, r, err, &tries));
     if (r < 0)
         return r;
     wj_writer_init(&w, &out, err);
