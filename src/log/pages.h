@@ -12,11 +12,7 @@
 
 #include "log/store.h"
 
-enum {
-    WL_PAGE       = 256,     /* objects read at once */
-    WL_PAGE_BYTES = 1 << 30, /* of one page, at most: if it is more, fewer objects are read at once */
-    WL_PAGE_NAME  = 1024,    /* of a value or a tenant, at most */
-};
+enum { WL_PAGE_BYTES = 1 << 30 /* of one page, at most: if it is more, fewer objects are read at once */ };
 
 struct wl_pages {
     struct wl_store *store;

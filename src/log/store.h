@@ -233,6 +233,10 @@ enum {
                          * limits, and there may be as many added changes as original ones */
 };
 enum { WL_CHANGES = 512 /* in one commit, at most */ };
+enum {
+    WL_PAGE      = 256,  /* objects of a list that is read page by page (log/pages.h) */
+    WL_PAGE_NAME = 1024, /* bytes of a name after which such a list continues */
+};
 
 struct wl_commit {
     struct wl_owner         owner; /* of all objects that are changed; the user matters only for threads and aliases */

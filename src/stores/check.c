@@ -3,7 +3,6 @@
 
 #include "base/defs.h"
 #include "base/str.h"
-#include "log/pages.h"
 #include "stores/columns.h"
 
 /* A list that is read page by page ends with a page that is not full: no store may cut a full one. */
