@@ -524,7 +524,11 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     r = wl_get_index_progress(x->s, &ret->upto, &ret->end, x->err); /* first: what is indexed meanwhile may be missed */
     if (r >= 0)
         r = by_index(x, max, ret);
-    return r == -UPP_EREFUSED ? by_scanning(x, max, ret) : r;
+    if (r != -UPP_EREFUSED)
+        return r;
+    ret->n    = 0; /* the index may have been found damaged on a later page */
+    ret->next = 0;
+    return by_scanning(x, max, ret);
 }
 
 WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const struct wl_search *q, struct wb_arena *a,

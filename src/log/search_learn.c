@@ -4,6 +4,7 @@
  * between reading and indexing, the store refuses the commit and the range is read again.
  */
 #include "base/buf.h"
+#include "base/log.h"
 #include "log/lines.h"
 #include "log/search.h"
 
@@ -72,6 +73,7 @@ WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *la
         bool                   end    = at + some == x->n;
         struct wl_index_update l      = {.list    = some ? x->list + at : NULL,
                                          .n       = some,
+                                         .from    = before,
                                          .upto    = end ? last->number : before,
                                          .changes = last->changes};
         struct wl_change       change = {.kind = WL_INDEX_ADD, .learned = &l};
@@ -99,6 +101,17 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
     return r;
 }
 
+/* Drops a damaged index. */
+WEFT_SUSPENDS static int mend(struct wl_store *s, struct upp_err *err)
+{
+    if (wl_store_index_state(s) != WL_INDEX_DAMAGED)
+        return 0;
+    int r = wl_index_reset(s, err);
+    if (r >= 0)
+        wb_log(WB_WARN, "the damaged search index is dropped, and filled again from the log");
+    return r;
+}
+
 WEFT_SUSPENDS int wl_index_rows(struct wl_store *s, size_t *rows, struct upp_err *err)
 {
     struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
@@ -111,9 +124,16 @@ WEFT_SUSPENDS int wl_index_rows(struct wl_store *s, size_t *rows, struct upp_err
         wb_arena_reset(&x.a);
         x.list = NULL;
         x.n = x.cap = 0;
-        r           = learn_once(&x, rows, err);
+        r           = mend(s, err);
+        if (r < 0)
+            break;
+        r = learn_once(&x, rows, err);
+        if (r == -UPP_ESTORE && wl_store_index_state(s) == WL_INDEX_DAMAGED)
+            r = -UPP_EBUSY; /* it was found damaged now: drop it */
     }
     wb_arena_done(&x.a);
+    if (r >= 0 && !*rows)
+        wl_store_index_filled(s);
     return r;
 }
 

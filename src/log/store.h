@@ -161,9 +161,9 @@ struct wl_index_entry {
 struct wl_index_update {
     const struct wl_index_entry *list;
     size_t                       n;
-    uint64_t                     upto;
-    uint64_t                     changes; /* wl_followed.changes of the rows that were read */
-    bool                         anew;    /* drop the whole index first */
+    uint64_t                     from, upto; /* equal: the position stays; else it must still be `from` */
+    uint64_t                     changes;    /* wl_followed.changes of the rows that were read */
+    bool                         anew;       /* only drop the whole index: it is followed from the start again */
 };
 
 enum wl_change_kind {
@@ -197,7 +197,8 @@ enum wl_change_kind {
     WL_DROP_REF,   /* ref */
     WL_DROP_BLOB,  /* blob; -UPP_EBUSY: something refers to it */
     WL_INDEX_ADD,  /* learned; ignores the tenant of the commit. Replaces the index of these entries. -UPP_EBUSY: a row
-                    * was set or dropped since they were read (wl_followed.changes): follow the log again */
+                    * was set or dropped since they were read (wl_followed.changes), or the index was dropped or followed
+                    * by another: follow the log again */
     WL_INDEX_COMPACT, /* more; ignores the tenant of the commit. Removes deleted entries from the index for good, one
                        * bounded step at a time; *more: some are left */
 };
@@ -389,7 +390,7 @@ struct wl_store_ops {
                               struct upp_err *err);
     WEFT_SUSPENDS int (*follow)(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
                                 struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err);
-    /* -UPP_EREFUSED: this store has no search index; the caller scans the log instead. */
+    /* -UPP_EREFUSED: this store has no search index, or a damaged one; the caller scans the log instead. */
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
     /* Calls fn once, on a worker, with a store of which only rows, get and list may be used, and no fiber. So several
@@ -409,6 +410,11 @@ enum wl_index {
 };
 extern const char *const wl_index_names[]; /* [kind - 1]: as spelled in weft.yaml; NULL-terminated */
 
+/* Nothing but the search needs the index, so damage of it is no damage of the store: commits continue without it,
+ * searches scan the log, and wl_index_rows drops it and fills it again. */
+enum wl_index_state { WL_INDEX_SOUND, WL_INDEX_DAMAGED, WL_INDEX_REFILLED /* not yet up to the end of the log */ };
+#define WL_INDEX_IS_DAMAGED "damaged index" /* upp_err.cause of an -UPP_ESTORE */
+
 /* Observes commits, after they have succeeded. Must not suspend. */
 struct wl_watch {
     void *arg;
@@ -427,6 +433,7 @@ struct wl_store {
     /* Unused in a store that is in front of another. */
     _Atomic uint8_t state; /* enum wl_state */
     uint8_t         index; /* enum wl_index; a store without an index scans the log, and finds any part of a text */
+    _Atomic uint8_t index_state; /* enum wl_index_state */
 };
 
 static inline enum wl_state wl_store_state(const struct wl_store *s)
@@ -444,6 +451,22 @@ static inline bool wl_store_files(const struct wl_store *s, struct wl_files *ret
     if (s->ops->files)
         *ret = s->ops->files(s);
     return s->ops->files != NULL;
+}
+
+static inline enum wl_index_state wl_store_index_state(const struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    return (enum wl_index_state)atomic_load(&s->index_state);
+}
+
+/* The index is up to the end of the log. */
+static inline void wl_store_index_filled(struct wl_store *s)
+{
+    uint8_t refilled = WL_INDEX_REFILLED;
+    while (s->inner)
+        s = s->inner;
+    (void)atomic_compare_exchange_strong(&s->index_state, &refilled, WL_INDEX_SOUND);
 }
 
 static inline enum wl_index wl_store_index(const struct wl_store *s)

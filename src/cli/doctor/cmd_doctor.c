@@ -169,6 +169,12 @@ static void check_store(struct report *r, const char *config, const char *given)
         check_folder(r, s->folder);
     if (s->looked)
         add(r, "database", s->bad ? BAD : GOOD, "%s%s%s", s->what.where, s->what.where[0] ? ": " : "", s->what.msg);
+    if (s->index_read && s->index.msg[0])
+        add(r, "search", WARN,
+            "%s; a server drops it and fills it again by itself, or do so: `weft doctor --rebuild-search`",
+            s->index.msg);
+    else if (s->index_read)
+        add(r, "search", GOOD, "the index can be read");
     if (s->path[0])
         check_log(r, s->path);
 }

@@ -11,6 +11,8 @@ struct cli_doctor_store {
     char           path[WRT_PATH_MAX];   /* its database; empty: none, or none yet */
     bool           looked, bad;          /* looked: `what` is set */
     struct upp_err what;                 /* .where and .msg, also if nothing is bad */
+    bool           index_read;           /* the search index was read: */
+    struct upp_err index;                /* .msg: empty: it is whole */
 };
 
 /* given: a folder, memory: or sqlite:PATH; NULL: the configuration's, or without one the current folder. */

@@ -16,6 +16,8 @@
 struct looking {
     const struct wc_config *config;
     struct wrt_location     place;
+    bool                    index_read;
+    struct upp_err          index;
 };
 
 /* Read only, next to its owner if it has one. */
@@ -24,8 +26,12 @@ WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
     struct looking  *l = arg;
     struct wl_store *s;
     int              r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = l->place.path, .read_only = true), &s, err);
-    if (r >= 0)
-        r = wrt_store_dress(l->config, &l->place, s, &s, err);
+    if (r < 0)
+        return r;
+    l->index_read = s->index != WL_INDEX_OFF;
+    if (ws_sqlite_check_index(s, &l->index) >= 0)
+        l->index = (struct upp_err){0};
+    r = wrt_store_dress(l->config, &l->place, s, &s, err);
     if (r >= 0)
         s->ops->close(s);
     return r;
@@ -41,8 +47,10 @@ static void look_at(struct looking *l, struct cli_doctor_store *ret)
     const char *slash = strrchr(l->place.path, '/');
     (void)snprintf(ret->folder, sizeof ret->folder, "%.*s", slash ? (int)(slash - l->place.path) : 1,
                    slash ? l->place.path : ".");
-    int r    = cli_on_loop(look, l, &ret->what);
-    ret->bad = r < 0 && r != -UPP_ENOTFOUND;
+    int r           = cli_on_loop(look, l, &ret->what);
+    ret->bad        = r < 0 && r != -UPP_ENOTFOUND;
+    ret->index_read = r >= 0 && l->index_read;
+    ret->index      = l->index;
     if (r != -UPP_ENOTFOUND)
         (void)snprintf(ret->path, sizeof ret->path, "%s", l->place.path);
     if (r >= 0) {

@@ -48,6 +48,15 @@ const char *sv_server_status(const struct sv_server *s)
     return s->stopping ? "stopping" : states[s->opts.store ? wl_store_state(s->opts.store) : WL_WORKS];
 }
 
+/* The server accepts work, but the operator should know of this. */
+static void add_warnings(struct wb_buf *out, const struct wl_store *store)
+{
+    static const char *const states[] = {[WL_INDEX_DAMAGED] = "damaged", [WL_INDEX_REFILLED] = "rebuilding"};
+    const char              *index    = store ? states[wl_store_index_state(store)] : NULL;
+    if (index)
+        wb_buf_addf(out, ",\"search\":\"%s\"", index);
+}
+
 static int respond_ready(struct sv_exchange *x, struct upp_err *err)
 {
     static const struct {
@@ -57,10 +66,12 @@ static int respond_ready(struct sv_exchange *x, struct upp_err *err)
         {"store_failing", "commits fail, and are tried again: nothing new is stored until one succeeds"},
         {"store_failed", "a sync failed, or a file of the store is gone: nothing is written any more"}};
     const char *status = sv_server_status(x->server);
-    if (strcmp(status, "ok") == 0)
-        return respond_ok(x, err);
-    x->reply.status = 503;
+    bool        ok     = strcmp(status, "ok") == 0;
+    (void)err;
+    x->reply.status = ok ? 200 : 503;
     wb_buf_addf(&x->reply.body, "{\"status\":\"%s\"", status);
+    if (ok)
+        add_warnings(&x->reply.body, x->server->opts.store);
     for (size_t i = 0; i < WB_LEN(messages); i++)
         if (strcmp(status, messages[i].status) == 0)
             wb_buf_addf(&x->reply.body, ",\"message\":\"%s\"", messages[i].message);

@@ -159,6 +159,13 @@ int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err)
     return 0;
 }
 
+static int commit(struct ws_sqlite *s, struct upp_err *err)
+{
+    int r = statement(s, WS_COMMIT, err);
+    /* Only FTS5 still reads pages here: it writes what it has collected. */
+    return r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_CORRUPT ? ws_index_damaged(s, "a commit", err) : r;
+}
+
 static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
 {
     bool    sync = wants_sync(batch);
@@ -173,7 +180,7 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
     s->appended = false;
     wb_crashpoint("store.commit.before");
     if (r == 0)
-        r = statement(s, WS_COMMIT, err);
+        r = commit(s, err);
     wb_crashpoint("store.commit.after");
     if (r != 0) {
         s->row = row;
@@ -251,10 +258,21 @@ static void split_refused(struct ws_sqlite *s, struct wb_link *batch, struct wb_
     }
 }
 
+/* If damage of the search index made commits of others fail, they are repeated without it. */
+static int try_without_index(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
+{
+    bool known = wl_store_index_state(&s->store) == WL_INDEX_DAMAGED;
+    int  r     = try_batch(s, batch, saved, err);
+    if (r >= 0 || known || strcmp(err->cause, WL_INDEX_IS_DAMAGED) != 0 ||
+        ws_is_index_work(wb_item(batch->next, struct ws_item, link)->c))
+        return r;
+    return try_batch(s, batch, saved, err);
+}
+
 static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
 {
-    int r = wb_list_empty(batch) ? 0 : try_batch(s, batch, false, err);
-    return r == AGAIN ? try_batch(s, batch, true, err) : r;
+    int r = wb_list_empty(batch) ? 0 : try_without_index(s, batch, false, err);
+    return r == AGAIN ? try_without_index(s, batch, true, err) : r;
 }
 
 /* What fills the disk may be the WAL: its pages are moved into the database, and the file is emptied. Waits for readers
@@ -314,6 +332,8 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
         r = write_what_fits(s, batch, &refused, err);
     note_failing(s, r, err);
     ws_rows_changed_end(s);
+    if (r < 0)
+        ws_index_undone(s);
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
         if (r < 0) {

@@ -308,12 +308,6 @@ static ws_change_fn *const changes[] = {
     [WL_INDEX_COMPACT] = ws_tidy,
 };
 
-/* A commit that concerns all tenants does not create one. */
-static bool is_of_all(const struct wl_commit *c)
-{
-    return c->n == 1 && (c->changes[0].kind == WL_INDEX_ADD || c->changes[0].kind == WL_INDEX_COMPACT);
-}
-
 static int apply_one(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     ws_change_fn *fn = c->kind < WB_LEN(changes) ? changes[c->kind] : NULL;
@@ -323,7 +317,7 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, const struct wl_change
 int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err)
 {
     int64_t tenant = 0;
-    int     r      = c->n && !is_of_all(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
+    int     r      = c->n && !ws_is_index_work(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
     s->user        = c->owner.user;
     *done          = 0;
     for (; r >= 0 && *done < c->n; *done += r >= 0)

@@ -92,6 +92,8 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
         break;
     case SQLITE_CORRUPT:
+        if (rc == SQLITE_CORRUPT_VTAB) /* the only virtual table of ours is that of the search index */
+            return ws_index_damaged(s, what, err);
         r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", what, WS_DOCTOR);
         break;
     case SQLITE_NOTADB:

@@ -72,16 +72,6 @@ static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint6
     return r < 0 ? r : WS_DO(s, WS_FORGET_REFS, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
 }
 
-int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to, struct upp_err *err)
-{
-    int r = WS_DO(s, WS_FORGET_TEXT, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
-    if (r >= 0)
-        r = WS_DO(s, WS_FORGET_WORDS, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
-    if (r >= 0 && ws_changed(s))
-        s->tidy = false;
-    return r;
-}
-
 int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     const struct wl_row *row = c->row;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "stores/sqlite/grams.h"
@@ -24,25 +25,143 @@ enum {
     GRAMS     = 64, /* of all words of a query; more would hardly narrow the match */
     SQL_MAX   = 64 << 10,
     GRAMS_MAX = 256 << 10, /* bytes of a text's set: three per number at most */
+    MERGE     = 64,        /* pages of a step */
+    LEVELS    = 1000,      /* of the index, after which it is built anew; FTS5 refuses one with more than 2,000 */
 };
 
 #define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
+#define IS_DAMAGED "index_damaged" /* in meta: entries that had to be dropped may still be there */
 #define PUT_META(name, value)                                                                                          \
     "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
     ", " WS_SUM("meta", "'" name "', " value) ");"
+
+/* ---- Damage ------------------------------------------------------------------------------------------------ */
+
+bool ws_is_index_work(const struct wl_commit *c)
+{
+    return c->n == 1 && (c->changes[0].kind == WL_INDEX_ADD || c->changes[0].kind == WL_INDEX_COMPACT);
+}
+
+static bool is_damaged(const struct ws_sqlite *s)
+{
+    return wl_store_index_state(&s->store) == WL_INDEX_DAMAGED;
+}
+
+int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err)
+{
+    if (atomic_exchange(&s->store.index_state, WL_INDEX_DAMAGED) != WL_INDEX_DAMAGED)
+        wb_log(WB_WARN, "the search index is damaged", WB_LZ("path", s->path), WB_LZ("what", what));
+    int r = upp_fail(err, UPP_ESTORE, "the search index is damaged (%s)", what);
+    wb_err_where(err, wb_cstr(s->path));
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", WL_INDEX_IS_DAMAGED);
+    return r;
+}
+
+/* Of a statement that concerns only the tables of the index: then so does what SQLite cannot read, or misses. */
+static int of_index(struct ws_sqlite *s, sqlite3 *db, int r, struct upp_err *err)
+{
+    int rc = sqlite3_errcode(db) & 0xff;
+    if (r >= 0 || (rc != SQLITE_CORRUPT && rc != SQLITE_ERROR))
+        return r;
+    return ws_index_damaged(s, sqlite3_errmsg(db), err);
+}
+
+/* Dropping a table follows the pointers between its pages: wild ones lead into other tables. Checked on a connection of
+ * its own, because after SQLITE_CORRUPT a transaction refuses to write. */
+static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
+{
+    static const char ask[] =
+        "SELECT count(*) FROM sqlite_schema t, pragma_quick_check(t.name) c WHERE t.type = 'table' AND t.rootpage"
+        " AND (t.name = 'words' OR t.name GLOB 'words_text_*') AND c.quick_check <> 'ok'";
+    struct ws_conn c   = {.db = NULL};
+    int64_t        bad = 0;
+    int            r   = ws_conn_open(s, WS_READER, &c, err);
+    if (r < 0)
+        return r;
+    r            = ws_conn_number(s, &c, ask, &bad, err);
+    bool corrupt = r < 0 && (sqlite3_errcode(c.db) & 0xff) == SQLITE_CORRUPT;
+    ws_conn_close(&c);
+    if (corrupt)
+        return 0;
+    return r < 0 ? r : bad == 0;
+}
+
+int ws_sqlite_check_index(struct wl_store *store, struct upp_err *err)
+{
+    static const char terms[] = "CREATE VIRTUAL TABLE temp.index_terms USING fts5vocab('main', 'words_text', 'row')";
+    struct ws_sqlite *s       = ws_sqlite(store);
+    int64_t           n;
+    if (store->index == WL_INDEX_OFF)
+        return 0;
+    if (is_damaged(s))
+        return ws_index_damaged(s, "a server has found that", err);
+    int r = has_sound_trees(s, err);
+    if (r <= 0)
+        return r < 0 ? r : ws_index_damaged(s, "its pages do not fit together", err);
+    r = ws_conn_exec(s, &s->writer, terms, err);
+    if (r >= 0)
+        r = ws_conn_number(s, &s->writer,
+                           "SELECT EXISTS(SELECT 1 FROM temp.index_terms) OR"
+                           " NOT EXISTS(SELECT 1 FROM words WHERE length(grams))",
+                           &n, err);
+    if (r >= 0 && !n)
+        return ws_index_damaged(s, "it is empty", err);
+    if (r >= 0)
+        r = ws_conn_number(s, &s->writer, "SELECT count(*) FROM temp.index_terms", &n, err);
+    r = of_index(s, s->writer.db, r, err);
+    return r < 0 ? r : ws_conn_exec(s, &s->writer, "DROP TABLE temp.index_terms", err);
+}
+
+/* Their pages stay in the file, where nothing refers to them any more. */
+static int replace_tables(struct ws_sqlite *s, struct upp_err *err)
+{
+    wb_log(WB_WARN, "the tables of the search index cannot be emptied: they are replaced, and their pages stay unused",
+           WB_LZ("path", s->path));
+    int r = ws_conn_exec(s, &s->writer,
+                         "PRAGMA writable_schema = ON;"
+                         "DELETE FROM sqlite_schema WHERE tbl_name = 'words' OR tbl_name GLOB 'words_text*';"
+                         "PRAGMA writable_schema = RESET",
+                         err);
+    return r < 0 ? r : ws_conn_exec(s, &s->writer, ws_tables_index, err);
+}
+
+/* Within a transaction. What follows the log starts over. */
+static int drop_index(struct ws_sqlite *s, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    int            r   = has_sound_trees(s, err);
+    if (r < 0)
+        return r;
+    if (r)
+        r = of_index(s, s->writer.db, ws_conn_exec(s, &s->writer, FORGET_ALL, &why), &why);
+    if (!r || (r < 0 && is_damaged(s)))
+        r = replace_tables(s, &why);
+    if (r >= 0)
+        r = ws_conn_exec(s, &s->writer, PUT_META("learned", "0") "DELETE FROM meta WHERE name = '" IS_DAMAGED "'",
+                         &why);
+    if (r >= 0)
+        atomic_store(&s->store.index_state, WL_INDEX_REFILLED);
+    else if (err)
+        *err = why;
+    s->tidy = s->merging = false;
+    return r;
+}
 
 /* ---- The kind of index ------------------------------------------------------------------------------------ */
 
 /* Dropping the index and recording its new kind are one transaction. The new one is filled as the log is followed. */
 static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
 {
-    char sql[1024];
-    (void)snprintf(sql, sizeof sql,
-                   "BEGIN IMMEDIATE;" FORGET_ALL PUT_META("learned", "0") PUT_META("search", "%d") "COMMIT", (int)to,
-                   (int)to);
-    struct upp_err why  = {0};
-    int            r    = ws_conn_exec(s, &s->writer, sql, &why);
-    bool           full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
+    char sql[512];
+    (void)snprintf(sql, sizeof sql, PUT_META("search", "%d") "COMMIT", (int)to, (int)to);
+    struct upp_err why = {0};
+    int            r   = ws_conn_exec(s, &s->writer, "BEGIN IMMEDIATE", &why);
+    if (r >= 0)
+        r = drop_index(s, &why);
+    if (r >= 0)
+        r = ws_conn_exec(s, &s->writer, sql, &why);
+    bool full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
     if (r < 0 && !sqlite3_get_autocommit(s->writer.db))
         (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* the error is already reported */
     if (r < 0 && !full && err)
@@ -56,10 +175,14 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
 int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
 {
     static const char ask[] = "SELECT max(value) FROM meta WHERE name = 'search' AND " WS_WHOLE("meta", WS_OF_META);
-    int64_t           is = 0, rows = 0;
+    int64_t           is = 0, rows = 0, damaged = 0;
     int               r = ws_conn_number(s, &s->writer, ask, &is, err);
+    if (r >= 0)
+        r = ws_conn_number(s, &s->writer, "SELECT 1 FROM meta WHERE name = '" IS_DAMAGED "'", &damaged, err);
     if (r < 0)
         return r;
+    if (damaged)
+        atomic_store(&s->store.index_state, WL_INDEX_DAMAGED);
     if (is < WL_INDEX_SUBSTRINGS || is > WL_INDEX_OFF) /* from before there was a choice */
         is = WL_INDEX_SUBSTRINGS;
     s->store.index = (uint8_t)is;
@@ -68,6 +191,10 @@ int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
     r = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM log)", &rows, err);
     if (r >= 0)
         r = change_index(s, s->opts.index, err);
+    if (r < 0 && is_damaged(s)) { /* nothing else needs it; the next start tries again */
+        s->store.index = s->opts.index == WL_INDEX_OFF ? WL_INDEX_OFF : (uint8_t)is;
+        return 0;
+    }
     if (r != 0)
         return r < 0 ? r : 0;
     if (rows)
@@ -97,6 +224,35 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
     (void)sqlite3_bind_text64(st, i, s.p ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
+int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to, struct upp_err *err)
+{
+    /* A damaged index is dropped before it is used again, also by another process. */
+    if (is_damaged(s))
+        return ws_conn_exec(s, &s->writer, PUT_META(IS_DAMAGED, "1"), err);
+    int r = WS_DO(s, WS_FORGET_TEXT, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
+    if (r >= 0)
+        r = WS_DO(s, WS_FORGET_WORDS, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
+    if (r >= 0 && ws_changed(s))
+        s->tidy = false;
+    return of_index(s, s->writer.db, r, err);
+}
+
+static int insert_words(struct ws_sqlite *s, int64_t tenant, const struct wl_index_entry *w, struct upp_str grams,
+                        struct upp_err *err)
+{
+    sqlite3_stmt *st;
+    int           r = ws_conn_need(s, &s->writer, WS_ADD_WORDS, &st, err);
+    if (r < 0)
+        return r;
+    bind_text(st, 5, w->who);
+    bind_text(st, 6, w->tool);
+    ws_bind_name(st, 7, grams);
+    r = WS_DO(s, WS_ADD_WORDS, err, WS_N(tenant), WS_N(w->node), WS_N(w->index), WS_N(w->time_ms));
+    if (r == WS_CONSTRAINT) /* what was in its place has just been deleted */
+        return ws_index_damaged(s, "an entry is in it twice", err);
+    return r < 0 ? r : WS_DO(s, WS_ADD_TEXT, err, WS_N(sqlite3_last_insert_rowid(s->writer.db)));
+}
+
 static int add_words(struct ws_sqlite *s, const struct wl_index_entry *w, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf grams  = WB_BUF(GRAMS_MAX);
@@ -109,43 +265,108 @@ static int add_words(struct ws_sqlite *s, const struct wl_index_entry *w, struct
         r = ws_forget_words(s, tenant, w->node, w->index, (uint64_t)w->index + 1, err);
     if (r < 0 || !tenant)
         return r;
-    sqlite3_stmt *st;
-    r = ws_conn_need(s, &s->writer, WS_ADD_WORDS, &st, err);
-    if (r < 0)
-        return r;
-    bind_text(st, 5, w->who);
-    bind_text(st, 6, w->tool);
-    ws_bind_name(st, 7, wb_buf_str(&grams));
-    r = WS_DO(s, WS_ADD_WORDS, err, WS_N(tenant), WS_N(w->node), WS_N(w->index), WS_N(w->time_ms));
-    return r < 0 ? r : WS_DO(s, WS_ADD_TEXT, err, WS_N(sqlite3_last_insert_rowid(s->writer.db)));
+    return of_index(s, s->writer.db, insert_words(s, tenant, w, wb_buf_str(&grams), err), err);
 }
 
 int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    const struct wl_index_update *l = c->learned;
-    int                           r = 0;
+    const struct wl_index_update *l  = c->learned;
+    int64_t                       at = 0;
+    int                           r  = 0;
     (void)tenant;
+    if (l->anew)
+        return drop_index(s, err);
+    if (is_damaged(s))
+        return ws_index_damaged(s, "it is to be dropped", err);
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");
-    if (l->anew)
-        r = ws_conn_exec(s, &s->writer, FORGET_ALL, err);
+    if (l->upto != l->from)
+        r = ws_do_number(s, WS_LEARNED, NULL, 0, &at, err);
+    if (r >= 0 && l->upto != l->from && (uint64_t)at != l->from)
+        return upp_fail(err, UPP_EBUSY, "the index is at row %lld, not %llu", (long long)at,
+                        (unsigned long long)l->from);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = add_words(s, &l->list[i], err);
-    return r < 0 ? r : WS_DO(s, WS_LEARN_UPTO, err, WS_N(l->upto));
+    return r < 0 || l->upto == l->from ? r : WS_DO(s, WS_LEARN_UPTO, err, WS_N(l->upto));
 }
 
-/* FTS5 keeps deleted entries until its segments are merged. A file that was just opened may contain some. */
+/* The number of levels in FTS5's structure record: after four bytes (and four more in its second version), a number of
+ * seven bits per byte. 0: there is none. */
+static int read_levels(struct ws_sqlite *s, unsigned *ret, struct upp_err *err)
+{
+    static const unsigned char second[] = {0xff, 0, 0, 1};
+    sqlite3_stmt              *st       = NULL;
+    *ret                                = 0;
+    int rc = sqlite3_prepare_v2(s->writer.db, "SELECT block FROM words_text_data WHERE id = 10", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    const unsigned char *p = rc == SQLITE_ROW ? sqlite3_column_blob(st, 0) : NULL;
+    int                  n = p ? sqlite3_column_bytes(st, 0) : 0, i = 4;
+    if (n >= 8 && memcmp(p + 4, second, 4) == 0)
+        i = 8;
+    for (; i < n && *ret <= LEVELS; i++) {
+        *ret = *ret << 7 | (p[i] & 0x7f);
+        if (!(p[i] & 0x80))
+            break;
+    }
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ws_sqlite_fail(s, s->writer.db, rc, "the search index", err);
+}
+
+/* 1: it did something. */
+static int merge(struct ws_sqlite *s, int pages, struct upp_err *err)
+{
+    char          sql[96];
+    sqlite3_int64 before = sqlite3_total_changes64(s->writer.db);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO words_text(words_text, rank) VALUES('merge', %d)", pages);
+    int r = ws_conn_exec(s, &s->writer, sql, err);
+    /* 'merge' counts one change if it did nothing. */
+    return r < 0 ? r : sqlite3_total_changes64(s->writer.db) - before >= 2;
+}
+
+/* FTS5 keeps deleted entries until all its segments are merged; a file that was just opened may contain some. A
+ * negative number of pages begins such a merge, and a positive one continues it. With some versions of SQLite (3.40)
+ * every beginning adds two levels to the index, which nothing but a new index ever takes away: so a merge begins once,
+ * whatever is added and deleted meanwhile, and the index is built anew before FTS5 has too many. */
+static int tidy_step(struct ws_sqlite *s, struct upp_err *err)
+{
+    unsigned levels = 0;
+    int      r      = 0;
+    if (s->tidy && !s->merging)
+        return 0;
+    if (!s->merging)
+        r = read_levels(s, &levels, err);
+    if (r < 0)
+        return r;
+    if (levels > LEVELS) {
+        r = drop_index(s, err);
+        if (r >= 0)
+            wb_log(WB_INFO, "the search index has many levels: it is filled again from the log",
+                   WB_LZ("path", s->path));
+        return r;
+    }
+    if (!s->merging)
+        s->tidy = true;
+    r          = merge(s, s->merging ? MERGE : -MERGE, err);
+    s->merging = r > 0;
+    return r;
+}
+
 int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     (void)tenant;
-    sqlite3_int64 before = sqlite3_total_changes64(s->writer.db);
-    int           r      = 0;
-    if (!s->tidy)
-        r = ws_conn_exec(s, &s->writer, "INSERT INTO words_text(words_text, rank) VALUES('merge', -64)", err);
-    /* 'merge' counts one change if it did nothing. */
-    s->tidy  = s->tidy || (r >= 0 && sqlite3_total_changes64(s->writer.db) - before < 2);
-    *c->more = !s->tidy;
+    *c->more = false;
+    if (is_damaged(s))
+        return 0; /* it is dropped by who follows the log */
+    int r = of_index(s, s->writer.db, tidy_step(s, err), err);
+    if (r >= 0)
+        *c->more = s->merging;
     return r;
+}
+
+void ws_index_undone(struct ws_sqlite *s)
+{
+    s->tidy = s->merging = false;
 }
 
 /* ---- Following ------------------------------------------------------------------------------------------- */
@@ -304,7 +525,9 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
     struct words                          w  = {.n = 0};
     unsigned char family[4]                  = {(unsigned char)(q->family >> 24), (unsigned char)(q->family >> 16),
                                                 (unsigned char)(q->family >> 8), (unsigned char)q->family};
-    int           r                          = split(q->words, &w, err);
+    if (is_damaged(x->s))
+        return upp_fail(err, UPP_EREFUSED, "the search index is damaged");
+    int r = split(q->words, &w, err);
     if (r < 0)
         return r;
     match_of(&w, x->s->store.index == WL_INDEX_WORDS, &match);
@@ -315,19 +538,23 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
     if (r < 0)
         return r;
     int rc = sqlite3_prepare_v2(c->db, sql.p, (int)sql.n, &st, NULL);
-    if (rc != SQLITE_OK)
-        return ws_sqlite_fail(x->s, c->db, rc, "a search", err);
+    if (rc != SQLITE_OK) {
+        r = of_index(x->s, c->db, ws_sqlite_fail(x->s, c->db, rc, "a search", err), err);
+        return is_damaged(x->s) ? -UPP_EREFUSED : r;
+    }
     bind_query(st, x, wb_buf_str(&match), family);
     struct wl_hit *p = wb_new_n(x->a, struct wl_hit, x->max);
     while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
         p[x->n++] = (struct wl_hit){
             .number = ws_column_u64(st, 0), .node = ws_column_u64(st, 1), .index = (uint32_t)ws_column_u64(st, 2)};
+    if (r < 0)
+        r = of_index(x->s, c->db, r, err);
     (void)sqlite3_reset(st);
     if (r >= 0)
         r = wb_arena_check(x->a, err);
     if (r >= 0)
         *(struct wl_hit **)x->ret = p;
-    return r < 0 ? r : 0;
+    return r >= 0 ? 0 : is_damaged(x->s) ? -UPP_EREFUSED : r;
 }
 
 WEFT_SUSPENDS int ws_look_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,

@@ -32,6 +32,9 @@ struct ws_sqlite_losses {
 };
 int ws_sqlite_losses(const char *path, struct ws_sqlite_losses *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Reads the whole search index of a store: is it damaged? Blocks. */
+int ws_sqlite_check_index(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The socket on which the owner listens for commands; empty: none (read-only, or files of a test). */
 const char *ws_sqlite_socket(const struct wl_store *s);
 

@@ -173,11 +173,12 @@ WS_STATEMENT(WS_OWN_NODES, "SELECT " NODE " FROM nodes n" BRANCH " WHERE n." OF_
 WS_STATEMENT(WS_STRAY_NODES, "SELECT " NODE " FROM stray_nodes x CROSS JOIN nodes n ON n.tenant = x.tenant"
                              " AND n.key = " WS_SIGNED_KEY("x.place") BRANCH
              " WHERE x." OF_TENANT " AND x.place >= ?2 AND x.place <= ?3 AND x.family = ?5 ORDER BY x.place LIMIT ?4")
-WS_STATEMENT(WS_OWN_THREADS, "SELECT " THREAD " FROM threads WHERE " OF_TENANT " AND id > ?2 AND id >= ?3 AND id <= ?4"
-                             " ORDER BY id LIMIT ?5")
+/* One lower bound: of two, SQLite seeks to the first, and reads all rows from there to the other. */
+WS_STATEMENT(WS_OWN_THREADS, "SELECT " THREAD " FROM threads WHERE " OF_TENANT
+                             " AND id >= max(?2, ?3) AND id <> ?2 AND id <= ?4 ORDER BY id LIMIT ?5")
 WS_STATEMENT(WS_STRAY_THREADS,
              "SELECT " THREAD " FROM threads WHERE " OF_TENANT " AND id IN (SELECT id FROM stray_threads"
-             " WHERE " OF_TENANT " AND id > ?2 AND id >= ?3 AND id <= ?4 AND family = ?6)"
+             " WHERE " OF_TENANT " AND id >= max(?2, ?3) AND id <> ?2 AND id <= ?4 AND family = ?6)"
              " ORDER BY id LIMIT ?5")
 WS_STATEMENT(WS_VALUE, "SELECT bytes, " WS_WHOLE("vals", WS_OF_VALS) " FROM vals WHERE " OF_TENANT
                                                                      " AND space = ?2 AND name = ?3")

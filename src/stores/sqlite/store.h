@@ -221,7 +221,8 @@ struct ws_sqlite {
     int64_t          now_ms;        /* time of this transaction */
     struct upp_str   user;          /* user of the current commit */
     bool             rows_changed;  /* this transaction has set or dropped a row */
-    bool             tidy;          /* the search index contains no deleted entries */
+    bool             tidy;          /* nothing was deleted from the search index since its last merge began */
+    bool             merging;       /* a merge of the search index has begun and is not complete */
     _Atomic uint64_t changes;       /* such changes: counted before they are written, and again when readable */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
@@ -247,6 +248,9 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) 
 
 /* Fills the tables of strays from threads and nodes. */
 extern const char ws_tables_strays[];
+
+/* Creates the tables of the search index. */
+extern const char ws_tables_index[];
 
 /* In one transaction, from that version on (0: an empty file). */
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
@@ -349,10 +353,6 @@ _Static_assert(1 << WS_PIECE_BITS == WS_PIECES_MAX, "every number of a piece fit
 
 ws_change_fn ws_put_value, ws_drop_value, ws_add_piece, ws_name_blob, ws_drop_blob, ws_add_ref, ws_drop_ref;
 
-/* Drops the entries from..to-1 of a node from the search index. */
-int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
-                    struct upp_err *err) UPP_MUST_CHECK;
-
 /* ---- loss.c ---- */
 
 /* Is everything there that was acknowledged? If not, refuses; or, with accept_loss, sets the damaged WAL aside. The
@@ -382,6 +382,17 @@ void ws_rows_changed(struct ws_sqlite *s);     /* a row was set or dropped */
 void ws_rows_changed_end(struct ws_sqlite *s); /* the transaction has ended */
 
 ws_change_fn ws_learn, ws_tidy;
+
+/* Drops the entries from..to-1 of a node from the index. */
+int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* Only changes the index: such commits have transactions of their own. */
+bool ws_is_index_work(const struct wl_commit *c);
+
+/* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
+int  ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
+void ws_index_undone(struct ws_sqlite *s); /* a transaction has failed */
 
 /* ---- read.c ---- */
 

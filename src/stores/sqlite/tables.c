@@ -79,6 +79,14 @@ static const char to_2[] =
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
     "INSERT INTO meta VALUES('learned', 0);";
 
+#define INDEX_TABLES                                                                                                   \
+    "CREATE TABLE words(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL,"                       \
+    " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, grams BLOB);"                                \
+    "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"                                                      \
+    "CREATE VIRTUAL TABLE words_text USING fts5(grams, content='', tokenize='ascii', detail=none, columnsize=0);"
+
+const char ws_tables_index[] = INDEX_TABLES;
+
 /* Checksums. Tables that consist only of their keys have none: content is read from the rows they lead to.
  *
  * And an index of words without the texts (grams.h). It is rebuilt by following the log. */
@@ -95,13 +103,7 @@ static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "ALTER TABLE blobs ADD COLUMN sum INTEGER;"
                            "ALTER TABLE pieces ADD COLUMN sum INTEGER;"
                            "DROP TABLE words_text;"
-                           "DROP TABLE words;"
-                           "CREATE TABLE words(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL,"
-                           " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, grams BLOB);"
-                           "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
-                           "CREATE VIRTUAL TABLE words_text USING fts5(grams, content='', tokenize='ascii',"
-                           " detail=none, columnsize=0);"
-                           "UPDATE meta SET value = 0 WHERE name = 'learned';"
+                           "DROP TABLE words;" INDEX_TABLES "UPDATE meta SET value = 0 WHERE name = 'learned';"
                            "INSERT INTO meta(name, value) VALUES('search', 2);"; /* WL_INDEX_WORDS */
 _Static_assert(WL_INDEX_WORDS == 2, "what a new file has");
 

@@ -118,13 +118,19 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 
 /* ---- The job --------------------------------------------------------------------------------------- */
 
-/* Takes as much of the queue as fits one transaction; under the lock. */
+/* Takes as much of the queue as fits one transaction; under the lock. What only changes the search index is never in a
+ * transaction with other commits, so that a failure of it is not theirs. */
 static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
 {
     size_t n = 0, bytes = 0;
+    bool   index = false;
     wb_list_init(batch);
     while (!wb_list_empty(&s->queue) && n < WS_BATCH_COMMITS && (!n || bytes < WS_BATCH_BYTES)) {
-        struct ws_waiter *w = wb_item(wb_list_pop(&s->queue), struct ws_waiter, item.link);
+        struct ws_waiter *w = wb_item(s->queue.next, struct ws_waiter, item.link);
+        if (n && ws_is_index_work(w->item.c) != index)
+            break;
+        index = ws_is_index_work(w->item.c);
+        wb_unlink(&w->item.link);
         bytes += w->item.bytes;
         n++;
         s->queued--;

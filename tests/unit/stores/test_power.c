@@ -95,7 +95,7 @@ WEFT_SUSPENDS static int learn(struct power *p, struct upp_err *err)
     TRY(wl_get_index_progress(p->s, &upto, &end, err));
     TRY(p->s->ops->follow(p->s, upto, 8, 1 << 20, &a, &rows, &n, err));
     struct wl_index_update l = {
-        .list = words, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
+        .list = words, .from = upto, .upto = n ? rows[n - 1].number : upto, .changes = n ? rows[0].changes : 0};
     for (size_t i = 0; i < n; i++)
         if (rows[i].row.n_entries)
             words[l.n++] = (struct wl_index_entry){.tenant  = rows[i].tenant,

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "log/change.h"
 #include "log/search.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
@@ -327,6 +328,268 @@ TEST_WITH(search_by_words_agrees_with_an_oracle, .no_torture = "the calls of the
     int r = test_on_loop(oracle, path, &err);
     test_note("%s", err.msg);
     CHECK(r >= 0);
+}
+
+/* ---- Growth and damage ------------------------------------------------------------------------------------- */
+
+enum { LEVELS_MAX = 1010 }; /* FTS5 fails for ever at 2,001 */
+
+/* A byte of FTS5's structure record. */
+static int64_t structure(const char *path, int i)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT 16 * instr('123456789ABCDEF', substr(hex(block), %d, 1)) +"
+                   " instr('123456789ABCDEF', substr(hex(block), %d, 1)) FROM words_text_data WHERE id = 10",
+                   2 * i + 1, 2 * i + 2);
+    return ask(path, sql);
+}
+
+static int64_t levels(const char *path)
+{
+    int64_t first = structure(path, 4);
+    return first < 0x80 ? first : (first & 0x7f) << 7 | structure(path, 5);
+}
+
+static WEFT_SUSPENDS int compact(struct wl_store *s, struct upp_err *err)
+{
+    bool more = true;
+    for (unsigned i = 0; more && i < 64; i++)
+        TRY(wl_index_compact(s, &more, err));
+    FAIL_UNLESS(!more);
+    return 0;
+}
+
+/* So many words that the index takes several pages: FTS5 adds no levels to a smaller one. */
+static WEFT_SUSPENDS int say_many_words(struct wl_store *s, uint64_t node, struct upp_err *err)
+{
+    enum { WORDS = 3000 };
+    UPP_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
+    for (int i = 0; i < WORDS; i++)
+        wb_buf_addf(&text, "w%d ", i);
+    wb_buf_addc(&text, 0);
+    TRY(wb_buf_check(&text, err));
+    return say(s, node, text.p, err);
+}
+
+/* Entries are deleted and added again between all sweeps: each merges the whole index. */
+static WEFT_SUSPENDS int sweeps(struct wl_store *s, const char *path, unsigned n, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct wl_thread                           x;
+    int64_t                                    most = 0;
+    TRY(wl_thread_new(s, &ALICE, NULL, &a, &x, err));
+    for (size_t i = 0; i < WB_LEN(texts); i++)
+        TRY(say(s, x.head, texts[i], err));
+    TRY(say_many_words(s, x.head, err));
+    for (unsigned i = 0; i < n; i++) {
+        TRY(learn(s, err));
+        TRY(wl_reindex(s, &ALICE, x.head, i % WB_LEN(texts), i % WB_LEN(texts) + 1, err));
+        TRY(compact(s, err));
+        int64_t now = levels(path);
+        FAIL_UNLESS(now >= 0 && now <= LEVELS_MAX); /* 0: it has just been dropped */
+        most = WB_MAX(most, now);
+    }
+    TRY(learn(s, err));
+    test_note("%u sweeps: %d levels at most, %d now", n, (int)most, (int)levels(path));
+    FAIL_UNLESS(wl_store_index_state(s) == WL_INDEX_SOUND);
+    return finds_words(s, err);
+}
+
+/* An empty index of 982 levels, as after so many sweeps: four bytes, the number, and two zeros for each level. */
+static WEFT_SUSPENDS int add_levels(const char *path, struct upp_err *err)
+{
+    static const char head[] = "UPDATE words_text_data SET block = x'000000008756";
+    static char       sql[sizeof head + 4 * 983 + 32];
+    (void)snprintf(sql, sizeof sql, "%s%0*d' WHERE id = 10", head, 4 * 983, 0);
+    FAIL_UNLESS(ask(path, sql) == 0 && levels(path) == 982);
+    (void)err;
+    return 0;
+}
+
+static WEFT_SUSPENDS int grows(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    TRY(open_as(arg, WL_INDEX_WORDS, &s, err));
+    s->ops->close(s);
+    TRY(add_levels(arg, err));
+    TRY(open_as(arg, WL_INDEX_WORDS, &s, err));
+    int r = sweeps(s, arg, 30, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(search_index_does_not_grow_by_sweeps, .no_torture = "the calls of the others, often", .seconds = 300)
+{
+    char           path[512];
+    struct upp_err err = {0};
+    (void)snprintf(path, sizeof path, "%s/levels.db", test_folder());
+    int r = test_on_loop(grows, path, &err);
+    test_note("%s", err.msg);
+    CHECK(r >= 0);
+}
+
+/* What is done to the index. The first is what merges of SQLite 3.40 leave; the second is a page that the disk has
+ * lost.
+ */
+static const struct damage {
+    const char *sql, *page_of;
+} damages[] = {
+    {"UPDATE words_text_data SET block = x'000000008F510000' WHERE id = 10", NULL},
+    {"DELETE FROM words_text_data WHERE id = 10", NULL},
+    {"UPDATE words_text_data SET block = x'0102'", NULL},
+    {"DROP TABLE words_text_idx", NULL},
+    {NULL, "words_text_data"},
+    {NULL, "words_text_idx"},
+    {NULL, "words"},
+    {NULL, "words_at"},
+};
+
+struct damaging {
+    char                 path[512];
+    const struct damage *damage;
+    uint8_t              index;
+};
+
+/* The root of the table, which is a leaf as long as there is little in it. */
+static WEFT_SUSPENDS int damage(const struct damaging *x, struct upp_err *err)
+{
+    static const char zeros[4096];
+    char              sql[128];
+    if (x->damage->sql) {
+        FAIL_UNLESS(ask(x->path, x->damage->sql) == 0);
+        return 0;
+    }
+    (void)snprintf(sql, sizeof sql, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", x->damage->page_of);
+    int64_t page = ask(x->path, sql);
+    FAIL_UNLESS(page > 1);
+    FILE *f = fopen(x->path, "r+");
+    FAIL_UNLESS(f && fseek(f, (page - 1) * (long)sizeof zeros, SEEK_SET) == 0);
+    FAIL_UNLESS(fwrite(zeros, sizeof zeros, 1, f) == 1 && fclose(f) == 0);
+    (void)err;
+    return 0;
+}
+
+struct others {
+    struct wl_store *s;
+    uint64_t         node, dropped;
+    unsigned         done;
+};
+
+WEFT_SUSPENDS static int says(void *arg, struct upp_err *err)
+{
+    struct others *o    = arg;
+    struct wl_row  row  = test_row(o->node + ++o->done, 0, 1, "[]");
+    struct wl_node node = test_node(row.node);
+    return COMMIT(o->s, BOB, NULL, err, ADD_NODE(&node), ADD_ROW(&row));
+}
+
+/* Its entries are dropped from the index. */
+WEFT_SUSPENDS static int drops(void *arg, struct upp_err *err)
+{
+    const struct others *o = arg;
+    struct wl_node       n = test_node(o->dropped);
+    return COMMIT(o->s, ALICE, NULL, err, DROP_NODE(&n));
+}
+
+WEFT_SUSPENDS static int learns(void *arg, struct upp_err *err)
+{
+    const struct others *o = arg;
+    size_t               n;
+    return wl_index_rows(o->s, &n, err);
+}
+
+/* Commits of others beside those of the index, in one batch where they may be. */
+WEFT_SUSPENDS static int work_on(struct others *o, struct upp_err *err)
+{
+    enum { SAYS = 4 };
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    for (int i = 0; i < SAYS; i++)
+        TRY(weft_scope_spawn(&all, "says", says, o, NULL, err));
+    TRY(weft_scope_spawn(&all, "drops", drops, o, NULL, err));
+    TRY(weft_scope_spawn(&all, "learns", learns, o, NULL, err));
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(o->done == SAYS);
+    return 0;
+}
+
+/* What doctor says. */
+static WEFT_SUSPENDS int check_index(const char *path, bool whole, struct upp_err *err)
+{
+    struct wl_store *s;
+    struct upp_err   why = {0};
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .read_only = true), &s, err));
+    int r = ws_sqlite_check_index(s, &why);
+    s->ops->close(s);
+    FAIL_UNLESS(whole ? r == 0 : r == -UPP_ESTORE && strstr(why.msg, "the search index is damaged"));
+    return 0;
+}
+
+static WEFT_SUSPENDS int mends(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    const struct damaging                     *x = arg;
+    struct wl_thread                           t;
+    struct others                              o = {.node = 1000};
+    TRY(open_as(x->path, WL_INDEX_WORDS, &o.s, err));
+    int r = say_all(o.s, err);
+    if (r >= 0)
+        r = wl_thread_new(o.s, &ALICE, NULL, &a, &t, err);
+    if (r >= 0)
+        r = say(o.s, t.head, "a secret plan", err);
+    if (r >= 0)
+        r = learn(o.s, err);
+    o.s->ops->close(o.s);
+    TRY(r);
+    TRY(check_index(x->path, true, err));
+    TRY(damage(x, err));
+    TRY(check_index(x->path, false, err));
+    TRY(open_as(x->path, x->index, &o.s, err));
+    o.dropped = t.head;
+    r         = x->index == WL_INDEX_OFF ? refuses(o.s, err) : 0;
+    if (r >= 0)
+        r = x->index == WL_INDEX_OFF ? drops(&o, err) : work_on(&o, err);
+    if (r >= 0 && x->index != WL_INDEX_OFF)
+        r = learn(o.s, err);
+    if (r >= 0 && x->index != WL_INDEX_OFF)
+        r = finds_words(o.s, err);
+    if (r >= 0 && x->index != WL_INDEX_OFF)
+        r = compact(o.s, err);
+    if (r >= 0 && x->index != WL_INDEX_OFF && wl_store_index_state(o.s) != WL_INDEX_SOUND)
+        r = upp_fail(err, UPP_EBUG, "the index is %d", (int)wl_store_index_state(o.s));
+    o.s->ops->close(o.s);
+    TRY(r);
+    TRY(check_index(x->path, true, err));
+    FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM words") == (x->index == WL_INDEX_OFF ? 0 : (int)WB_LEN(texts)));
+    FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM meta WHERE name = 'index_damaged'") == 0);
+    FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
+                             " AND integrity_check NOT LIKE '%never used%'") == 0);
+    return 0;
+}
+
+static bool mends_as(uint8_t index)
+{
+    bool ok = true;
+    for (size_t i = 0; i < WB_LEN(damages); i++) {
+        struct damaging x   = {.damage = &damages[i], .index = index};
+        struct upp_err  err = {0};
+        (void)snprintf(x.path, sizeof x.path, "%s/damaged-%zu.db", test_folder(), i);
+        if (test_on_loop(mends, &x, &err) < 0) {
+            test_note("damage %zu: %s", i, err.msg);
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+TEST_WITH(search_index_damaged_is_rebuilt_and_fails_no_commit, .no_torture = "damage is no failing call")
+{
+    CHECK(mends_as(WL_INDEX_WORDS));
+}
+
+TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "damage is no failing call")
+{
+    CHECK(mends_as(WL_INDEX_OFF));
 }
 
 /* ---- What it costs ------------------------------------------------------------------------------------------ */
