@@ -50,8 +50,10 @@ class Person:
         return a
 
     def record(self, word, answer, thread=None, run=None, why="", vague=False):
-        """What became of a text. vague: the answer is that of the run, so a failure says nothing about the text."""
+        """What became of a text. vague: the answer is that of the run, so a failure says nothing about the text; nor does one
+        that says itself that it must not be repeated."""
         good = answer is not None and answer.good
+        vague = vague or (answer is not None and answer.headers.get("x-should-retry") == "false")
         state = "acknowledged" if good else "unknown" if answer is None or (vague and answer.status >= 500) else "refused"
         status = "no answer" if answer is None else answer.status
         self.ledger.text(word, self.owner, state, thread, run, f"{why} {status}")
