@@ -151,11 +151,14 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 /* ---- Runs and values --------------------------------------------------------------------------------------------- */
 
 /* Options and error of a run may quote messages; its events can no longer be replayed. */
-static WEFT_SUSPENDS int erase_some_runs(struct erasing *x, struct wm_run *runs, size_t n)
+static WEFT_SUSPENDS int erase_some_runs(struct erasing *x, struct wl_pages *p)
 {
-    struct wl_change list[RUNS];
-    size_t           set = 0;
-    for (size_t i = 0; i < n; i++) {
+    struct wm_run    *runs = p->list.p;
+    struct wl_change *list = wb_new_n(&p->a, struct wl_change, p->list.n);
+    size_t            set  = 0;
+    if (!list)
+        return wb_arena_check(&p->a, x->err);
+    for (size_t i = 0; i < p->list.n; i++) {
         if (!wm_status_ended(runs[i].status))
             return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
         if (runs[i].swept && !runs[i].options.p && !runs[i].error.p)
@@ -174,7 +177,7 @@ static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t
     struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_RUNS, .owner = x->o, .id = t->id, .max = RUNS);
     int             r;
     while ((r = wl_pages_next(&p, x->err)) > 0) {
-        r = erase_some_runs(x, p.list.p, p.list.n);
+        r = erase_some_runs(x, &p);
         if (r < 0)
             return r;
     }

@@ -25,7 +25,7 @@ struct wl_pages {
 
 #define WL_PAGES(s, ...)                                                                                               \
     {                                                                                                                  \
-        .store = (s), .ask = {__VA_ARGS__}, .a = WB_ARENA(WL_PAGE_BYTES)                               \
+        .store = (s), .ask = {__VA_ARGS__}, .a = WB_ARENA(WL_PAGE_BYTES)                                               \
     }
 
 /* 1: p->list has at least one object. 0: there are no more. */
