@@ -12,7 +12,7 @@
 
 enum {
     WL_FAMILY      = 1 << 28, /* threads of one family: more than fit memory, which is the limit */
-    WL_SWEEP_BATCH = 64,    /* items of each kind that one sweep handles before it lets others run */
+    WL_SWEEP_BATCH = 64,      /* items of each kind that one sweep handles before it lets others run */
 };
 #define WL_DAY_MS INT64_C(86400000)
 

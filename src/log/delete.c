@@ -46,8 +46,7 @@ static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *
             struct wl_thread one = list[i];
             one.owner            = *o;
             one.title = one.metadata = (struct upp_str){NULL, 0};
-            if (!wb_vec_push(&b->all, one, WL_FAMILY) ||
-                !wb_vec_push(&b->in, wb_uuid_eq(one.id, t->id), WL_FAMILY))
+            if (!wb_vec_push(&b->all, one, WL_FAMILY) || !wb_vec_push(&b->in, wb_uuid_eq(one.id, t->id), WL_FAMILY))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a family of more than %zu threads", b->in.n);
         }
     }

@@ -129,9 +129,9 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
 {
     static const struct wb_uuid none;
     WB_CLEANUP(wl_pages_done)
-    struct wl_pages p = WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o,
-                                 .number = wl_family(x->threads[0].tree));
-    int             r;
+    struct wl_pages p =
+        WL_PAGES(x->s, .what = WL_LIST_FAMILY_NODES, .owner = x->o, .number = wl_family(x->threads[0].tree));
+    int r;
     while ((r = wl_pages_next(&p, x->err)) > 0) {
         const struct wl_node *list = p.list.p;
         for (size_t i = 0; r >= 0 && i < p.list.n; i++) {

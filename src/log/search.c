@@ -16,10 +16,10 @@
 #include "log/pages.h"
 
 enum {
-    PAGE       = 64,   /* hits per query to the store */
-    PAGES      = 64,   /* queries per search */
-    FAMILIES   = 64,   /* cached; of more the last one is replaced */
-    RUN_ROWS   = 16,   /* of a node, searched for a run */
+    PAGE       = 64, /* hits per query to the store */
+    PAGES      = 64, /* queries per search */
+    FAMILIES   = 64, /* cached; of more the last one is replaced */
+    RUN_ROWS   = 16, /* of a node, searched for a run */
     SCAN_BYTES = 1 << 20,
     SCRATCH    = 1 << 30,
     BEFORE     = 60, /* bytes of a snippet before and after the match */
@@ -227,8 +227,8 @@ WEFT_SUSPENDS static int family_of(struct searching *x, uint32_t id, struct fami
         }
     struct family *f = &x->families[x->n_families < FAMILIES ? x->n_families : FAMILIES - 1];
     family_done(f);
-    *f               = (struct family){.id = id};
-    int r            = read_family(x, f);
+    *f    = (struct family){.id = id};
+    int r = read_family(x, f);
     if (r < 0) {
         family_done(f);
         return r;

@@ -1,7 +1,7 @@
 /* A library for LD_PRELOAD that makes calls on the files of a database fail.
  *
- * FAULTS names a file of 4 KiB that whoever steers the faults maps too (faults.py). It holds one rule. While the rule is
- * off, every call is the real one. */
+ * FAULTS names a file of 4 KiB that whoever steers the faults maps too (faults.py). It holds one rule. While the rule
+ * is off, every call is the real one. */
 #undef _FILE_OFFSET_BITS /* it would make pread another name of pread64, and both are defined here */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ enum { ACT_REFUSE = 1, ACT_SHORT = 2, ACT_TORN = 3, ACT_STALL = 4 };
 
 struct rule {
     _Atomic uint32_t on;
-    uint32_t calls, files, act, error, per_thousand, stall_ms;
+    uint32_t         calls, files, act, error, per_thousand, stall_ms;
     _Atomic uint32_t hits;
 };
 
@@ -33,7 +33,7 @@ static struct rule *rule;
 __attribute__((constructor)) static void map_rule(void)
 {
     const char *path = getenv("FAULTS");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int         fd   = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
     void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -70,7 +70,7 @@ static uint32_t file_of(int fd)
 static bool is_hit(void)
 {
     static _Atomic uint32_t calls;
-    uint32_t n = atomic_fetch_add(&calls, 1) * 2654435761u;
+    uint32_t                n = atomic_fetch_add(&calls, 1) * 2654435761u;
     return (n >> 16) % 1000 < rule->per_thousand;
 }
 
@@ -85,8 +85,8 @@ static uint32_t act_of(uint32_t call, int fd)
 {
     if (!rule || !atomic_load(&rule->on) || !(rule->calls & call))
         return 0;
-    int before = errno;
-    uint32_t act = rule->files & file_of(fd) && is_hit() ? rule->act : 0;
+    int      before = errno;
+    uint32_t act    = rule->files & file_of(fd) && is_hit() ? rule->act : 0;
     if (act)
         atomic_fetch_add(&rule->hits, 1);
     if (act == ACT_STALL) {
@@ -103,8 +103,8 @@ static int fail(void)
     return -1;
 }
 
-#define REAL(type, name, ...)                                                                                                                        \
-    type (*real)(__VA_ARGS__);                                                                                                                       \
+#define REAL(type, name, ...)                                                                                          \
+    type (*real)(__VA_ARGS__);                                                                                         \
     *(void **)&real = dlsym(RTLD_NEXT, name)
 
 static ssize_t read_or_not(const char *name, int fd, void *p, size_t n, off_t at)
@@ -149,12 +149,12 @@ EXPORT ssize_t pread(int fd, void *p, size_t n, off_t at);
 EXPORT ssize_t pread64(int fd, void *p, size_t n, off_t at);
 EXPORT ssize_t pwrite(int fd, const void *p, size_t n, off_t at);
 EXPORT ssize_t pwrite64(int fd, const void *p, size_t n, off_t at);
-EXPORT int ftruncate(int fd, off_t n);
-EXPORT int ftruncate64(int fd, off_t n);
-EXPORT int fsync(int fd);
-EXPORT int fdatasync(int fd);
-EXPORT int posix_fallocate(int fd, off_t at, off_t n);
-EXPORT int posix_fallocate64(int fd, off_t at, off_t n);
+EXPORT int     ftruncate(int fd, off_t n);
+EXPORT int     ftruncate64(int fd, off_t n);
+EXPORT int     fsync(int fd);
+EXPORT int     fdatasync(int fd);
+EXPORT int     posix_fallocate(int fd, off_t at, off_t n);
+EXPORT int     posix_fallocate64(int fd, off_t at, off_t n);
 
 ssize_t pread(int fd, void *p, size_t n, off_t at)
 {

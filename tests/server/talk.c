@@ -133,10 +133,17 @@ static int big(struct sv_exchange *x, struct upp_err *err)
 }
 
 static const struct sv_route rows[] = {
-    {SV_GET, "/empty", empty, 0, 0},   {SV_POST, "/echo", echo, 0, 0},        {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
-    {SV_POST, "/small", echo, 16, 0},  {SV_GET, "/fail/{code}", fails, 0, 0}, {SV_POST, "/fail/{code}", fails, 0, 0},
-    {SV_GET, "/slow", slow, 0, 0},     {SV_GET, "/stream", stream, 0, 0},     {SV_GET, "/stream/{n}", stream_until, 0, 0},
-    {SV_GET, "/quiet", quiet, 0, 0},   {SV_GET, "/big", big, 0, 0},
+    {SV_GET, "/empty", empty, 0, 0},
+    {SV_POST, "/echo", echo, 0, 0},
+    {SV_GET, "/echo/{a}/x/{b}", params, 0, 0},
+    {SV_POST, "/small", echo, 16, 0},
+    {SV_GET, "/fail/{code}", fails, 0, 0},
+    {SV_POST, "/fail/{code}", fails, 0, 0},
+    {SV_GET, "/slow", slow, 0, 0},
+    {SV_GET, "/stream", stream, 0, 0},
+    {SV_GET, "/stream/{n}", stream_until, 0, 0},
+    {SV_GET, "/quiet", quiet, 0, 0},
+    {SV_GET, "/big", big, 0, 0},
 };
 static const struct sv_door door         = {.name = "talk", .prefix = "/", .routes = rows, .n_routes = WB_LEN(rows)};
 const struct sv_door *const talk_doors[] = {&door, NULL};

@@ -12,14 +12,14 @@ struct lazy {
     struct wl_store  store; /* first: give this to the engine */
     struct wl_store *inner;
     unsigned         before_commit_ms, after_commit_ms;
-    unsigned         thread_ms, live_ms;      /* after the thread, or the list, was read */
-    unsigned         rows_once_ms;            /* after rows were read, the next time only */
-    size_t           page;                    /* how many runs a list has at most; 0: as many as are asked for */
-    unsigned         bad_read_in;             /* the n-th read from now on fails, once, for a reason that passes; 0: none */
-    unsigned         bad_after_commit;        /* after each commit so many reads fail */
-    unsigned         bad_reads;               /* so many reads fail from now on */
-    bool             full;                    /* commits fail, and change nothing */
-    unsigned         refuse;                  /* the next ones do, so many ... */
+    unsigned         thread_ms, live_ms; /* after the thread, or the list, was read */
+    unsigned         rows_once_ms;       /* after rows were read, the next time only */
+    size_t           page;               /* how many runs a list has at most; 0: as many as are asked for */
+    unsigned         bad_read_in;        /* the n-th read from now on fails, once, for a reason that passes; 0: none */
+    unsigned         bad_after_commit;   /* after each commit so many reads fail */
+    unsigned         bad_reads;          /* so many reads fail from now on */
+    bool             full;               /* commits fail, and change nothing */
+    unsigned         refuse;             /* the next ones do, so many ... */
     bool (*which)(const struct wl_commit *c); /* ... of such; NULL: of any */
     bool     untrue;                          /* those are written, and fail all the same */
     bool     no_ends;                         /* those that end a run do */

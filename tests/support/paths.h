@@ -1,5 +1,5 @@
-/* support/paths.h — where this tree and its build are. In one file that the build writes: no other object depends on the
- * place of the tree, so a compiler cache serves every clone. */
+/* support/paths.h — where this tree and its build are. In one file that the build writes: no other object depends on
+ * the place of the tree, so a compiler cache serves every clone. */
 #ifndef TEST_PATHS_H
 #define TEST_PATHS_H
 

@@ -305,11 +305,10 @@ int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct feed           f;
-    struct sv_stream_opts opts  = {.headers = s->ops->headers,
-                                   .lines   = s->lines,
-                                   .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
-    unsigned              tries = 0;
-    int                   r;
+    struct sv_stream_opts opts = {
+        .headers = s->ops->headers, .lines = s->lines, .beat = s->ops->beat && x->settings->heartbeats ? beat : NULL};
+    unsigned tries = 0;
+    int      r;
     do {
         r = feed_begin(x, run, s, &f, err);
         if (r >= 0)

@@ -154,10 +154,10 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     r             = start_indexed(x, s, &started, err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &s->thread, !s->run.n_before, err);
-    *run       = started.run;
-    x->run     = started.run;
-    x->started = r >= 0 && !started.joined;
-    x->done    = x->started;
+    *run                = started.run;
+    x->run              = started.run;
+    x->started          = r >= 0 && !started.joined;
+    x->done             = x->started;
     struct wm_run *made = x->started ? wb_new(&x->arena, struct wm_run) : NULL;
     if (made)
         *made = started.row;

@@ -58,7 +58,7 @@ WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *
     if (r >= 0 && st->out.n > from) {
         st->x->reply.sent   = true;
         st->x->reply.status = 200;
-        r = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
+        r                   = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
     }
     begin(st);
     return r;
@@ -156,7 +156,7 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_op
     struct sv_stream *st = make(x, err);
     if (!st)
         return -UPP_ENOMEM;
-    st->lines       = opts->lines;
+    st->lines         = opts->lines;
     bool   keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
     size_t headers    = x->reply.headers.n;
     int    r          = write_head(st, opts->headers, keep_alive, err);

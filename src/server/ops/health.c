@@ -10,7 +10,7 @@ static void put_store(struct wj_writer *w, const struct wl_store *store)
 {
     static const char *const states[] = {
         [WL_WORKS] = "ok", [WL_FULL] = "disk_full", [WL_FAILING] = "failing", [WL_FAILED] = "failed"};
-    const struct wl_store   *base     = store;
+    const struct wl_store *base = store;
     while (base->inner)
         base = base->inner;
     wj_put_open(w, "store", '{');

@@ -77,7 +77,7 @@ static void set_store(struct sv_metrics *m, const struct wl_store *store)
                                             [WL_FULL]    = UPP_STR_INIT("disk_full"),
                                             [WL_FAILING] = UPP_STR_INIT("failing"),
                                             [WL_FAILED]  = UPP_STR_INIT("failed")};
-    enum wl_state state = wl_store_state(store);
+    enum wl_state               state    = wl_store_state(store);
     for (size_t i = 0; i < WB_LEN(states); i++)
         sv_metrics_set(m, SV_STORE_STATE, &states[i], i == state);
     while (store->inner) /* what is in front counts the same commits again */

@@ -209,7 +209,7 @@ static bool log_now(uint64_t *logged_ms)
 {
     enum { SELDOM_MS = 60000 };
     uint64_t now = wb_mono_ms(), before = *logged_ms;
-    *logged_ms   = now ? now : 1;
+    *logged_ms = now ? now : 1;
     return !before || now - before >= SELDOM_MS;
 }
 
@@ -243,7 +243,6 @@ static void note_failing(struct ws_sqlite *s, int r, const struct upp_err *err)
         s->failing = false;
     show_state(s);
 }
-
 
 /* Moves the commits that must wait for room from `batch` to `refused`. */
 static void split_refused(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
@@ -324,7 +323,7 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
 {
     struct wb_link refused;
     wb_list_init(&refused);
-    s->now_ms = wb_wall_ms();
+    s->now_ms   = wb_wall_ms();
     s->appended = false;
     ws_promise_watch(&s->promise, s->now_ms);
     int r = ws_poisoned(s, err);

@@ -2,8 +2,8 @@
 #include "stores/sqlite/gap.h"
 
 enum {
-    DB_HEADER = 100, /* before the first page's own */
-    LEAF      = 8,   /* bytes of a page's header; of an interior page four more */
+    DB_HEADER = 100,             /* before the first page's own */
+    LEAF      = 8,               /* bytes of a page's header; of an interior page four more */
     MAP_EVERY = WS_PAGE / 5 + 1, /* with auto_vacuum page 2, and every so many after it, maps pages to their parents */
 };
 

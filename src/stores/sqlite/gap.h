@@ -1,8 +1,8 @@
 /* stores/sqlite/gap.h — the unused part of a database page.
  *
- * SQLite overwrites what is deleted with zeros (secure_delete), but when it moves rows to another page while it balances
- * a tree, their old bytes stay behind in the page's unallocated space: between the array of cell pointers and the first
- * cell (fileformat2.html, 1.6). Nothing ever reads that space.
+ * SQLite overwrites what is deleted with zeros (secure_delete), but when it moves rows to another page while it
+ * balances a tree, their old bytes stay behind in the page's unallocated space: between the array of cell pointers and
+ * the first cell (fileformat2.html, 1.6). Nothing ever reads that space.
  */
 #ifndef WS_SQLITE_GAP_H
 #define WS_SQLITE_GAP_H
@@ -16,8 +16,8 @@ enum {
     WS_PAGE_HEAD = 32,   /* of the first page: what ws_page_gaps reads */
 };
 
-/* By the first page of the database: can the pages of its trees be told apart from others? Only if they are of our size,
- * and if there are not too many. */
+/* By the first page of the database: can the pages of its trees be told apart from others? Only if they are of our
+ * size, and if there are not too many. */
 bool ws_page_gaps(const unsigned char *first);
 
 /* Where the unallocated space of a page of such a database is. False: it is not a page of a tree. */

@@ -214,8 +214,8 @@ struct ws_sqlite {
         char         *path;
         sqlite3_file *file; /* NULL: not opened */
     } reserve;
-    int              wal_pages;     /* frames in the WAL after the last commit */
-    int              room_pages;    /* how many pages the disk has room for, when the WAL had room_seen frames */
+    int              wal_pages;  /* frames in the WAL after the last commit */
+    int              room_pages; /* how many pages the disk has room for, when the WAL had room_seen frames */
     int              room_seen;
     int              wal_requested; /* wal_pages when a checkpoint was last requested; 0: the WAL was restarted */
     int64_t          now_ms;        /* time of this transaction */

@@ -136,8 +136,8 @@ static struct ws_promise *promise(sqlite3_file *f)
     return file(f)->wal ? file(f)->v->promise : NULL;
 }
 
-/* Whether the unallocated space of pages is filled with zeros. A database that has become too large stays so until it is
- * opened again. */
+/* Whether the unallocated space of pages is filled with zeros. A database that has become too large stays so until it
+ * is opened again. */
 static bool zeroes_gaps(sqlite3_file *f, const void *p, sqlite3_int64 at)
 {
     unsigned char first[WS_PAGE_HEAD];

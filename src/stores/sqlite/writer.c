@@ -298,8 +298,8 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     uint64_t took = wb_mono_ns() - from;
     bool     slow = took > SLOW_NS && sleeps() != slept;
     s->here_again = slow ? from + took + took * SLOW_SHARE : 0;
-    bool waits    = w->item.result < 0 && (strcmp(w->item.err.cause, WL_LOCKED) == 0 ||
-                                        strcmp(w->item.err.cause, WL_DISK_FULL) == 0);
+    bool waits    = w->item.result < 0 &&
+                 (strcmp(w->item.err.cause, WL_LOCKED) == 0 || strcmp(w->item.err.cause, WL_DISK_FULL) == 0);
     wb_unlink(&w->item.link);
     if (waits) {
         requeue(s, w);

@@ -546,8 +546,8 @@ TEST_WITH(search_agrees_with_an_oracle, .no_torture = "10,000 messages", .second
 /* ---- A tree of many threads --------------------------------------------------------------------------------- */
 
 /* A branch behind the first entry, with a message and a thread of its own. */
-static WEFT_SUSPENDS int branch_off(struct wl_store *s, const struct wl_thread *t, const struct wl_node *root, unsigned i,
-                                    struct wb_uuid *ret, struct upp_err *err)
+static WEFT_SUSPENDS int branch_off(struct wl_store *s, const struct wl_thread *t, const struct wl_node *root,
+                                    unsigned i, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_thread fork = *t;
     struct wl_node   node;

@@ -27,8 +27,7 @@ static struct weft_strategy loop(const struct weft_strategy_loop_opts *opts)
 
 static const struct wc_makers makers = {.loop = loop};
 
-static const struct wc_opts opts = {
-    .size = sizeof opts, .env = no_variables, .makers = &makers, .reaper = test_reaper};
+static const struct wc_opts opts = {.size = sizeof opts, .env = no_variables, .makers = &makers, .reaper = test_reaper};
 
 static int parse(const char *text, struct wc_config **ret, struct upp_err *err)
 {

@@ -14,8 +14,7 @@ static const char *environment(void *arg, const char *name)
     return strcmp(name, "KEY") == 0 ? "s3cret" : NULL;
 }
 
-static const struct wc_opts opts = {
-    .size = sizeof opts, .env = environment, .reaper = test_reaper, .no_files = true};
+static const struct wc_opts opts = {.size = sizeof opts, .env = environment, .reaper = test_reaper, .no_files = true};
 
 /* "LINE:COLUMN: sentence", a line for each; warnings have "warning: " before the sentence. */
 static int mistakes(struct upp_str text, struct wb_buf *to)

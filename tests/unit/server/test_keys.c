@@ -169,7 +169,7 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     k->limits.runs   = 1;
     FAIL_UNLESS(sv_key_may_start(k, err) == -UPP_ERATE && strstr(err->msg, "a limit of 1 run at the same time"));
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0); /* tomorrow */
-    k->day++;                                                     /* the clock was ahead, and was put back over midnight */
+    k->day++; /* the clock was ahead, and was put back over midnight */
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 101);
     q->leave(q->arg, wb_cstr(k->id), &used);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 202 && k->day == wb_wall_ms() / SV_DAY_MS + 1);
@@ -177,7 +177,7 @@ WEFT_SUSPENDS static int limits(struct wl_store *s, struct upp_err *err)
     FAIL_UNLESS(sv_key_count(t, k, err) == -UPP_ERATE && k->day == wb_wall_ms() / SV_DAY_MS);
     FAIL_UNLESS(sv_key_tokens(k, wb_wall_ms()) == 202 && sv_key_tokens(k, wb_wall_ms() + SV_DAY_MS) == 0);
     k->tokens = 101;
-    TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err));      /* a key that was forgotten limits nothing */
+    TRY(q->admit(q->arg, UPP_STR("0000000000000000"), err)); /* a key that was forgotten limits nothing */
     q->leave(q->arg, UPP_STR("0000000000000000"), &used);
     sv_keys_close(WB_TAKE(t));
     TRY(sv_keys_open(s, NULL, &t, err));

@@ -111,13 +111,13 @@ TEST(session_knows_who_asked_whom)
 /* A fork outlives the thread that it shares a run with, whose sub-agents' threads are gone. */
 static WEFT_SUSPENDS int fork_outlives(struct agents *p, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
-    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
-    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    const struct wa_doc_opts opts = {0};
-    struct wm_session doc;
-    struct weft_agent *helper, *coder;
-    struct wl_thread thread, fork;
+    WB_CLEANUP(wb_arena_done) struct wb_arena             a    = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    const struct wa_doc_opts                              opts = {0};
+    struct wm_session                                     doc;
+    struct weft_agent                                    *helper, *coder;
+    struct wl_thread                                      thread, fork;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper"), &helper, err));
     const struct weft_tools tools = WEFT_TOOLS(WEFT_TOOL_AGENT(helper));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = tools), &coder, err));

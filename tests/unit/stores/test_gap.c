@@ -95,7 +95,7 @@ TEST(store_gap_is_between_pointers_and_cells)
     page[0] = 5; /* an interior page's header is longer */
     CHECK(ws_page_gap(page, 5, &from, &n) && from == 12 + 6 && from + n == 0xf00);
     CHECK(!ws_page_gap(page, 2, &from, &n) && !ws_page_gap(page, 822, &from, &n)); /* maps of auto_vacuum */
-    page[0] = 0; /* overflow, or free */
+    page[0] = 0;                                                                   /* overflow, or free */
     CHECK(!ws_page_gap(page, 5, &from, &n));
     page[0] = 13;
     page[3] = 0x10; /* more cells than fit */
