@@ -7,7 +7,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 
 mkdir -p "$tap/one/scripts"
 cp "$root/Makefile" "$tap/one"
-cp "$root/scripts/build" "$root/scripts/install" "$tap/one/scripts"
+cp "$root/scripts/build" "$root/scripts/cache" "$root/scripts/install" "$tap/one/scripts"
 printf '#!/bin/sh\n' >"$tap/one/scripts/setup"
 chmod +x "$tap/one/scripts/setup"
 printf "project('small', 'c')\nexecutable('small', 'small.c', install: true)\n" >"$tap/one/meson.build"
