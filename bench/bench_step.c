@@ -140,9 +140,9 @@ static WEFT_SUSPENDS int fill_all(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int run_all(void *arg, struct upp_err *err)
 {
-    struct work      *w = arg;
-    struct wr_started s[SESSIONS];
-    int               r = 0;
+    static struct wr_started s[SESSIONS];
+    struct work             *w = arg;
+    int                      r = 0;
     for (unsigned i = 0; r >= 0 && i < w->sessions; i++) {
         struct wr_start what = {
             .owner = owner, .thread = w->threads[i], .agent = agent.name, .input = &hello, .durability = w->durability};

@@ -52,7 +52,7 @@ static size_t fill(int fd)
 
 static bool skip(int fd, size_t n)
 {
-    char some[4096];
+    static char some[4096];
     for (ssize_t got; n; n -= (size_t)got)
         if ((got = read(fd, some, n < sizeof some ? n : sizeof some)) <= 0)
             return false;
@@ -172,7 +172,7 @@ static void logs_and_aborts(void)
 
 TEST_WITH(log_writer_writes_the_rest_before_a_crash, .no_torture = "in a forked child")
 {
-    char text[8192];
+    static char text[8192];
     int  status = test_in_child(logs_and_aborts, text, sizeof text);
     test_note("%s", text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);

@@ -89,8 +89,11 @@ TEST_WITH(store_file_has_nothing_of_what_was_erased, .no_torture = "a thousand t
 
 TEST(store_gap_is_between_pointers_and_cells)
 {
-    unsigned char page[WS_PAGE] = {13, 0, 0, 0, 3, 0x0f, 0x00};
-    size_t        from = 0, n = 0;
+    static unsigned char       page[WS_PAGE]; /* too large for a frame */
+    static const unsigned char header[] = {13, 0, 0, 0, 3, 0x0f, 0x00};
+    size_t                     from = 0, n = 0;
+    memset(page, 0, sizeof page);
+    memcpy(page, header, sizeof header);
     CHECK(ws_page_gap(page, 5, &from, &n) && from == 8 + 6 && from + n == 0xf00);
     page[0] = 5; /* an interior page's header is longer */
     CHECK(ws_page_gap(page, 5, &from, &n) && from == 12 + 6 && from + n == 0xf00);
