@@ -4,7 +4,7 @@
 #   make run          builds, starts the demo server (PORT=8787) and prints what to try; with the key of a vendor, on its model
 #   make test         installs what is missing, builds with ASan and UBSan, runs the tests (minutes)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name contains `name`
-#   make quick        between two commits: builds what changed and tests its rooms and those that include them (BASE=REVISION)
+#   make quick        between two commits: builds what changed and tests the folders of src that it can reach (BASE=REVISION)
 #   make check-ci     what CI runs after `make test`: release build, clang, more faults, fuzzing, edits, real clients, kills
 #   make check-long   TSan, valgrind, every fault point, long sweeps and fuzzing (an hour)
 #   make bench        benchmarks, each next to its floor
@@ -68,7 +68,7 @@ format:
 install: all
 	@scripts/install '$(PREFIX)' '$(DESTDIR)'
 deb:
-	@scripts/setup build cache deb
+	@scripts/setup build deb
 	@scripts/deb
 clean:
 	@rm -rf build build-*

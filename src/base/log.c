@@ -364,7 +364,7 @@ static void lose(void)
 }
 
 /* Its first byte is a line feed. */
-void wb_log_write(struct upp_str line)
+bool wb_log_write(struct upp_str line)
 {
     bool           torn  = atomic_exchange_explicit(&out.torn, false, memory_order_relaxed);
     struct upp_str s     = wb_str_sub(line, !torn, SIZE_MAX);
@@ -377,10 +377,11 @@ void wb_log_write(struct upp_str line)
             if (torn || s.n < whole)
                 atomic_store_explicit(&out.torn, true, memory_order_relaxed);
             lose();
-            return;
+            return false;
         }
         s = wb_str_sub(s, (size_t)r, s.n);
     }
+    return true;
 }
 
 static void give(enum wb_log_level level, struct upp_str line)
@@ -389,7 +390,7 @@ static void give(enum wb_log_level level, struct upp_str line)
     if (out.sink)
         out.sink(out.arg, level, wb_str_sub(line, 1, line.n - 2));
     else if (!queue)
-        wb_log_write(line);
+        (void)wb_log_write(line); /* counted as lost */
     else if (!queue(line))
         lose();
 }

@@ -88,8 +88,8 @@ void         wb_log_to(wb_log_sink *sink, void *arg);
 typedef bool wb_log_queue(struct upp_str line);
 void         wb_log_via(wb_log_queue *queue);
 
-/* For who empties the queue: writes such a line, and waits for who reads it. */
-void wb_log_write(struct upp_str line);
+/* For who empties the queue: writes such a line, and waits for who reads it. False: it could not be written. */
+bool wb_log_write(struct upp_str line);
 int  wb_log_fd(void);
 
 /* Lines that could not be written, or only in part, since the program started. */

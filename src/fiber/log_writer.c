@@ -28,6 +28,7 @@ struct writer {
     pthread_t thread;
     bool      stopping, ended, abandoned; /* all of this is under the lock */
     uint64_t  lost;                       /* lines, when that was last logged */
+    bool      failing;                    /* the last line could not be written */
     size_t    size, head, tail, wrap;     /* wrap: 0 unless head is before tail */
     char      ring[];
 };
@@ -120,7 +121,7 @@ static void log_lost(struct writer *w)
     uint64_t n = lost - w->lost;
     w->lost    = lost;
     give_lock();
-    wb_log(WB_WARN, "log lines are missing here: they could not be written fast enough", WB_LU("lines", n));
+    wb_log(WB_WARN, "log lines are missing here: they could not be written", WB_LU("lines", n));
     take_lock();
 }
 
@@ -129,18 +130,19 @@ static void *thread(void *arg)
     struct writer *w = arg;
     take_lock();
     for (;;) {
+        if (is_empty(w) && !w->failing) /* or the report of a lost line would be the next one */
+            log_lost(w);
         if (is_empty(w) && w->stopping)
             break;
-        if (is_empty(w))
-            log_lost(w);
         if (is_empty(w)) {
             (void)pthread_cond_wait(&more, &lock);
             continue;
         }
         struct upp_str line = oldest(w);
         give_lock();
-        wb_log_write(line);
+        bool written = wb_log_write(line);
         take_lock();
+        w->failing = !written;
         w->tail += HEAD + line.n;
         if (!w->abandoned)
             (void)atomic_fetch_sub(&waiting, 1);

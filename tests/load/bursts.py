@@ -25,7 +25,7 @@ class Bursts:
     def __init__(self, site, random, kinds=None):
         self.site, self.random = site, random
         self.kinds = [k for k in KINDS if not kinds or k[0] in kinds]
-        self.now, self.ended, self.count = None, 0, 0
+        self.now, self.ended, self.count, self.hits = None, 0, 0, 0
 
     def ill(self):
         return self.now is not None or time.monotonic() < self.ended + GRACE
@@ -58,7 +58,9 @@ class Bursts:
     async def go_on(self, over, say):
         """One burst after another, with pauses in which the server recovers."""
         while not over():
-            await asyncio.sleep(self.random.choice([0.2, 0.5, 1, 3]))
+            # Once in a while so long that an answer of a server that is well again counts.
+            await asyncio.sleep(self.random.choice([0.2, 0.2, 0.5, 0.5, 1, 1, 3, 3, GRACE + 5]))
             kind, seconds = self.random.choice(self.kinds), self.random.choice(LENGTHS)
             hits = await self.burst(kind, seconds)
+            self.hits += hits
             say(f"{kind[0]} for {seconds} s: {hits} calls")

@@ -96,6 +96,8 @@ class Life:
             self.bursts = Bursts(self.site, self.random, self.options.kinds and self.options.kinds.split(","))
             self.ledger.ill = self.bursts.ill
         await self.load()
+        if self.bursts and not self.bursts.hits:
+            self.ledger.say_wrong("no call on the store's files was made to fail")
         counts = self.ledger.counts
         print(f"# {self.durability}, seed {self.options.seed}: {sum(n for k, n in counts.items() if k.startswith('status'))} answers, "
               f"{len(self.ledger.texts)} texts, {len(self.ledger.runs)} runs, {self.site.reloads} reloads, {self.bursts.count if self.bursts else 0} bursts")

@@ -170,9 +170,7 @@ static void check_store(struct report *r, const char *config, const char *given)
     if (s->looked)
         add(r, "database", s->bad ? BAD : GOOD, "%s%s%s", s->what.where, s->what.where[0] ? ": " : "", s->what.msg);
     if (s->index_read && s->index.msg[0])
-        add(r, "search", WARN,
-            "%s; a server drops it and fills it again by itself, or do so: `weft doctor --rebuild-search`",
-            s->index.msg);
+        add(r, "search", WARN, "%s; `weft serve` rebuilds it, or run `weft doctor --rebuild-search`", s->index.msg);
     else if (s->index_read)
         add(r, "search", GOOD, "the index can be read");
     if (s->path[0])
