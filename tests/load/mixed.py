@@ -123,7 +123,7 @@ class Life:
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("weft", type=os.path.abspath)
-    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--seed", type=int, default=1, help="0: a new one")
     p.add_argument("--seconds", type=float, default=30)
     p.add_argument("--operations", type=int)
     p.add_argument("--clients", type=int, default=24)
@@ -135,6 +135,7 @@ def main():
     here = options.keep or tempfile.mkdtemp(prefix="weft-load-")
     lives, results = options.durability.split(","), []
     options.seconds /= len(lives)
+    options.seed = options.seed or random.randrange(1, 1 << 30)  # every life prints it
     for durability in lives:
         shutil.rmtree(f"{here}/{durability}", ignore_errors=True)
         life = Life(options, durability, f"{here}/{durability}")

@@ -213,6 +213,7 @@ agents: {a: {model: m}}
         f.write('server: {listen: "127.0.0.1:0"}' + inline % ("sk-inline", "hdr-inline"))
     os.chmod(f"{other}/weft.yaml", 0o644)
     with served.Server(WEFT, other) as s:
+        s.wait_for_log("others can read this file", 2)
         assert s.log().count("others can read this file") == 2 and "sk-inline" not in s.log(), s.log()
 
 
