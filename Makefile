@@ -19,7 +19,7 @@
 PREFIX ?= /usr/local
 PORT   ?= 8787
 MESON  := meson
-BENCHES := agent fiber base json upp llm providers http dialects envelope convert store log run session threads step
+BENCHES := agent fiber base json upp llm providers http dialects envelope convert store log run session threads step doors
 
 .PHONY: all run test test-unit quick check-ci check-long bench conformance docs coverage format install deb clean help
 .DEFAULT_GOAL := all
@@ -42,7 +42,7 @@ quick:
 	@scripts/setup build cache
 	@scripts/quick $(BASE)
 check-ci:
-	@scripts/setup build cache clang node python browser
+	@scripts/setup build cache clang node python browser valgrind
 	@scripts/check ci
 check-long:
 	@scripts/setup build cache clang valgrind deb lintian

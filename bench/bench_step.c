@@ -17,14 +17,16 @@
 #include "base/hooks.h"
 #include "bench.h"
 #include "run/engine.h"
+#include "still.h"
 #include "stores/sqlite/sqlite.h"
 
 static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_STR_INIT("")};
 
 enum { ANSWER = 400, SESSIONS = 64, BATCH = 200 };
 
-static char     folder[] = "/tmp/weft-bench-XXXXXX";
-static unsigned steps_wanted;
+static char                 folder[] = "/tmp/weft-bench-XXXXXX";
+static unsigned             steps_wanted;
+static struct weft_workers *workers; /* of the loop; NULL: as many as usual */
 
 static void must(int r, const struct upp_err *err)
 {
@@ -213,7 +215,7 @@ static struct figures measure(unsigned history, unsigned sessions, unsigned step
     static unsigned   serial;
     (void)snprintf(path, sizeof path, "%s/%u.db", folder, serial++);
     steps_wanted = steps;
-    must(weft_loop_open(NULL, &loop, &err), &err);
+    must(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = workers), &loop, &err), &err);
     open_all(&w, loop, path);
     must(weft_loop_run(loop, "fill", fill_all, &w, &err), &err);
     must(weft_loop_run(loop, "close", close_all, &w, &err), &err);
@@ -257,6 +259,10 @@ int main(int argc, char **argv)
         return perror("bench_step"), 1;
     memset(answer, 'x', ANSWER);
     if (argc >= 3) {
+        struct upp_err err = {0};
+        must(stand_still(&err), &err);
+        /* Two would read at the same moment, or not, and the second reader opens the file again. */
+        must(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = 1), &workers, &err), &err);
         (void)measure((unsigned)atoi(argv[1]), 1, (unsigned)atoi(argv[2]), argc > 3 ? WM_ASYNC : WM_SYNC);
     } else {
         static const unsigned histories[] = {10, 100, 1000, 10000};
@@ -270,6 +276,7 @@ int main(int argc, char **argv)
                      SESSIONS * 50 / (f.wall / 1e6), f.cpu / (SESSIONS * 50), (double)f.syncs / (SESSIONS * 50),
                      (double)f.rows / (double)f.transactions);
     }
+    weft_workers_close(workers);
     char remove[128];
     (void)snprintf(remove, sizeof remove, "rm -r %s", folder);
     return system(remove) != 0;
