@@ -334,9 +334,11 @@ enum wl_what {
                         * much as the tenant has runs that have not ended */
     WL_LIST_RUNS_LIVE, /* id: of this thread, those not ended, in order of arrival */
     WL_LIST_LIVE,      /* runs of all tenants that have not ended, with their owners: ordered by id, after id */
-    WL_LIST_OLD_RUNS,  /* runs of a tenant created before a time, oldest first, with numbers: after this number */
-    WL_LIST_VALUES,    /* of a space, ordered by name, after this name (empty: from the start) */
-    WL_LIST_TENANTS,   /* struct upp_str: ordered by name, after this name */
+    WL_LIST_OLD_RUNS, /* runs of a tenant in the order in which they were stored, with numbers, after this number, up to
+                       * the first of any tenant that was created at this time or later. One from the future (the clock
+                       * was wrong) ends no list, but is in it */
+    WL_LIST_VALUES,   /* of a space, ordered by name, after this name (empty: from the start) */
+    WL_LIST_TENANTS,  /* struct upp_str: ordered by name, after this name */
     WL_LIST_UNREFERENCED_BLOBS, /* struct wl_blob_key: blobs without references since a time, complete or not */
     WL_WHATS,
 };
@@ -358,6 +360,7 @@ struct wl_list {
     size_t           n;
     struct wl_owner *owners;  /* of WL_LIST_LIVE */
     uint64_t        *numbers; /* of WL_LIST_OLD_RUNS */
+    uint64_t         upto; /* of WL_LIST_OLD_RUNS: unless the list is full, it has all up to this number; 0: unknown */
 };
 
 /* How far the search index (WL_INDEX_ADD) is, and the end of the log. */

@@ -212,11 +212,12 @@ struct things {
     const void *p;       /* array of pointers */
     size_t      from, n; /* from the first to one past the last */
     bool        backwards;
+    uint64_t    upto; /* as of a struct wl_list */
 };
-#define THINGS(v, from_) ((struct things){(v)->p, (from_), (v)->n, false})
+#define THINGS(v, from_) ((struct things){(v)->p, (from_), (v)->n, false, 0})
 
 /* Those before `end`, last one first. */
-#define NEWEST(v, end) ((struct things){(v)->p, 0, (end), true})
+#define NEWEST(v, end) ((struct things){(v)->p, 0, (end), true, 0})
 
 static int own_threads(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k,
                        struct things *ret, struct upp_err *err)
@@ -267,7 +268,7 @@ static struct things loose_blobs(const struct ws_memory *m, const struct ws_mem_
     }
     if (n)
         qsort(all, n, sizeof all[0], by_loose);
-    return (struct things){all, 0, n, false};
+    return (struct things){all, 0, n, false, 0};
 }
 
 static int by_number(const void *a, const void *b)
@@ -289,7 +290,7 @@ static struct things waiting_runs(const struct ws_memory *m, const struct ws_mem
     }
     if (n)
         qsort(all, n, sizeof all[0], by_number);
-    return (struct things){all, 0, n, false};
+    return (struct things){all, 0, n, false, 0};
 }
 
 /* Runs of a thread, or of an owner, after one of them. */
@@ -311,6 +312,35 @@ static int runs_of(const struct ws_memory *m, const struct ws_mem_tenant *t, con
     else if (of)
         *ret = THINGS(&of->runs, after ? ws_mem_run_at(of->runs.p, of->runs.n, after->number + 1) : 0);
     return 0;
+}
+
+/* The first run of any tenant that ends a list of old ones. NULL: none. */
+static const struct ws_mem_run *younger_run(const struct ws_memory *m, const struct wl_ask *k)
+{
+    const struct ws_mem_run *ret = NULL;
+    const int64_t            now = wb_wall_ms();
+    for (size_t t = 0; t < m->by_name.n; t++) {
+        const struct ws_mem_tenant *of = m->by_name.p[t];
+        for (size_t i = ws_mem_run_at(of->runs.p, of->runs.n, k->number + 1); i < of->runs.n; i++) {
+            const struct ws_mem_run *x = of->runs.p[i];
+            if (ret && x->number > ret->number)
+                break;
+            if (x->v.created_ms >= k->before_ms && x->v.created_ms <= now)
+                ret = x;
+        }
+    }
+    return ret;
+}
+
+/* Up to the first run that is younger. */
+static struct things old_runs(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_ask *k)
+{
+    if (k->number == UINT64_MAX)
+        return (struct things){0};
+    const struct ws_mem_run *younger = younger_run(m, k);
+    size_t                   n       = younger ? ws_mem_run_at(t->runs.p, t->runs.n, younger->number) : t->runs.n;
+    return (struct things){t->runs.p, ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1), n, false,
+                           younger ? younger->number - 1 : 0};
 }
 
 static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct wb_arena *a, struct things *ret,
@@ -344,10 +374,9 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
     } else if (k->what == WL_LIST_RUNS || k->what == WL_LIST_RUNS_UP || k->what == WL_LIST_OWN_RUNS ||
                k->what == WL_LIST_WAITING)
         return runs_of(m, t, k, a, ret, err);
-    else if (k->what == WL_LIST_OLD_RUNS) {
-        from = k->number < UINT64_MAX ? ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1) : t->runs.n;
-        *ret = THINGS(&t->runs, from);
-    } else if (k->what == WL_LIST_VALUES)
+    else if (k->what == WL_LIST_OLD_RUNS)
+        *ret = old_runs(m, t, k);
+    else if (k->what == WL_LIST_VALUES)
         *ret = THINGS(&t->values, ws_mem_value_at(t, k->space, k->name));
     else
         *ret = loose_blobs(m, t, k->before_ms, a);
@@ -364,8 +393,6 @@ static int wanted(const struct wl_ask *k, const void *x, size_t n, size_t *bytes
         return !wm_status_ended(run->v.status);
     case WL_LIST_OWN_RUNS:
         return !run->v.depth && wb_str_eq(run->owner->v, k->owner->user);
-    case WL_LIST_OLD_RUNS:
-        return run->v.created_ms < k->before_ms;
     case WL_LIST_VALUES:
         if (!wb_str_eq(value->v.space, k->space))
             return -1;
@@ -383,7 +410,7 @@ static void copy_list(const struct wl_ask *k, const struct things *t, struct wb_
     const size_t size = ws_kind_of(k->what)->size;
     size_t       all = t->n - WB_MIN(t->from, t->n), max = WB_MIN(WB_MIN(k->max, (size_t)WS_LIST_MAX), all), bytes = 0;
     int          is = 1;
-    *l              = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t))};
+    *l              = (struct wl_list){.p = wb_arena_alloc(a, max * size, _Alignof(max_align_t)), .upto = t->upto};
     if (k->what == WL_LIST_LIVE)
         l->owners = wb_new_n(a, struct wl_owner, max);
     if (k->what == WL_LIST_OLD_RUNS)

@@ -258,7 +258,7 @@ static const struct how hows[WL_WHATS] = {
     [WL_LIST_WAITING]            = {WS_WAITING, "tunM", 0, 0},
     [WL_LIST_RUNS_LIVE]          = {WS_RUNS_LIVE, "tiM", 0, 0},
     [WL_LIST_LIVE]               = {WS_LIVE, "iM", 0, 0},
-    [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnTM", 0, 0},
+    [WL_LIST_OLD_RUNS]           = {WS_OLD_RUNS, "tnhM", 0, 0},
     [WL_LIST_VALUES]             = {WS_VALUES, "tsaM", 1, 2},
     [WL_LIST_TENANTS]            = {WS_TENANTS_BY_NAME, "aM", 0, 0},
     [WL_LIST_UNREFERENCED_BLOBS] = {WS_LOOSE, "tTM", 0, 0},
@@ -298,6 +298,8 @@ static struct ws_arg arg(const struct ws_reading *x, char letter)
         return WS_K(k->blob);
     case 'T':
         return WS_N(k->before_ms);
+    case 'w':
+        return WS_N(wb_wall_ms());
     case 'x':
         return WS_N(wb_wall_ms() - WS_KEY_MS);
     case 'M':
@@ -458,6 +460,22 @@ static int read_family_threads(struct ws_reading *x, struct ws_conn *c, struct u
     return r < 0 ? r : read_some(x, c, &stray_threads, err);
 }
 
+/* Up to the first run that is younger. */
+static int read_old_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    WB_CLEANUP(ws_resetp) sqlite3_stmt *st = NULL;
+    int                                 r  = ws_conn_need(x->s, c, WS_YOUNGER_RUN, &st, err);
+    if (r < 0)
+        return r;
+    bind(st, x, "nTw");
+    r = ws_step(x->s, st, err);
+    if (r < 0)
+        return r;
+    x->high      = r == 1 ? ws_column_u64(st, 0) - 1 : INT64_MAX;
+    x->list.upto = r == 1 ? x->high : 0;
+    return read_some(x, c, &hows[WL_LIST_OLD_RUNS], err);
+}
+
 /* The update time after which the list of threads continues: that of the thread with this id. */
 static int find_updated(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
@@ -524,6 +542,7 @@ static int read_list(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
     if (r >= 0)
         r = what == WL_LIST_FAMILY_NODES     ? read_family_nodes(x, c, err)
             : what == WL_LIST_FAMILY_THREADS ? read_family_threads(x, c, err)
+            : what == WL_LIST_OLD_RUNS       ? read_old_runs(x, c, err)
                                              : read_some(x, c, &hows[what], err);
     return r < 0 ? r : wb_arena_check(x->a, err);
 }

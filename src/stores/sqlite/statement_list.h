@@ -212,8 +212,11 @@ WS_STATEMENT(WS_OWN_RUNS, "SELECT " RUN " FROM runs NOT INDEXED WHERE " OF_TENAN
 WS_STATEMENT(WS_WAITING, "SELECT " RUN " FROM runs INDEXED BY runs_waiting WHERE " OF_TENANT
                          " AND status < 5 AND status = 3 AND user = ?2 AND depth = 0 AND number > ?3"
                          " ORDER BY number LIMIT ?4")
+/* Of any tenant: those after the first younger run are younger too, and no tenant's list reads them. */
+WS_STATEMENT(WS_YOUNGER_RUN, "SELECT number FROM runs NOT INDEXED WHERE number > ?1 AND created >= ?2 AND created <= ?3"
+                             " ORDER BY number LIMIT 1")
 WS_STATEMENT(WS_OLD_RUNS, "SELECT " RUN ", number FROM runs NOT INDEXED WHERE " OF_TENANT
-                          " AND number > ?2 AND created < ?3 ORDER BY number LIMIT ?4")
+                          " AND number > ?2 AND number <= ?3 ORDER BY number LIMIT ?4")
 /* The placeholder row that keeps a number taken belongs to no tenant. */
 /* The checksum is not verified: followers only propose, and what is found is read again. */
 WS_STATEMENT(WS_FOLLOW, "SELECT l.id, t.name, l.node, l.pos, l.n, l.run, l.format, l.body, l.tape FROM log l"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log/change.h"
 #include "stores/sqlite/store.h"
 #include "support/stores.h"
 
@@ -151,6 +152,83 @@ TEST_WITH(queries_do_not_read_other_threads, .no_torture = "about what is read")
     struct upp_err err = {0};
     (void)snprintf(path, sizeof path, "%s/reads.db", test_folder());
     int r = test_on_loop(reads, path, &err);
+    test_note("%s", err.msg);
+    CHECK(r >= 0);
+}
+
+/* ---- Old runs ------------------------------------------------------------------------------------------------ */
+
+/* Ended runs of Alice's tenant, with ids from `from` on. */
+static WEFT_SUSPENDS int add_runs(struct wl_store *s, uint64_t from, uint32_t n, int64_t created_ms,
+                                  struct upp_err *err)
+{
+    enum { EACH = 256 };
+    static struct wm_run    runs[EACH];
+    static struct wl_change changes[EACH]; /* not kept over another wait */
+    for (uint32_t at = 0, k; at < n; at += k) {
+        k = WB_MIN(n - at, (uint32_t)EACH);
+        for (uint32_t i = 0; i < k; i++) {
+            runs[i]    = (struct wm_run){.id         = test_uuid(from + at + i),
+                                         .root       = test_uuid(from + at + i),
+                                         .thread     = test_uuid(from + at + i),
+                                         .version    = 1,
+                                         .status     = WM_COMPLETED,
+                                         .created_ms = created_ms};
+            changes[i] = (struct wl_change)ADD_RUN(&runs[i]);
+        }
+        TRY(test_commit(s, ALICE, changes, k, NULL, err));
+    }
+    return 0;
+}
+
+/* What one sweep of Eve's tenant, which has no runs, reads of those of others. */
+static WEFT_SUSPENDS int sweep_steps(struct wl_store *s, long *ret, struct upp_err *err)
+{
+    static long     steps[WS_STATEMENTS];
+    struct wl_swept n;
+    take_steps(s, steps);
+    TRY(wl_sweep(s, &EVE, 40 * WL_DAY_MS, NULL, &n, err));
+    take_steps(s, steps);
+    *ret = 0;
+    for (int i = 0; i < WS_STATEMENTS; i++)
+        *ret += steps[i];
+    return 0;
+}
+
+static WEFT_SUSPENDS int sweep(struct wl_store *s, struct upp_err *err)
+{
+    enum { MANY = 8192, MORE = 64 /* deeper trees of pages take some more steps */ };
+    struct wl_value other = {UPP_STR("space"), UPP_STR("name"), UPP_STR("x")};
+    long            alone, old, again, young;
+    TRY(COMMIT(s, EVE, NULL, err, PUT_VALUE(&other)));
+    TRY(sweep_steps(s, &alone, err));
+    TRY(add_runs(s, 1, MANY, 1, err));
+    TRY(add_runs(s, MANY + 1, 1, 20 * WL_DAY_MS, err));
+    TRY(sweep_steps(s, &old, err));
+    TRY(sweep_steps(s, &again, err));
+    TRY(add_runs(s, 2 * MANY, MANY, 20 * WL_DAY_MS, err));
+    TRY(sweep_steps(s, &young, err));
+    test_note("%ld steps, with %d old runs of others %ld, again %ld, with as many younger ones %ld", alone, MANY, old,
+              again, young);
+    FAIL_UNLESS(old > MANY && again <= alone + MORE && young <= again + MORE);
+    return 0;
+}
+
+static WEFT_SUSPENDS int sweeps(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = arg, .reserve_kib = UINT32_MAX), &s, err));
+    int r = sweep(s, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(queries_of_a_sweep_read_no_runs_of_others, .no_torture = "about what is read")
+{
+    char           path[512];
+    struct upp_err err = {0};
+    (void)snprintf(path, sizeof path, "%s/sweeps.db", test_folder());
+    int r = test_on_loop(sweeps, path, &err);
     test_note("%s", err.msg);
     CHECK(r >= 0);
 }
