@@ -328,6 +328,39 @@ def test_rows_in_the_place_of_others(good):
     assert report["cut"] == 2 and report["whole"] == 0, report
 
 
+def test_a_damaged_search_index_is_named(good):
+    """Of no command but the search: nothing is lost with it."""
+    def line(name):
+        p = weft("doctor", db="index.db")
+        found = re.search(rf"^(\w+) +{name} +(.*)$", p.stdout, re.M)
+        assert p.returncode == 0 and found, p
+        return found[1], found[2]
+
+    def rebuild():
+        p = weft("doctor", "--rebuild-search", db="index.db")
+        assert p.returncode == 0, p
+
+    def change(sql):
+        db = sqlite3.connect(f"{HERE}/index.db")
+        db.executescript(sql)
+        db.close()
+
+    for name in ("index.db-wal", "index.db-shm"):
+        if os.path.exists(f"{HERE}/{name}"):
+            os.unlink(f"{HERE}/{name}")
+    with open(f"{HERE}/index.db", "wb") as f:
+        f.write(good)
+    rebuild()
+    assert line("search") == ("ok", "the index can be read"), line("search")
+    for sql in ("UPDATE words_text_data SET block = x'0102'", "DELETE FROM words_text_data WHERE id = 10"):
+        change(sql)
+        state, text = line("search")
+        assert state == "warn" and "the search index is damaged" in text and "`weft doctor --rebuild-search`" in text, (sql, text)
+        assert line("database")[0] == "ok"
+        rebuild()
+        assert line("search")[0] == "ok", sql
+
+
 def test_misuse(good):
     for args in (("doctor", "--export"), ("doctor", "--export", "out", "--ready")):
         assert weft(*args).returncode == 2, args

@@ -268,6 +268,38 @@ TEST(server_finds_out_that_its_store_works_again)
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
+/* The server works without the index: it is ready, and says what the operator should know. */
+static int says_index(struct talk *t, struct upp_err *err)
+{
+    static const struct {
+        enum wl_index_state index;
+        const char         *body;
+    } cases[] = {
+        {WL_INDEX_DAMAGED, "{\"status\":\"ok\",\"search\":\"damaged\"}"},
+        {WL_INDEX_REFILLED, "{\"status\":\"ok\",\"search\":\"rebuilding\"}"},
+        {WL_INDEX_SOUND, "{\"status\":\"ok\"}"},
+    };
+    WB_CLEANUP(donep) struct talk_reply r;
+    struct healing                     *h = t->arg;
+    talk_reply_init(&r);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        atomic_store(&h->store.index_state, (uint8_t)cases[i].index);
+        TRY(talk_once(t, UPP_STR("GET /readyz HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+        test_note("%.*s", UPP_FMT(wb_buf_str(&r.body)));
+        FAIL_UNLESS(r.status == 200 && wb_str_eq(wb_buf_str(&r.body), wb_cstr(cases[i].body)));
+    }
+    return 0;
+}
+
+TEST(server_says_that_the_search_index_is_damaged)
+{
+    static const struct wl_store_ops ops = {.size = sizeof ops, .name = "healing", .commit = heal};
+    struct upp_err                   err = {0};
+    struct healing                   h   = {.store.ops = &ops, .after = 1};
+    struct talk t = {.client = says_index, .arg = &h, .simulated = true, .seed = 1, .opts.store = &h.store};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
 /* With a request under way, an idle connection and a stream: readyz says no at once, the request is answered, new ones
  * are not taken, the stream ends well, and all is over in time. */
 static int stops(struct talk *t, struct upp_err *err)
