@@ -47,7 +47,7 @@ WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, st
     struct wl_line line;
     if (!wm_id_parse(id, &at) || at.noun != WM_NOUN_ENTRY || at.part != 0 || at.index == UINT32_MAX)
         return no_entry(id, err);
-    int r = wl__lines(s, o, at.node, at.index, at.index + 1, a, &line, err);
+    int r = wl__lines(s, o, at.node, at.index, at.index + 1, a, &line, NULL, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && line.entry.attempt != at.attempt))
         return no_entry(id, err);
     if (r < 0)

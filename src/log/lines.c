@@ -192,7 +192,7 @@ static size_t batch_rows(const struct reading *in)
 }
 
 WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
-                            struct wb_arena *a, struct wl_line *lines, struct upp_err *err)
+                            struct wb_arena *a, struct wl_line *lines, size_t *bytes, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
     WB_CLEANUP(reading_done)
@@ -209,6 +209,8 @@ WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64
             return r;
         if (rows.n == 0)
             return missing(&in);
+        for (size_t i = 0; bytes && i < rows.n; i++)
+            *bytes += rows.p[i].body.n + rows.p[i].tape.n;
         for (size_t i = 0; i < rows.n && (in.at > first || in.open.n); i++) {
             /* If the node's last row ends before `end`, the entry does not exist. */
             if (in.at == end && (uint64_t)wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries < end)

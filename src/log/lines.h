@@ -10,9 +10,10 @@ enum { WL_JOIN_ROWS = 32768 };
 
 /* Reads the entries first .. end-1 of a node into lines, which has room for them. Reads rows backwards from `end`, in
  * small batches, and nothing unneeded except the rest of the last batch. -UPP_ENOTFOUND: the node does not have all of
- * them. */
+ * them. bytes: grows by the size of the rows that are read; NULL: not asked for. */
 WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
-                            struct wb_arena *a, struct wl_line *lines, struct upp_err *err) UPP_MUST_CHECK;
+                            struct wb_arena *a, struct wl_line *lines, size_t *bytes,
+                            struct upp_err *err) UPP_MUST_CHECK;
 
 /* The last row of a node before position `to`: its position and number of entries, without decoding it. 1: found. 0:
  * there is none. */

@@ -105,7 +105,8 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
         uint32_t              from = WB_MAX(first, span->before), to = WB_MIN(end, span->before + span->length);
         if (from >= to)
             continue;
-        int r = wl__lines(s, o, span->node, from - span->before, to - span->before, a, lines + (from - first), err);
+        int r =
+            wl__lines(s, o, span->node, from - span->before, to - span->before, a, lines + (from - first), NULL, err);
         if (r == -UPP_ENOTFOUND) /* the path says that it exists */
             r = upp_fail(err, UPP_ESTORE, "node %016llx is shorter than the %u entries of the path",
                          (unsigned long long)span->node, span->length);

@@ -16,10 +16,11 @@
 #include "log/pages.h"
 
 enum {
-    PAGE       = 64, /* hits per query to the store */
-    PAGES      = 64, /* queries per search */
-    FAMILIES   = 64, /* cached; of more the last one is replaced */
-    RUN_ROWS   = 16, /* of a node, searched for a run */
+    PAGE       = 64,  /* hits per query to the store */
+    PAGES      = 64,  /* queries per search */
+    FAMILIES   = 64,  /* cached; of more the last one is replaced */
+    RUN_ROWS   = 16,  /* of a node, searched for a run */
+    SCAN_ROWS  = 256, /* scanned at a time, from the newest on: fewer of large ones */
     SCAN_BYTES = 1 << 20,
     SCRATCH    = 1 << 30,
     BEFORE     = 60, /* bytes of a snippet before and after the match */
@@ -60,6 +61,7 @@ struct searching {
     struct wb_buf           text, lower, tools;
     struct family           families[FAMILIES];
     size_t                  n_families;
+    size_t                  bytes, max_bytes; /* read so far, and at most: then the caller continues with `next` */
     struct upp_err         *err;
 };
 
@@ -380,7 +382,7 @@ WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t 
 {
     struct wl_line line;
     wb_arena_reset(&x->line);
-    int r = wl__lines(x->s, x->o, node, index, index + 1, &x->line, &line, x->err);
+    int r = wl__lines(x->s, x->o, node, index, index + 1, &x->line, &line, &x->bytes, x->err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r; /* dropped meanwhile */
     r = judge(x, &line, ret);
@@ -417,6 +419,10 @@ WEFT_SUSPENDS static int by_index(struct searching *x, size_t max, struct wl_res
             query.after = hits[i].number;
             r           = look_at(x, hits[i].number, hits[i].node, hits[i].index, &ret->p[ret->n]);
             ret->n += r > 0;
+            if (r >= 0 && x->bytes >= x->max_bytes) {
+                ret->next = query.after;
+                return 0;
+            }
         }
         if (r < 0 || n < PAGE)
             return r < 0 ? r : 0;
@@ -435,7 +441,8 @@ struct scan {
         uint64_t number, node;
         uint32_t index;
     } * ring;
-    size_t max, n; /* n: all matches */
+    size_t   max, n; /* n: all matches */
+    uint64_t last;   /* the number of the last result */
 };
 
 WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed *f, struct scan *sc)
@@ -462,45 +469,76 @@ WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed 
     return r < 0 ? r : 0;
 }
 
-WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct wl_results *ret)
+/* The rows with numbers after `from`, up to `to`. */
+WEFT_SUSPENDS static int scan_rows(struct searching *x, uint64_t from, uint64_t to, struct scan *sc)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena rows  = WB_ARENA(SCRATCH);
-    uint64_t                                  last  = x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX;
-    size_t                                    limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS, n = 1;
-    int                                       r = 0;
-    last                                        = WB_MIN(last, ret->end);
-    uint64_t after                              = last > limit ? last - limit : 0;
-    ret->scanned                                = true;
-    ret->upto                                   = ret->end;
-    ret->cut                                    = after > 0;
-    while (r >= 0 && n && after < last) {
+    WB_CLEANUP(wb_arena_done) struct wb_arena rows = WB_ARENA(SCRATCH);
+    sc->n                                          = 0;
+    for (size_t n = 1; n && from < to;) {
         struct wl_followed *p;
         wb_arena_reset(&rows);
-        r = x->s->ops->follow(x->s, after, 256, SCAN_BYTES, &rows, &p, &n, x->err);
-        for (size_t i = 0; r >= 0 && i < n && p[i].number <= last; i++)
+        int r =
+            x->s->ops->follow(x->s, from, WB_MIN(to - from, (uint64_t)SCAN_ROWS), SCAN_BYTES, &rows, &p, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n && p[i].number <= to; i++) {
+            x->bytes += p[i].row.body.n + p[i].row.tape.n;
             r = scan_row(x, &p[i], sc);
-        if (r >= 0 && n)
-            after = p[n - 1].number;
+        }
+        if (r < 0)
+            return r;
+        if (n)
+            from = p[n - 1].number;
     }
-    return r;
+    return 0;
 }
 
+/* Newest first, as many as there is room for. */
+WEFT_SUSPENDS static int add_scanned(struct searching *x, struct scan *sc, struct wl_results *ret)
+{
+    const size_t n = WB_MIN(sc->n, sc->max);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (sc->n - 1 - i) % sc->max;
+        if (ret->n == sc->max || (i && x->bytes >= x->max_bytes)) {
+            ret->next = sc->last;
+            return 0;
+        }
+        sc->last = sc->ring[at].number;
+        int r    = look_at(x, sc->ring[at].number, sc->ring[at].node, sc->ring[at].index, &ret->p[ret->n]);
+        if (r < 0)
+            return r;
+        ret->n += r > 0;
+    }
+    if (sc->n > n)
+        ret->next = sc->last; /* the ring has lost the older ones */
+    return 0;
+}
+
+/* From the newest rows on, so that a search that has read enough has missed none before `next`. */
 WEFT_SUSPENDS static int by_scanning(struct searching *x, size_t max, struct wl_results *ret)
 {
-    struct scan sc = {.max = max};
+    const uint64_t limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS;
+    uint64_t       last = WB_MIN(x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX, ret->end), from, rows = 16;
+    const uint64_t end = last > limit ? last - limit : 0;
+    struct scan    sc  = {.max = max};
     x->whole = ret->whole = false;
+    ret->scanned          = true;
+    ret->upto             = ret->end;
+    ret->cut              = end > 0;
     sc.ring               = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
     if (!sc.ring)
         return wb_arena_check(&x->own, x->err);
-    int r = scan_log(x, &sc, ret);
-    for (size_t i = 0, n = WB_MIN(sc.n, max); r >= 0 && i < n; i++) {
-        size_t at = (sc.n - 1 - i) % max;
-        r         = look_at(x, sc.ring[at].number, sc.ring[at].node, sc.ring[at].index, &ret->p[ret->n]);
-        ret->n += r > 0;
+    for (; last > end && !ret->next; last = from) {
+        size_t before = x->bytes;
+        from          = last - end > rows ? last - rows : end;
+        int r         = scan_rows(x, from, last, &sc);
+        if (r >= 0)
+            r = add_scanned(x, &sc, ret);
+        if (r < 0)
+            return r;
+        if (x->bytes >= x->max_bytes && from > end && !ret->next)
+            ret->next = ret->n == max ? sc.last : ((from + 1) << SCAN_BITS) + 1;
+        rows = x->bytes - before > SCAN_BYTES ? WB_MAX(rows / 2, (uint64_t)1) : WB_MIN(2 * rows, (uint64_t)SCAN_ROWS);
     }
-    if (r >= 0 && sc.n > max)
-        ret->next = sc.ring[sc.n % max].number; /* the oldest of them */
-    return r < 0 ? r : 0;
+    return 0;
 }
 
 /* ---- Searching ------------------------------------------------------------------------------------------- */
@@ -538,16 +576,17 @@ WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const 
     struct searching *x     = wb_new(a, struct searching);
     if (!x)
         return wb_arena_check(a, err);
-    *x    = (struct searching){.s     = s,
-                               .o     = o,
-                               .q     = q,
-                               .a     = a,
-                               .own   = WB_ARENA(SCRATCH),
-                               .line  = WB_ARENA(SCRATCH),
-                               .text  = WB_BUF(2 * WL_SEARCH_TEXT),
-                               .lower = WB_BUF(2 * WL_SEARCH_TEXT),
-                               .tools = WB_BUF(4 * WL_SEARCH_TEXT),
-                               .err   = err};
+    *x    = (struct searching){.s         = s,
+                               .o         = o,
+                               .q         = q,
+                               .a         = a,
+                               .own       = WB_ARENA(SCRATCH),
+                               .line      = WB_ARENA(SCRATCH),
+                               .text      = WB_BUF(2 * WL_SEARCH_TEXT),
+                               .lower     = WB_BUF(2 * WL_SEARCH_TEXT),
+                               .tools     = WB_BUF(4 * WL_SEARCH_TEXT),
+                               .max_bytes = q->max_bytes ? q->max_bytes : WL_SEARCH_BYTES,
+                               .err       = err};
     int r = search(x, &found);
     for (size_t i = 0; i < x->n_families; i++)
         family_done(&x->families[i]);

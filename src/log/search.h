@@ -15,6 +15,7 @@ enum {
     WL_SEARCH_ROWS  = 20000,    /* rows scanned, at most, if there is no index */
     WL_SEARCH_TEXT  = 64 << 10, /* bytes of a message that are searched */
     WL_SEARCH_WORDS = 1024,     /* bytes of the query's words */
+    WL_SEARCH_BYTES = 64 << 20, /* bytes read, about: then `next` continues */
 };
 
 struct wl_search {
@@ -26,6 +27,7 @@ struct wl_search {
     uint64_t       after;              /* wl_results.next of the previous page; 0: the first page */
     size_t         max;                /* 0: 20 */
     size_t         max_rows;           /* 0: WL_SEARCH_ROWS */
+    size_t         max_bytes;          /* 0: WL_SEARCH_BYTES */
 };
 
 struct wl_found {

@@ -153,7 +153,7 @@ WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o
     if (r < 0 || !n)
         return r < 0 ? r : 0;
     struct wl_followed at = {.tenant = o->tenant, .number = upto, .changes = last->changes};
-    r                     = wl__lines(x->s, o, node, first, end, &x->a, lines, err);
+    r                     = wl__lines(x->s, o, node, first, end, &x->a, lines, NULL, err);
     for (uint32_t i = 0; r >= 0 && i < end - first; i++)
         if (wl__is_public(&lines[i].entry))
             r = add_words(x, &at, &lines[i], err);

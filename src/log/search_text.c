@@ -107,7 +107,7 @@ WEFT_SUSPENDS static int read_lines(struct wl_store *s, const struct wl_owner *o
     if (parsed.n_entries != row->n_entries)
         return upp_fail(err, UPP_ESTORE, "it does not hold as many entries as it says");
     if (has_refs(&parsed)) /* their results are in other rows */
-        return wl__lines(s, o, row->node, first, first + row->n_entries, a, lines, err);
+        return wl__lines(s, o, row->node, first, first + row->n_entries, a, lines, NULL, err);
     for (uint32_t i = 0; i < row->n_entries; i++) {
         lines[i] = (struct wl_line){.node = row->node, .index = first + i, .run = row->run, .entry = parsed.entries[i]};
         lines[i].id = wm_id_uuid((struct wm_id){

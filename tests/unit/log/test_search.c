@@ -543,6 +543,46 @@ TEST_WITH(search_agrees_with_an_oracle, .no_torture = "10,000 messages", .second
     CHECK(test_each_store(corpus, NULL));
 }
 
+/* ---- Large rows --------------------------------------------------------------------------------------------- */
+
+/* Each hit reads its whole row, of about 5 KB: a page ends after 12 KB, and those after it have the rest, each once. */
+static WEFT_SUSPENDS int large_rows(struct test_store *t, struct upp_err *err)
+{
+    enum { BIG = 20, IN_ONE = 8, LIMIT = 12 << 10, HITS = 3 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_search q = {.size = sizeof q, .words = UPP_STR("needle"), .max = WL_SEARCH_MAX, .max_bytes = LIMIT};
+    static char      text[600];
+    struct said      said[IN_ONE];
+    struct wl_thread x;
+    uint64_t         before = UINT64_MAX;
+    size_t           n = 0, pages = 0;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    (void)snprintf(text, sizeof text, "needle %590d", 1);
+    for (size_t i = 0; i < IN_ONE; i++)
+        said[i] = (struct said){.who = "user", .text = text};
+    for (unsigned i = 0; i < BIG; i++)
+        TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, said, IN_ONE, err));
+    TRY(learn_all(S, err));
+    do {
+        struct wl_results r;
+        wb_arena_reset(&a);
+        TRY(wl_search(S, &ALICE, &q, &a, &r, err));
+        FAIL_UNLESS(r.n <= HITS && pages++ < 2 * BIG * IN_ONE);
+        for (size_t i = 0; i < r.n; before = r.p[i++].number)
+            FAIL_UNLESS(r.p[i].number < before);
+        n += r.n;
+        q.after = r.next;
+    } while (q.after);
+    test_note("%zu found on %zu pages", n, pages);
+    FAIL_UNLESS(n == BIG * IN_ONE);
+    return 0;
+}
+
+TEST_WITH(search_goes_on_when_it_has_read_enough, .no_torture = "hundreds of searches", .seconds = 300)
+{
+    CHECK(test_each_store(large_rows, NULL));
+}
+
 /* ---- A tree of many threads --------------------------------------------------------------------------------- */
 
 /* A branch behind the first entry, with a message and a thread of its own. */
