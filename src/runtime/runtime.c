@@ -116,7 +116,8 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, str
         return ws_blobs_open(s, ret, err);
     }
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
-                                    .index = at->index, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+                                    .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
+                                    .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
                            &s, err);
     return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
 }

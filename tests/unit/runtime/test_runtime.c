@@ -6,6 +6,7 @@
 #include "log/change.h"
 #include "runtime/runtime.h"
 #include "stores/memory/memory.h"
+#include "stores/sqlite/store.h"
 #include "support/fibers.h"
 
 static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"
@@ -59,6 +60,26 @@ TEST(runtime_place_that_is_none)
     CHECK_INT(wrt_location_of(c, url, &at, &err), 0);
     url[7] = 'x'; /* and with the current folder before it it does not */
     CHECK_INT(wrt_location_of(c, url, &at, &err), -UPP_EINVALID);
+}
+
+WEFT_SUSPENDS static int open_with_cache(void *arg, struct upp_err *err)
+{
+    struct wrt_location *at = arg;
+    struct wc_config     c  = {.store_cache_mb = 3};
+    struct wl_store     *s;
+    TRY(wrt_store_open(&c, at, &s, err));
+    uint32_t kib = ws_sqlite(wrt_store_base(s))->opts.cache_kib;
+    s->ops->close(s);
+    FAIL_UNLESS(kib == 3072);
+    return 0;
+}
+
+TEST(runtime_sets_the_page_cache_of_the_store)
+{
+    struct wrt_location at  = {.kind = WC_STORE_SQLITE};
+    struct upp_err      err = {0};
+    (void)snprintf(at.path, sizeof at.path, "%s/weft.db", test_folder());
+    CHECK_INT(test_on_loop(open_with_cache, &at, &err), 0);
 }
 
 /* ---- Agents ------------------------------------------------------------------------------------------------ */
