@@ -68,6 +68,16 @@ static void give_memory_back(void)
 #endif
 }
 
+/* On a worker, when the server is idle. */
+static int trim_memory(void *none, struct upp_err *err)
+{
+    (void)none, (void)err;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+    return 0;
+}
+
 /* Tells the service manager that we are ready, and follows the server on its behalf. */
 WEFT_SUSPENDS static int notify_manager(struct sv_notify *n, struct sv_server *server, size_t recovered,
                                         struct weft_scope *fibers, struct upp_err *err)
@@ -136,7 +146,7 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
                  .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy, .ai_sdk = c->ai_sdk,
                  .no_instructions = c->no_instructions, .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s,
-                 .reload = reload, .signals = true),
+                 .reload = reload, .trim = trim_memory, .signals = true),
         &s->server, err);
     struct upp_err why = *err;
     if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */

@@ -195,6 +195,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     static const struct wc_key keys[]       = {
               {.name = "server", .read = wc_read_server, .flags = WC_NOT_STORE},
               {.name = "store", .read = read_store},
+              WC_MEMBER(WC_U32, "store_cache_mb", struct wc_config, store_cache_mb, 1, 65536),
               {.name = "encryption", .read = read_encryption},
               WC_CHOICE(WC_ENUM, "search", struct wc_config, index, WL_INDEX_SUBSTRINGS, NULL, wl_index_names),
               WC_CHOICE(WC_ENUM, "durability", struct wc_config, durability, WM_SYNC, NULL, durability),

@@ -149,6 +149,7 @@ struct wc_config {
     uint32_t         ai_sdk;          /* major version of its clients; 0: the default of the dialect ui */
     uint8_t          store;           /* enum wc_store */
     struct upp_str   store_path;      /* SQLite: the file */
+    uint32_t         store_cache_mb;  /* SQLite: MiB of its page cache; 0: the default of the store */
     struct upp_str   key_file;        /* of encryption: the file with the master key; empty: none */
     uint8_t          index;           /* enum wl_index: of `search` */
     uint8_t          durability;      /* enum wm_durability */

@@ -110,6 +110,7 @@ static void log_restart(const struct wc_config *old, const struct wc_config *new
     } fixed[] = {
         {"server.listen", !wb_str_eq(old->host, new->host) || old->port != new->port},
         {"store", old->store != new->store || !wb_str_eq(old->store_path, new->store_path)},
+        {"store_cache_mb", old->store_cache_mb != new->store_cache_mb},
         {"encryption", !wb_str_eq(old->key_file, new->key_file)},
         {"search", old->index != new->index},
         {"durability", old->durability != new->durability},

@@ -1,6 +1,7 @@
 /* runtime/runtime.c — see runtime.h. */
 #include "runtime/runtime.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "fiber/fiber.h"
 #include "fiber/loop_uv.h"
 #include "stores/blobs/blobs.h"
+#include "stores/blobs/cut.h"
 #include "stores/memory/memory.h"
 #include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
@@ -116,7 +118,8 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_location *at, str
         return ws_blobs_open(s, ret, err);
     }
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
-                                    .index = at->index, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+                                    .index = at->index, .cache_kib = c ? c->store_cache_mb << 10 : 0,
+                                    .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
                            &s, err);
     return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
 }
@@ -136,20 +139,52 @@ const char *wrt_socket(const struct wrt_runtime *rt)
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
-/* The id that the store has recorded for an agent's name; records a new one if there is none. */
-static WEFT_SUSPENDS int agent_id_of(struct wl_store *s, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
+/* No agent has such a name. */
+#define AGENT_IDS ":ids"
+
+enum { MAX_NAME = 64 };
+
+static WEFT_SUSPENDS int make_random_id(struct wl_store *s, const struct wl_owner *owner, struct wb_uuid *ret,
+                                        struct upp_err *err)
 {
-    struct wl_owner owner = {.tenant = UPP_STR(WRT_TENANT)};
-    int             r     = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
-    if (r != -UPP_ENOTFOUND)
-        return r;
-    r = wb_uuid_new(ret, err);
+    int r = wb_uuid_new(ret, err);
     if (r < 0)
         return r;
-    struct wl_alias  alias  = {.kind = WL_ALIAS_AGENT, .text = name, .object = *ret};
+    struct wl_alias  alias  = {.kind = WL_ALIAS_AGENT, .text = UPP_STR(AGENT_IDS), .object = *ret};
     struct wl_change change = {.kind = WL_ADD_ALIAS, .alias = &alias};
-    struct wl_commit commit = {.owner = owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    struct wl_commit commit = {.owner = *owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
     return s->ops->commit(s, &commit, err);
+}
+
+static int digest_name(const struct wb_uuid *random, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
+{
+    char               bytes[sizeof random->b + MAX_NAME];
+    struct wl_blob_key hash;
+    uint64_t           high, low;
+    if (name.n > MAX_NAME)
+        return upp_fail(err, UPP_EINVALID, "the name of an agent has at most %d bytes", MAX_NAME);
+    memcpy(bytes, random->b, sizeof random->b);
+    memcpy(bytes + sizeof random->b, name.p, name.n);
+    int r = ws_sha256(wb_str(bytes, sizeof random->b + name.n), &hash, err);
+    if (r < 0)
+        return r;
+    memcpy(&high, hash.b, sizeof high);
+    memcpy(&low, hash.b + sizeof high, sizeof low);
+    *ret = wb_uuid_v4(be64toh(high), be64toh(low));
+    return 0;
+}
+
+int wrt_agent_id(struct wl_store *s, struct upp_str name, bool makes, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_owner owner = {.tenant = UPP_STR(WRT_TENANT)};
+    struct wb_uuid  random;
+    int             r = wl_get_alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
+    if (r != -UPP_ENOTFOUND)
+        return r;
+    r = wl_get_alias(s, &owner, WL_ALIAS_AGENT, UPP_STR(AGENT_IDS), &random, err);
+    if (r == -UPP_ENOTFOUND && makes)
+        r = make_random_id(s, &owner, &random, err);
+    return r < 0 ? r : digest_name(&random, name, ret, err);
 }
 
 /* Of a stored assistant whose own id is no UUID. */
@@ -172,7 +207,7 @@ static WEFT_SUSPENDS int make_agents(struct wl_store *s, struct wrt_generation *
             continue;
         struct wb_uuid id;
         char           text[WB_UUID_TEXT + 1];
-        int            r = agent_id_of(s, def->name, &id, err);
+        int            r = wrt_agent_id(s, def->name, true, &id, err);
         if (r < 0)
             return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
         def->id = wb_arena_dup(&g->arena, wb_uuid_text(id, text));

@@ -129,6 +129,12 @@ WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
 /* By name, or by id in any spelling (UUID, asst_HEX); empty: the default agent. NULL: none. */
 const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name);
 
+/* The id of an agent that has none in the configuration: made of its name and of a random id that the store has once,
+ * so that a name that goes leaves nothing behind; or as an older store has recorded it for the name. -UPP_ENOTFOUND:
+ * the store has no random id yet, and `makes` is false. */
+WEFT_SUSPENDS int wrt_agent_id(struct wl_store *s, struct upp_str name, bool makes, struct wb_uuid *ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
 /* The socket at which the owner of the store serves other processes; empty: none. */
 const char *wrt_socket(const struct wrt_runtime *rt);
 

@@ -29,7 +29,7 @@ BROKEN = (
     "server: {instructions: maybe}", "server: {hosts: x}", "durability: never", "on_busy: wait", "search: letters", "retention: {tapes_days: 0}",
     "waits: {tool: soon}", "log: {level: loud}", "log: {colour: true}", "webhooks: {on_end: {url: 'http://x/'}}", "telemetry: {headers: {}}",
     "tools: {t: {delivery: twice}}", "tools: {t: {aproval: always}}", "tools: {t: {command: ls}}", "tools: {'a b': {}}", "tools: {t: {limits: {seconds: -1}}}",
-    "store: []", "encryption: {file: x}",
+    "store: []", "store_cache_mb: 0", "store_cache_mb: 65537", "store_cache_mb: much", "encryption: {file: x}",
 )
 
 

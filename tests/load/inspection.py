@@ -66,9 +66,9 @@ class Inspection:
             a = await self.ask(owner, "GET", f"/v1/approvals?kind=any&run={id}")
             return None if a.good and a.value["data"] else f"waits for nothing: {a}"
         if run["status"] == "queued":
-            before = [r for o, r in self.runs.values() if r["thread_id"] == run["thread_id"] and self.order[r["id"]] < self.order[id]]
-            if any(r["status"] not in ENDED for r in before):
-                return None  # that one is looked at itself
+            others = [r for o, r in self.runs.values() if r["thread_id"] == run["thread_id"] and r["status"] not in ENDED]
+            if any(r["status"] != "queued" or self.order[r["id"]] < self.order[id] for r in others):
+                return None  # an earlier one of the queue, or who holds the thread (an interruption is ahead of the queue): looked at itself
             return "queued behind nothing"
         return f"still {run['status']}"
 

@@ -113,9 +113,9 @@ def test_what_needs_a_restart_is_named(folder):
             text = f.read()
         with open(f"{folder}/weft.yaml", "w") as f:
             f.write(text.replace("weft.db", "other.db").replace('listen: "127.0.0.1:0"', 'listen: "127.0.0.1:0", loops: 2')
-                    + 'telemetry: {otlp: "http://127.0.0.1:9"}\n')
+                    + 'store_cache_mb: 8\ntelemetry: {otlp: "http://127.0.0.1:9"}\n')
         hang_up(s, "the configuration was reloaded")
-        for key in ("store", "server.loops", "telemetry"):
+        for key in ("store", "store_cache_mb", "server.loops", "telemetry"):
             assert f'msg="this change needs a restart" key={key}' in s.log(), s.log()
         assert ask(s, "a")[0] == 200 and not os.path.exists(f"{folder}/other.db")
 

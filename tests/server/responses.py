@@ -380,6 +380,58 @@ def test_a_deleted_response_is_gone():
         assert s.ask("GET", f"{URL}/{a['id']}")[0] == 404 and text(s.good("GET", f"{URL}/{b['id']}")) == "the second one"
 
 
+def thread_ids(s):
+    return {t["id"][7:] for t in s.good("GET", "/v1/threads?limit=100")["data"]}
+
+
+def test_a_thread_goes_with_its_last_response():
+    with Server(WEFT, folder("empty")) as s:
+        alone = ask(s, model="echo", input="alone")
+        place = alone["conversation"]["id"][5:]
+        assert place in thread_ids(s)
+        s.good("DELETE", f"{URL}/{alone['id']}")
+        assert place not in thread_ids(s) and s.ask("GET", f"/v1/conversations/conv_{place}")[0] == 404
+
+        a = ask(s, model="echo", input="first")
+        b = ask(s, previous_response_id=a["id"], input="second")
+        c = ask(s, previous_response_id=b["id"], input="third")
+        place = c["conversation"]["id"][5:]
+        for one in (a, c, b):
+            assert place in thread_ids(s)
+            s.good("DELETE", f"{URL}/{one['id']}")
+        assert place not in thread_ids(s)
+
+        whole = [{"role": "user", "content": "one"}]
+        a = ask(s, model="echo", input=whole)
+        whole += [{"role": "assistant", "content": text(a)}, {"role": "user", "content": "two"}]
+        b = ask(s, model="echo", input=whole)
+        assert a["conversation"] == b["conversation"]
+        s.good("DELETE", f"{URL}/{a['id']}")
+        s.good("DELETE", f"{URL}/{b['id']}")
+        assert a["conversation"]["id"][5:] not in thread_ids(s)
+
+        chat = s.good("POST", "/v1/chat/completions", {"model": "echo", "messages": [{"role": "user", "content": "chat"}]})
+        assert len(thread_ids(s)) == 1
+        s.good("DELETE", f"{URL}/resp_{chat['id'].split('-')[1]}")
+        assert not thread_ids(s)
+
+
+def test_a_thread_that_is_used_stays():
+    with Server(WEFT, folder("used")) as s:
+        made = s.good("POST", "/v1/conversations", {})["id"]
+        a = ask(s, model="echo", conversation=made, input="asked for")
+        b = ask(s, previous_response_id=a["id"], input="more")
+        s.good("DELETE", f"{URL}/{a['id']}")
+        s.good("DELETE", f"{URL}/{b['id']}")
+        assert thread_ids(s) == {made[5:]}, "the client made it"
+        c = ask(s, model="echo", input="mine")
+        place = c["conversation"]["id"][5:]
+        s.good("POST", f"/v1/threads/thread_{place}/messages", {"role": "user", "content": "a note"})
+        s.good("DELETE", f"{URL}/{c['id']}")
+        assert place in thread_ids(s), "it has a message of the client"
+        assert "a note" in json.dumps(s.good("GET", f"/v1/threads/thread_{place}/messages"))
+
+
 def test_failures():
     with Server(WEFT, folder("fails")) as s:
         a = ask(s, model="fails", input="x")

@@ -30,15 +30,14 @@ struct exporting {
 /* The ids of the configuration's agents: from the file, or as the store has recorded them. */
 WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x, struct upp_err *err)
 {
-    struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
-    x->defs                = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
-    x->ids                 = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    x->defs = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
+    x->ids  = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
     for (size_t i = 0; x->defs && x->ids && i < rd->config->n_agents; i++) {
         const struct wr_agent_def *def = &rd->config->agents[i].def;
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
         char                       text[WB_UUID_TEXT + 1];
-        int                        r = id.n ? 0 : wl_get_alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
+        int                        r = id.n ? 0 : wrt_agent_id(rd->store, def->name, false, &u, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it has never run */
         if (r < 0)

@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include "base/log.h"
+#include "json/read.h"
 #include "log/change.h"
 #include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
@@ -81,16 +82,25 @@ static void add_option(struct sv_exchange *x, struct upp_str *options, struct up
 }
 
 /* What the options have that the client did not set, so that the run keeps it after a restart: the trace of the
- * request, and the limit of threads with members. */
+ * request, that the thread was made for it, and the limit of threads with members. */
 static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
     struct wl_thread made = {.metadata = s->thread_opts.metadata};
     if (x->trace.id[0])
         add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"traceparent\":\"%s\"", x->trace.parent));
+    if (s->made_thread)
+        add_option(x, &s->run.options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
     if (sv_aitp_has_members(s->new_thread ? &made : &s->thread))
         add_option(x, &s->run.options,
                    wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AITP_AGENT_MESSAGES));
     return wb_arena_check(&x->arena, err);
+}
+
+bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run)
+{
+    yyjson_val *v = NULL;
+    return run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0 &&
+           yyjson_is_true(yyjson_obj_get(v, SV_MADE_THREAD));
 }
 
 /* An envelope is found by its id, through whatever door it came to the router. */

@@ -20,15 +20,23 @@ struct sv_answers {
 };
 enum { SV_ANSWERS_MAX = 128 };
 
+/* Option of a run: its thread was made for it, or for a run that it continues, and nobody asked for a thread. It is
+ * deleted with the last response in it. */
+#define SV_MADE_THREAD "weft_made_thread"
+
 struct sv_start {
     struct wl_thread      thread;
-    bool                  new_thread; /* it is made in the commit of the run, as thread_opts say */
+    bool                  new_thread;  /* it is made in the commit of the run, as thread_opts say */
+    bool                  made_thread; /* a request to run made it, not one for a thread (SV_MADE_THREAD) */
     struct wl_thread_opts thread_opts;
     struct wr_start       run;      /* owner, agent, options, on_busy, key; the rest is filled here */
     struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
     struct sv_answers     answers;  /* to open calls of the thread: instead of messages */
     bool                  indexed;  /* filled here: run.alias is the id of an envelope */
 };
+
+/* Does the run have the option SV_MADE_THREAD? */
+bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run);
 
 /* Starts a run, or resumes the one that waits for the answers. -UPP_EBUSY: another run holds the thread; the message
  * names it. */

@@ -12,6 +12,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "run/engine.h"
 #include "server/http/auth.h"
 #include "server/http/conn.h"
 #include "server/http/stream.h"
@@ -29,6 +30,9 @@ enum {
     TURN_MS      = 20000,
     SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
     DAY_MS       = 86400000,
+    IDLE_MS      = 1000,  /* how often it looks whether the server is idle */
+    IDLE_MOST    = 10,    /* requests in that time of an idle server: probes */
+    TRIM_MS      = 60000, /* between two times that memory is given back */
 };
 
 /* ---- Health checks ----------------------------------------------------------------------------------------------- */
@@ -491,6 +495,41 @@ WEFT_SUSPENDS static int watches_certificate(void *arg, struct upp_err *err)
     }
 }
 
+static bool is_at_work(const struct sv_server *s)
+{
+    for (uint32_t i = 0; i < s->n_cores; i++)
+        if (s->cores[i].engine && wr_engine_working(s->cores[i].engine))
+            return true;
+    return s->busy > 0;
+}
+
+/* After a burst malloc keeps what was freed. Walking its heaps takes milliseconds in which other threads wait for
+ * memory, so this is done when nobody waits for an answer. */
+WEFT_SUSPENDS static int gives_memory_back(void *arg, struct upp_err *err)
+{
+    const struct sv_server *s    = arg;
+    uint64_t                last = wb_mono_ms(), requests = 0;
+    bool                    worked = false;
+    for (;;) {
+        int r = weft_sleep_ms(IDLE_MS, err);
+        if (r < 0)
+            return r;
+        uint64_t new = s->count.requests - requests;
+        bool busy    = is_at_work(s) || new > IDLE_MOST;
+        worked       = worked || busy || new;
+        requests     = s->count.requests;
+        if (busy || !worked || wb_mono_ms() - last < TRIM_MS)
+            continue;
+        r = weft_work(s->opts.trim, NULL, NULL, NULL, err);
+        if (r == -UPP_ECANCELED)
+            return r;
+        if (r < 0) /* no worker now: tries again */
+            continue;
+        last   = wb_mono_ms();
+        worked = false;
+    }
+}
+
 /* Waits until no connection is busy, at most drain_ms, which a second signal shortens. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
@@ -521,6 +560,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         r = weft_scope_spawn(&s->fibers, "certificate", watches_certificate, s, NULL, err);
     if (r >= 0 && s->opts.store)
         r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
+    if (r >= 0 && s->opts.trim)
+        r = weft_scope_spawn(&s->fibers, "memory", gives_memory_back, s, NULL, err);
     while (r >= 0 && !s->stopping)
         r = weft_cond_wait(&s->changed, err);
     if (r >= 0)

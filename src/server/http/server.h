@@ -81,6 +81,10 @@ struct sv_server_opts {
 
     /* SIGHUP: after the certificate was read again. May suspend; a failure is logged. NULL: nothing more to do. */
     int (*reload)(void *app, struct upp_err *err);
+
+    /* Gives free memory back to the system: called on a worker, with NULL, when the server is idle after work, at most
+     * once a minute. NULL: nothing is called. */
+    weft_fn *trim;
 };
 
 enum { SV_LISTENERS = 2, SV_REFUSERS = 64 /* connections over the limit that get an error at the same time */ };

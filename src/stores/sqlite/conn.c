@@ -188,12 +188,13 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         ws_conn_close(c);
         return r;
     }
-    char sql[512];
+    uint32_t cache = s->opts.cache_kib ? s->opts.cache_kib : WS_CACHE_KIB;
+    char     sql[512];
     (void)sqlite3_snprintf(sizeof sql, sql,
-                           "PRAGMA cache_size = -%d; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
+                           "PRAGMA cache_size = -%u; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0;"
                            "PRAGMA synchronous = %s; PRAGMA query_only = %d; PRAGMA journal_size_limit = 67108864;",
-                           kind == WS_WRITER ? WS_CACHE_KIB : WS_READ_CACHE_KIB, kind == WS_WRITER ? "FULL" : "NORMAL",
+                           kind == WS_WRITER ? cache : cache / WS_READERS, kind == WS_WRITER ? "FULL" : "NORMAL",
                            kind == WS_READER);
     int r = ws_conn_exec(s, c, sql, err);
     if (r < 0)

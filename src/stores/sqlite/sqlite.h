@@ -15,6 +15,7 @@ struct ws_sqlite_opts {
     uint32_t    reserve_kib; /* 0: 1024: disk space reserved for ending runs on a full disk; UINT32_MAX: none */
     bool        accept_loss; /* opens it without what is missing after an unclean stop, and records the loss */
     uint32_t    wal_pages;   /* 0: 4096: the WAL is checkpointed from this length on */
+    uint32_t    cache_kib;   /* 0: 16 MiB: the writer's page cache; a connection that reads has an eighth of it */
     uint8_t     index;       /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
 };
 

@@ -137,19 +137,18 @@ struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 /* ---- The store ------------------------------------------------------------------------------------- */
 
 enum {
-    WS_READERS        = 8,    /* connections that read at the same time */
-    WS_ENDS           = 8192, /* node ends that the writer caches */
-    WS_TENANTS        = 256,  /* tenant numbers that the writer caches */
-    WS_QUEUE_MAX      = 16384,
-    WS_BATCH_COMMITS  = 1024,
-    WS_BATCH_BYTES    = 8 << 20,
-    WS_BATCHES_A_JOB  = 16, /* then another job continues, so that other work gets the worker */
-    WS_FLUSH_MS       = 1000,
-    WS_WAL_PAGES      = 4096,
-    WS_CACHE_KIB      = 64 << 10,
-    WS_READ_CACHE_KIB = 8 << 10,
-    WS_BUSY_MS        = 10000,
-    WS_RESERVE_KIB    = 1024,
+    WS_READERS       = 8,    /* connections that read at the same time */
+    WS_ENDS          = 8192, /* node ends that the writer caches */
+    WS_TENANTS       = 256,  /* tenant numbers that the writer caches */
+    WS_QUEUE_MAX     = 16384,
+    WS_BATCH_COMMITS = 1024,
+    WS_BATCH_BYTES   = 8 << 20,
+    WS_BATCHES_A_JOB = 16, /* then another job continues, so that other work gets the worker */
+    WS_FLUSH_MS      = 1000,
+    WS_WAL_PAGES     = 4096,
+    WS_CACHE_KIB     = 16 << 10,
+    WS_BUSY_MS       = 10000,
+    WS_RESERVE_KIB   = 1024,
 };
 
 /* The end of a node's log, cached. */

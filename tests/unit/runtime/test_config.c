@@ -51,6 +51,7 @@ static const char whole[] =
     "/dev/null},\n"
     "   hosts: [weft.example.org], origins: ['https://a.example', 'http://b:3000'], trusted_proxies: [10.0.0.0/8]}\n"
     "store: sqlite:data/weft.db\n"
+    "store_cache_mb: 64\n"
     "search: off\n"
     "durability: group\n"
     "on_busy: enqueue\n"
@@ -173,6 +174,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->telemetry.headers[0].value, UPP_STR("4711"));
     CHECK_STR(c->telemetry.headers[1].value, UPP_STR("z"));
     CHECK_INT(c->index, WL_INDEX_OFF);
+    CHECK_INT(c->store_cache_mb, 64);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->has_log_level);

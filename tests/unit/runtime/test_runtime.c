@@ -6,6 +6,7 @@
 #include "log/change.h"
 #include "runtime/runtime.h"
 #include "stores/memory/memory.h"
+#include "stores/sqlite/store.h"
 #include "support/fibers.h"
 
 static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"
@@ -59,6 +60,26 @@ TEST(runtime_place_that_is_none)
     CHECK_INT(wrt_location_of(c, url, &at, &err), 0);
     url[7] = 'x'; /* and with the current folder before it it does not */
     CHECK_INT(wrt_location_of(c, url, &at, &err), -UPP_EINVALID);
+}
+
+WEFT_SUSPENDS static int open_with_cache(void *arg, struct upp_err *err)
+{
+    struct wrt_location *at = arg;
+    struct wc_config     c  = {.store_cache_mb = 3};
+    struct wl_store     *s;
+    TRY(wrt_store_open(&c, at, &s, err));
+    uint32_t kib = ws_sqlite(wrt_store_base(s))->opts.cache_kib;
+    s->ops->close(s);
+    FAIL_UNLESS(kib == 3072);
+    return 0;
+}
+
+TEST(runtime_sets_the_page_cache_of_the_store)
+{
+    struct wrt_location at  = {.kind = WC_STORE_SQLITE};
+    struct upp_err      err = {0};
+    (void)snprintf(at.path, sizeof at.path, "%s/weft.db", test_folder());
+    CHECK_INT(test_on_loop(open_with_cache, &at, &err), 0);
 }
 
 /* ---- Agents ------------------------------------------------------------------------------------------------ */
@@ -153,6 +174,45 @@ TEST(runtime_sweeps_every_tenant)
     struct upp_err   err = {0};
     CHECK(ws_memory_open(&s, &err) == 0);
     int r = test_on_loop(sweep_all, s, &err);
+    s->ops->close(s);
+    CHECK_INT(r, 0);
+}
+
+/* As stores of before have it, for each name. */
+WEFT_SUSPENDS static int record_agent(struct wl_store *s, struct upp_str name, struct upp_err *err)
+{
+    struct wl_alias  alias = {.kind = WL_ALIAS_AGENT, .text = name, .object = wb_uuid_v4(1, 2)};
+    struct wl_change add   = {.kind = WL_ADD_ALIAS, .alias = &alias};
+    struct wl_commit c     = {.owner = {.tenant = UPP_STR(WRT_TENANT)}, .changes = &add, .n = 1};
+    return s->ops->commit(s, &c, err);
+}
+
+WEFT_SUSPENDS static int name_agents(void *arg, struct upp_err *err)
+{
+    struct wl_store      *s     = arg;
+    const struct wl_owner owner = {.tenant = UPP_STR(WRT_TENANT)};
+    const struct upp_str  a = UPP_STR("a"), b = UPP_STR("b"), old = UPP_STR("old");
+    struct wb_uuid        first, again, other;
+    struct upp_err        why = {0};
+    FAIL_UNLESS(wrt_agent_id(s, a, false, &first, &why) != 0);
+    TRY(wrt_agent_id(s, a, true, &first, err));
+    TRY(wrt_agent_id(s, b, true, &other, err));
+    TRY(wrt_agent_id(s, a, false, &again, err));
+    FAIL_UNLESS(wb_uuid_eq(first, again) && !wb_uuid_eq(first, other) && wb_uuid_version(first) == 4);
+    FAIL_UNLESS(wl_get_alias(s, &owner, WL_ALIAS_AGENT, a, &again, &why) != 0);
+    FAIL_UNLESS(wl_get_alias(s, &owner, WL_ALIAS_AGENT, b, &again, &why) != 0);
+    TRY(record_agent(s, old, err));
+    TRY(wrt_agent_id(s, old, true, &again, err));
+    FAIL_UNLESS(wb_uuid_eq(again, wb_uuid_v4(1, 2)));
+    return 0;
+}
+
+TEST(runtime_records_nothing_for_the_name_of_an_agent)
+{
+    struct wl_store *s   = NULL;
+    struct upp_err   err = {0};
+    CHECK(ws_memory_open(&s, &err) == 0);
+    int r = test_on_loop(name_agents, s, &err);
     s->ops->close(s);
     CHECK_INT(r, 0);
 }

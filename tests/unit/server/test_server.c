@@ -300,6 +300,64 @@ TEST(server_says_that_the_search_index_is_damaged)
     CHECK_INT(talk_run(&t, &err), 0);
 }
 
+/* ---- Memory that is given back ---- */
+
+static _Atomic unsigned trims;
+
+static int count_trim(void *none, struct upp_err *err)
+{
+    (void)none, (void)err;
+    trims++;
+    return 0;
+}
+
+/* Asks n times, with a pause of ms before each time. */
+WEFT_SUSPENDS static int ask_often(struct talk *t, unsigned n, uint64_t ms, struct upp_err *err)
+{
+    WB_CLEANUP(donep) struct talk_reply r;
+    talk_reply_init(&r);
+    for (unsigned i = 0; i < n; i++) {
+        TRY(weft_sleep_ms(ms, err));
+        TRY(talk_once(t, UPP_STR(GET), &r, err));
+        FAIL_UNLESS(r.status == 200);
+    }
+    return 0;
+}
+
+static int gets_idle(struct talk *t, struct upp_err *err)
+{
+    static const char            stream[] = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
+    UPP_CLEANUP(test_closep) int fd       = -1;
+    TRY(weft_sleep_ms(300000, err));
+    FAIL_UNLESS(trims == 0); /* nothing was done */
+    TRY(ask_often(t, 600, 50, err));
+    FAIL_UNLESS(trims == 0); /* half a minute of twenty requests a second: busy, although it often waits */
+    TRY(weft_sleep_ms(3000, err));
+    FAIL_UNLESS(trims == 1);
+    TRY(weft_sleep_ms(300000, err));
+    FAIL_UNLESS(trims == 1); /* nothing was done since */
+    TRY(ask_often(t, 150, 2000, err));
+    FAIL_UNLESS(trims >= 5 && trims <= 6); /* five minutes of probes: once a minute */
+    TRY(weft_sleep_ms(120000, err));
+    unsigned before = trims;
+    TRY(talk_connect(t, 0, &fd, err));
+    TRY(weft_send(fd, stream, sizeof stream - 1, err));
+    TRY(weft_sleep_ms(300000, err));
+    FAIL_UNLESS(trims == before); /* a stream is open */
+    test_closep(&fd);
+    TRY(weft_sleep_ms(120000, err));
+    FAIL_UNLESS(trims == before + 1);
+    return 0;
+}
+
+TEST(server_gives_memory_back_when_it_is_idle)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = gets_idle, .simulated = true, .seed = 4, .opts.trim = count_trim};
+    trims              = 0;
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
 /* With a request under way, an idle connection and a stream: readyz says no at once, the request is answered, new ones
  * are not taken, the stream ends well, and all is over in time. */
 static int stops(struct talk *t, struct upp_err *err)

@@ -475,6 +475,45 @@ TEST_WITH(store_sqlite_goes_on_when_a_full_disk_has_room_again, .no_torture = "t
     CHECK_INT(r, 0);
 }
 
+/* ---- Its page cache --------------------------------------------------------------------------------- */
+
+struct cache {
+    uint32_t kib;            /* as the option has it */
+    int64_t  writer, reader; /* as SQLite has it: negative, in KiB */
+};
+
+WEFT_SUSPENDS static int read_cache(void *arg, struct upp_err *err)
+{
+    struct cache                              *x = arg;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
+    struct wl_store                           *store;
+    struct wl_rows                             rows;
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .cache_kib = x->kib), &store, err));
+    struct ws_sqlite *s = ws_sqlite(store);
+    int               r = ws_conn_number(s, &s->writer, "PRAGMA cache_size", &x->writer, err);
+    if (r >= 0) /* opens the reader that is looked at next */
+        r = store->ops->rows(store, &ALICE, &(struct wl_range){.node = 1, .to = UINT64_MAX}, &a, &rows, err);
+    if (r >= 0) {
+        EXPECT(!wb_list_empty(&s->readers));
+        r = ws_conn_number(s, WB_OUTER(s->readers.next, struct ws_conn, link), "PRAGMA cache_size", &x->reader, err);
+    }
+    store->ops->close(store);
+    return r;
+}
+
+TEST(store_sqlite_has_the_page_cache_of_its_option)
+{
+    static const struct cache cases[] = {
+        {0, -(16 << 10), -(2 << 10)}, {1 << 10, -1024, -128}, {64 << 10, -(64 << 10), -(8 << 10)}};
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct cache   x   = {.kib = cases[i].kib};
+        struct upp_err err = {0};
+        CHECK_INT(test_on_loop(read_cache, &x, &err), 0);
+        CHECK_INT(x.writer, cases[i].writer);
+        CHECK_INT(x.reader, cases[i].reader);
+    }
+}
+
 /* ---- The lock -------------------------------------------------------------------------------------- */
 
 TEST(store_sqlite_has_one_owner)

@@ -83,19 +83,23 @@ static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, st
 /* Where the thread goes on after a run that has ended. 0: the last answer in `m` is not what it said. m NULL: any is.
  */
 WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_chat_messages *m,
-                                        const struct wm_run *run, struct wl_thread *thread, struct upp_err *err)
+                                        const struct wm_run *run, struct sv_chat_place *place, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf given = WB_BUF(SV_MAX_BODY);
     struct answer                         a     = {.text = WB_BUF(ANSWER_MAX)};
-    struct wl_thread                      from  = *thread;
+    struct wl_thread                      from  = place->thread;
     int                                   r     = m ? sv_chat_text(&given, &m->list.p[m->next - 1].message, err) : 0;
     if (r >= 0)
         r = read_answer(x, &from, run, &a, err);
     bool same = r >= 0 && (!m || (a.any && is_answer(m, wb_buf_str(&given), wb_buf_str(&a.text))));
     wb_buf_done(&a.text);
-    if (r >= 0 && same && a.any && !a.last)
-        r = wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, thread, err);
-    return r < 0 ? r : same;
+    if (r < 0 || !same)
+        return r < 0 ? r : 0;
+    bool forks  = a.any && !a.last;
+    place->made = forks || sv_made_thread(x, run);
+    if (forks)
+        r = wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, &place->thread, err);
+    return r < 0 ? r : 1;
 }
 
 int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
@@ -105,7 +109,7 @@ int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_cha
     if (r >= 0 && run->status == WM_WAITING)
         ret->waits = run->id;
     else if (r >= 0 && wm_status_ended(run->status))
-        r = continue_after(x, NULL, run, &ret->thread, err);
+        r = continue_after(x, NULL, run, ret, err);
     return r < 0 ? r : 0;
 }
 
@@ -134,7 +138,7 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
         ret->waits = run.id;
         return 0;
     }
-    r = continue_after(x, m, &run, &ret->thread, err);
+    r = continue_after(x, m, &run, ret, err);
     if (r == 0)
         ret->thread = (struct wl_thread){0};
     return r < 0 ? r : 0;

@@ -13,6 +13,7 @@
 struct sv_chat_place {
     struct wl_thread thread; /* id all zero: none, it is a new conversation */
     struct wb_uuid   waits;  /* the run that waits for the results in the request; all zero: none */
+    bool             made;   /* the thread was made for the run before, or for what follows it (SV_MADE_THREAD) */
 };
 
 /* Finds where the new messages belong. A fork is stored at once. */

@@ -182,7 +182,8 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
         from = q->messages.next;
     if (r < 0)
         return r;
-    q->start.messages = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
+    q->start.made_thread = q->made || q->place.made;
+    q->start.messages    = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
     return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
 }
 

@@ -214,9 +214,10 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         r       = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
         q->made = true;
     }
-    q->start.thread   = q->place.thread;
-    q->start.answers  = q->items.answers;
-    q->start.messages = (struct sv_entries){m->list.p + from, m->list.n - from};
+    q->start.thread      = q->place.thread;
+    q->start.made_thread = q->made || q->place.made;
+    q->start.answers     = q->items.answers;
+    q->start.messages    = (struct sv_entries){m->list.p + from, m->list.n - from};
     return r < 0 ? r : 0;
 }
 

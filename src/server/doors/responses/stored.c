@@ -201,6 +201,37 @@ WEFT_SUSPENDS static int erase_messages(struct sv_exchange *x, const struct wm_r
     return r < 0 ? r : 0;
 }
 
+/* Is there another run on its thread, or a message that was not deleted? 1: yes. */
+WEFT_SUSPENDS static int is_thread_used(struct sv_exchange *x, const struct wm_run *run, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    struct wm_run   *runs;
+    size_t           n;
+    int              r = wl_list_runs(s, &x->owner, run->thread, false, 2, &x->arena, &runs, &n, err);
+    if (r < 0 || n > 1)
+        return r < 0 ? r : 1;
+    r = wl_thread_path(s, &x->owner, x->thread, &x->arena, &path, err);
+    for (uint32_t end = r >= 0 ? path.length : 0; r >= 0 && end; end -= WB_MIN(end, BATCH)) {
+        r = wl_path_tail(s, &x->owner, &path, end, BATCH, &x->arena, &lines, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+            if (lines[i].entry.kind == WM_ENTRY_MESSAGE && !wm_is_erased(&lines[i].entry))
+                return 1;
+    }
+    return r < 0 ? r : 0;
+}
+
+/* Nobody asked for a thread: it goes with the last response in it, unless somebody uses it now. Before the run, which
+ * names it. */
+WEFT_SUSPENDS static int drop_thread(struct sv_exchange *x, const struct wm_run *run, struct upp_err *err)
+{
+    int r = sv_made_thread(x, run) ? is_thread_used(x, run, err) : 1;
+    if (r == 0)
+        r = wl_thread_delete(x->server->opts.store, &x->owner, x->thread, err);
+    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND || r > 0 ? 0 : r;
+}
+
 /* The messages first: a request that broke off is sent again. */
 WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
 {
@@ -218,6 +249,8 @@ WEFT_SUSPENDS static int delete_here(struct sv_exchange *x, struct upp_err *err)
         r = erase_messages(x, &it->run, err);
     if (r == -UPP_EBUSY && wm_status_ended(it->run.status))
         return sv_busy_error(x, x->thread, false, err);
+    if (r >= 0)
+        r = drop_thread(x, &it->run, err);
     if (r >= 0)
         r = s->ops->commit(s, &c, err);
     if (r < 0)
