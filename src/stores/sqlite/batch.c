@@ -65,6 +65,7 @@ static void roll_back(struct ws_sqlite *s)
         (void)statement(s, WS_ROLLBACK, NULL);
     s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
     ws_change_forget_all(s);
+    ws_index_undone(s);
 }
 
 /* A failure caused by the caller, or by a damaged row that only this commit needs: it does not affect the other
@@ -187,6 +188,7 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         roll_back(s);
         return r;
     }
+    ws_index_done(s);
     if (s->appended)
         s->unsynced = !sync; /* a sync covers everything written before it */
     else if (sync)
@@ -331,8 +333,6 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
         r = write_what_fits(s, batch, &refused, err);
     note_failing(s, r, err);
     ws_rows_changed_end(s);
-    if (r < 0)
-        ws_index_undone(s);
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
         if (r < 0) {

@@ -47,6 +47,12 @@ static bool is_damaged(const struct ws_sqlite *s)
     return wl_store_index_state(&s->store) == WL_INDEX_DAMAGED;
 }
 
+/* In the writer, whose transaction may have dropped it. */
+static bool must_drop(const struct ws_sqlite *s)
+{
+    return is_damaged(s) && !s->dropped;
+}
+
 int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err)
 {
     if (atomic_exchange(&s->store.index_state, WL_INDEX_DAMAGED) != WL_INDEX_DAMAGED)
@@ -140,12 +146,23 @@ static int drop_index(struct ws_sqlite *s, struct upp_err *err)
     if (r >= 0)
         r = ws_conn_exec(s, &s->writer, PUT_META("learned", "0") "DELETE FROM meta WHERE name = '" IS_DAMAGED "'",
                          &why);
-    if (r >= 0)
-        atomic_store(&s->store.index_state, WL_INDEX_REFILLED);
-    else if (err)
+    if (r < 0 && err)
         *err = why;
+    s->dropped = r >= 0;
     s->tidy = s->merging = false;
     return r;
+}
+
+void ws_index_done(struct ws_sqlite *s)
+{
+    if (s->dropped)
+        atomic_store(&s->store.index_state, WL_INDEX_REFILLED);
+    s->dropped = false;
+}
+
+void ws_index_undone(struct ws_sqlite *s)
+{
+    s->dropped = s->tidy = s->merging = false;
 }
 
 /* ---- The kind of index ------------------------------------------------------------------------------------ */
@@ -164,6 +181,10 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
     bool full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
     if (r < 0 && !sqlite3_get_autocommit(s->writer.db))
         (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* the error is already reported */
+    if (r < 0)
+        ws_index_undone(s);
+    else
+        ws_index_done(s);
     if (r < 0 && !full && err)
         *err = why;
     if (!full)
@@ -227,7 +248,7 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to, struct upp_err *err)
 {
     /* A damaged index is dropped before it is used again, also by another process. */
-    if (is_damaged(s))
+    if (must_drop(s))
         return ws_conn_exec(s, &s->writer, PUT_META(IS_DAMAGED, "1"), err);
     int r = WS_DO(s, WS_FORGET_TEXT, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
     if (r >= 0)
@@ -276,7 +297,7 @@ int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, str
     (void)tenant;
     if (l->anew)
         return drop_index(s, err);
-    if (is_damaged(s))
+    if (must_drop(s))
         return ws_index_damaged(s, "it is to be dropped", err);
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");
@@ -356,17 +377,12 @@ int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, stru
 {
     (void)tenant;
     *c->more = false;
-    if (is_damaged(s))
+    if (must_drop(s))
         return 0; /* it is dropped by who follows the log */
     int r = of_index(s, s->writer.db, tidy_step(s, err), err);
     if (r >= 0)
         *c->more = s->merging;
     return r;
-}
-
-void ws_index_undone(struct ws_sqlite *s)
-{
-    s->tidy = s->merging = false;
 }
 
 /* ---- Following ------------------------------------------------------------------------------------------- */

@@ -223,6 +223,7 @@ struct ws_sqlite {
     bool             rows_changed;  /* this transaction has set or dropped a row */
     bool             tidy;          /* nothing was deleted from the search index since its last merge began */
     bool             merging;       /* a merge of the search index has begun and is not complete */
+    bool             dropped;       /* this transaction has dropped the search index */
     _Atomic uint64_t changes;       /* such changes: counted before they are written, and again when readable */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
@@ -392,7 +393,8 @@ bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
 int  ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
-void ws_index_undone(struct ws_sqlite *s); /* a transaction has failed */
+void ws_index_done(struct ws_sqlite *s);   /* a transaction is committed */
+void ws_index_undone(struct ws_sqlite *s); /* a transaction is rolled back */
 
 /* ---- read.c ---- */
 
