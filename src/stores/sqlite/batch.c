@@ -48,6 +48,8 @@ int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
     int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
         ws_promise_checkpoint_end(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+    else
+        ws_promise_checkpoint_failed(&s->promise);
     if (rc == SQLITE_OK || rc == SQLITE_FULL)
         atomic_store(&s->no_room, rc == SQLITE_FULL);
     return rc;

@@ -150,7 +150,7 @@ static int read_records(int lock, struct ws_promise_look *x, struct ws_record *b
         x->record = *a;
     *before               = is_a && is_b ? *b : (struct ws_record){0};
     uint64_t checkpointed = page.checkpointed;
-    x->checkpointing      = page.checkpointing;
+    x->checkpointing      = page.checkpointing || page.failed;
     x->checkpointed       = is_a && (uint32_t)(checkpointed >> 32) == tag_of(a->salt) ? (uint32_t)checkpointed : 0;
     return 0;
 }
@@ -329,7 +329,8 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     if (from->bad) /* the loss was accepted */
         p->now.row = p->now.synced_row = 0;
     atomic_store(&p->tag, tag_of(p->now.salt));
-    atomic_store(&p->map->checkpointing, from->checkpointing);
+    atomic_store(&p->map->failed, from->checkpointing); /* whoever was at it is gone */
+    atomic_store(&p->map->checkpointing, 0);
     p->next     = p->now;
     p->last     = p->now.frames;
     p->last_sum = p->now.sum;
@@ -350,8 +351,10 @@ void ws_promise_close(struct ws_promise *p, bool clean)
         return;
     p->now.clean = clean && !p->now.frames;
     put(p);
-    if (p->now.clean)
+    if (p->now.clean) {
         atomic_store(&p->map->checkpointing, 0);
+        atomic_store(&p->map->failed, 0);
+    }
     (void)munmap(p->map, WS_LOCK_PAGE_SIZE);
     p->map = NULL;
 }
@@ -467,10 +470,18 @@ void ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames)
     (void)atomic_fetch_sub(&p->map->checkpointing, 1);
 }
 
+void ws_promise_checkpoint_failed(struct ws_promise *p)
+{
+    if (!p->map)
+        return;
+    atomic_store(&p->map->failed, 1);
+    (void)atomic_fetch_sub(&p->map->checkpointing, 1);
+}
+
 void ws_promise_checkpointed(struct ws_promise *p)
 {
     if (p->map)
-        atomic_store(&p->map->checkpointing, 0);
+        atomic_store(&p->map->failed, 0);
 }
 
 void ws_promise_watch(struct ws_promise *p, int64_t now_ms)

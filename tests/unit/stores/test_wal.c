@@ -274,7 +274,13 @@ TEST(promise_is_kept_by_a_checkpoint_of_all_of_it)
     bool all = ok && look(l.fd, &x) == 0 && x.bad && x.aside && !x.needed && strstr(x.why, "has all that it held");
     (void)ws_promise_checkpoint_begin(&p);
     bool some = ok && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    ws_promise_checkpoint_failed(&p);
+    some = some && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    /* The writer has emptied the WAL while another checkpoint began or ended. */
+    uint32_t tag = ws_promise_checkpoint_begin(&p);
     ws_promise_checkpointed(&p);
+    some = some && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    ws_promise_checkpoint_end(&p, tag, (int)s.frames);
     bool gone = ok && unlink(wal) == 0 && look(l.fd, &x) == 0 && !x.bad;
     ws_promise_close(&p, false);
     ws_lock_release(&l);
