@@ -31,6 +31,7 @@ enum {
 
 #define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
 #define IS_DAMAGED "index_damaged" /* in meta: entries that had to be dropped may still be there */
+#define IS_REPLACED "index_replaced" /* in meta: pages of its former tables are unused */
 #define PUT_META(name, value)                                                                                          \
     "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
     ", " WS_SUM("meta", "'" name "', " value) ");"
@@ -127,9 +128,42 @@ static int replace_tables(struct ws_sqlite *s, struct upp_err *err)
     int r = ws_conn_exec(s, &s->writer,
                          "PRAGMA writable_schema = ON;"
                          "DELETE FROM sqlite_schema WHERE tbl_name = 'words' OR tbl_name GLOB 'words_text*';"
-                         "PRAGMA writable_schema = RESET",
+                         "PRAGMA writable_schema = RESET;" PUT_META(IS_REPLACED, "1"),
                          err);
     return r < 0 ? r : ws_conn_exec(s, &s->writer, ws_tables_index, err);
+}
+
+/* A message may have several lines, one for each page. */
+static void note_first(const char *message, bool replaced, char *why, size_t size)
+{
+    for (struct upp_str rest = wb_cstr(message), line; !why[0] && rest.n;) {
+        size_t end = wb_str_find(rest, UPP_STR("\n"), 0), n = WB_MIN(end, rest.n);
+        line = wb_str(rest.p, n);
+        rest = wb_str(rest.p + n + (end != SIZE_MAX), rest.n - n - (end != SIZE_MAX));
+        if (!line.n || wb_str_eq(line, UPP_STR("ok")) || wb_str_starts(line, UPP_STR("*** in database")))
+            continue;
+        if (!replaced || wb_str_find(line, UPP_STR("never used"), 0) == SIZE_MAX)
+            (void)snprintf(why, size, "%.*s", UPP_FMT(line));
+    }
+}
+
+int ws_integrity_check(sqlite3 *db, char *why, size_t size)
+{
+    sqlite3_stmt *st = NULL;
+    why[0]           = 0;
+    bool replaced =
+        sqlite3_prepare_v2(db, "SELECT 1 FROM meta WHERE name = '" IS_REPLACED "'", -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW;
+    (void)sqlite3_finalize(st);
+    const char *ask = replaced ? "PRAGMA integrity_check(1000000)" : "PRAGMA integrity_check(1)";
+    int         rc  = sqlite3_prepare_v2(db, ask, -1, &st, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const char *message = (const char *)sqlite3_column_text(st, 0);
+        note_first(message ? message : "no memory for a message", replaced, why, size);
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Within a transaction. What follows the log starts over. */

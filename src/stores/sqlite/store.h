@@ -393,6 +393,9 @@ bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
 int  ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
+/* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
+ * Returns SQLite's result. */
+int  ws_integrity_check(sqlite3 *db, char *why, size_t size);
 void ws_index_done(struct ws_sqlite *s);   /* a transaction is committed */
 void ws_index_undone(struct ws_sqlite *s); /* a transaction is rolled back */
 
