@@ -229,7 +229,8 @@ static void set_full(struct ws_sqlite *s, bool full)
         if (log_now(&s->logged_full_ms))
             wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
         ws_reserve_release(s);
-    }
+    } else
+        atomic_store(&s->no_room, false); /* until the next checkpoint */
     s->disk_full = full;
     show_state(s);
 }
@@ -299,6 +300,8 @@ static bool empty_wal(struct ws_sqlite *s)
 
 static bool has_room(struct ws_sqlite *s)
 {
+    if (atomic_load(&s->no_room))
+        (void)empty_wal(s);
     return ws_reserve_fill(s) || (empty_wal(s) && ws_reserve_fill(s));
 }
 

@@ -5,7 +5,7 @@
 
 #include "support/sim/sim.h"
 #include "log/search.h"
-#include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/store.h"
 #include "support/disk.h"
 #include "support/fibers.h"
 #include "support/rig.h"
@@ -337,6 +337,30 @@ TEST_WITH(full_disk_is_full_of_what_is_stored, .no_torture = "the disk is the te
     struct upp_err err = {0};
     for (uint64_t seed = 1; seed <= 3; seed++)
         CHECK_INT(play(append_all, seed, &err), 0);
+}
+
+/* A checkpoint had no room, but now there is some: that is found out once, not with every commit. */
+WEFT_SUSPENDS static int no_room_once(void *arg, struct upp_err *err)
+{
+    struct full *x = arg;
+    TRY(open_small(x, err));
+    struct ws_sqlite *s = ws_sqlite(x->s);
+    int               r = 0;
+    for (unsigned paused = 0; r >= 0 && paused < 2; paused++) {
+        s->empty_at_ms = paused ? UINT64_MAX : 0; /* the WAL can be emptied, or cannot */
+        atomic_store(&s->no_room, true);
+        r = append(x, 100, err);
+        if (r >= 0 && (atomic_load(&s->no_room) || wl_store_state(x->s) != WL_WORKS))
+            r = upp_fail(err, UPP_EBUG, "the disk is still full");
+    }
+    x->s->ops->close(x->s);
+    return r;
+}
+
+TEST_WITH(full_disk_with_room_again_is_noticed_once, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    CHECK_INT(play(no_room_once, 1, &err), 0);
 }
 
 /* ---- A disk that takes no writes -------------------------------------------------------------------------- */
