@@ -221,6 +221,7 @@ static void show_state(struct ws_sqlite *s)
 {
     if (ws_poisoned(s, NULL) >= 0)
         atomic_store(&s->store.state, s->disk_full ? WL_FULL : s->failing ? WL_FAILING : WL_WORKS);
+    (void)ws_poisoned(s, NULL); /* the checkpointer may have said so between the two */
 }
 
 static void set_full(struct ws_sqlite *s, bool full)
