@@ -94,6 +94,16 @@ static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
     return r < 0 ? r : bad == 0;
 }
 
+/* Of a search, which also reads tables that are not the index's. */
+static int of_search(struct ws_sqlite *s, sqlite3 *db, int r, struct upp_err *err)
+{
+    const char *text  = sqlite3_errmsg(db);
+    bool        other = strstr(text, "no such table") && !strstr(text, "words");
+    if (r < 0 && sqlite3_extended_errcode(db) == SQLITE_CORRUPT)
+        other = has_sound_trees(s, NULL) != 0;
+    return other ? r : of_index(s, db, r, err);
+}
+
 int ws_sqlite_check_index(struct wl_store *store, struct upp_err *err)
 {
     static const char terms[] = "CREATE VIRTUAL TABLE temp.index_terms USING fts5vocab('main', 'words_text', 'row')";
@@ -589,7 +599,7 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         return r;
     int rc = sqlite3_prepare_v2(c->db, sql.p, (int)sql.n, &st, NULL);
     if (rc != SQLITE_OK) {
-        r = of_index(x->s, c->db, ws_sqlite_fail(x->s, c->db, rc, "a search", err), err);
+        r = of_search(x->s, c->db, ws_sqlite_fail(x->s, c->db, rc, "a search", err), err);
         return is_damaged(x->s) ? -UPP_EREFUSED : r;
     }
     bind_query(st, x, wb_buf_str(&match), family);
@@ -598,7 +608,7 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         p[x->n++] = (struct wl_hit){
             .number = ws_column_u64(st, 0), .node = ws_column_u64(st, 1), .index = (uint32_t)ws_column_u64(st, 2)};
     if (r < 0)
-        r = of_index(x->s, c->db, r, err);
+        r = of_search(x->s, c->db, r, err);
     (void)sqlite3_reset(st);
     if (r >= 0)
         r = wb_arena_check(x->a, err);

@@ -615,6 +615,37 @@ TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "d
     CHECK(mends_as(WL_INDEX_OFF));
 }
 
+/* A search reads other tables too: what is damaged there is not the index. */
+static WEFT_SUSPENDS int damages_another(void *arg, struct upp_err *err)
+{
+    static const struct damage tenants = {NULL, "sqlite_autoindex_tenants_1"};
+    struct damaging           *x       = arg;
+    struct upp_err             why     = {0};
+    struct wl_store           *s;
+    TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
+    int r = say_all(s, err);
+    if (r >= 0)
+        r = learn(s, err);
+    s->ops->close(s);
+    TRY(r);
+    x->damage = &tenants;
+    TRY(damage(x, err));
+    TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
+    r          = found(s, "plan", &why);
+    bool sound = wl_store_index_state(s) == WL_INDEX_SOUND;
+    s->ops->close(s);
+    test_note("%d: %s", r, why.msg);
+    FAIL_UNLESS(r == -UPP_ESTORE && sound);
+    return 0;
+}
+
+TEST_WITH(search_index_is_not_damaged_where_another_table_is, .no_torture = "damage is no failing call")
+{
+    struct damaging x = {.index = WL_INDEX_WORDS};
+    (void)snprintf(x.path, sizeof x.path, "%s/tenants.db", test_folder());
+    CHECK_INT(test_on_loop(damages_another, &x, NULL), 0);
+}
+
 /* ---- What it costs ------------------------------------------------------------------------------------------ */
 
 static const struct shape {
