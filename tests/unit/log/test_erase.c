@@ -309,7 +309,7 @@ WEFT_SUSPENDS static int list_none(struct wl_store *s, const struct wl_ask *ask,
 WEFT_SUSPENDS static int pages_are_halved(void *arg, struct upp_err *err)
 {
     static const struct wl_store_ops ops = {.list = list_none};
-    (void)arg;
+    (void)arg, (void)err;
     for (uint8_t busy = 0; busy < 2; busy++) {
         struct wl_store                           s = {.ops = &ops, .index = busy};
         WB_CLEANUP(wl_pages_done) struct wl_pages p = WL_PAGES(&s, .what = WL_LIST_RUNS, .max = 256);
