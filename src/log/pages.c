@@ -59,7 +59,7 @@ WEFT_SUSPENDS int wl_pages_next(struct wl_pages *p, struct upp_err *err)
         p->ask.max = WL_PAGE;
     for (;;) {
         wb_arena_reset(&p->a);
-        p->list = (struct wl_list){0};
+        p->list            = (struct wl_list){0};
         struct upp_err why = {0};
         r                  = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, &why);
         if (r < 0 && err)
