@@ -29,8 +29,8 @@ enum {
     LEVELS    = 1000,      /* of the index, after which it is built anew; FTS5 refuses one with more than 2,000 */
 };
 
-#define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
-#define IS_DAMAGED "index_damaged" /* in meta: entries that had to be dropped may still be there */
+#define FORGET_ALL  "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
+#define IS_DAMAGED  "index_damaged"  /* in meta: entries that had to be dropped may still be there */
 #define IS_REPLACED "index_replaced" /* in meta: pages of its former tables are unused */
 #define PUT_META(name, value)                                                                                          \
     "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \

@@ -392,7 +392,7 @@ int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
 bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
-int  ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
+int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
 /* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
  * Returns SQLite's result. */
 int  ws_integrity_check(sqlite3 *db, char *why, size_t size);

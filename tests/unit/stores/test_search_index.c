@@ -543,11 +543,7 @@ static int check_file(const struct damaging *x, struct upp_err *err)
     char why[200];
     TRY(integrity(x->path, why, err));
     FAIL_UNLESS(!why[0]);
-    bool replaced = ask(x->path, "SELECT count(*) FROM meta WHERE name = 'index_replaced'") == 1;
-    FAIL_UNLESS(replaced || !x->damage->page_of);
-    FAIL_UNLESS(ask(x->path, "DELETE FROM meta WHERE name = 'index_replaced'") == 0);
-    TRY(integrity(x->path, why, err));
-    FAIL_UNLESS(replaced ? strstr(why, "never used") != NULL : !why[0]);
+    FAIL_UNLESS(!x->damage->page_of || ask(x->path, "SELECT count(*) FROM meta WHERE name = 'index_replaced'") == 1);
     return 0;
 }
 
@@ -614,6 +610,38 @@ TEST_WITH(search_index_damaged_is_rebuilt_and_fails_no_commit, .no_torture = "da
 TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "damage is no failing call")
 {
     CHECK(mends_as(WL_INDEX_OFF));
+}
+
+/* Some versions of SQLite (3.40) see no unused page in some schemas with virtual tables: so there is none here. */
+TEST_WITH(search_index_replaced_leaves_pages_that_are_no_damage, .no_torture = "damage is no failing call")
+{
+    sqlite3 *db = NULL;
+    char     why[200], path[512];
+    (void)snprintf(path, sizeof path, "%s/unused.db", test_folder());
+    int  rc    = sqlite3_open(path, &db);
+    bool empty = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
+    rc =
+        sqlite3_exec(db,
+                     "CREATE TABLE meta(name, value); CREATE TABLE words(x); CREATE TABLE t(x); CREATE INDEX i ON t(x);"
+                     "INSERT INTO words VALUES(zeroblob(20000)); INSERT INTO t VALUES(1);"
+                     "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'words';"
+                     "PRAGMA writable_schema = RESET",
+                     NULL, NULL, NULL);
+    bool made  = rc == SQLITE_OK;
+    bool found = ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "never used");
+    rc         = sqlite3_exec(db, "INSERT INTO meta VALUES('index_replaced', 1)", NULL, NULL, NULL);
+    bool known = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
+    rc         = sqlite3_exec(db,
+                              "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t(-x)' WHERE"
+                                      " name = 'i'; PRAGMA writable_schema = RESET",
+                              NULL, NULL, NULL);
+    bool other = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "index i");
+    test_note("%s", why);
+    (void)sqlite3_close(db);
+    CHECK(empty && made);
+    CHECK(found);
+    CHECK(known);
+    CHECK(other);
 }
 
 /* A search reads other tables too: what is damaged there is not the index. */
