@@ -59,9 +59,12 @@ WEFT_SUSPENDS int wl_pages_next(struct wl_pages *p, struct upp_err *err)
         p->ask.max = WL_PAGE;
     for (;;) {
         wb_arena_reset(&p->a);
-        p->list = (struct wl_list){0};
-        r       = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, err);
-        if (r != -UPP_ELIMIT || p->ask.max == 1)
+        p->list            = (struct wl_list){0};
+        struct upp_err why = {0};
+        r                  = p->store->ops->list(p->store, &p->ask, &p->a, &p->list, &why);
+        if (r < 0 && err)
+            *err = why;
+        if (r != -UPP_ELIMIT || why.retry_after_ms || p->ask.max == 1) /* too many reads at once: no large page */
             break;
         p->ask.max = (p->ask.max + 1) / 2;
     }

@@ -116,6 +116,8 @@ static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows
         end = wl_pos_index(rows->p[i].pos) + rows->p[i].n_entries;
     int r       = rows->n ? wl_reindex(x->s, x->o, rows->p[0].node, first, end, x->err) : 0;
     x->no_words = r == -UPP_EREFUSED;
+    if (r == -UPP_ESTORE && strcmp(x->err->cause, WL_INDEX_IS_DAMAGED) == 0)
+        return 0; /* it will be filled again from the whole log */
     return r == -UPP_EREFUSED || r == -UPP_EBUSY ? 0 : r;
 }
 

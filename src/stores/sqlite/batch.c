@@ -48,6 +48,8 @@ int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
     int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
         ws_promise_checkpoint_end(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+    else
+        ws_promise_checkpoint_failed(&s->promise);
     if (rc == SQLITE_OK || rc == SQLITE_FULL)
         atomic_store(&s->no_room, rc == SQLITE_FULL);
     return rc;
@@ -65,6 +67,7 @@ static void roll_back(struct ws_sqlite *s)
         (void)statement(s, WS_ROLLBACK, NULL);
     s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
     ws_change_forget_all(s);
+    ws_index_undone(s);
 }
 
 /* A failure caused by the caller, or by a damaged row that only this commit needs: it does not affect the other
@@ -187,6 +190,7 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         roll_back(s);
         return r;
     }
+    ws_index_done(s);
     if (s->appended)
         s->unsynced = !sync; /* a sync covers everything written before it */
     else if (sync)
@@ -217,6 +221,7 @@ static void show_state(struct ws_sqlite *s)
 {
     if (ws_poisoned(s, NULL) >= 0)
         atomic_store(&s->store.state, s->disk_full ? WL_FULL : s->failing ? WL_FAILING : WL_WORKS);
+    (void)ws_poisoned(s, NULL); /* the checkpointer may have said so between the two */
 }
 
 static void set_full(struct ws_sqlite *s, bool full)
@@ -225,7 +230,8 @@ static void set_full(struct ws_sqlite *s, bool full)
         if (log_now(&s->logged_full_ms))
             wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
         ws_reserve_release(s);
-    }
+    } else
+        atomic_store(&s->no_room, false); /* until the next checkpoint */
     s->disk_full = full;
     show_state(s);
 }
@@ -295,6 +301,8 @@ static bool empty_wal(struct ws_sqlite *s)
 
 static bool has_room(struct ws_sqlite *s)
 {
+    if (atomic_load(&s->no_room))
+        (void)empty_wal(s);
     return ws_reserve_fill(s) || (empty_wal(s) && ws_reserve_fill(s));
 }
 
@@ -331,8 +339,6 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
         r = write_what_fits(s, batch, &refused, err);
     note_failing(s, r, err);
     ws_rows_changed_end(s);
-    if (r < 0)
-        ws_index_undone(s);
     wb_list_each (l, batch) {
         struct ws_item *x = wb_item(l, struct ws_item, link);
         if (r < 0) {

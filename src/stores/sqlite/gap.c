@@ -13,11 +13,12 @@ static size_t number_at(const unsigned char *p)
 }
 
 /* An overflow page, or one of the free list, begins with the number of another page, highest byte first. In a database
- * of 128 GiB and more that byte could look like the kind of a tree's page. */
+ * of 128 GiB and more that byte could look like the kind of a tree's page. The limit is half of that, because the first
+ * page in the file may be older than the page that is written. */
 bool ws_page_gaps(const unsigned char *first)
 {
     enum { PAGE_SIZE = 16, RESERVED = 20, PAGES = 28 };
-    return number_at(first + PAGE_SIZE) == WS_PAGE && first[RESERVED] == 0 && first[PAGES] < 2;
+    return number_at(first + PAGE_SIZE) == WS_PAGE && first[RESERVED] == 0 && first[PAGES] == 0;
 }
 
 bool ws_page_gap(const unsigned char *page, uint64_t number, size_t *from, size_t *n)

@@ -138,13 +138,14 @@ int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err)
 /* Checks every page, and every index against its table. */
 static int check_all(struct ws_sqlite *s, struct upp_err *err)
 {
-    static const char ask[] = "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'";
-    int64_t           bad   = 0;
-    int               r     = ws_conn_number(s, &s->writer, ask, &bad, err);
-    if (r >= 0 && bad) {
-        r = upp_fail(err, UPP_ESTORE, "is damaged (what is left of it does not fit together): %s", WS_DOCTOR);
-        wb_err_where(err, wb_cstr(s->path));
-    }
+    char why[200];
+    int  rc = ws_integrity_check(s->writer.db, why, sizeof why);
+    if (rc != SQLITE_OK)
+        return ws_sqlite_fail(s, s->writer.db, rc, "it cannot be read", err);
+    if (!why[0])
+        return 0;
+    int r = upp_fail(err, UPP_ESTORE, "is damaged (what is left of it does not fit together): %s", WS_DOCTOR);
+    wb_err_where(err, wb_cstr(s->path));
     return r;
 }
 

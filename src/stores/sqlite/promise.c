@@ -114,13 +114,16 @@ static bool has(const struct file *f, const struct ws_proof *p, bool big)
     return ws_sum_is(ws_frame_sum(p->before, &frame, f->page, big), p->sum);
 }
 
-/* Does the database hold the last transaction without the WAL? All known pages of it must match: a single one may be as
- * it was long before (an index that has entries only while a run is live). During a checkpoint, page by page, the
- * highest page must match too. */
+/* Does the database hold the last transaction without the WAL? It does after a checkpoint of all of it. If another
+ * program may have made that one, all known pages of the transaction must match: a single one may be as it was long
+ * before (an index that has entries only while a run is live). During a checkpoint, page by page, the highest page must
+ * match too. Pages that we checkpoint do not match if they have bytes of moved rows in the WAL (gap.h). */
 static bool proven(const struct file *f, const struct ws_promise_look *x)
 {
     const struct ws_record *r   = &x->record;
     bool                    big = x->wal.head.big;
+    if (x->checkpointed >= r->frames && !x->checkpointing)
+        return true;
     for (uint32_t i = 0; i < r->n_proofs; i++)
         if (!has(f, &r->proofs[i], big))
             return false;
@@ -147,7 +150,7 @@ static int read_records(int lock, struct ws_promise_look *x, struct ws_record *b
         x->record = *a;
     *before               = is_a && is_b ? *b : (struct ws_record){0};
     uint64_t checkpointed = page.checkpointed;
-    x->checkpointing      = page.checkpointing;
+    x->checkpointing      = page.checkpointing || page.failed;
     x->checkpointed       = is_a && (uint32_t)(checkpointed >> 32) == tag_of(a->salt) ? (uint32_t)checkpointed : 0;
     return 0;
 }
@@ -326,7 +329,8 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     if (from->bad) /* the loss was accepted */
         p->now.row = p->now.synced_row = 0;
     atomic_store(&p->tag, tag_of(p->now.salt));
-    atomic_store(&p->map->checkpointing, from->checkpointing);
+    atomic_store(&p->map->failed, from->checkpointing); /* whoever was at it is gone */
+    atomic_store(&p->map->checkpointing, 0);
     p->next     = p->now;
     p->last     = p->now.frames;
     p->last_sum = p->now.sum;
@@ -347,8 +351,10 @@ void ws_promise_close(struct ws_promise *p, bool clean)
         return;
     p->now.clean = clean && !p->now.frames;
     put(p);
-    if (p->now.clean)
+    if (p->now.clean) {
         atomic_store(&p->map->checkpointing, 0);
+        atomic_store(&p->map->failed, 0);
+    }
     (void)munmap(p->map, WS_LOCK_PAGE_SIZE);
     p->map = NULL;
 }
@@ -464,10 +470,18 @@ void ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames)
     (void)atomic_fetch_sub(&p->map->checkpointing, 1);
 }
 
+void ws_promise_checkpoint_failed(struct ws_promise *p)
+{
+    if (!p->map)
+        return;
+    atomic_store(&p->map->failed, 1);
+    (void)atomic_fetch_sub(&p->map->checkpointing, 1);
+}
+
 void ws_promise_checkpointed(struct ws_promise *p)
 {
     if (p->map)
-        atomic_store(&p->map->checkpointing, 0);
+        atomic_store(&p->map->failed, 0);
 }
 
 void ws_promise_watch(struct ws_promise *p, int64_t now_ms)

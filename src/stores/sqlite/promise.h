@@ -50,6 +50,7 @@ struct ws_promise_page {
         char             room[1024];
     } slots[2];
     _Atomic uint32_t checkpointing; /* checkpoints in progress: the database mixes pages of several transactions */
+    _Atomic uint32_t failed;        /* or some that ended like that, since a checkpoint of the whole WAL */
     _Atomic uint64_t checkpointed;  /* checkpointed up to this frame; upper 32 bits: of which WAL */
 };
 
@@ -104,10 +105,11 @@ void ws_promise_acknowledge(struct ws_promise *p, int64_t row, bool synced);
 void ws_promise_synced(struct ws_promise *p);
 
 /* Begin and end of a checkpoint, of several possible at a time; frames: checkpointed up to that one (-1: none, or
- * unknown). A checkpoint that fails does not call the second. From any thread. */
+ * unknown). From any thread. */
 uint32_t ws_promise_checkpoint_begin(struct ws_promise *p);
 void     ws_promise_checkpoint_end(struct ws_promise *p, uint32_t tag, int frames);
-void     ws_promise_checkpointed(struct ws_promise *p); /* all of it, and none is in progress */
+void     ws_promise_checkpoint_failed(struct ws_promise *p); /* instead of the end */
+void     ws_promise_checkpointed(struct ws_promise *p);      /* the WAL was emptied: those that failed do not count */
 
 /* A mapped page of a truncated lock file cannot be written to: then goes on without a record. Checks at most once a
  * second. */

@@ -607,20 +607,11 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
 /* Finds what rows do not show: a row that vanished without a trace, a wrong index, unreachable pages. */
 static void check_file(struct ws_salvage *s)
 {
-    sqlite3_stmt *st  = NULL;
-    int           rc  = sqlite3_prepare_v2(s->in, "PRAGMA integrity_check(1)", -1, &st, NULL);
-    const char   *say = NULL;
-    char          why[200];
-    if (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-        say = (const char *)sqlite3_column_text(st, 0);
-    if (!say || strcmp(say, "ok") != 0) {
-        (void)snprintf(why, sizeof why, "integrity_check: %s", say ? say : sqlite3_errmsg(s->in));
-        for (char *p = why; *p; p++)
-            if (*p == '\n')
-                *p = ' ';
+    char first[160], why[200];
+    int  rc = ws_integrity_check(s->in, first, sizeof first);
+    (void)snprintf(why, sizeof why, "integrity_check: %s", rc == SQLITE_OK ? first : sqlite3_errmsg(s->in));
+    if (rc != SQLITE_OK || first[0])
         lose(s, "file", why);
-    }
-    (void)sqlite3_finalize(st);
 }
 
 static int salvage(struct ws_salvage *s, struct upp_err *err)

@@ -29,8 +29,9 @@ enum {
     LEVELS    = 1000,      /* of the index, after which it is built anew; FTS5 refuses one with more than 2,000 */
 };
 
-#define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
-#define IS_DAMAGED "index_damaged" /* in meta: entries that had to be dropped may still be there */
+#define FORGET_ALL  "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
+#define IS_DAMAGED  "index_damaged"  /* in meta: entries that had to be dropped may still be there */
+#define IS_REPLACED "index_replaced" /* in meta: pages of its former tables are unused */
 #define PUT_META(name, value)                                                                                          \
     "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value                                       \
     ", " WS_SUM("meta", "'" name "', " value) ");"
@@ -45,6 +46,12 @@ bool ws_is_index_work(const struct wl_commit *c)
 static bool is_damaged(const struct ws_sqlite *s)
 {
     return wl_store_index_state(&s->store) == WL_INDEX_DAMAGED;
+}
+
+/* In the writer, whose transaction may have dropped it. */
+static bool must_drop(const struct ws_sqlite *s)
+{
+    return is_damaged(s) && !s->dropped;
 }
 
 int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err)
@@ -87,6 +94,16 @@ static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
     return r < 0 ? r : bad == 0;
 }
 
+/* Of a search, which also reads tables that are not the index's. */
+static int of_search(struct ws_sqlite *s, sqlite3 *db, int r, struct upp_err *err)
+{
+    const char *text  = sqlite3_errmsg(db);
+    bool        other = strstr(text, "no such table") && !strstr(text, "words");
+    if (r < 0 && sqlite3_extended_errcode(db) == SQLITE_CORRUPT)
+        other = has_sound_trees(s, NULL) != 0;
+    return other ? r : of_index(s, db, r, err);
+}
+
 int ws_sqlite_check_index(struct wl_store *store, struct upp_err *err)
 {
     static const char terms[] = "CREATE VIRTUAL TABLE temp.index_terms USING fts5vocab('main', 'words_text', 'row')";
@@ -121,9 +138,42 @@ static int replace_tables(struct ws_sqlite *s, struct upp_err *err)
     int r = ws_conn_exec(s, &s->writer,
                          "PRAGMA writable_schema = ON;"
                          "DELETE FROM sqlite_schema WHERE tbl_name = 'words' OR tbl_name GLOB 'words_text*';"
-                         "PRAGMA writable_schema = RESET",
+                         "PRAGMA writable_schema = RESET;" PUT_META(IS_REPLACED, "1"),
                          err);
     return r < 0 ? r : ws_conn_exec(s, &s->writer, ws_tables_index, err);
+}
+
+/* A message may have several lines, one for each page. */
+static void note_first(const char *message, bool replaced, char *why, size_t size)
+{
+    for (struct upp_str rest = wb_cstr(message), line; !why[0] && rest.n;) {
+        size_t end = wb_str_find(rest, UPP_STR("\n"), 0), n = WB_MIN(end, rest.n);
+        line = wb_str(rest.p, n);
+        rest = wb_str(rest.p + n + (end != SIZE_MAX), rest.n - n - (end != SIZE_MAX));
+        if (!line.n || wb_str_eq(line, UPP_STR("ok")) || wb_str_starts(line, UPP_STR("*** in database")))
+            continue;
+        if (!replaced || wb_str_find(line, UPP_STR("never used"), 0) == SIZE_MAX)
+            (void)snprintf(why, size, "%.*s", UPP_FMT(line));
+    }
+}
+
+int ws_integrity_check(sqlite3 *db, char *why, size_t size)
+{
+    sqlite3_stmt *st = NULL;
+    why[0]           = 0;
+    bool replaced =
+        sqlite3_prepare_v2(db, "SELECT 1 FROM meta WHERE name = '" IS_REPLACED "'", -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW;
+    (void)sqlite3_finalize(st);
+    const char *ask = replaced ? "PRAGMA integrity_check(1000000)" : "PRAGMA integrity_check(1)";
+    int         rc  = sqlite3_prepare_v2(db, ask, -1, &st, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const char *message = (const char *)sqlite3_column_text(st, 0);
+        note_first(message ? message : "no memory for a message", replaced, why, size);
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Within a transaction. What follows the log starts over. */
@@ -140,12 +190,23 @@ static int drop_index(struct ws_sqlite *s, struct upp_err *err)
     if (r >= 0)
         r = ws_conn_exec(s, &s->writer, PUT_META("learned", "0") "DELETE FROM meta WHERE name = '" IS_DAMAGED "'",
                          &why);
-    if (r >= 0)
-        atomic_store(&s->store.index_state, WL_INDEX_REFILLED);
-    else if (err)
+    if (r < 0 && err)
         *err = why;
+    s->dropped = r >= 0;
     s->tidy = s->merging = false;
     return r;
+}
+
+void ws_index_done(struct ws_sqlite *s)
+{
+    if (s->dropped)
+        atomic_store(&s->store.index_state, WL_INDEX_REFILLED);
+    s->dropped = false;
+}
+
+void ws_index_undone(struct ws_sqlite *s)
+{
+    s->dropped = s->tidy = s->merging = false;
 }
 
 /* ---- The kind of index ------------------------------------------------------------------------------------ */
@@ -164,6 +225,10 @@ static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
     bool full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
     if (r < 0 && !sqlite3_get_autocommit(s->writer.db))
         (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* the error is already reported */
+    if (r < 0)
+        ws_index_undone(s);
+    else
+        ws_index_done(s);
     if (r < 0 && !full && err)
         *err = why;
     if (!full)
@@ -227,7 +292,7 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to, struct upp_err *err)
 {
     /* A damaged index is dropped before it is used again, also by another process. */
-    if (is_damaged(s))
+    if (must_drop(s))
         return ws_conn_exec(s, &s->writer, PUT_META(IS_DAMAGED, "1"), err);
     int r = WS_DO(s, WS_FORGET_TEXT, err, WS_N(tenant), WS_N(node), WS_N(from), WS_N(to));
     if (r >= 0)
@@ -276,7 +341,7 @@ int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, str
     (void)tenant;
     if (l->anew)
         return drop_index(s, err);
-    if (is_damaged(s))
+    if (must_drop(s))
         return ws_index_damaged(s, "it is to be dropped", err);
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");
@@ -356,17 +421,12 @@ int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, stru
 {
     (void)tenant;
     *c->more = false;
-    if (is_damaged(s))
+    if (must_drop(s))
         return 0; /* it is dropped by who follows the log */
     int r = of_index(s, s->writer.db, tidy_step(s, err), err);
     if (r >= 0)
         *c->more = s->merging;
     return r;
-}
-
-void ws_index_undone(struct ws_sqlite *s)
-{
-    s->tidy = s->merging = false;
 }
 
 /* ---- Following ------------------------------------------------------------------------------------------- */
@@ -539,7 +599,7 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         return r;
     int rc = sqlite3_prepare_v2(c->db, sql.p, (int)sql.n, &st, NULL);
     if (rc != SQLITE_OK) {
-        r = of_index(x->s, c->db, ws_sqlite_fail(x->s, c->db, rc, "a search", err), err);
+        r = of_search(x->s, c->db, ws_sqlite_fail(x->s, c->db, rc, "a search", err), err);
         return is_damaged(x->s) ? -UPP_EREFUSED : r;
     }
     bind_query(st, x, wb_buf_str(&match), family);
@@ -548,7 +608,7 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
         p[x->n++] = (struct wl_hit){
             .number = ws_column_u64(st, 0), .node = ws_column_u64(st, 1), .index = (uint32_t)ws_column_u64(st, 2)};
     if (r < 0)
-        r = of_index(x->s, c->db, r, err);
+        r = of_search(x->s, c->db, r, err);
     (void)sqlite3_reset(st);
     if (r >= 0)
         r = wb_arena_check(x->a, err);

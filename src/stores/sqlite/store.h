@@ -222,6 +222,7 @@ struct ws_sqlite {
     bool             rows_changed;  /* this transaction has set or dropped a row */
     bool             tidy;          /* nothing was deleted from the search index since its last merge began */
     bool             merging;       /* a merge of the search index has begun and is not complete */
+    bool             dropped;       /* this transaction has dropped the search index */
     _Atomic uint64_t changes;       /* such changes: counted before they are written, and again when readable */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
@@ -390,8 +391,12 @@ int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
 bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
-int  ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
-void ws_index_undone(struct ws_sqlite *s); /* a transaction has failed */
+int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
+/* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
+ * Returns SQLite's result. */
+int  ws_integrity_check(sqlite3 *db, char *why, size_t size);
+void ws_index_done(struct ws_sqlite *s);   /* a transaction is committed */
+void ws_index_undone(struct ws_sqlite *s); /* a transaction is rolled back */
 
 /* ---- read.c ---- */
 

@@ -1,4 +1,5 @@
 /* Threads that are deleted, and trees that are erased. */
+#include "base/err.h"
 #include "log/pages.h"
 #include "log/staged.h"
 #include "stores/check.h"
@@ -292,6 +293,36 @@ TEST_WITH(log_erase_tree_reaches_the_oldest_run, .no_torture = "10,000 runs")
 {
     struct upp_err err = {0};
     CHECK_INT(in_memory(erases_all_runs, &err), 0);
+}
+
+/* ---- Pages ------------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int list_none(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a,
+                                   struct wl_list *ret, struct upp_err *err)
+{
+    (void)ask, (void)a, (void)ret;
+    s->count.rows++;
+    return s->index ? wb_fail_full(err, "many reads are in progress") : upp_fail(err, UPP_ELIMIT, "a large page");
+}
+
+/* Only a page that is too large is read in parts. */
+WEFT_SUSPENDS static int pages_are_halved(void *arg, struct upp_err *err)
+{
+    static const struct wl_store_ops ops = {.list = list_none};
+    (void)arg, (void)err;
+    for (uint8_t busy = 0; busy < 2; busy++) {
+        struct wl_store                           s = {.ops = &ops, .index = busy};
+        WB_CLEANUP(wl_pages_done) struct wl_pages p = WL_PAGES(&s, .what = WL_LIST_RUNS, .max = 256);
+        FAIL_UNLESS(wl_pages_next(&p, NULL) == -UPP_ELIMIT);
+        FAIL_UNLESS(s.count.rows == (busy ? 1 : 9));
+    }
+    return 0;
+}
+
+TEST(log_pages_are_halved_only_if_they_are_large)
+{
+    struct upp_err err = {0};
+    CHECK_INT(test_on_loop(pages_are_halved, NULL, &err), 0);
 }
 
 TEST_WITH(log_erase_tree_dies_anywhere, .no_torture = "it dies by itself")

@@ -399,6 +399,36 @@ TEST_WITH(log_sweep_comes_back_to_those_that_waited, .no_torture = "hundreds of 
     CHECK_INT(in_memory(many_wait, &err), 0);
 }
 
+static void damage_index(struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    atomic_store(&s->index_state, WL_INDEX_DAMAGED);
+}
+
+/* Damage of the search index is no reason not to sweep. */
+static WEFT_SUSPENDS int swept_without_index(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct talk                               k;
+    struct wl_swept                           n;
+    struct wm_run                             run;
+    TRY(make_talk(s, &a, &k, err));
+    TRY(finds(s, UPP_STR("thinking"), 1, err));
+    damage_index(s);
+    TRY(sweep_at(s, 40 * DAY, &n, err));
+    FAIL_UNLESS(n.rows == 1);
+    TRY(wl_get_run(s, O, k.run.id, &a, &run, err));
+    FAIL_UNLESS(run.swept);
+    return finds(s, UPP_STR("thinking"), 1, err);
+}
+
+TEST_WITH(log_sweep_needs_no_index, .no_torture = "many stores; the others are tortured in memory, below")
+{
+    CHECK(test_each_store(swept_without_index, NULL));
+}
+
 /* A row that cannot be read is passed over, and what comes behind it is swept. */
 static WEFT_SUSPENDS int broken(struct test_store *st, struct upp_err *err)
 {

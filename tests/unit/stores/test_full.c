@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "support/sim/sim.h"
-#include "stores/sqlite/sqlite.h"
+#include "log/search.h"
+#include "stores/sqlite/store.h"
 #include "support/disk.h"
 #include "support/fibers.h"
 #include "support/rig.h"
@@ -338,6 +339,30 @@ TEST_WITH(full_disk_is_full_of_what_is_stored, .no_torture = "the disk is the te
         CHECK_INT(play(append_all, seed, &err), 0);
 }
 
+/* A checkpoint had no room, but now there is some: that is found out once, not with every commit. */
+WEFT_SUSPENDS static int no_room_once(void *arg, struct upp_err *err)
+{
+    struct full *x = arg;
+    TRY(open_small(x, err));
+    struct ws_sqlite *s = ws_sqlite(x->s);
+    int               r = 0;
+    for (unsigned paused = 0; r >= 0 && paused < 2; paused++) {
+        s->empty_at_ms = paused ? UINT64_MAX : 0; /* the WAL can be emptied, or cannot */
+        atomic_store(&s->no_room, true);
+        r = append(x, 100, err);
+        if (r >= 0 && (atomic_load(&s->no_room) || wl_store_state(x->s) != WL_WORKS))
+            r = upp_fail(err, UPP_EBUG, "the disk is still full");
+    }
+    x->s->ops->close(x->s);
+    return r;
+}
+
+TEST_WITH(full_disk_with_room_again_is_noticed_once, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    CHECK_INT(play(no_room_once, 1, &err), 0);
+}
+
 /* ---- A disk that takes no writes -------------------------------------------------------------------------- */
 
 /* The store says so, and an empty commit, without any other, shows when it is over. */
@@ -376,6 +401,38 @@ TEST_WITH(bad_disk_that_takes_no_writes_is_tried_again, .no_torture = "the disk 
     struct upp_err err = {0};
     for (uint64_t seed = 1; seed <= 3; seed++)
         CHECK_INT(play(has_bad_writes, seed, &err), 0);
+}
+
+/* A damaged index that could not be dropped is still damaged. */
+WEFT_SUSPENDS static int drop_index_on_bad_disk(struct full *x, struct upp_err *err)
+{
+    struct wl_node node = test_node(7);
+    size_t         rows;
+    TRY(COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node)));
+    atomic_store(&x->s->index_state, WL_INDEX_DAMAGED);
+    disk_fail_writes(x->d, true);
+    FAIL_UNLESS(wl_index_rows(x->s, &rows, err) == -UPP_ESTORE && wl_may_pass(err));
+    FAIL_UNLESS(wl_store_index_state(x->s) == WL_INDEX_DAMAGED);
+    disk_fail_writes(x->d, false);
+    TRY(wl_index_rows(x->s, &rows, err));
+    FAIL_UNLESS(wl_store_index_state(x->s) == WL_INDEX_SOUND);
+    return 0;
+}
+
+WEFT_SUSPENDS static int has_damaged_index(void *arg, struct upp_err *err)
+{
+    struct full *x = arg;
+    TRY(open_full(x, UINT32_MAX, err));
+    int r = drop_index_on_bad_disk(x, err);
+    disk_fail_writes(x->d, false);
+    x->s->ops->close(x->s);
+    return r;
+}
+
+TEST_WITH(bad_disk_keeps_a_damaged_index_damaged, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    CHECK_INT(play(has_damaged_index, 1, &err), 0);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------- */

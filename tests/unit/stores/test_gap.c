@@ -117,7 +117,7 @@ TEST(store_gap_is_left_where_pages_look_alike)
 {
     unsigned char first[WS_PAGE_HEAD] = {[16] = 0x10};
     CHECK(ws_page_gaps(first));
-    first[28] = 2; /* 128 GiB */
+    first[28] = 1; /* 64 GiB */
     CHECK(!ws_page_gaps(first));
     first[28] = 0;
     first[20] = 8; /* bytes that somebody reserved in each page */

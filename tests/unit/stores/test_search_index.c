@@ -10,7 +10,7 @@
 #include "log/search.h"
 #include "stores/blobs/blobs.h"
 #include "stores/memory/memory.h"
-#include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/store.h"
 #include "support/stores.h"
 
 static WEFT_SUSPENDS int say(struct wl_store *s, uint64_t node, const char *text, struct upp_err *err)
@@ -525,6 +525,28 @@ static WEFT_SUSPENDS int check_index(const char *path, bool whole, struct upp_er
     return 0;
 }
 
+static int integrity(const char *path, char why[200], struct upp_err *err)
+{
+    sqlite3 *db = NULL;
+    int      rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    if (rc == SQLITE_OK)
+        rc = ws_integrity_check(db, why, 200);
+    (void)sqlite3_close(db);
+    FAIL_UNLESS(rc == SQLITE_OK);
+    (void)err;
+    return 0;
+}
+
+/* Only pages of tables that were replaced are unused. */
+static int check_file(const struct damaging *x, struct upp_err *err)
+{
+    char why[200];
+    TRY(integrity(x->path, why, err));
+    FAIL_UNLESS(!why[0]);
+    FAIL_UNLESS(!x->damage->page_of || ask(x->path, "SELECT count(*) FROM meta WHERE name = 'index_replaced'") == 1);
+    return 0;
+}
+
 static WEFT_SUSPENDS int mends(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
@@ -562,9 +584,7 @@ static WEFT_SUSPENDS int mends(void *arg, struct upp_err *err)
     TRY(check_index(x->path, true, err));
     FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM words") == (x->index == WL_INDEX_OFF ? 0 : (int)WB_LEN(texts)));
     FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM meta WHERE name = 'index_damaged'") == 0);
-    FAIL_UNLESS(ask(x->path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
-                             " AND integrity_check NOT LIKE '%never used%'") == 0);
-    return 0;
+    return check_file(x, err);
 }
 
 static bool mends_as(uint8_t index)
@@ -590,6 +610,69 @@ TEST_WITH(search_index_damaged_is_rebuilt_and_fails_no_commit, .no_torture = "da
 TEST_WITH(search_index_damaged_can_be_switched_off_and_changed, .no_torture = "damage is no failing call")
 {
     CHECK(mends_as(WL_INDEX_OFF));
+}
+
+/* Some versions of SQLite (3.40) see no unused page in some schemas with virtual tables: so there is none here. */
+TEST_WITH(search_index_replaced_leaves_pages_that_are_no_damage, .no_torture = "damage is no failing call")
+{
+    sqlite3 *db = NULL;
+    char     why[200], path[512];
+    (void)snprintf(path, sizeof path, "%s/unused.db", test_folder());
+    int  rc    = sqlite3_open(path, &db);
+    bool empty = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
+    rc =
+        sqlite3_exec(db,
+                     "CREATE TABLE meta(name, value); CREATE TABLE words(x); CREATE TABLE t(x); CREATE INDEX i ON t(x);"
+                     "INSERT INTO words VALUES(zeroblob(20000)); INSERT INTO t VALUES(1);"
+                     "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'words';"
+                     "PRAGMA writable_schema = RESET",
+                     NULL, NULL, NULL);
+    bool made  = rc == SQLITE_OK;
+    bool found = ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "never used");
+    rc         = sqlite3_exec(db, "INSERT INTO meta VALUES('index_replaced', 1)", NULL, NULL, NULL);
+    bool known = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && !why[0];
+    rc         = sqlite3_exec(db,
+                              "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t(-x)' WHERE"
+                                      " name = 'i'; PRAGMA writable_schema = RESET",
+                              NULL, NULL, NULL);
+    bool other = rc == SQLITE_OK && ws_integrity_check(db, why, sizeof why) == SQLITE_OK && strstr(why, "index i");
+    test_note("%s", why);
+    (void)sqlite3_close(db);
+    CHECK(empty && made);
+    CHECK(found);
+    CHECK(known);
+    CHECK(other);
+}
+
+/* A search reads other tables too: what is damaged there is not the index. */
+static WEFT_SUSPENDS int damages_another(void *arg, struct upp_err *err)
+{
+    static const struct damage tenants = {NULL, "sqlite_autoindex_tenants_1"};
+    struct damaging           *x       = arg;
+    struct upp_err             why     = {0};
+    struct wl_store           *s;
+    TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
+    int r = say_all(s, err);
+    if (r >= 0)
+        r = learn(s, err);
+    s->ops->close(s);
+    TRY(r);
+    x->damage = &tenants;
+    TRY(damage(x, err));
+    TRY(open_as(x->path, WL_INDEX_WORDS, &s, err));
+    r          = found(s, "plan", &why);
+    bool sound = wl_store_index_state(s) == WL_INDEX_SOUND;
+    s->ops->close(s);
+    test_note("%d: %s", r, why.msg);
+    FAIL_UNLESS(r == -UPP_ESTORE && sound);
+    return 0;
+}
+
+TEST_WITH(search_index_is_not_damaged_where_another_table_is, .no_torture = "damage is no failing call")
+{
+    struct damaging x = {.index = WL_INDEX_WORDS};
+    (void)snprintf(x.path, sizeof x.path, "%s/tenants.db", test_folder());
+    CHECK_INT(test_on_loop(damages_another, &x, NULL), 0);
 }
 
 /* ---- What it costs ------------------------------------------------------------------------------------------ */

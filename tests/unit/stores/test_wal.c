@@ -257,6 +257,40 @@ TEST(promise_is_kept_by_a_log_that_holds_it)
     CHECK(anew);
 }
 
+/* A checkpoint of ours does not write pages as they are in the WAL, so that they prove nothing. */
+TEST(promise_is_kept_by_a_checkpoint_of_all_of_it)
+{
+    static struct ws_promise_look x;
+    struct ws_promise             p = {0};
+    struct ws_lock                l = {.fd = -1};
+    struct ws_wal_state           s = {0};
+    CHECK(make());
+    CHECK_INT(ws_wal_scan(wal, 0, (struct ws_sum){0}, &s, NULL), 0);
+    CHECK_INT(ws_lock_take(db, &l, NULL), 0);
+    bool ok = promise(l.fd, s.frames, &p) && flip(frame(20) + 100);
+    ws_promise_checkpoint_end(&p, ws_promise_checkpoint_begin(&p), (int)s.frames - 1);
+    bool most = ok && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    ws_promise_checkpoint_end(&p, ws_promise_checkpoint_begin(&p), (int)s.frames);
+    bool all = ok && look(l.fd, &x) == 0 && x.bad && x.aside && !x.needed && strstr(x.why, "has all that it held");
+    (void)ws_promise_checkpoint_begin(&p);
+    bool some = ok && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    ws_promise_checkpoint_failed(&p);
+    some = some && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    /* The writer has emptied the WAL while another checkpoint began or ended. */
+    uint32_t tag = ws_promise_checkpoint_begin(&p);
+    ws_promise_checkpointed(&p);
+    some = some && look(l.fd, &x) == 0 && x.bad && x.needed == s.frames;
+    ws_promise_checkpoint_end(&p, tag, (int)s.frames);
+    bool gone = ok && unlink(wal) == 0 && look(l.fd, &x) == 0 && !x.bad;
+    ws_promise_close(&p, false);
+    ws_lock_release(&l);
+    CHECK(ok);
+    CHECK(most);
+    CHECK(all);
+    CHECK(some);
+    CHECK(gone);
+}
+
 TEST(promise_is_missed_where_the_log_is_gone)
 {
     static struct ws_promise_look x;
