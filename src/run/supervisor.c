@@ -122,6 +122,7 @@ static void count_execution(struct wr_failed_run *f, uint64_t next)
         f->tries   = 0;
         f->wait_ms = 0;
     }
+    f->next = next;
     if (++f->tries == TRIES)
         wb_log(WB_ERROR, "a run cannot be ended: it is not executed again, and fails when the store takes that",
                WB_LS("run", wb_uuid_text(f->run, id)), WB_LU("tries", f->tries));
@@ -202,7 +203,7 @@ struct recovery {
 static int give_up(struct wr_run *run, const struct wr_failed_run *f, struct upp_err *err)
 {
     struct upp_err why = {0};
-    (void)upp_fail(&why, UPP_ESTORE, "the run was executed %u times, and the store refused its commits", f->tries);
+    (void)upp_fail(&why, UPP_ESTORE, "the store failed the run %u times", f->tries);
     return wr_run_unfit(run, &why, err);
 }
 
@@ -265,6 +266,8 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
     run->row.cancel = run->row.cancel || how->cancel;
     r               = launch_recovery(run, how, err);
     if (r < 0) {
+        if (r == -UPP_ESTORE && !how->cancel) /* what stays unreadable must not keep it for ever */
+            wr_failed_run(run, r, true);
         wr_tree_disown(run);
         return r;
     }

@@ -655,3 +655,63 @@ TEST(failed_run_is_joined_after_its_recovery_failed)
 {
     PLAYS(.script = SLOWLY, .act = join_after_a_try);
 }
+
+/* ---- A history that stays unreadable ------------------------------------------------------------------------------
+ */
+
+/* The first run of a thread is its history, and the second one cannot read it. */
+static WEFT_SUSPENDS int start_unreadable(struct place *p, struct wr_started *s, struct upp_err *err)
+{
+    uint8_t status;
+    TRY(place_start(p, s, err));
+    TRY(place_await(p, s->run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    TRY(place_start_on(p, s->thread, WR_REJECT, s, err));
+    FAIL_UNLESS(s->row.first > 0);
+    p->lazy.bad_before = s->row.first;
+    TRY(weft_sleep_ms(100, err));
+    FAIL_UNLESS(p->lazy.refused == 1 && p->rig.engine->failed_runs.n == 1);
+    return 0;
+}
+
+static WEFT_SUSPENDS int fail_unread(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    TRY(start_unreadable(p, &s, err));
+    TRY(weft_sleep_ms(60000, err)); /* it may be readable again */
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_RUNNING);
+    TRY(weft_sleep_ms(540000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    test_note("status %u, %llu reads", row.status, (unsigned long long)p->lazy.refused);
+    FAIL_UNLESS(row.status == WM_FAILED && p->lazy.refused < 20 && p->rig.engine->failed_runs.n == 0);
+    p->lazy.bad_before = 0;
+    return rig_well_formed(p->inner, &rig_owner, s.thread, err);
+}
+
+static WEFT_SUSPENDS int cancel_unread(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started                         s;
+    struct wm_run                             row;
+    struct wl_thread                          t;
+    TRY(start_unreadable(p, &s, err));
+    TRY(wr_stop(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED && p->rig.engine->failed_runs.n == 0);
+    TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
+    TRY(weft_sleep_ms(100, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, s.thread, &a, &t, err));
+    return wr_thread_delete(p->rig.engine, &rig_owner, &t, NULL, err);
+}
+
+TEST(failed_run_whose_history_stays_unreadable_ends)
+{
+    PLAYS(.act = fail_unread);
+}
+
+TEST(failed_run_whose_history_is_unreadable_is_cancelled)
+{
+    PLAYS(.act = cancel_unread);
+}
