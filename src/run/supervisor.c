@@ -233,6 +233,7 @@ static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, struct upp_err *err
         wr_failed_run(run, r, false);
         return r;
     }
+    run->changing = false;
     if (cancel)
         run->row.version++;
     failed_run_begins(run);
@@ -256,7 +257,8 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
     r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
-    r = still_works(run, err);
+    run->changing = true; /* a cancel or other metadata wait until it works */
+    r             = still_works(run, err);
     if (r <= 0) {
         wr_tree_disown(run);
         if (r == 0)

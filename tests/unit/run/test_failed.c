@@ -306,6 +306,28 @@ TEST(failed_recoveries_begin_no_epoch)
     PLAYS(.script = SLOWLY, .act = recover_at_the_fourth_try);
 }
 
+/* A call on another fiber. */
+struct change {
+    struct place           *p;
+    struct wb_uuid          run;
+    bool                    cancel;
+    const struct wr_answer *answer; /* NULL: it changes the metadata, or cancels */
+    int                     r;
+};
+
+static WEFT_SUSPENDS int change_main(void *arg, struct upp_err *err)
+{
+    struct change    *c = arg;
+    struct wr_engine *e = c->p->rig.engine;
+    if (c->answer)
+        c->r = wr_answer(e, &rig_owner, c->run, c->answer, 1, err);
+    else if (c->cancel)
+        c->r = wr_cancel(e, &rig_owner, c->run, err);
+    else
+        c->r = wr_set_metadata(e, &rig_owner, c->run, UPP_STR("{\"of\":\"another another another\"}"), err);
+    return 0;
+}
+
 /* ---- Waiting runs ------------------------------------------------------------------------------------------------ */
 
 static void ignore_wake(void *arg)
@@ -350,6 +372,45 @@ TEST(failed_answer_leaves_a_run_that_waits)
 {
     PLAYS(.script = SCRIPT(REPLY(CALL("c1", "pick")) "," REPLY(TEXT("well"))), .wait_ms = 600000,
           .act = refuse_an_answer);
+}
+
+/* The answer cannot be written while a cancel waits for the commit lock: what is cancelled is the run that waits. */
+static WEFT_SUSPENDS int cancel_in_a_refused_answer(struct place *p, struct upp_err *err)
+{
+    const struct wr_answer                          answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
+    struct wr_started                               s;
+    struct change                                   c; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct wm_run                                   row;
+    uint8_t                                         status;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    p->lazy.before_commit_ms = 50;
+    p->lazy.refuse           = 1;
+    c                        = (struct change){.p = p, .run = s.run, .answer = &answer};
+    TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
+    TRY(weft_sleep_ms(20, err));
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(c.r == -UPP_ESTORE);
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED);
+    p->lazy.before_commit_ms = 0;
+    return 0;
+}
+
+static WEFT_SUSPENDS int cancel_in_refused_answers(struct place *p, struct upp_err *err)
+{
+    for (int i = 0; i < 8; i++) /* which fiber the failure wakes first is the simulated loop's choice */
+        TRY(cancel_in_a_refused_answer(p, err));
+    return 0;
+}
+
+TEST(failed_answer_leaves_a_run_that_can_be_cancelled)
+{
+    PLAYS(.script = "{\"replies\":[" REPLY(CALL("c1", "pick")) "],\"again\":true}", .wait_ms = 600000,
+          .act = cancel_in_refused_answers);
 }
 
 /* It failed before it waited: then nobody is told so any more. */
@@ -457,22 +518,6 @@ TEST(failed_run_leaves_the_list_when_it_has_ended_after_all)
 
 #define OPTIONS(word) "{\"metadata\":{\"of\":\"" word " " word " " word " " word "\"}}"
 
-struct change {
-    struct place  *p;
-    struct wb_uuid run;
-    bool           cancel;
-    int            r;
-};
-
-static WEFT_SUSPENDS int change_main(void *arg, struct upp_err *err)
-{
-    struct change *c = arg;
-    c->r             = c->cancel ? wr_cancel(c->p->rig.engine, &rig_owner, c->run, err)
-                                 : wr_set_metadata(c->p->rig.engine, &rig_owner, c->run,
-                                                   UPP_STR("{\"of\":\"another another another\"}"), err);
-    return 0;
-}
-
 static WEFT_SUSPENDS int start_with(struct place *p, const char *options, struct wr_started *ret, struct upp_err *err)
 {
     struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
@@ -535,6 +580,43 @@ TEST(failed_run_stays_while_its_cancel_is_written)
 TEST(failed_run_stays_while_its_metadata_is_written)
 {
     PLAYS(.script = NOTES, .act = set_while_it_fails);
+}
+
+/* The commit of a cancel fails while another cancel waits for the commit lock. */
+static WEFT_SUSPENDS int cancel_twice(struct place *p, struct upp_err *err)
+{
+    uint8_t                                         status;
+    struct wr_started                               s;
+    struct wr_from                                  from;
+    struct change                                   c; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct wm_run                                   row;
+    TRY(fail_a_run(p, &s, &from, err));
+    p->lazy.before_commit_ms = 50;
+    p->lazy.refuse           = 1;
+    c                        = (struct change){.p = p, .run = s.run, .cancel = true};
+    TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
+    TRY(weft_sleep_ms(20, err));
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.cancel || row.status == WM_CANCELED);
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(c.r == -UPP_ESTORE);
+    p->lazy.before_commit_ms = 0;
+    return place_await(p, s.run, &status, err);
+}
+
+/* Which of the two fibers that the failure wakes is first is the simulated loop's choice. */
+static WEFT_SUSPENDS int cancel_twice_often(struct place *p, struct upp_err *err)
+{
+    for (int i = 0; i < 8; i++)
+        TRY(cancel_twice(p, err));
+    return 0;
+}
+
+TEST(failed_cancel_is_not_acknowledged_by_another_one)
+{
+    PLAYS(.script = "{\"replies\":[" SLOW_REPLY(100, TEN_WORDS) "],\"again\":true}", .act = cancel_twice_often);
 }
 
 /* Its metadata is being written when it shall be recovered. */
