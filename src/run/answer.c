@@ -200,7 +200,7 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         if (*launched)
             wr_note_run(run, WR_RUN_RESUMED, NULL);
     }
-    run->changing = false;
+    run->changing = *launched && r < 0; /* then it is about to be gone */
     if (*launched)
         wr_go(run, r >= 0);
     else if (r >= 0)

@@ -488,13 +488,17 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     if (!run->engine->store)
         return 0;
     int r = load_journal(run, err);
-    if (r >= 0)
-        r = load_path(run, err);
+    if (r < 0)
+        return r;
+    r = load_path(run, err);
     if (r >= 0) {
         wr_used_restore(run);
         r = wr_turn_restore(run, err);
     }
-    return r < 0 ? r : executions_read(run, err);
+    if (r >= 0)
+        r = executions_read(run, err);
+    bool ends = run->unfit || run->row.cancel; /* which needs nothing of the history before it */
+    return ends && r == -UPP_ESTORE ? 0 : r;
 }
 
 static struct upp_str speaker_of(const struct wr_run *run, size_t message)

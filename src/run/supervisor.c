@@ -122,6 +122,7 @@ static void count_execution(struct wr_failed_run *f, uint64_t next)
         f->tries   = 0;
         f->wait_ms = 0;
     }
+    f->next = next;
     if (++f->tries == TRIES)
         wb_log(WB_ERROR, "a run cannot be ended: it is not executed again, and fails when the store takes that",
                WB_LS("run", wb_uuid_text(f->run, id)), WB_LU("tries", f->tries));
@@ -202,7 +203,7 @@ struct recovery {
 static int give_up(struct wr_run *run, const struct wr_failed_run *f, struct upp_err *err)
 {
     struct upp_err why = {0};
-    (void)upp_fail(&why, UPP_ESTORE, "the run was executed %u times, and the store refused its commits", f->tries);
+    (void)upp_fail(&why, UPP_ESTORE, "the store failed the run %u times", f->tries);
     return wr_run_unfit(run, &why, err);
 }
 
@@ -218,12 +219,13 @@ static WEFT_SUSPENDS int launch_recovery(struct wr_run *run, const struct recove
     return r < 0 ? r : wr_launch(run, err);
 }
 
-/* The first commit of a recovery; with it the cancel, if there is one that is not stored. */
-static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, bool cancel, struct upp_err *err)
+/* The first commit of a recovery; with it the cancel, if there is one: a full disk takes that of a cancelled run. */
+static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, struct upp_err *err)
 {
-    struct wm_run    row = run->row;
-    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
-    run->draft.must_sync = cancel;
+    struct wm_run    row    = run->row;
+    bool             cancel = row.cancel;
+    struct wl_change set    = {.kind = WL_SET_RUN, .run = &row};
+    run->draft.must_sync    = cancel;
     wb_crashpoint("recover.before");
     int r = wr_flush(run, cancel ? &(struct wr_more){&set, 1} : NULL, err);
     wb_crashpoint("recover.after");
@@ -231,6 +233,7 @@ static WEFT_SUSPENDS int commit_recovery(struct wr_run *run, bool cancel, struct
         wr_failed_run(run, r, false);
         return r;
     }
+    run->changing = false;
     if (cancel)
         run->row.version++;
     failed_run_begins(run);
@@ -249,26 +252,28 @@ static WEFT_SUSPENDS int recover(struct wr_engine *e, const struct wl_owner *o, 
     int                                        r = wr_tree_get(e, o, row, &t, err);
     if (r < 0)
         return r;
-    if (t->run)
-        return t->fiber && !how->cancel ? 0 : upp_fail(err, UPP_EBUSY, "somebody else has the run");
+    if (t->run) /* one that has failed is about to be gone */
+        return t->fiber && !how->cancel && !t->refused ? 0 : upp_fail(err, UPP_EBUSY, "somebody else has the run");
     r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
-    r = still_works(run, err);
+    run->changing = true; /* a cancel or other metadata wait until it works */
+    r             = still_works(run, err);
     if (r <= 0) {
         wr_tree_disown(run);
         if (r == 0)
             wr_failed_run_over(e, row->id);
         return r == 0 && how->cancel ? upp_fail(err, UPP_EBUSY, "the run does not work any more") : r;
     }
-    bool cancel     = how->cancel && !run->row.cancel;
-    run->row.cancel = run->row.cancel || cancel;
+    run->row.cancel = run->row.cancel || how->cancel;
     r               = launch_recovery(run, how, err);
     if (r < 0) {
+        if (r == -UPP_ESTORE && !how->cancel) /* what stays unreadable must not keep it for ever */
+            wr_failed_run(run, r, true);
         wr_tree_disown(run);
         return r;
     }
-    r = commit_recovery(run, cancel, err);
+    r = commit_recovery(run, err);
     if (r >= 0 && how->ret)
         how->ret->tree = wr_outcome_tree(run);
     wr_go(run, r >= 0);
@@ -376,10 +381,8 @@ static WEFT_SUSPENDS int look_after(struct wr_engine *e, const struct wl_owner *
     if (row->status == WM_QUEUED)
         return wr_start_next(e, o, row->thread, err);
     if (row->status != WM_WAITING) {
-        struct wr_failed_run *f    = find_failed_run(e, row->id);
-        bool                  full = !f && is_full(e);
-        if (f)
-            f->live = true;
+        const struct wr_failed_run *f    = find_failed_run(e, row->id);
+        bool                        full = !f && is_full(e);
         if (!full && !(f && f->at_ms > now))
             return recover(e, o, row, &(struct recovery){0}, err);
         *at = full ? now + LATER_MS : f->at_ms;
@@ -400,6 +403,9 @@ static WEFT_SUSPENDS int64_t supervise_run(struct wr_engine *e, const struct wl_
     struct upp_err err = {0};
     if (row->depth)
         return at; /* its parent supervises it */
+    struct wr_failed_run *f = find_failed_run(e, row->id);
+    if (f && row->status != WM_QUEUED && row->status != WM_WAITING)
+        f->live = true;
     int r = is_mine(e, o, row, &err);
     if (r > 0)
         r = look_after(e, o, row, now, &at, &err);
@@ -454,7 +460,7 @@ static WEFT_SUSPENDS int supervisor_main(void *arg, struct upp_err *err)
         r             = supervise_all(e, &why);
         if (r < 0 && r != -UPP_ECANCELED) {
             wb_log(WB_WARN, "runs could not be looked after", WB_LERR(&why));
-            e->look_at_ms = now + LATER_MS;
+            e->look_at_ms = WB_MIN(e->look_at_ms, now + e->look_ms);
         }
         if (e->look_at_ms > now + LATER_MS) /* no run needs another attempt soon */
             e->look_ms = SOON_MS;

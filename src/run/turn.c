@@ -270,9 +270,10 @@ int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
+    int failed = wr_failed_run_error(t->engine, t->root); /* somebody may have tried to recover it since */
+    failed     = failed ? failed : t->refused;
     if (!o->set)
-        return upp_fail(err, t->refused ? (enum upp_code) - t->refused : UPP_ECANCELED,
-                        "the run did not come to an end");
+        return upp_fail(err, failed ? (enum upp_code) - failed : UPP_ECANCELED, "the run did not come to an end");
     *ret = WB_TAKE(o->turn);
     if (o->result < 0 && err)
         *err = o->why;

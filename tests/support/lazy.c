@@ -45,6 +45,14 @@ static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, stru
     return r;
 }
 
+static int unreadable(struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "the disk failed");
+    if (err)
+        memcpy(err->cause, WL_IO, sizeof WL_IO);
+    return r;
+}
+
 static int read_fails(struct lazy *l, struct upp_err *err)
 {
     bool fails = l->bad_reads > 0 || l->bad_read_in == 1;
@@ -53,10 +61,7 @@ static int read_fails(struct lazy *l, struct upp_err *err)
     if (!fails)
         return 0;
     l->refused++;
-    int r = upp_fail(err, UPP_ESTORE, "the disk failed");
-    if (err)
-        memcpy(err->cause, WL_IO, sizeof WL_IO);
-    return r;
+    return unreadable(err);
 }
 
 static WEFT_SUSPENDS int lz_get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
@@ -92,6 +97,11 @@ static WEFT_SUSPENDS int lz_rows(struct wl_store *s, const struct wl_owner *o, c
     unsigned     ms = l->rows_once_ms;
     if (r >= 0)
         r = l->inner->ops->rows(l->inner, o, range, a, ret, err);
+    for (size_t i = 0; r >= 0 && i < ret->n; i++)
+        if (ret->p[i].pos < l->bad_before) {
+            l->refused++;
+            r = unreadable(err);
+        }
     l->rows_once_ms = 0;
     nap(ms);
     return r;

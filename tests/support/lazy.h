@@ -18,6 +18,7 @@ struct lazy {
     unsigned         bad_read_in;        /* the n-th read from now on fails, once, for a reason that passes; 0: none */
     unsigned         bad_after_commit;   /* after each commit so many reads fail */
     unsigned         bad_reads;          /* so many reads fail from now on */
+    uint64_t         bad_before;         /* rows of nodes before this position cannot be read; 0: all can */
     bool             full;               /* commits fail, and change nothing */
     unsigned         refuse;             /* the next ones do, so many ... */
     bool (*which)(const struct wl_commit *c); /* ... of such; NULL: of any */

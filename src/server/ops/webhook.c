@@ -269,7 +269,7 @@ static uint64_t start_lane(struct sv_webhooks *h, struct lane *lane, uint64_t no
     uint64_t next = UINT64_MAX;
     wb_list_each (l, &lane->queue) {
         struct message *m     = wb_item(l, struct message, link);
-        bool            waits = is_down(lane) && !is_too_old(m);
+        bool            waits = is_down(lane) && !m->over && !is_too_old(m);
         if (lane->sending >= h->opts.max_sending)
             break; /* each that ends signals */
         if (m->sending || (waits && lane->sending))

@@ -42,6 +42,13 @@ static bool is_a_row_only(const struct wl_commit *c)
     return c->n == 1 && c->changes[0].kind == WL_ADD_ROW;
 }
 
+/* As on a full disk: only what cancels or ends a run is taken. */
+static bool is_too_much(const struct wl_commit *c)
+{
+    const struct wm_run *row = row_of(c);
+    return !row || (!row->cancel && !wm_status_ended(row->status));
+}
+
 static unsigned n_commits;
 
 static bool every_third(const struct wl_commit *c)
@@ -211,6 +218,27 @@ static WEFT_SUSPENDS int delete_its_thread(struct place *p, struct upp_err *err)
     return 0;
 }
 
+/* The cancel is stored, its end is not, and then the disk is full: that takes the end. */
+static WEFT_SUSPENDS int end_on_a_full_disk(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wr_from    from;
+    struct wm_run     row;
+    TRY(fail_a_run(p, &s, &from, err));
+    p->lazy.no_ends = true;
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(weft_sleep_ms(100, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.cancel && row.status == WM_RUNNING);
+    p->lazy.no_ends = false;
+    p->lazy.which   = is_too_much;
+    p->lazy.refuse  = 1000;
+    TRY(weft_sleep_ms(60000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED && p->rig.engine->failed_runs.n == 0);
+    return 0;
+}
+
 /* Other runs have taken all room: one that only ends needs none. */
 static WEFT_SUSPENDS int cancel_without_room(struct place *p, struct upp_err *err)
 {
@@ -247,6 +275,11 @@ TEST(failed_run_is_deleted_with_its_thread)
     PLAYS(.script = SLOWLY, .act = delete_its_thread);
 }
 
+TEST(failed_run_whose_cancel_is_stored_ends_on_a_full_disk)
+{
+    PLAYS(.script = SLOWLY, .act = end_on_a_full_disk);
+}
+
 TEST(failed_run_is_cancelled_when_there_is_no_room)
 {
     PLAYS(.script = SLOWLY, .max_runs = 1, .act = cancel_without_room);
@@ -271,6 +304,28 @@ static WEFT_SUSPENDS int recover_at_the_fourth_try(struct place *p, struct upp_e
 TEST(failed_recoveries_begin_no_epoch)
 {
     PLAYS(.script = SLOWLY, .act = recover_at_the_fourth_try);
+}
+
+/* A call on another fiber. */
+struct change {
+    struct place           *p;
+    struct wb_uuid          run;
+    bool                    cancel;
+    const struct wr_answer *answer; /* NULL: it changes the metadata, or cancels */
+    int                     r;
+};
+
+static WEFT_SUSPENDS int change_main(void *arg, struct upp_err *err)
+{
+    struct change    *c = arg;
+    struct wr_engine *e = c->p->rig.engine;
+    if (c->answer)
+        c->r = wr_answer(e, &rig_owner, c->run, c->answer, 1, err);
+    else if (c->cancel)
+        c->r = wr_cancel(e, &rig_owner, c->run, err);
+    else
+        c->r = wr_set_metadata(e, &rig_owner, c->run, UPP_STR("{\"of\":\"another another another\"}"), err);
+    return 0;
 }
 
 /* ---- Waiting runs ------------------------------------------------------------------------------------------------ */
@@ -317,6 +372,45 @@ TEST(failed_answer_leaves_a_run_that_waits)
 {
     PLAYS(.script = SCRIPT(REPLY(CALL("c1", "pick")) "," REPLY(TEXT("well"))), .wait_ms = 600000,
           .act = refuse_an_answer);
+}
+
+/* The answer cannot be written while a cancel waits for the commit lock: what is cancelled is the run that waits. */
+static WEFT_SUSPENDS int cancel_in_a_refused_answer(struct place *p, struct upp_err *err)
+{
+    const struct wr_answer                          answer = {.call = UPP_STR("c1"), .result = UPP_STR("1")};
+    struct wr_started                               s;
+    struct change                                   c; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct wm_run                                   row;
+    uint8_t                                         status;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    p->lazy.before_commit_ms = 50;
+    p->lazy.refuse           = 1;
+    c                        = (struct change){.p = p, .run = s.run, .answer = &answer};
+    TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
+    TRY(weft_sleep_ms(20, err));
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(c.r == -UPP_ESTORE);
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED);
+    p->lazy.before_commit_ms = 0;
+    return 0;
+}
+
+static WEFT_SUSPENDS int cancel_in_refused_answers(struct place *p, struct upp_err *err)
+{
+    for (int i = 0; i < 8; i++) /* which fiber the failure wakes first is the simulated loop's choice */
+        TRY(cancel_in_a_refused_answer(p, err));
+    return 0;
+}
+
+TEST(failed_answer_leaves_a_run_that_can_be_cancelled)
+{
+    PLAYS(.script = "{\"replies\":[" REPLY(CALL("c1", "pick")) "],\"again\":true}", .wait_ms = 600000,
+          .act = cancel_in_refused_answers);
 }
 
 /* It failed before it waited: then nobody is told so any more. */
@@ -424,22 +518,6 @@ TEST(failed_run_leaves_the_list_when_it_has_ended_after_all)
 
 #define OPTIONS(word) "{\"metadata\":{\"of\":\"" word " " word " " word " " word "\"}}"
 
-struct change {
-    struct place  *p;
-    struct wb_uuid run;
-    bool           cancel;
-    int            r;
-};
-
-static WEFT_SUSPENDS int change_main(void *arg, struct upp_err *err)
-{
-    struct change *c = arg;
-    c->r             = c->cancel ? wr_cancel(c->p->rig.engine, &rig_owner, c->run, err)
-                                 : wr_set_metadata(c->p->rig.engine, &rig_owner, c->run,
-                                                   UPP_STR("{\"of\":\"another another another\"}"), err);
-    return 0;
-}
-
 static WEFT_SUSPENDS int start_with(struct place *p, const char *options, struct wr_started *ret, struct upp_err *err)
 {
     struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("go")};
@@ -504,6 +582,43 @@ TEST(failed_run_stays_while_its_metadata_is_written)
     PLAYS(.script = NOTES, .act = set_while_it_fails);
 }
 
+/* The commit of a cancel fails while another cancel waits for the commit lock. */
+static WEFT_SUSPENDS int cancel_twice(struct place *p, struct upp_err *err)
+{
+    uint8_t                                         status;
+    struct wr_started                               s;
+    struct wr_from                                  from;
+    struct change                                   c; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct wm_run                                   row;
+    TRY(fail_a_run(p, &s, &from, err));
+    p->lazy.before_commit_ms = 50;
+    p->lazy.refuse           = 1;
+    c                        = (struct change){.p = p, .run = s.run, .cancel = true};
+    TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
+    TRY(weft_sleep_ms(20, err));
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.cancel || row.status == WM_CANCELED);
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(c.r == -UPP_ESTORE);
+    p->lazy.before_commit_ms = 0;
+    return place_await(p, s.run, &status, err);
+}
+
+/* Which of the two fibers that the failure wakes is first is the simulated loop's choice. */
+static WEFT_SUSPENDS int cancel_twice_often(struct place *p, struct upp_err *err)
+{
+    for (int i = 0; i < 8; i++)
+        TRY(cancel_twice(p, err));
+    return 0;
+}
+
+TEST(failed_cancel_is_not_acknowledged_by_another_one)
+{
+    PLAYS(.script = "{\"replies\":[" SLOW_REPLY(100, TEN_WORDS) "],\"again\":true}", .act = cancel_twice_often);
+}
+
 /* Its metadata is being written when it shall be recovered. */
 static WEFT_SUSPENDS int set_when_it_is_due(struct place *p, struct upp_err *err)
 {
@@ -524,4 +639,161 @@ static WEFT_SUSPENDS int set_when_it_is_due(struct place *p, struct upp_err *err
 TEST(failed_run_is_recovered_after_its_metadata_is_written)
 {
     PLAYS(.script = SLOWLY, .act = set_when_it_is_due);
+}
+
+/* The failed run stays in memory until its metadata is written, and that takes longer than the pause before the next
+ * attempt. */
+static WEFT_SUSPENDS int set_until_it_is_due(struct place *p, struct upp_err *err)
+{
+    struct wr_started                               s;
+    struct change                                   c; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    uint8_t                                         status;
+    p->rig.slow_ms           = 500;
+    p->lazy.before_commit_ms = 50;
+    TRY(start_with(p, OPTIONS("one"), &s, err));
+    TRY(weft_sleep_ms(75, err));
+    p->lazy.refuse           = 1;
+    p->lazy.before_commit_ms = 5000; /* not of the commit that is under way */
+    c                        = (struct change){.p = p, .run = s.run};
+    TRY(weft_scope_spawn(&all, "change", change_main, &c, NULL, err));
+    TRY(weft_sleep_ms(30, err));
+    FAIL_UNLESS(p->lazy.refused == 1);
+    TRY(weft_scope_join(&all, err));
+    TRY(c.r);
+    p->lazy.before_commit_ms = 0;
+    TRY(weft_sleep_ms(60000, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(failed_run_that_is_due_while_its_metadata_is_written_is_recovered)
+{
+    PLAYS(.script = NOTES, .act = set_until_it_is_due);
+}
+
+/* The list of runs cannot be read when one is due: that is no reason to wait for a minute. */
+static WEFT_SUSPENDS int read_the_list_again(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wr_from    from;
+    struct wm_run     row;
+    TRY(fail_a_run(p, &s, &from, err));
+    p->lazy.refused     = 0;
+    p->lazy.bad_read_in = 1;
+    TRY(weft_sleep_ms(20000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(p->lazy.refused == 1 && row.status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(failed_run_waits_no_minute_for_a_list_that_cannot_be_read)
+{
+    PLAYS(.script = SLOWLY, .act = read_the_list_again);
+}
+
+/* Several engines have the store, and this one cannot read whose the run is. */
+static WEFT_SUSPENDS int ask_whose_it_is(struct place *p, struct upp_err *err)
+{
+    struct wr_engine *e = p->rig.engine;
+    struct wr_started s;
+    struct wr_from    from;
+    TRY(fail_a_run(p, &s, &from, err));
+    wr_engine_set_home(e, 2, wr_home(s.thread, 2));
+    p->lazy.refused     = 0;
+    p->lazy.bad_read_in = 2; /* after the list */
+    TRY(weft_sleep_ms((uint64_t)(e->failed_runs.p[0].at_ms - wb_wall_ms() + 10), err));
+    FAIL_UNLESS(p->lazy.refused == 1 && e->failed_runs.n == 1);
+    return 0;
+}
+
+TEST(failed_run_stays_in_the_list_when_nobody_knows_whose_it_is)
+{
+    PLAYS(.script = SLOWLY, .act = ask_whose_it_is);
+}
+
+/* Somebody has tried to recover it before its starter asks for the result. */
+static WEFT_SUSPENDS int join_after_a_try(struct place *p, struct upp_err *err)
+{
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct wr_started  s;
+    struct wr_from     from;
+    struct upp_turn   *turn = NULL;
+    TRY(wr_start(p->rig.engine, &what, &s, err));
+    TRY(read_until_it_fails(p, s.run, &from, err));
+    p->lazy.bad_read_in = 3; /* after the run's row, twice */
+    FAIL_UNLESS(wr_cancel(p->rig.engine, &rig_owner, s.run, err) == -UPP_ESTORE);
+    int r = wr_join(s.tree, &turn, err);
+    upp_turn_free(turn);
+    wr_tree_release(s.tree);
+    FAIL_UNLESS(r == -UPP_ESTORE);
+    return 0;
+}
+
+TEST(failed_run_is_joined_after_its_recovery_failed)
+{
+    PLAYS(.script = SLOWLY, .act = join_after_a_try);
+}
+
+/* ---- A history that stays unreadable ------------------------------------------------------------------------------
+ */
+
+/* The first run of a thread is its history, and the second one cannot read it. */
+static WEFT_SUSPENDS int start_unreadable(struct place *p, struct wr_started *s, struct upp_err *err)
+{
+    uint8_t status;
+    TRY(place_start(p, s, err));
+    TRY(place_await(p, s->run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    TRY(place_start_on(p, s->thread, WR_REJECT, s, err));
+    FAIL_UNLESS(s->row.first > 0);
+    p->lazy.bad_before = s->row.first;
+    TRY(weft_sleep_ms(100, err));
+    FAIL_UNLESS(p->lazy.refused == 1 && p->rig.engine->failed_runs.n == 1);
+    return 0;
+}
+
+static WEFT_SUSPENDS int fail_unread(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    TRY(start_unreadable(p, &s, err));
+    TRY(weft_sleep_ms(60000, err)); /* it may be readable again */
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_RUNNING);
+    TRY(weft_sleep_ms(540000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    test_note("status %u, %llu reads", row.status, (unsigned long long)p->lazy.refused);
+    FAIL_UNLESS(row.status == WM_FAILED && p->lazy.refused < 20 && p->rig.engine->failed_runs.n == 0);
+    p->lazy.bad_before = 0;
+    return rig_well_formed(p->inner, &rig_owner, s.thread, err);
+}
+
+static WEFT_SUSPENDS int cancel_unread(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started                         s;
+    struct wm_run                             row;
+    struct wl_thread                          t;
+    TRY(start_unreadable(p, &s, err));
+    TRY(wr_stop(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED && p->rig.engine->failed_runs.n == 0);
+    TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
+    TRY(weft_sleep_ms(100, err));
+    TRY(wl_get_thread(p->inner, &rig_owner, s.thread, &a, &t, err));
+    return wr_thread_delete(p->rig.engine, &rig_owner, &t, NULL, err);
+}
+
+TEST(failed_run_whose_history_stays_unreadable_ends)
+{
+    PLAYS(.act = fail_unread);
+}
+
+TEST(failed_run_whose_history_is_unreadable_is_cancelled)
+{
+    PLAYS(.act = cancel_unread);
 }

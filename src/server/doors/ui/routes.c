@@ -88,7 +88,8 @@ WEFT_SUSPENDS static int end_waiting(struct sv_exchange *x, struct wb_uuid run, 
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
     if (r < 0 || look.run.status != WM_WAITING)
         return r < 0 ? r : 0;
-    r = sv_cancel(x, run, err);
+    r       = sv_cancel(x, run, err);
+    x->done = false; /* the chat's message is not committed yet */
     return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
 }
 
