@@ -38,6 +38,7 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)8 << 20;
     e->opts.tool_wait_ms     = opts->tool_wait_ms ? opts->tool_wait_ms : 24 * HOUR_MS;
     e->opts.approval_wait_ms = opts->approval_wait_ms ? opts->approval_wait_ms : 7 * 24 * HOUR_MS;
+    e->opts.provider_wait_ms = opts->provider_wait_ms ? opts->provider_wait_ms : HOUR_MS;
     e->scope.flags           = WEFT_SCOPE_ISOLATED;
     e->look_at_ms            = INT64_MAX;
     for (size_t i = 0; i < WR_BUCKETS; i++)
@@ -89,6 +90,7 @@ void wr_engine_close(struct wr_engine *e)
                 wr_run_free(WB_TAKE(t->run));
         }
     wb_vec_done(&e->failed_runs);
+    wb_vec_done(&e->breakers);
     wr_pools_done(&e->pools);
     upp_http_free(e->http);
     wb_free(e);
@@ -102,6 +104,11 @@ struct wl_store *wr_engine_store(const struct wr_engine *e)
 size_t wr_engine_working(const struct wr_engine *e)
 {
     return e->working;
+}
+
+size_t wr_engine_models_down(const struct wr_engine *e)
+{
+    return e->down;
 }
 
 struct wr_counts wr_engine_counts(const struct wr_engine *e)

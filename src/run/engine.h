@@ -47,6 +47,10 @@ struct wr_engine_opts {
     uint64_t tool_wait_ms;     /* for a client's result; 0: 24 hours */
     uint64_t approval_wait_ms; /* for an approval; 0: 7 days */
 
+    /* How long a queued run waits for a model that cannot be reached (run/breaker.h). 0: an hour; UINT64_MAX: for ever
+     */
+    uint64_t provider_wait_ms;
+
     /* Engines that share the store, each on a loop of its own. This one works on the threads whose home it is
      * (wr_home); threads of other homes are refused. 0: it is the only one. */
     uint32_t homes, home;
@@ -371,6 +375,7 @@ struct wr_counts {
     uint64_t started, ended, voids, recovered;
 };
 struct wr_counts wr_engine_counts(const struct wr_engine *e);
-size_t           wr_engine_working(const struct wr_engine *e); /* runs that work now; from any thread */
+size_t           wr_engine_working(const struct wr_engine *e);     /* runs that work now; from any thread */
+size_t           wr_engine_models_down(const struct wr_engine *e); /* whose queued runs wait; from any thread */
 
 #endif

@@ -51,6 +51,15 @@ struct wr_failed_run {
     bool           live;    /* was stored as running when the supervisor last read all runs, or is newer */
 };
 
+/* What is known of a model whose last request failed (run/breaker.h). */
+struct wr_breaker {
+    char     model[128], provider[24];
+    unsigned failures;  /* in a row */
+    int64_t  failed_ms; /* time of the last one */
+    int64_t  wait_ms;   /* the last delay */
+    int64_t  next_ms;   /* time when the next queued run tries it */
+};
+
 struct wr_engine {
     struct weft_loop        *loop;
     struct wr_engine_opts    opts;
@@ -70,6 +79,8 @@ struct wr_engine {
     struct weft_cond         look;
     bool                     looking; /* the supervisor's fiber exists */
     WB_VEC(struct wr_failed_run) failed_runs;
+    WB_VEC(struct wr_breaker) breakers;
+    _Atomic size_t  down; /* models whose queued runs wait; also read by other threads */
     struct wr_pools pools;
     struct wb_uuid  last_id; /* the last agent id that was parsed: most runs have the same agent */
     char            last_id_text[WB_UUID_TEXT];

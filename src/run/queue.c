@@ -5,7 +5,7 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "model/upp_json.h"
-#include "run/engine_state.h"
+#include "run/breaker.h"
 #include "run/start.h"
 
 /* A queued run's input is in its row: another run holds the node. */
@@ -138,6 +138,10 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
     int r             = wr_start_run(s, true, &run, err);
     if (r < 0)
         return r;
+    if (!wr_breaker_lets(s->engine, run->model, s->row.created_ms)) {
+        wr_run_free(run);
+        return 0;
+    }
     wr_tree_take(run->tree, run);
     r = wr_start_draft(s->what, s->notice, run, err);
     if (r >= 0)

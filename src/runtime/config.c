@@ -79,6 +79,7 @@ static void read_waits(struct wc_reader *r, const struct wc_node *n, void *into)
     static const struct wc_key keys[] = {
         WC_MEMBER(WC_DURATION, "tool", struct wc_waits, tool_ms, 1000, MOST_DAYS * WL_DAY_MS),
         WC_MEMBER(WC_DURATION, "approval", struct wc_waits, approval_ms, 1000, MOST_DAYS * WL_DAY_MS),
+        WC_MEMBER(WC_DURATION, "provider", struct wc_waits, provider_ms, 1, MOST_DAYS * WL_DAY_MS),
     };
     struct wc_config *c = into;
     wc_map(r, n, "waits", keys, WB_LEN(keys), &c->waits);

@@ -165,6 +165,7 @@ struct wc_config {
     } retention;
     struct wc_waits {
         uint64_t tool_ms, approval_ms; /* how long a call may wait for its answer; 0: the engine's defaults */
+        uint64_t provider_ms;          /* and a queued run for a model that cannot be reached */
     } waits;
     struct wc_webhook {
         struct upp_str url;    /* empty: none */

@@ -356,7 +356,8 @@ static int open_engine(struct wrt_runtime *rt, struct weft_loop *loop, uint32_t 
                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .hold = hold_agent,
                                    .model = find_model, .agent_at = agent_at, .model_at = model_at, .arg = rt,
                                    .durability = c->durability, .tool_wait_ms = c->waits.tool_ms,
-                                   .approval_wait_ms = c->waits.approval_ms, .homes = homes, .home = home),
+                                   .approval_wait_ms = c->waits.approval_ms, .provider_wait_ms = c->waits.provider_ms,
+                                   .homes = homes, .home = home),
                           ret, err);
 }
 

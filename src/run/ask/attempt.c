@@ -9,7 +9,7 @@
 #include "fiber/loop.h"
 #include "model/call_source.h"
 #include "run/ask/structure.h"
-#include "run/engine_state.h"
+#include "run/breaker.h"
 #include "run/step.h"
 #include "run/tools.h"
 
@@ -305,6 +305,7 @@ int wr_attempts(struct wr_asking *a, struct upp_err *err)
         why->retry_after_ms = 0; /* a failure sets it */
         wb_crashpoint("ask.open");
         r = monitored_attempt(a, why);
+        wr_breaker_note(a->run->engine, a->run->model, r, why);
         wb_crashpoint("ask.said");
         if (r >= 0) {
             struct upp_str wrong = {0};

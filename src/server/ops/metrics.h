@@ -34,7 +34,8 @@ enum sv_metric {
     SV_MODEL_TOKENS,   /* model, kind */
     SV_TOOL_CALLS,     /* tool, outcome */
     SV_TOOL_DURATION,  /* tool */
-    SV_STORE_STATE,    /* state */
+    SV_MODELS_DOWN,
+    SV_STORE_STATE, /* state */
     SV_STORE_COMMITS,
     SV_STORE_TRANSACTIONS,
     SV_STORE_SYNCS,

@@ -59,12 +59,15 @@ static void set_process(struct sv_metrics *m, int64_t started_ms)
 
 static void set_server(struct sv_metrics *m, const struct sv_server *s)
 {
-    uint64_t streams = 0;
-    for (uint32_t i = 0; i < s->n_cores; i++)
+    uint64_t streams = 0, down = 0;
+    for (uint32_t i = 0; i < s->n_cores; i++) {
         streams += atomic_load_explicit(&s->cores[i].n_streams, memory_order_relaxed);
+        down += s->cores[i].engine ? wr_engine_models_down(s->cores[i].engine) : 0;
+    }
     sv_metrics_set(m, SV_HTTP_CONNECTIONS, NULL, s->n_conns);
     sv_metrics_set(m, SV_HTTP_STREAMS, NULL, streams);
     sv_metrics_set(m, SV_HTTP_HELD, NULL, s->held);
+    sv_metrics_set(m, SV_MODELS_DOWN, NULL, down);
     if (s->tls)
         sv_metrics_set(m, SV_TLS_EXPIRES, NULL, (uint64_t)WB_MAX(sv_tls_expires(s->tls), (int64_t)0));
     sv_metrics_set(m, SV_LOG_LOST, NULL, wb_log_lost());

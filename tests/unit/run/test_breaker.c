@@ -1,0 +1,180 @@
+/* A provider that cannot be reached: queued runs wait for it, and what is known of it is bounded. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "run/breaker.h"
+#include "support/place.h"
+
+#define DOWN     "{\"when\":{\"contains\":\"down\"},\"error\":{\"code\":\"NETWORK_ERROR\"}}"
+#define WAITS    "{\"when\":{\"contains\":\"wait\"},\"parts\":[" CALL("c", "pick") "]}"
+#define SPEAKS   REPLY(TEXT("Here I am"))
+#define SCRIPTED SCRIPT(WAITS "," DOWN "," DOWN "," DOWN "," DOWN "," SPEAKS) /* four: retries too */
+
+enum { MANY = 20 };
+
+/* So many runs on threads of their own fail, or succeed. */
+static WEFT_SUSPENDS int runs(struct place *p, const char *text, unsigned n, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    for (unsigned i = 0; i < n; i++) {
+        TRY(rig_start(&p->rig, "main", text, NULL, &s, err));
+        TRY(place_await(p, s.run, &status, err));
+    }
+    return 0;
+}
+
+/* Runs that are queued with this text, each on a thread that nobody holds any more, while the model is down. */
+static WEFT_SUSPENDS int queue_runs(struct place *p, const char *text, struct wr_started *queued, unsigned n,
+                                    struct upp_err *err)
+{
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_err     why   = {.http = 503};
+    struct wr_started  holder[MANY];
+    uint8_t            status;
+    for (unsigned i = 0; i < n; i++) {
+        TRY(rig_start(&p->rig, "main", "wait", NULL, &holder[i], err));
+        TRY(place_await(p, holder[i].run, &status, err));
+        FAIL_UNLESS(status == WM_WAITING);
+        TRY(wr_start(p->rig.engine,
+                     &(struct wr_start){.owner   = rig_owner,
+                                        .thread  = holder[i].thread,
+                                        .agent   = UPP_STR("main"),
+                                        .input   = &input,
+                                        .on_busy = WR_ENQUEUE},
+                     &queued[i], err));
+        FAIL_UNLESS(queued[i].queued);
+    }
+    for (int i = 0; i < WR_BREAKER_FAILURES; i++)
+        wr_breaker_note(p->rig.engine, p->rig.models[0], -UPP_EPROVIDER, &why);
+    for (unsigned i = 0; i < n; i++)
+        TRY(wr_stop(p->rig.engine, &rig_owner, holder[i].run, err));
+    return 0;
+}
+
+static WEFT_SUSPENDS int status_of(struct place *p, struct wb_uuid run, uint8_t *ret, struct upp_err *err)
+{
+    struct wm_run row;
+    TRY(place_stored(p, run, &row, err));
+    *ret = row.status;
+    return 0;
+}
+
+static WEFT_SUSPENDS int waits_and_tries(struct place *p, struct upp_err *err)
+{
+    struct wr_started queued;
+    uint8_t           status;
+    TRY(queue_runs(p, "again", &queued, 1, err));
+    FAIL_UNLESS(wr_engine_models_down(p->rig.engine) == 1);
+    TRY(weft_sleep_ms(500, err));
+    TRY(status_of(p, queued.run, &status, err));
+    FAIL_UNLESS(status == WM_QUEUED);
+    TRY(place_await(p, queued.run, &status, err)); /* it is the one that tries */
+    FAIL_UNLESS(status == WM_COMPLETED && wr_engine_models_down(p->rig.engine) == 0);
+    return 0;
+}
+
+TEST(breaker_holds_a_queued_run_until_its_model_answers)
+{
+    PLAYS(.script = SCRIPTED, .act = waits_and_tries);
+}
+
+static WEFT_SUSPENDS int many_wait(struct place *p, struct upp_err *err)
+{
+    struct wr_started queued[MANY];
+    uint8_t           status;
+    unsigned          n = 0;
+    TRY(queue_runs(p, "down", queued, MANY, err));
+    TRY(weft_sleep_ms(600000, err)); /* ten minutes: some have tried */
+    for (int i = 0; i < MANY; i++) {
+        TRY(status_of(p, queued[i].run, &status, err));
+        FAIL_UNLESS(status == WM_QUEUED || status == WM_FAILED);
+        n += status == WM_FAILED;
+    }
+    FAIL_UNLESS(n >= 5 && n <= 16 && wr_engine_models_down(p->rig.engine) == 1); /* 1 + 2 + 4 ... + 60 + 60 ... */
+    TRY(runs(p, "hello", 1, err)); /* somebody else finds out that it is back */
+    FAIL_UNLESS(wr_engine_models_down(p->rig.engine) == 0);
+    for (int i = 0; i < MANY; i++)
+        TRY(place_await(p, queued[i].run, &status, err));
+    return 0;
+}
+
+TEST(breaker_lets_one_queued_run_try_at_a_time)
+{
+    PLAYS(.script = SCRIPTED, .act = many_wait);
+}
+
+static WEFT_SUSPENDS int waits_long_enough(struct place *p, struct upp_err *err)
+{
+    struct wr_started queued[3];
+    uint8_t           status;
+    TRY(queue_runs(p, "down", queued, 3, err));
+    for (int i = 0; i < 3; i++) {
+        WEFT_DEADLINE(2u * 60 * 60 * 1000);
+        TRY(wr_wait(p->rig.engine, &rig_owner, queued[i].run, &status, err));
+        FAIL_UNLESS(status == WM_FAILED);
+    }
+    return 0;
+}
+
+TEST(breaker_holds_no_run_for_ever)
+{
+    PLAYS(.script = SCRIPTED, .act = waits_long_enough);
+}
+
+/* ---- What counts ------------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int what_counts(struct place *p, struct upp_err *err)
+{
+    static const int  others[] = {UPP_EAUTH, UPP_EINVALID, UPP_ECANCELED, UPP_ESTORE, UPP_EQUOTA};
+    struct wr_engine *e        = p->rig.engine;
+    struct upp_model  m        = *p->rig.models[0];
+    struct upp_err    bad = {.http = 400}, none = {0};
+    for (int i = 0; i < 3 * WR_BREAKER_FAILURES; i++) {
+        wr_breaker_note(e, &m, -others[(size_t)i % WB_LEN(others)], &none);
+        wr_breaker_note(e, &m, -UPP_EPROVIDER, &bad);
+    }
+    FAIL_UNLESS(e->breakers.n == 0);
+    for (int i = 0; i < 3 * WR_BREAKER_FAILURES; i++) {
+        wr_breaker_note(e, &m, -UPP_ENET, &none);
+        if (i % (WR_BREAKER_FAILURES - 1) == 0)
+            wr_breaker_note(e, &m, 0, &none);
+    }
+    FAIL_UNLESS(wr_engine_models_down(e) == 0); /* never five in a row */
+    (void)err;
+    return 0;
+}
+
+TEST(breaker_counts_failures_of_the_provider)
+{
+    PLAYS(.act = what_counts);
+}
+
+static WEFT_SUSPENDS int many_models(struct place *p, struct upp_err *err)
+{
+    struct wr_engine *e    = p->rig.engine;
+    struct upp_model  m    = *p->rig.models[0];
+    struct upp_err    none = {0};
+    char              name[200];
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "model-%d", i);
+        m.name = wb_cstr(name);
+        for (int k = 0; k < WR_BREAKER_FAILURES; k++)
+            wr_breaker_note(e, &m, -UPP_ENET, &none);
+        TRY(weft_sleep_ms(1, err));
+    }
+    FAIL_UNLESS(e->breakers.n == 64 && wr_engine_models_down(e) == 64 && !wr_breaker_lets(e, &m, wb_wall_ms()));
+    memset(name, 'x', sizeof name);
+    m.name = wb_str(name, sizeof name);
+    for (int k = 0; k < WR_BREAKER_FAILURES; k++)
+        wr_breaker_note(e, &m, -UPP_ENET, &none);
+    FAIL_UNLESS(e->breakers.n == 64 && wr_breaker_lets(e, &m, wb_wall_ms())); /* too long a name: nothing waits */
+    return 0;
+}
+
+TEST(breaker_remembers_so_many_models)
+{
+    PLAYS(.act = many_models);
+}
