@@ -19,6 +19,7 @@ from sums import weft_sum  # noqa: E402
 POINTS = """fork.before fork.after restore.before restore.after import.before import.after
 message.delete.before message.delete.after delete.before delete.after erase.node erase.after
 store.commit.before store.commit.after""".split()
+RECORD = 64 << 10  # its place in FILE.lock: stores/sqlite/lock.h
 SWEEP_POINTS = "sweep.node sweep.run sweep.after".split()
 ROTATE_POINTS = "store.commit.before store.applied store.commit.after".split()
 MIGRATE_POINTS = "migrate.tables migrate.filled migrate.after".split()
@@ -216,6 +217,10 @@ class Trees:
                            " WHERE tenant = ?2 AND space = CAST('deleted' AS BLOB) AND name = ?3",
                            (json.dumps(value, separators=(",", ":")), tenant, name))
         db.close()
+        # The record of what the WAL must hold knows nothing of this: if the last transaction was a deletion, its pages differ now.
+        with open(f"{self.folder}/weft.db.lock", "r+b") as lock:
+            lock.seek(RECORD)
+            lock.write(bytes(4096))
 
     def left(self):
         with sqlite3.connect(f"file:{self.folder}/weft.db?mode=ro", uri=True) as db:
