@@ -30,7 +30,7 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
  * its head, the time and the user who deleted it. */
 #define WL_DELETED "deleted"
 
-/* The same notes, which stay: that a thread was deleted is part of its audit. */
+/* The same notes, which stay longer: that a thread was deleted is part of its audit. */
 #define WL_AUDIT "audit"
 
 /* Makes such a note in the arena, as if the thread was deleted at that time. Also for a thread that is imported in
@@ -63,6 +63,7 @@ struct wl_retention {
     int64_t  deleted_ms; /* how long a deleted thread's nodes and rows stay; 0: 7 days; < 0: not at all */
     int64_t journal_ms; /* how long tapes and journal rows except results outlive their run; 0: 30 days; < 0: forever */
     int64_t loose_ms;   /* how long a blob stays without a reference; 0: an hour */
+    int64_t audit_ms;   /* how long it is known that a thread was deleted; 0: a year; < 0: forever */
 };
 
 struct wl_swept {

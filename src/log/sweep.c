@@ -91,6 +91,44 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
     return 0;
 }
 
+/* ---- The audit of deleted threads ---------------------------------------------------------------------------------
+ */
+
+static const struct upp_str AUDITED = UPP_STR_INIT("audited");
+
+/* Where the last call ended, so that each reads a page of the notes, however many there are. */
+static WEFT_SUSPENDS int move_audited(struct wl__sweeping *x, struct upp_str before, struct upp_str now)
+{
+    const struct wl_value  at     = {.space = AUDITED, .name = AT, .bytes = now};
+    const struct wl_change change = {.kind = now.n ? WL_PUT_VALUE : WL_DROP_VALUE, .value = &at};
+    return wb_str_eq(before, now) ? 0 : wl__sweep_commit(x, &change, 1);
+}
+
+static WEFT_SUSPENDS int sweep_audit(struct wl__sweeping *x)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(WL__SCRATCH);
+    struct upp_str                            after = {0};
+    struct wl_value                          *list;
+    struct wl_change                          drops[PAGE];
+    size_t                                    n = 0, n_drops = 0;
+    if (x->retention.audit_ms < 0)
+        return 0;
+    int r = wl_get_value(x->s, x->o, AUDITED, AT, &a, &after, x->err);
+    if (r >= 0 || r == -UPP_ENOTFOUND)
+        r = wl_list_values(x->s, x->o, UPP_STR(WL_AUDIT), after, PAGE, &a, &list, &n, x->err);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        struct wl__gone gone;
+        if (read_note(&a, &list[i], &gone) && gone.time_ms <= x->now_ms - x->retention.audit_ms)
+            drops[n_drops++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &list[i]};
+    }
+    if (r >= 0 && n_drops)
+        r = wl__sweep_commit(x, drops, n_drops);
+    if (r < 0)
+        return r;
+    x->ret->more |= n == PAGE && n_drops;
+    return move_audited(x, after, n == PAGE ? list[n - 1].name : (struct upp_str){0});
+}
+
 /* ---- Journals ------------------------------------------------------------------------------------------------------
  */
 
@@ -338,11 +376,15 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         x.retention.journal_ms = 30 * WL_DAY_MS;
     if (!x.retention.loose_ms)
         x.retention.loose_ms = LOOSE_MS;
+    if (!x.retention.audit_ms)
+        x.retention.audit_ms = 365 * WL_DAY_MS;
     struct upp_err why = {0};
     int            r   = wl_reindex_pending(s, o, &why); /* left by a crash; one broken row must not stop the sweep */
     if (r < 0)
         wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     r = sweep_deleted(&x);
+    if (r >= 0)
+        r = sweep_audit(&x);
     if (r >= 0)
         r = sweep_journals(&x);
     if (r >= 0)

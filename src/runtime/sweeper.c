@@ -13,7 +13,8 @@ static struct wl_retention retention(const struct wc_config *c)
 {
     return (struct wl_retention){.size       = sizeof(struct wl_retention),
                                  .deleted_ms = c ? c->retention.deleted_days * WL_DAY_MS : 0,
-                                 .journal_ms = c ? c->retention.tapes_days * WL_DAY_MS : 0};
+                                 .journal_ms = c ? c->retention.tapes_days * WL_DAY_MS : 0,
+                                 .audit_ms   = c ? c->retention.audit_days * WL_DAY_MS : 0};
 }
 
 static void add(struct wl_swept *to, const struct wl_swept *n)

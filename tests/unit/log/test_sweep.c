@@ -454,6 +454,50 @@ TEST_WITH(log_sweep_passes_over_a_broken_row, .no_torture = "many stores; tortur
     CHECK(test_each_store(broken, NULL));
 }
 
+/* ---- The audit of deleted threads ---------------------------------------------------------------------------------
+ */
+
+enum { NOTES = 600, KEPT = 3 };
+
+/* How many notes there are, and whether the newest are among them. */
+static WEFT_SUSPENDS int count_notes(struct wl_store *s, size_t *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_value                          *list;
+    return wl_list_values(s, O, UPP_STR(WL_AUDIT), (struct upp_str){0}, 1000, &a, &list, ret, err);
+}
+
+static WEFT_SUSPENDS int audit_goes(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct wl_swept                           n;
+    size_t                                    left;
+    for (unsigned i = 0; i < NOTES; i++) {
+        struct wl_thread t = {.id = test_uuid(i + 1), .tree = test_uuid(i + 1)};
+        struct wl_value  note;
+        TRY(wl_deleted_note(O, &t, i % (NOTES / KEPT) ? DAY : 300 * DAY, &a, &note, err));
+        note.space = UPP_STR(WL_AUDIT);
+        TRY(COMMIT(s, *O, NULL, err, PUT_VALUE(&note)));
+    }
+    TRY(sweep_at(s, 300 * DAY, &n, err));
+    TRY(count_notes(s, &left, err));
+    FAIL_UNLESS(left == NOTES && !n.more); /* a year has not passed */
+    for (unsigned i = 0; i < 8; i++)
+        TRY(sweep_at(s, 400 * DAY, &n, err));
+    TRY(count_notes(s, &left, err));
+    FAIL_UNLESS(left == KEPT && !n.more);
+    TRY(sweep_at(s, 700 * DAY, &n, err));
+    TRY(count_notes(s, &left, err));
+    FAIL_UNLESS(left == 0);
+    return 0;
+}
+
+TEST_WITH(log_sweep_forgets_who_deleted_a_thread, .no_torture = "hundreds of commits")
+{
+    CHECK(test_each_store(audit_goes, NULL));
+}
+
 /* ---- Blobs ---------------------------------------------------------------------------------------------------------
  */
 
