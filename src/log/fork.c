@@ -30,44 +30,54 @@ WEFT_SUSPENDS static int check_position(struct wl_store *s, const struct wl_thre
 /* 1: the id is taken. */
 WEFT_SUSPENDS static int try_fork(struct wl_store *s, struct wl_thread *t, struct upp_err *err)
 {
-    int r = wl_id_new(wl_family(t->tree), &t->id, err);
-    if (r < 0)
-        return r;
     const struct wl_change change = {.kind = WL_ADD_THREAD, .thread = t};
     struct wl_commit       c      = {.owner = t->owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    r                             = s->ops->commit(s, &c, err);
+    int                    r      = s->ops->commit(s, &c, err);
     return r == -UPP_EBUSY ? 1 : r;
+}
+
+int wl_fork_make(const struct wl_thread *from, uint64_t node, uint32_t length, struct wb_arena *a,
+                 struct wl_thread *ret, struct upp_err *err)
+{
+    int64_t now = wb_wall_ms();
+    if (length == UINT32_MAX)
+        return upp_fail(err, UPP_ELIMIT, "a node that is full cannot be forked at its end");
+    struct wl_thread t = {
+        .tree       = from->tree,
+        .parent     = from->id,
+        .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
+        .head       = node,
+        .at         = length + 1,
+        .kind       = WL_MAIN,
+        .version    = 1,
+        .metadata   = wb_arena_dup(a, from->metadata),
+        .created_ms = now,
+        .updated_ms = now,
+    };
+    int r = wb_arena_check(a, err);
+    if (r >= 0)
+        r = wl_id_new(wl_family(t.tree), &t.id, err);
+    if (r >= 0)
+        *ret = t;
+    return r;
 }
 
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    struct wl_node under;
-    int            r = check_position(s, from, node, length, &under, err);
-    if (r < 0)
-        return r;
-    if (length == UINT32_MAX)
-        return upp_fail(err, UPP_ELIMIT, "a node that is full cannot be forked at its end");
-    int64_t          now = wb_wall_ms();
-    struct wl_thread t   = {
-          .tree       = from->tree,
-          .parent     = from->id,
-          .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
-          .head       = node,
-          .at         = length + 1,
-          .kind       = WL_MAIN,
-          .version    = 1,
-          .metadata   = wb_arena_dup(a, from->metadata),
-          .created_ms = now,
-          .updated_ms = now,
-    };
-    r = wb_arena_check(a, err);
+    struct wl_node   under;
+    struct wl_thread t;
+    int              r = check_position(s, from, node, length, &under, err);
+    if (r >= 0)
+        r = wl_fork_make(from, node, length, a, &t, err);
     for (unsigned i = 0; r >= 0 && i < WL_ID_TRIES; i++) {
         r = try_fork(s, &t, err);
         if (r == 0) {
             *ret = t;
             return 0;
         }
+        if (r > 0)
+            r = wl_id_new(wl_family(t.tree), &t.id, err);
     }
     return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_ID_TRIES);
 }

@@ -73,6 +73,10 @@ WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, st
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Only makes it, for a commit of the caller's, who has checked the position. */
+int wl_fork_make(const struct wl_thread *from, uint64_t node, uint32_t length, struct wb_arena *a,
+                 struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The run that prevents appends to the thread, whose head was just read; all zero: none. If appends leave the head
  * anyway (at), only a run of this thread blocks them. */
 WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,

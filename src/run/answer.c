@@ -189,9 +189,13 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         row.expires_ms = 0;
     } else
         wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */
-    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    const struct wl_alias alias = {
+        .kind = WL_ALIAS_RUN, .text = a->by ? a->by->alias : (struct upp_str){NULL, 0}, .object = row.id};
+    const struct wl_change changes[] = {{.kind = WL_SET_RUN, .run = &row},
+                                        {.kind = WL_DROP_ALIAS, .alias = &alias},
+                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
     wb_crashpoint("answer.before");
-    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
+    int r = wr_flush(run, &(struct wr_more){changes, alias.text.p ? WB_LEN(changes) : 1}, err);
     wb_crashpoint("answer.after");
     if (r >= 0) {
         uint32_t version = row.version;

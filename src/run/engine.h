@@ -198,7 +198,7 @@ enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 struct wr_start {
     struct wl_owner              owner;
     struct wb_uuid               thread; /* all zero: a new one ... */
-    const struct wl_thread_opts *made;   /* ... as this says; NULL: with nothing of its own */
+    const struct wl_thread_opts *made;   /* ... as this says; NULL: with nothing of its own. Its id is at home here */
     struct upp_str               agent;
 
     /* Messages before the input, in the same commit; their times are set. With some, a busy thread is refused whatever
@@ -208,6 +208,16 @@ struct wr_start {
 
     /* NULL: the end of the path is to be answered. Tool results: `who` is the agent that made the calls. */
     const struct upp_message *input;
+
+    /* Where in the thread's tree the run begins; node 0: at the thread's end. A thread that ends elsewhere moves there,
+     * with a branch; if it is busy, that is refused whatever on_busy says. With `forks` it stays, and the run gets a
+     * fork of it; also if it is busy. */
+    uint64_t       node;
+    uint32_t       length; /* entries of the node before the run */
+    bool           forks;
+    struct upp_str fork_options; /* of a run that gets a fork, instead of `options` */
+
+    struct wb_uuid ends; /* this run is cancelled for the new one, if it holds the thread. All zero: none */
 
     /* at not 0: the run replaces the last entry of `head`, the thread's head, on a branch; that entry is number `at`.
      * -UPP_EREFUSED: the thread has changed since. */
@@ -233,11 +243,13 @@ struct wr_start {
     bool here;
 };
 
-#define WR_ALIAS_TAKEN "alias_taken"
+#define WR_ALIAS_TAKEN  "alias_taken"
+#define WR_THREAD_TAKEN "thread_taken"
 
 struct wr_started {
     struct wb_uuid run, thread;
     bool           joined; /* an earlier request with the same key had started it */
+    bool           forked; /* on a fork of the thread (wr_start.forks) */
     bool           queued;
     struct wm_run  row; /* as committed, unless it joined; its texts are those of wr_start */
 
@@ -248,7 +260,8 @@ struct wr_started {
 WEFT_SUSPENDS int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread_opts *opts,
                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), or the queue is full.
+/* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), the queue is full, or
+ * the alias of the new thread is that of another one (err.cause is WR_THREAD_TAKEN).
  * -UPP_EREFUSED: the key was used with another body, or the alias is taken (err.cause is WR_ALIAS_TAKEN). */
 WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
                            struct upp_err *err) UPP_MUST_CHECK;
@@ -293,6 +306,7 @@ WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struc
 struct wr_author {
     struct upp_str who;     /* empty: nobody knows */
     struct upp_str api_key; /* its id; empty: none */
+    struct upp_str alias;   /* a name that the run takes with the answers, also from another run; NULL: none */
 };
 WEFT_SUSPENDS int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                const struct wr_answer *answers, size_t n, const struct wr_author *by,

@@ -86,6 +86,22 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     return 0;
 }
 
+int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err)
+{
+    struct wl_store *store = s->engine->store;
+    struct wm_run   *live;
+    size_t           n = 0;
+    int              r = 0;
+    *ret               = false;
+    if (s->fresh.n == 0 && s->thread.queued)
+        r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 2, &s->memory, &live, &n, err);
+    for (size_t i = 0; i < n && !*ret; i++)
+        *ret = live[i].status == WM_QUEUED;
+    if (*ret && wr_is_zero(s->busy))
+        s->busy = live[0].id;
+    return r;
+}
+
 /* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
 static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
 {
@@ -205,7 +221,7 @@ void wr_start_next_or_later(struct wr_engine *e, const struct wl_owner *o, struc
 
 /* ---- A second input ---------------------------------------------------------------------------------------------- */
 
-static int refuse(const struct wr_starting *s, struct upp_err *err)
+int wr_start_refuse(const struct wr_starting *s, struct upp_err *err)
 {
     char id[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
     wb_uuid_hex(s->busy, id);
@@ -275,7 +291,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
 }
 
 /* Cancels the run that holds the thread, and continues after it, or from before its input. */
-static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
+static WEFT_SUSPENDS int take_over(struct wr_starting *s, bool rolls_back, struct upp_err *err)
 {
     struct wm_run holder;
     uint32_t      version = s->thread.version;
@@ -287,7 +303,7 @@ static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
     s->again = !wr_is_zero(s->busy) || s->thread.version != version;
     if (s->again)
         return upp_fail(err, UPP_EBUSY, "somebody else was first");
-    if (s->what->on_busy != WR_ROLLBACK)
+    if (!rolls_back)
         return 0;
     r = rollback_notice(s, &holder, err);
     if (r >= 0)
@@ -299,23 +315,25 @@ static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
     return 0;
 }
 
-int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
+int wr_start_busy(struct wr_starting *s, uint8_t busy, struct wr_started *ret, struct upp_err *err)
 {
     bool queued;
     int  r;
-    switch (s->what->n_before ? WR_REJECT : s->what->on_busy) {
+    if (!wr_is_zero(s->busy) && wb_uuid_eq(s->busy, s->what->ends))
+        return take_over(s, false, err);
+    switch (s->what->n_before ? WR_REJECT : busy) {
     case WR_ENQUEUE:
         r = wr_is_zero(s->busy) ? is_queued(s, &queued, err) : 0;
         return r < 0 || wr_is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
     case WR_INTERRUPT:
     case WR_ROLLBACK:
-        return wr_is_zero(s->busy) ? 0 : take_over(s, err);
+        return wr_is_zero(s->busy) ? 0 : take_over(s, busy == WR_ROLLBACK, err);
     default:
         if (!wr_is_zero(s->busy))
-            return refuse(s, err);
+            return wr_start_refuse(s, err);
         r = is_queued(s, &queued, err);
         if (r >= 0 && queued) /* its start may have failed before */
             r = wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
-        return r < 0 || !queued ? r : refuse(s, err);
+        return r < 0 || !queued ? r : wr_start_refuse(s, err);
     }
 }

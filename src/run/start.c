@@ -40,7 +40,11 @@ int wr_thread_new(struct wr_engine *e, const struct wl_owner *o, const struct wl
 static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_thread_opts opts = s->what->made ? *s->what->made : (struct wl_thread_opts){.size = sizeof opts};
-    int                   r    = home_id(s->engine, &opts.id, err);
+    int                   r    = 0;
+    if (wr_is_zero(opts.id))
+        r = home_id(s->engine, &opts.id, err);
+    else if (!is_home(s->engine, opts.id))
+        r = upp_fail(err, UPP_EBUG, "the new thread belongs to another engine");
     if (r >= 0)
         r = wl_thread_make(&s->what->owner, &opts, &s->fresh, err);
     if (r < 0)
@@ -83,6 +87,57 @@ int wr_start_leave(struct wr_starting *s, struct upp_err *err)
     return s->thread.at ? wr_start_branch(s, wl_thread_length(&s->thread, s->end.length), err) : 0;
 }
 
+/* ---- Where it begins --------------------------------------------------------------------------------------- */
+
+static bool ends_there(const struct wr_starting *s)
+{
+    const struct wr_start *w = s->what;
+    return !w->node || (s->thread.head == w->node && wl_thread_length(&s->thread, s->end.length) == w->length);
+}
+
+/* A branch from the position. */
+static WEFT_SUSPENDS int branch_there(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wr_start *w = s->what;
+    struct wl_store       *o = s->engine->store;
+    int                    r = wl_get_node(o, &w->owner, w->node, &s->node, err);
+    if (r >= 0 && !wb_uuid_eq(s->node.tree, s->thread.tree))
+        r = -UPP_ENOTFOUND;
+    if (r >= 0)
+        r = wl_node_end(o, &w->owner, w->node, &s->end, err);
+    if (r == -UPP_ENOTFOUND || (r >= 0 && s->end.length < w->length))
+        return upp_fail(err, UPP_EINVALID, "the thread's tree has no such position");
+    return r < 0 ? r : wr_start_branch(s, w->length, err);
+}
+
+/* A thread of its own, from the position. */
+static WEFT_SUSPENDS int fork_there(struct wr_starting *s, struct upp_err *err)
+{
+    struct wl_thread from = s->thread;
+    int              r    = wl_fork_make(&from, s->what->node, s->what->length, &s->memory, &s->thread, err);
+    if (r >= 0)
+        r = branch_there(s, err);
+    s->busy   = (struct wb_uuid){{0}};
+    s->forked = true;
+    return r;
+}
+
+int wr_start_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
+{
+    const struct wr_start *w      = s->what;
+    bool                   here   = ends_there(s);
+    bool                   queued = false;
+    int                    r      = w->node ? wr_start_has_queue(s, &queued, err) : 0;
+    if (r < 0)
+        return r;
+    if (w->forks && (!here || queued || !wr_is_zero(s->busy)))
+        return fork_there(s, err);
+    if (here)
+        return wr_start_busy(s, w->on_busy, ret, err);
+    r = queued ? wr_start_refuse(s, err) : wr_start_busy(s, WR_REJECT, ret, err); /* the queue waits for the end */
+    return r != 0 || ends_there(s) ? r : branch_there(s, err);
+}
+
 /* The row of a new run, without its position. */
 static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
                    struct upp_err *err)
@@ -107,7 +162,9 @@ static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_
 
 int wr_start_row(struct wr_starting *s, struct upp_err *err)
 {
-    int r         = new_row(s->engine, s->what, s->end.time_ms, &s->row, err);
+    int r = new_row(s->engine, s->what, s->end.time_ms, &s->row, err);
+    if (s->forked && s->what->fork_options.p)
+        s->row.options = s->what->fork_options;
     s->row.thread = s->thread.id;
     s->row.node   = s->node.key;
     s->row.first  = s->end.pos;
@@ -244,7 +301,11 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
         to[n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch};
     if (s->what->n_before)
         to[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &s->before};
-    if (!s->fresh.n) {
+    if (s->forked) {
+        s->thread.head = s->row.node;
+        s->thread.at   = 0;
+        to[n++]        = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &s->thread};
+    } else if (!s->fresh.n) {
         s->thread.updated_ms = s->row.created_ms;
         s->thread.head       = s->row.node;
         to[n++]              = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
@@ -308,7 +369,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     s->key.object = s->row.id;
     struct wl_change changes[WR_MORE];
     struct wr_more   more = {changes, start_changes(s, changes)};
-    *ret                  = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .row = s->row};
+    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .forked = s->forked, .row = s->row};
     wb_crashpoint("c1.before");
     if (r >= 0)
         r = wr_flush(run, &more, err);
@@ -372,6 +433,22 @@ static WEFT_SUSPENDS int check_alias(struct wr_starting *s, struct upp_err *err)
     return r;
 }
 
+/* A new thread cannot have the name of one that another request has just made. */
+static WEFT_SUSPENDS int check_thread_alias(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wl_alias *alias = &s->fresh.alias;
+    struct wb_uuid         id;
+    if (!s->fresh.n || !alias->text.p)
+        return 0;
+    int r = wl_get_alias(s->engine->store, &s->what->owner, WL_ALIAS_THREAD, alias->text, &id, err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    r = upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(alias->text));
+    if (err)
+        memcpy(err->cause, WR_THREAD_TAKEN, sizeof WR_THREAD_TAKEN);
+    return r;
+}
+
 /* Replaces the head's last entry, if it is still what the caller has seen. */
 static int replace_last(struct wr_starting *s, struct upp_err *err)
 {
@@ -409,13 +486,11 @@ void wr_engine_set_quota(struct wr_engine *e, const struct wr_quota *quota)
     e->quota = quota;
 }
 
-/* Puts the key in front of the options. Keys are digits: nothing to escape. */
-static int note_key(struct wr_start *w, struct wb_arena *a, struct upp_err *err)
+/* Puts the key in front of options. Keys are digits: nothing to escape. */
+static struct upp_str note_key(struct upp_str options, struct upp_str key, struct wb_arena *a)
 {
-    struct upp_str rest = w->options.n > 2 ? wb_str_sub(w->options, 1, SIZE_MAX) : UPP_STR("}");
-    w->options =
-        wb_arena_printf(a, KEY_MEMBER "%.*s\"%s%.*s", UPP_FMT(w->api_key), rest.n > 1 ? "," : "", UPP_FMT(rest));
-    return wb_arena_check(a, err);
+    struct upp_str rest = options.n > 2 ? wb_str_sub(options, 1, SIZE_MAX) : UPP_STR("}");
+    return wb_arena_printf(a, KEY_MEMBER "%.*s\"%s%.*s", UPP_FMT(key), rest.n > 1 ? "," : "", UPP_FMT(rest));
 }
 
 /* Once per start, after it was checked that it is not the repetition of an earlier one. */
@@ -442,9 +517,11 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
         return r < 0 ? r : 0;
     r = check_alias(s, err);
     if (r == 0)
+        r = check_thread_alias(s, err);
+    if (r == 0)
         r = admit(s, err);
     if (r == 0)
-        r = wr_start_busy(s, ret, err);
+        r = wr_start_place(s, ret, err);
     if (r == 0)
         r = replace_last(s, err);
     if (r == 0)
@@ -539,10 +616,14 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         return wr_no_agent(e, what->agent, err);
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
-    int r = what->api_key.n ? note_key(&with, &a, err) : 0;
+    if (what->api_key.n)
+        with.options = note_key(what->options, what->api_key, &a);
+    if (what->api_key.n && what->fork_options.p)
+        with.fork_options = note_key(what->fork_options, what->api_key, &a);
+    int r = wb_arena_check(&a, err);
     if (r >= 0)
         r = start_stored(e, &with, ret, err);
     ret->row.agent   = what->agent;
-    ret->row.options = what->options;
+    ret->row.options = r >= 0 && ret->forked && what->fork_options.p ? what->fork_options : what->options;
     return r;
 }

@@ -24,6 +24,7 @@ struct wr_starting {
     struct wr_tree        *holder; /* tree of the run that is being replaced, until that is done; NULL: none */
     struct upp_str         notice; /* JSON of a system event before the input; NULL: none */
     bool                   branched;
+    bool                   forked;   /* the thread is a fork, made with the run */
     bool                  *admitted; /* by the quota, in this attempt or an earlier one */
     bool                   again;    /* conflict with another commit: try again */
 };
@@ -51,10 +52,19 @@ int               wr_start_draft(const struct wr_start *w, struct upp_str notice
 /* Adds the changes that make its alias, at most two; how many. */
 size_t wr_start_alias(struct wr_starting *s, struct wl_change *to);
 
+/* wr_start_busy, and then the position where the run begins (wr_start.node). */
+WEFT_SUSPENDS int wr_start_place(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- A second input (run/queue.c) ------------------------------------------------------------------------- */
 
-/* Applies on_busy to a busy thread. 0: the run may start now. 1: *ret has the outcome. */
-WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* Applies `busy`, an on_busy, to a busy thread. 0: the run may start now. 1: *ret has the outcome. */
+WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, uint8_t busy, struct wr_started *ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+int wr_start_refuse(const struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK; /* names the run s->busy */
+
+/* Does a run of the thread wait in its queue? If nobody holds the thread, s->busy is that run. */
+WEFT_SUSPENDS int wr_start_has_queue(struct wr_starting *s, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Releases the run that is replaced. True: there was one, and the queue waits for its successor. */
 bool wr_start_release_holder(struct wr_starting *s);

@@ -72,8 +72,14 @@ WEFT_SUSPENDS static int author_of(struct sv_exchange *x, struct wb_uuid run, st
 
 int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a, struct upp_err *err)
 {
-    struct wr_author by;
-    int              r = author_of(x, run, &by, err);
+    return sv_answer_calls_as(x, run, a, (struct upp_str){NULL, 0}, err);
+}
+
+int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a, struct upp_str alias,
+                       struct upp_err *err)
+{
+    struct wr_author by = {.alias = alias};
+    int              r  = author_of(x, run, &by, err);
     if (r >= 0)
         r = wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);
     x->done = r >= 0;

@@ -11,6 +11,7 @@
 #include "server/doors/envelopes/routes.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
+#include "thread/repair.h"
 
 enum { KEY_MAX = 255 };
 
@@ -60,6 +61,53 @@ WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_sta
     return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
+int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, struct upp_err *err)
+{
+    s->new_thread  = true;
+    s->thread_opts = opts ? *opts : (struct wl_thread_opts){.size = sizeof s->thread_opts};
+    return wb_uuid_eq(s->thread_opts.id, (struct wb_uuid){{0}}) ? wb_uuid_new(&s->thread_opts.id, err) : 0;
+}
+
+int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler *handler, struct upp_err *err)
+{
+    uint32_t home = wr_home(s->new_thread ? s->thread_opts.id : s->thread.tree, x->server->n_cores);
+    return sv_core_run(&x->server->cores[home], x, handler, err);
+}
+
+int sv_run_at_home(struct sv_exchange *x, struct wb_uuid run, sv_handler *handler, struct upp_err *err)
+{
+    uint32_t home;
+    int      r = wr_home_of_run(x->server->opts.store, &x->owner, run, x->server->n_cores, &home, err);
+    x->run     = run;
+    return r < 0 ? r : sv_core_run(&x->server->cores[home], x, handler, err);
+}
+
+/* Calls before the position whose results come after it get results first: unknown ones. */
+WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+{
+    struct wa_open    open;
+    struct wa_mended  mended;
+    struct sv_entries all;
+    int r = wa_open_at(x->server->opts.store, &x->owner, s->run.node, s->run.length, &x->arena, &open, err);
+    if (r < 0 || !open.of)
+        return r;
+    r = wa_repair_list(&x->arena, NULL, 0, &open, true, &mended, err);
+    if (r < 0 || !mended.n)
+        return r;
+    all = (struct sv_entries){wb_new_n(&x->arena, struct wm_entry, mended.n + s->messages.n), 0};
+    if (!all.p)
+        return wb_arena_check(&x->arena, err);
+    for (size_t i = 0; i < mended.n; i++)
+        all.p[all.n++] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                           .origin   = WM_ORIGIN_IMPORT,
+                                           .audience = WM_AUDIENCE_ALL,
+                                           .message  = mended.list[i]};
+    for (size_t i = 0; i < s->messages.n; i++)
+        all.p[all.n++] = s->messages.p[i];
+    s->messages = all;
+    return 0;
+}
+
 /* The last additional message is the run's input. Those before it, or all if the last is an assistant's, are committed
  * together with it. */
 static void put_messages(const struct sv_entries *e, struct wr_start *start)
@@ -93,6 +141,9 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
     if (sv_aitp_has_members(s->new_thread ? &made : &s->thread))
         add_option(x, &s->run.options,
                    wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AITP_AGENT_MESSAGES));
+    s->run.fork_options = s->run.options;
+    if (s->run.forks && !s->made_thread)
+        add_option(x, &s->run.fork_options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
     return wb_arena_check(&x->arena, err);
 }
 
@@ -150,6 +201,8 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
         if (r >= 0 && !s->answers.n)
             r = sv_auth_may_start(x, err);
     }
+    if (r >= 0 && s->run.node && !s->answers.n)
+        r = close_calls(x, s, err);
     put_messages(&s->messages, &s->run);
     if (r >= 0 && s->answers.n && !key_is_used(x, &s->run)) {
         r      = sv_put_answers(x, &s->thread, &s->answers, &s->run, run, err);
@@ -162,9 +215,10 @@ WEFT_SUSPENDS static int start_run(struct sv_exchange *x, struct sv_start *s, st
     s->run.thread = s->thread.id;
     s->run.made   = s->new_thread ? &s->thread_opts : NULL;
     r             = start_indexed(x, s, &started, err);
-    if (r == -UPP_EBUSY)
+    if (r == -UPP_EBUSY && !s->new_thread)
         return sv_busy_error(x, &s->thread, !s->run.n_before, err);
     *run                = started.run;
+    s->joined           = r >= 0 && started.joined;
     x->run              = started.run;
     x->started          = r >= 0 && !started.joined;
     x->done             = x->started;

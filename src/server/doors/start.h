@@ -29,17 +29,29 @@ struct sv_start {
     bool                  new_thread;  /* it is made in the commit of the run, as thread_opts say */
     bool                  made_thread; /* a request to run made it, not one for a thread (SV_MADE_THREAD) */
     struct wl_thread_opts thread_opts;
-    struct wr_start       run;      /* owner, agent, options, on_busy, key; the rest is filled here */
+    struct wr_start       run;      /* owner, agent, options, on_busy, key, node; the rest is filled here */
     struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
     struct sv_answers     answers;  /* to open calls of the thread: instead of messages */
     bool                  indexed;  /* filled here: run.alias is the id of an envelope */
+    bool                  joined;   /* filled here: a request with the same key had started the run */
 };
+
+/* A new thread for the run, with these options (NULL: none). Its id is made here: the door goes on where it is at home.
+ */
+int sv_start_new_thread(struct sv_start *s, const struct wl_thread_opts *opts, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Goes on with `handler` on the loop where the run will be, or is, at home: the one of `s`, or any. */
+WEFT_SUSPENDS int sv_start_at_home(struct sv_exchange *x, const struct sv_start *s, sv_handler *handler,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_run_at_home(struct sv_exchange *x, struct wb_uuid run, sv_handler *handler,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Does the run have the option SV_MADE_THREAD? */
 bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run);
 
-/* Starts a run, or resumes the one that waits for the answers. -UPP_EBUSY: another run holds the thread; the message
- * names it. */
+/* Starts a run, or resumes the one that waits for the answers. Nothing is written before it, and a failure has changed
+ * nothing. -UPP_EBUSY: another run holds the thread; the message names it. Or the new thread's alias is taken:
+ * err.cause is WR_THREAD_TAKEN. */
 WEFT_SUSPENDS int sv_start_run(struct sv_exchange *x, struct sv_start *s, struct wb_uuid *run,
                                struct upp_err *err) UPP_MUST_CHECK;
 
@@ -70,6 +82,10 @@ WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *
 /* Answers open calls of a run, in the name of the client. -UPP_EREFUSED: its actor has left the thread. */
 WEFT_SUSPENDS int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a,
                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same; in the commit of the answers the run takes the alias. */
+WEFT_SUSPENDS int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a,
+                                     struct upp_str alias, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Cancels a run (wr_cancel), if the client may. */
 WEFT_SUSPENDS int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;

@@ -1,7 +1,6 @@
 /* server/doors/chat/conversation.c — see conversation.h. */
 #include "server/doors/chat/conversation.h"
 
-#include "base/log.h"
 #include "log/log.h"
 #include "server/http/server.h"
 
@@ -19,18 +18,14 @@ struct answer {
     uint64_t      node;
     uint32_t      index; /* of its last entry */
     bool          any;
-    bool          last; /* nothing follows it on the thread */
 };
 
 static int add_line(struct answer *a, const struct wl_line *line, struct wb_uuid run, struct upp_err *err)
 {
     const struct wm_entry *e = &line->entry;
-    if (!wb_uuid_eq(line->run, run)) {
-        a->last = a->last && !a->any;
+    if (!wb_uuid_eq(line->run, run))
         return 0;
-    }
     a->any   = true;
-    a->last  = true;
     a->node  = line->node;
     a->index = line->index;
     if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || e->message.role != UPP_ROLE_ASSISTANT)
@@ -61,7 +56,6 @@ WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thre
             found = wb_uuid_eq(lines[i].run, run->id) && i > 0 && !wb_uuid_eq(lines[i - 1].run, run->id);
         found = found || n < want || want > UINT32_MAX / 8;
     }
-    a->last = true;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = add_line(a, &lines[i], run->id, err);
     return r;
@@ -95,11 +89,10 @@ WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_c
     wb_buf_done(&a.text);
     if (r < 0 || !same)
         return r < 0 ? r : 0;
-    bool forks  = a.any && !a.last;
-    place->made = forks || sv_made_thread(x, run);
-    if (forks)
-        r = wl_fork(x->server->opts.store, &from, a.node, a.index + 1, &x->arena, &place->thread, err);
-    return r < 0 ? r : 1;
+    place->made   = sv_made_thread(x, run);
+    place->node   = a.any ? a.node : 0;
+    place->length = a.index + 1;
+    return 1;
 }
 
 int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
@@ -144,30 +137,6 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
     return r < 0 ? r : 0;
 }
 
-/* The alias of a run that exists; without `run` it goes. */
-WEFT_SUSPENDS static int put_alias(struct sv_exchange *x, struct upp_str name, const struct wb_uuid *run,
-                                   struct upp_err *err)
-{
-    const struct wl_alias  alias = {.kind = WL_ALIAS_RUN, .text = name, .object = run ? *run : (struct wb_uuid){{0}}};
-    const struct wl_change changes[] = {{.kind = WL_DROP_ALIAS, .alias = &alias},
-                                        {.kind = WL_ADD_ALIAS, .alias = &alias}};
-    struct wl_commit       c         = {.owner = x->owner, .changes = changes, .n = run ? 2 : 1};
-    return x->server->opts.store->ops->commit(x->server->opts.store, &c, err);
-}
-
-/* The alias comes before the answers: a client that gives up when the run works finds it. */
-WEFT_SUSPENDS static int resume(struct sv_exchange *x, struct wb_uuid run, const struct sv_start *s,
-                                struct upp_err *err)
-{
-    struct upp_err ignored;
-    int            r = s->run.alias.p ? put_alias(x, s->run.alias, &run, err) : 0;
-    if (r >= 0)
-        r = sv_answer_calls(x, run, &s->answers, err);
-    if (r < 0 && s->run.alias.p && put_alias(x, s->run.alias, NULL, &ignored) < 0)
-        wb_log(WB_WARN, "the name of a request that failed stays", WB_LZ("id", x->request_id));
-    return r;
-}
-
 int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, const struct sv_chat_messages *m,
                   struct sv_start *s, struct wr_from *from, struct wb_uuid *run, struct upp_err *err)
 {
@@ -178,13 +147,17 @@ int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, cons
     int r              = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
+    if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}})) {
+        s->run.node   = place->node;
+        s->run.length = place->length;
+        s->run.forks  = place->node != 0;
         return sv_start_run(x, s, run, err);
+    }
     if (!s->answers.n)
         return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
     r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
     if (r >= 0)
-        r = resume(x, place->waits, s, err);
+        r = sv_answer_calls_as(x, place->waits, &s->answers, s->run.alias, err);
     *run = x->run = place->waits;
     if (r >= 0)
         *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */

@@ -13,14 +13,16 @@
 struct sv_chat_place {
     struct wl_thread thread; /* id all zero: none, it is a new conversation */
     struct wb_uuid   waits;  /* the run that waits for the results in the request; all zero: none */
-    bool             made;   /* the thread was made for the run before, or for what follows it (SV_MADE_THREAD) */
+    bool             made;   /* the thread was made for the run before (SV_MADE_THREAD) */
+    uint64_t         node; /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
+    uint32_t         length; /* ... busy (wr_start.forks); node 0: at the thread's end */
 };
 
-/* Finds where the new messages belong. A fork is stored at once. */
+/* Finds where the new messages belong. Nothing is stored before the run starts. */
 WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                struct sv_chat_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Where what follows a run belongs: its thread, on a new branch if that went on without it. Waits if the run does. */
+/* Where what follows a run belongs: its thread, or a fork of it if that went on without it. Waits if the run does. */
 WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,
                                 struct upp_err *err) UPP_MUST_CHECK;
 

@@ -2,8 +2,6 @@
 #include "server/doors/chat/join.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "log/change.h"
 #include "log/log.h"
 #include "server/doors/chat/conversation.h"
 #include "server/http/server.h"
@@ -77,17 +75,5 @@ int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_fr
 
 int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer, struct upp_err *err)
 {
-    struct wl_thread t;
-    int              r = wl_get_thread(x->server->opts.store, &x->owner, j->run.thread, &x->arena, &t, err);
-    x->run             = j->run.id;
-    return r < 0 ? r : sv_core_run(&x->server->cores[wr_home(t.tree, x->server->n_cores)], x, answer, err);
-}
-
-int sv_join_lost(struct sv_exchange *x, const struct sv_start *s, bool made, struct upp_err *err)
-{
-    if (x->started || !s->run.key.n || s->answers.n)
-        return 0;
-    if (made && wl_thread_delete(x->server->opts.store, &x->owner, &s->thread, NULL) < 0)
-        wb_log(WB_WARN, "a thread without its run could not be deleted", WB_LZ("id", x->request_id));
-    return upp_fail(err, UPP_EBUSY, "another request with this Idempotency-Key has just started the run");
+    return sv_run_at_home(x, j->run.id, answer, err);
 }

@@ -33,9 +33,4 @@ WEFT_SUSPENDS int sv_join_from(struct sv_exchange *x, const struct sv_joining *j
 WEFT_SUSPENDS int sv_join_go(struct sv_exchange *x, const struct sv_joining *j, sv_handler *answer,
                              struct upp_err *err) UPP_MUST_CHECK;
 
-/* After a start: another request with the same key was first, so that the run is not this one's. Deletes the thread
- * if it was `made` for it. */
-WEFT_SUSPENDS int sv_join_lost(struct sv_exchange *x, const struct sv_start *s, bool made,
-                               struct upp_err *err) UPP_MUST_CHECK;
-
 #endif

@@ -24,7 +24,6 @@ struct request {
     struct sv_run_stream    stream;
     bool                    streams;
     bool                    model; /* `model` names one of the configuration */
-    bool                    made;  /* the thread was made for this request */
     struct sv_joining       joining;
     unsigned char           hash[32]; /* of the body, with an Idempotency-Key */
 };
@@ -124,6 +123,17 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
 
 /* ---- Answering --------------------------------------------------------------------------------------------------- */
 
+/* The request was sent before: the answer is that of its run, from the beginning. */
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    if (r >= 0)
+        r = q->streams ? sv_run_stream(x, q->joining.run.id, &q->stream, err)
+                       : sv_run_answer(x, q->joining.run.id, &q->stream, err);
+    return r < 0 ? r : 0;
+}
+
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
@@ -133,21 +143,12 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         q->start.answers = (struct sv_answers){0}; /* part of the history */
     if (r >= 0)
         r = sv_chat_start(x, &q->place, &q->messages, &q->start, &q->stream.from, &run, err);
-    if (r >= 0)
-        r = sv_join_lost(x, &q->start, q->made, err);
+    if (r >= 0 && q->start.joined) { /* the same request was first */
+        q->joining.run.id = run;
+        return sv_join_go(x, &q->joining, join, err);
+    }
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
-    return r < 0 ? r : 0;
-}
-
-/* The request was sent before: the answer is that of its run, from the beginning. */
-WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
-{
-    struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
-    if (r >= 0)
-        r = q->streams ? sv_run_stream(x, q->joining.run.id, &q->stream, err)
-                       : sv_run_answer(x, q->joining.run.id, &q->stream, err);
     return r < 0 ? r : 0;
 }
 
@@ -161,11 +162,10 @@ WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, stru
 
 WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request       *q    = wb_new(&x->arena, struct request);
-    struct wl_thread_opts opts = {.size = sizeof opts};
-    size_t                from = 0;
-    int                   r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
-    x->work                    = q;
+    struct request *q    = wb_new(&x->arena, struct request);
+    size_t          from = 0;
+    int             r    = q ? read_request(x, q, err) : wb_arena_check(&x->arena, err);
+    x->work              = q;
     if (r >= 0)
         r = find_run(x, q, err);
     if (r > 0)
@@ -175,16 +175,13 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     if (r < 0)
         return r;
     q->start.thread = q->place.thread;
-    q->made         = wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}});
-    if (q->made)
-        r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->start.thread, err);
+    if (wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+        r = sv_start_new_thread(&q->start, NULL, err);
     else
         from = q->messages.next;
-    if (r < 0)
-        return r;
-    q->start.made_thread = q->made || q->place.made;
+    q->start.made_thread = q->start.new_thread || q->place.made;
     q->start.messages    = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
-    return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
+    return r < 0 ? r : sv_start_at_home(x, &q->start, answer, err);
 }
 
 static const struct sv_route rows[] = {

@@ -40,6 +40,11 @@ struct sv_process {
     bool               moves;
     struct wb_uuid     join; /* the session has the messages already: the run that they started; all zero: none */
     struct sv_start    start;
+    bool               again; /* there was no such session, and now there is */
+
+    /* The response: its run, and for a stream how. */
+    struct wb_uuid       run;
+    struct sv_run_stream stream;
 };
 
 /* server/doors/process/session.c */
@@ -51,8 +56,8 @@ int sv_process_user(struct sv_exchange *x, const struct sv_body *b, struct upp_s
 /* Reads the body as far as to know the session, and finds its thread: start.thread, unless is_new. */
 WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Stores the thread of a new session, or moves that of one that continues elsewhere. */
-WEFT_SUSPENDS int sv_process_open(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
+/* Where the run begins: on a thread that is made with it, or elsewhere in that of the session. */
+int sv_process_open(struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Finds the end of the response that the request continues: start.thread is there, in memory only. */
 WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;

@@ -68,7 +68,7 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
             r = wr_check_options(x->core->engine, p->start.run.agent, p->start.run.options, err);
     }
     if (r >= 0)
-        r = sv_process_open(x, p, err);
+        r = sv_process_open(p, err);
     if (r >= 0)
         r = sv_start_run(x, &p->start, run, err);
     if (r >= 0 && wb_uuid_eq(*run, last.id))
@@ -76,48 +76,73 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
     return r;
 }
 
-WEFT_SUSPENDS static int process(struct sv_exchange *x, struct upp_err *err)
+static uint32_t home_of(const struct sv_exchange *x, const struct sv_process *p)
 {
-    struct sv_process   *p;
-    struct sv_run_stream stream;
-    struct wr_from       from = {0};
-    struct wb_uuid       run;
-    int                  r = sv_process_find(x, &p, err);
-    if (r >= 0)
-        r = read_stream(x, &stream, err); /* before anything is started */
-    if (r >= 0)
-        r = start(x, p, &run, &from, err);
+    return wr_home(p->is_new ? p->fresh : p->start.thread.tree, x->server->n_cores);
+}
+
+/* Another request has just opened the session: this one is read again, where that is at home. */
+WEFT_SUSPENDS static int start_again(struct sv_exchange *x, sv_handler *handler, struct upp_err *err)
+{
+    struct sv_process *p;
+    x->found = NULL;
+    int r    = sv_process_find(x, &p, err);
+    if (r < 0)
+        return r;
+    p->again = true;
+    return sv_core_run(&x->server->cores[home_of(x, p)], x, handler, err);
+}
+
+/* Starts, and goes on with `respond` where the run is at home. */
+WEFT_SUSPENDS static int start_and(struct sv_exchange *x, struct sv_process *p, sv_handler *handler,
+                                   sv_handler *respond, struct upp_err *err)
+{
+    int r = start(x, p, &p->run, &p->stream.from, err);
+    if (r == -UPP_EBUSY && p->is_new && !p->again)
+        return start_again(x, handler, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    if (!p->streams)
-        return respond_object(x, run, true, err);
-    stream.from = from;
-    return sv_run_stream(x, run, &stream, err);
+    return p->start.joined ? sv_run_at_home(x, p->run, respond, err) : respond(x, err);
+}
+
+WEFT_SUSPENDS static int respond(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_process *p = x->found;
+    return p->streams ? sv_run_stream(x, p->run, &p->stream, err) : respond_object(x, p->run, true, err);
+}
+
+WEFT_SUSPENDS static int process(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_process *p;
+    int                r = sv_process_find(x, &p, err);
+    if (r >= 0)
+        r = read_stream(x, &p->stream, err); /* before anything is started */
+    return r < 0 ? r : start_and(x, p, process, respond, err);
 }
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int post_task(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int respond_task(struct sv_exchange *x, struct upp_err *err)
 {
-    struct sv_process *p;
-    struct wr_from     from = {0};
-    struct wb_uuid     run;
+    struct sv_process *p = x->found;
     struct wj_writer   w;
     char               id[WB_UUID_TEXT + 1];
-    int                r = sv_process_find(x, &p, err);
-    if (r >= 0)
-        r = start(x, p, &run, &from, err);
-    if (r != 0)
-        return r < 0 ? r : 0;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    wj_put_str(&w, "task_id", wb_uuid_text(run, id));
+    wj_put_str(&w, "task_id", wb_uuid_text(p->run, id));
     wj_put_str(&w, "status", UPP_STR("submitted"));
     wj_put_str(&w, "queue", UPP_STR("stream_query"));
     wj_put_str(&w, "message", UPP_STR("The task runs. GET /process/task/{task_id} returns its result."));
     wj_put_str(&w, "session_id", p->session);
     wj_write_close(&w, '}');
     return sv_finish(x, &w);
+}
+
+WEFT_SUSPENDS static int post_task(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_process *p;
+    int                r = sv_process_find(x, &p, err);
+    return r < 0 ? r : start_and(x, p, post_task, respond_task, err);
 }
 
 static int no_task(struct sv_exchange *x, struct upp_err *err)
@@ -259,7 +284,7 @@ WEFT_SUSPENDS static int home_of_request(struct sv_exchange *x, uint32_t *ret, s
     struct sv_process *p;
     int                r = sv_process_find(x, &p, err);
     if (r >= 0)
-        *ret = wr_home(p->is_new ? p->fresh : p->start.thread.tree, x->server->n_cores);
+        *ret = home_of(x, p);
     return r;
 }
 

@@ -196,23 +196,19 @@ WEFT_SUSPENDS int sv_process_find(struct sv_exchange *x, struct sv_process **ret
     return 0;
 }
 
-WEFT_SUSPENDS int sv_process_open(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
+int sv_process_open(struct sv_process *p, struct upp_err *err)
 {
-    struct wl_store      *s = x->server->opts.store;
     char                  text[WB_UUID_TEXT + 1];
     bool                  named = !wb_str_eq(p->session, wb_uuid_text(p->fresh, text));
     struct wl_thread_opts opts  = {
          .size = sizeof opts, .id = p->fresh, .alias = named ? p->session : (struct upp_str){NULL, 0}};
-    if (!p->is_new)
-        return p->moves ? wa_thread_move(s, &x->owner, &p->start.thread, &p->to, &x->arena, err) : 0;
-    int r = wl_thread_new(s, &x->owner, &opts, &x->arena, &p->start.thread, err);
-    if (r != -UPP_EBUSY)
-        return r;
-    /* Another request has just opened the session. */
-    r = wl_thread_find(s, &x->owner, p->session, &x->arena, &p->start.thread, err);
-    if (r < 0 || wr_home(p->start.thread.tree, x->server->n_cores) == wr_home(p->fresh, x->server->n_cores))
-        return r;
-    return upp_fail(err, UPP_EBUSY, "another request has just opened the session '%.*s'", UPP_FMT(p->session));
+    if (p->is_new)
+        return sv_start_new_thread(&p->start, &opts, err);
+    if (p->moves) {
+        p->start.run.node   = p->to.node;
+        p->start.run.length = p->to.length;
+    }
+    return 0;
 }
 
 WEFT_SUSPENDS int sv_process_last(struct sv_exchange *x, const struct wl_thread *t, struct wm_run *ret,

@@ -6,7 +6,6 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
-#include "log/change.h"
 #include "server/doors/chat/conversation.h"
 #include "server/doors/chat/join.h"
 #include "server/doors/agent.h"
@@ -27,7 +26,6 @@ struct request {
     struct sv_run_stream stream;
     struct upp_str       previous; /* id of the response before; NULL: none */
     bool                 streams, background;
-    bool                 made;     /* the thread was made for this request */
     bool                 joins;    /* another request has started the run ... */
     struct sv_joining    joining;  /* ... which is this one */
     unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
@@ -183,13 +181,22 @@ WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct request *q, st
     return r < 0 ? r : 0;
 }
 
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct request *q = x->work;
+    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
+    return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
+}
+
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct request *q = x->work;
     struct wb_uuid  run;
     int             r = sv_chat_start(x, &q->place, &q->items.messages, &q->start, &q->stream.from, &run, err);
-    if (r >= 0)
-        r = sv_join_lost(x, &q->start, q->made, err);
+    if (r >= 0 && q->start.joined) { /* the same request was first */
+        q->joining.run.id = run;
+        return sv_join_go(x, &q->joining, join, err);
+    }
     return r < 0 ? r : answer_run(x, q, run, err);
 }
 
@@ -197,7 +204,6 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct sv_chat_messages *m    = &q->items.messages;
-    struct wl_thread_opts    opts = {.size = sizeof opts};
     size_t                   from = 0;
     int                      r    = 0;
     if (wb_uuid_eq(q->place.thread.id, none) && m->next) {
@@ -211,11 +217,10 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
-        r       = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &q->place.thread, err);
-        q->made = true;
+        r = sv_start_new_thread(&q->start, NULL, err);
     }
     q->start.thread      = q->place.thread;
-    q->start.made_thread = q->made || q->place.made;
+    q->start.made_thread = q->start.new_thread || q->place.made;
     q->start.answers     = q->items.answers;
     q->start.messages    = (struct sv_entries){m->list.p + from, m->list.n - from};
     return r < 0 ? r : 0;
@@ -238,17 +243,7 @@ WEFT_SUSPENDS static int find_run(struct sv_exchange *x, struct request *q, stru
 {
     int r    = sv_join_messages(x, q->start.run.agent, &q->items.messages, &q->joining, err);
     q->joins = r > 0 && is_same_place(x, q, &q->joining.run);
-    if (!q->joins || !q->previous.p || wb_uuid_eq(q->place.thread.id, q->joining.run.thread))
-        return r < 0 ? r : 0;
-    r = wl_thread_delete(x->server->opts.store, &x->owner, &q->place.thread, err); /* a branch for nothing */
     return r < 0 ? r : 0;
-}
-
-WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
-{
-    struct request *q = x->work;
-    int             r = sv_join_from(x, &q->joining, &q->stream.from, err);
-    return r < 0 ? r : answer_run(x, q, q->joining.run.id, err);
 }
 
 WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
@@ -264,7 +259,7 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
         r = choose_thread(x, q, err);
     if (r < 0)
         return r;
-    return sv_core_run(&x->server->cores[wr_home(q->start.thread.tree, x->server->n_cores)], x, answer, err);
+    return sv_start_at_home(x, &q->start, answer, err);
 }
 
 static const struct sv_route rows[] = {

@@ -2,7 +2,6 @@
 #include "server/doors/ui/place.h"
 
 #include "base/defs.h"
-#include "base/log.h"
 #include "json/pointer.h"
 #include "log/log.h"
 #include "model/id.h"
@@ -103,29 +102,36 @@ WEFT_SUSPENDS static int find_question(struct sv_exchange *x, const struct wl_th
     return r < 0 ? r : 0;
 }
 
-/* Moves the thread, unless it is there. */
-WEFT_SUSPENDS static int move(struct sv_exchange *x, struct wl_thread *t, const struct wa_position *to,
-                              struct upp_err *err)
+/* The run begins there. One that waits at the thread's end, and is ended for it, closes its calls behind that position:
+ * then the end itself is meant. */
+WEFT_SUSPENDS static int begin_at(struct sv_exchange *x, struct sv_start *s, const struct wa_position *to,
+                                  struct upp_err *err)
 {
     struct wl_end end;
-    int           r = wl_node_end(x->server->opts.store, &x->owner, t->head, &end, err);
-    if (r < 0 || (t->head == to->node && wl_thread_length(t, end.length) == to->length))
-        return r < 0 ? r : 0;
-    return wa_thread_move(x->server->opts.store, &x->owner, t, to, &x->arena, err);
+    int           r = wl_node_end(x->server->opts.store, &x->owner, s->thread.head, &end, err);
+    if (r < 0)
+        return r;
+    bool there = s->thread.head == to->node && wl_thread_length(&s->thread, end.length) == to->length;
+    if (there && !wb_uuid_eq(s->run.ends, none))
+        return 0;
+    s->run.node   = to->node;
+    s->run.length = to->length;
+    return 0;
 }
 
 /* A message goes after the answer that the client had before it, or in the place of the one that it edits. */
-WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t,
+WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *s,
                                        struct upp_err *err)
 {
-    struct turn        before;
-    struct wa_position to, any;
-    bool               edit = q->message_id.p && !q->regenerate;
-    int                r    = edit ? find_question(x, t, q->message_id, &to, err) : 0;
+    const struct wl_thread *t = &s->thread;
+    struct turn             before;
+    struct wa_position      to, any;
+    bool                    edit = q->message_id.p && !q->regenerate;
+    int                     r    = edit ? find_question(x, t, q->message_id, &to, err) : 0;
     if (r == 0 && q->before.p && (r = find_turn(x, t, q->before, &before, err)) > 0)
         to = before.end;
     if (r > 0)
-        r = move(x, t, &to, err);
+        r = begin_at(x, s, &to, err);
     else if (r == 0 && edit && (r = find_question(x, t, (struct upp_str){NULL, 0}, &any, err)) > 0) {
         r = upp_fail(err, UPP_ENOTFOUND, "the chat has no message '%.*s'", UPP_FMT(q->message_id));
         wj_pointer_err(err, q->body.root, sv_member(q->body.root, UPP_STR("messageId")));
@@ -134,37 +140,29 @@ WEFT_SUSPENDS static int place_message(struct sv_exchange *x, const struct sv_ui
 }
 
 /* An answer is made anew: the thread goes back to its question. One that never arrived is submitted. */
-WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t,
+WEFT_SUSPENDS static int place_again(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *s,
                                      struct upp_err *err)
 {
-    struct turn        old;
-    struct wa_position to;
-    int                r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
+    const struct wl_thread *t = &s->thread;
+    struct turn             old;
+    struct wa_position      to;
+    int                     r = q->message_id.p ? find_turn(x, t, q->message_id, &old, err) : 0;
     if (r > 0)
-        return move(x, t, &old.input, err);
+        return begin_at(x, s, &old.input, err);
     struct upp_str id = q->question ? q->last_id : (struct upp_str){NULL, 0};
     if (r == 0 && (!q->question || id.p))
         r = find_question(x, t, id, &to, err);
     if (r == 0 && q->question)
-        return place_message(x, q, t, err);
+        return place_message(x, q, s, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "the chat has no question to answer again");
     to.length++;
-    return r < 0 ? r : move(x, t, &to, err);
+    return r < 0 ? r : begin_at(x, s, &to, err);
 }
 
-int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct wl_thread *t, struct upp_err *err)
+int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *s, struct upp_err *err)
 {
-    return q->regenerate ? place_again(x, q, t, err) : place_message(x, q, t, err);
-}
-
-void sv_ui_place_back(struct sv_exchange *x, const struct wl_thread *was, struct wl_thread *t)
-{
-    struct wl_end  end;
-    struct upp_err why = {0};
-    int            r   = wl_node_end(x->server->opts.store, &x->owner, was->head, &end, &why);
-    if (r >= 0)
-        r = move(x, t, &(struct wa_position){was->head, wl_thread_length(was, end.length)}, &why);
-    if (r < 0) /* nothing is lost: it is a branch of the tree */
-        wb_log(WB_WARN, "a chat stays where a run did not start", WB_LERR(&why));
+    if (s->new_thread)
+        return 1;
+    return q->regenerate ? place_again(x, q, s, err) : place_message(x, q, s, err);
 }

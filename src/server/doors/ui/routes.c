@@ -47,6 +47,7 @@ struct work {
     struct wm_entry      entry; /* the user's message */
     struct sv_start      start;
     struct sv_run_stream stream;
+    bool                 again; /* the chat did not exist, and does now */
 };
 
 /* The version of the client: ?target=, the header, or the configuration. */
@@ -81,16 +82,14 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struc
 }
 
 /* A run that waits for what the client did not do any more ends: the chat goes on without it. */
-WEFT_SUSPENDS static int end_waiting(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err)
+WEFT_SUSPENDS static int end_waiting(struct sv_exchange *x, struct wb_uuid run, struct wr_start *start,
+                                     struct upp_err *err)
 {
     struct wr_run_info look;
-    uint8_t            status;
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
-    if (r < 0 || look.run.status != WM_WAITING)
-        return r < 0 ? r : 0;
-    r       = sv_cancel(x, run, err);
-    x->done = false; /* the chat's message is not committed yet */
-    return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
+    if (r >= 0 && look.run.status == WM_WAITING)
+        start->ends = run;
+    return r;
 }
 
 WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, struct wb_uuid run, struct upp_err *err)
@@ -109,40 +108,42 @@ WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, str
     return sv_run_stream(x, run, &w->stream, err);
 }
 
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err);
+
+/* The chat's thread; a new one for its first message, made with its run. */
+WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct upp_err *err)
+{
+    struct wl_thread_opts opts = {.size = sizeof opts, .alias = alias_of(x, w->q.chat)};
+    int                   r    = find_chat(x, w->q.chat, &w->start.thread, err);
+    w->start.new_thread        = false;
+    if (r == -UPP_ENOTFOUND && w->q.question && !w->again)
+        r = sv_start_new_thread(&w->start, &opts, err);
+    else if (r == -UPP_ENOTFOUND)
+        r = upp_fail(err, UPP_ENOTFOUND, "no chat '%.*s'", UPP_FMT(w->q.chat));
+    return r < 0 ? r : sv_start_at_home(x, &w->start, answer, err);
+}
+
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
-    struct work      *w   = x->work;
-    struct wl_thread *t   = &w->start.thread;
-    struct wl_thread  was = *t;
-    struct wb_uuid    active, run;
-    int               r = find_active(x, t, &active, err);
+    struct work   *w      = x->work;
+    struct wb_uuid active = none, run;
+    int            r      = w->start.new_thread ? 0 : find_active(x, &w->start.thread, &active, err);
     if (r >= 0 && w->q.continues)
         return continue_run(x, w, active, err);
     if (r >= 0 && !wb_uuid_eq(active, none))
-        r = end_waiting(x, active, err);
+        r = end_waiting(x, active, &w->start.run, err);
     if (r >= 0)
-        r = sv_ui_place(x, &w->q, t, err);
+        r = sv_ui_place(x, &w->q, &w->start, err);
     if (r < 0)
         return r;
     if (r > 0)
         w->start.messages = (struct sv_entries){&w->entry, 1};
     r = sv_start_run(x, &w->start, &run, err);
-    if (r < 0)
-        sv_ui_place_back(x, &was, t);
+    if (r == -UPP_EBUSY && w->start.new_thread && !w->again) { /* another request has just made the chat */
+        w->again = true;
+        return open_chat(x, w, err);
+    }
     return r < 0 ? r : sv_run_stream(x, run, &w->stream, err);
-}
-
-/* The chat's thread; a new one for its first message. */
-WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct upp_err *err)
-{
-    struct wl_thread_opts opts = {.size = sizeof opts, .alias = alias_of(x, w->q.chat)};
-    int                   r    = find_chat(x, w->q.chat, &w->start.thread, err);
-    if (r != -UPP_ENOTFOUND)
-        return r;
-    if (!w->q.question)
-        return upp_fail(err, UPP_ENOTFOUND, "no chat '%.*s'", UPP_FMT(w->q.chat));
-    r = wl_thread_new(x->server->opts.store, &x->owner, &opts, &x->arena, &w->start.thread, err);
-    return r == -UPP_EBUSY ? find_chat(x, w->q.chat, &w->start.thread, err) : r; /* another request made it just now */
 }
 
 WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
@@ -158,13 +159,11 @@ WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
         r = read_agent(x, w, err);
     if (r >= 0 && w->q.question)
         r = sv_ui_entry(x, &w->q, &w->entry, err); /* before a thread is made for it */
-    if (r >= 0)
-        r = open_chat(x, w, err);
     if (r < 0)
         return r;
     w->stream.to_wait = true;
     x->work           = w;
-    return sv_core_run(&x->server->cores[wr_home(w->start.thread.tree, x->server->n_cores)], x, answer, err);
+    return open_chat(x, w, err);
 }
 
 /* ---- The chat's stream, stop and messages ------------------------------------------------------------------------ */
