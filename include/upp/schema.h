@@ -55,8 +55,8 @@ struct upp_schema_opts {
 };
 
 /* Returns the number of violations; 0: the value is valid. opts and report may be NULL; the report is set if the result
- * is >= 0. -UPP_EINVALID: not JSON. -UPP_ELIMIT: too long, too deep, or too much work (the message says which).
- * -UPP_ENOMEM. Treat a value that could not be checked as invalid. */
+ * is >= 0. -UPP_EINVALID: not JSON, or an object has a member twice, which fits no schema. -UPP_ELIMIT: too long, too
+ * deep, or too much work (the message says which). -UPP_ENOMEM. Treat a value that could not be checked as invalid. */
 UPP_API int upp_schema_check(const struct upp_schema *s, struct upp_str json, const struct upp_schema_opts *opts,
                              struct upp_schema_report *report, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -32,7 +32,7 @@ static void put_calls(struct out *o, const struct upp_message *m)
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         if (!p->cut) {
             wj_write_open(&o->w, '{');
-            wm_uap_call(&o->w, &o->scratch, NULL, p->id, p->name, p->text);
+            (void)wm_uap_call(&o->w, &o->scratch, NULL, p->id, p->name, p->text);
             wj_write_close(&o->w, '}');
         }
     wj_write_close(&o->w, ']');

@@ -43,8 +43,9 @@ int upp_schema_check(const struct upp_schema *s, struct upp_str json, const stru
                      struct upp_schema_report *report, struct upp_err *err)
 {
     enum { MEMORY = 14 * WJ_MAX_BYTES }; /* json/read.h: 13 bytes per byte of text, while reading */
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(MEMORY);
+    const struct wj_read_opts                 once = {.size = sizeof once, .flags = WJ_UNIQUE};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(MEMORY);
     yyjson_val                               *v;
-    int                                       r = wj_read(&a, json, NULL, &v, err);
+    int                                       r = wj_read(&a, json, &once, &v, err);
     return r < 0 ? r : wj_schema_check(s, v, opts, report, err);
 }

@@ -18,7 +18,7 @@ bool wm_json_write(struct wj_writer *w, struct wb_arena *scratch, const struct w
     return r == 0 || r == -UPP_ENOMEM;
 }
 
-void wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str id,
+bool wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str id,
                  struct upp_str name, struct upp_str arguments)
 {
     wj_put_str_or_empty(w, "toolCallId", id);
@@ -30,7 +30,9 @@ void wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_
                             arguments)) { /* UPP requires an object here; the text goes into argumentsJson */
         wj_write_raw(w, "{}", 2);
         wj_put_str(w, "argumentsJson", arguments);
+        return false;
     }
+    return true;
 }
 
 void wm_uap_results(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts,

@@ -14,8 +14,9 @@ WB_EXPORT_BEGIN
  * read), and nothing was written. `scratch` is used and left empty. */
 bool wm_json_write(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str text);
 
-/* Writes the members of a call: toolCallId, toolName, arguments. */
-void wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str id,
+/* Writes the members of a call: toolCallId, toolName, arguments. False: the arguments are no JSON; `arguments` is {},
+ * and argumentsJson has their text. */
+bool wm_uap_call(struct wj_writer *w, struct wb_arena *scratch, const struct wj_read_opts *opts, struct upp_str id,
                  struct upp_str name, struct upp_str arguments);
 
 /* Writes the member "results". */

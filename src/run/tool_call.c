@@ -176,22 +176,38 @@ static WEFT_SUSPENDS int refused(struct wr_job *j, uint8_t outcome, const char *
 
 /* ---- Before it runs --------------------------------------------------------------------------------------------- */
 
-static const char no_object[] = "the arguments are not a JSON object";
+/* The arguments as rules, approvals and the tool receive them. If there are none the call ends here, with those that it
+ * had before. The message keeps what the model wrote. Not inlined: errors are large. */
+static WEFT_SUSPENDS __attribute__((noinline)) int take(struct wr_job *j, struct upp_str before, struct upp_err *err)
+{
+    struct upp_str *args = &j->doing.call.pub.arguments;
+    struct upp_err  why;
+    wb_err_init(&why);
+    int r = upp__call_take(&j->doing.call, &j->round->run->memory, &why);
+    if (r >= 0 && args->p != before.p)
+        j->call->arguments = *args;
+    if (r >= 0)
+        return 0;
+    *args = before;
+    if (r == -UPP_EINVALID)
+        return refused(j, WM_INVALID, why.msg, err);
+    if (err)
+        *err = why;
+    return r;
+}
 
-/* Hooks or middleware may have replaced the arguments: they are checked and copied. */
+/* Hooks or middleware may have replaced the arguments. */
 static WEFT_SUSPENDS int take_arguments(struct wr_job *j, struct upp_str before, struct upp_err *err)
 {
-    struct upp_call *c   = &j->doing.call.pub;
-    struct wb_arena *a   = &j->round->run->memory;
-    struct upp_str   now = c->arguments;
-    if (now.p == before.p && now.n == before.n)
+    struct upp_call *c = &j->doing.call.pub;
+    struct wb_arena *a = &j->round->run->memory;
+    if (c->arguments.p == before.p && c->arguments.n == before.n)
         return 0;
-    if (!upp__arguments_ok(now)) {
-        c->arguments = before;
-        return refused(j, WM_INVALID, no_object, err);
-    }
-    c->arguments = j->call->arguments = wb_str_trim(now).n ? wb_arena_dup(a, now) : UPP_STR("{}");
-    return wb_arena_check(a, err);
+    c->arguments = wb_arena_dup(a, c->arguments);
+    int r        = wb_arena_check(a, err);
+    if (r >= 0)
+        r = take(j, before, err);
+    return r;
 }
 
 static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
@@ -259,12 +275,6 @@ static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
     if (!schema || (upp__call_read(c, NULL) >= 0 && wj_schema_check(schema, c->args, NULL, NULL, NULL) == 0))
         return 0;
     return report_mismatch(j, err);
-}
-
-/* With a schema they are read in any case: what can be read is JSON. */
-static bool arguments_ok(struct wr_job *j)
-{
-    return (j->tool->schema && upp__call_read(&j->doing.call, NULL) >= 0) || upp__arguments_ok(j->part->text);
 }
 
 static bool is_approved(const struct wr_run *run, struct upp_str call)
@@ -406,8 +416,9 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         r = check_rights(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED)
         return r;
-    if (!arguments_ok(j))
-        return refused(j, WM_INVALID, no_object, err);
+    r = take(j, j->doing.call.pub.arguments, err);
+    if (r < 0 || j->call->state == WR_CALL_ENDED)
+        return r;
     r = run_checks(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED || j->waits)
         return r;

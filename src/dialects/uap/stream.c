@@ -137,7 +137,9 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
         for (size_t i = 0; i < ev->n_pending; i++) {
             const struct wm_pending *p = &ev->pending[i];
             wj_write_open(&o->w, '{');
-            wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->call, p->name, p->arguments);
+            if (wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->call, p->name, p->arguments))
+                /* What is decided on, byte for byte: readers of `arguments` may lose digits of its numbers. */
+                wj_put_str(&o->w, "argumentsJson", p->arguments.n ? p->arguments : UPP_STR("{}"));
             wj_put_bool(&o->w, "approval", p->approval);
             wd_end(o, '}');
         }

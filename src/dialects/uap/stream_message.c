@@ -133,7 +133,7 @@ static int action(struct uap *u, struct uap_run *v, const struct wm_event *ev, s
             any = true;
         }
         wj_write_open(&o->w, '{');
-        wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->id, p->name, p->text);
+        (void)wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->id, p->name, p->text);
         wd_end(o, '}');
     }
     if (any) {

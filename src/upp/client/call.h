@@ -55,6 +55,12 @@ void upp__value_done(struct upp_value *v);
 /* Parses the arguments, once, into `args`: an object. */
 int upp__call_read(struct upp__call *c, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Parses the arguments and makes them canonical: one JSON object in which no object has a member twice, without blanks,
+ * with escapes only where JSON requires them, numbers as they were written; an empty text is {}. Rules, approvals and
+ * the tool see this text: what two readers could understand in two ways does not get there. A new text is in the arena.
+ * -UPP_EINVALID: they are not that; err is for the model. */
+int upp__call_take(struct upp__call *c, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Is the text of the arguments a JSON object? An empty text counts as {}. */
 bool upp__arguments_ok(struct upp_str text);
 

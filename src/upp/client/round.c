@@ -5,6 +5,7 @@
  * parallel. Results are in the order of the calls, executions in the order in which they ended.
  */
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "json/write.h"
 #include "upp/client/talk.h"
@@ -104,6 +105,24 @@ static const struct upp_tool *find_tool(const struct upp_llm *llm, struct upp_st
     return NULL;
 }
 
+/* The arguments as the tool receives them. If there are none the call ends here, with those that it had before. Not
+ * inlined: errors are large. */
+static __attribute__((noinline)) int take(struct upp_stream *s, struct upp__job *j, struct upp_str before,
+                                          struct upp_err *err)
+{
+    struct upp_err why;
+    wb_err_init(&why);
+    int r = upp__call_take(&j->call, arena_of(s), &why);
+    if (r >= 0)
+        return 0;
+    j->call.pub.arguments = before;
+    if (r == -UPP_EINVALID)
+        return skipped(s, j, why.msg, err);
+    if (err)
+        *err = why;
+    return r;
+}
+
 /* Ends a call that cannot run. */
 static int refuse(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
@@ -111,23 +130,20 @@ static int refuse(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
         struct upp_str text = wb_arena_printf(arena_of(s), "Tool '%.*s' not found", UPP_FMT(j->part->name));
         return text.p ? end_text(s, j, text, err) : wb_arena_check(arena_of(s), err);
     }
-    return upp__arguments_ok(j->part->text) ? 0 : skipped(s, j, "the arguments are not a JSON object", err);
+    return take(s, j, j->call.pub.arguments, err);
 }
 
-/* Copies and checks the arguments if on_before replaced them. 0: the call has ended. */
+/* Makes arguments that on_before replaced canonical, too. 0: the call has ended. */
 static int take_arguments(struct upp_stream *s, struct upp__job *j, struct upp_str before, struct upp_err *err)
 {
     struct upp_call *c = &j->call.pub;
     if (c->arguments.p == before.p && c->arguments.n == before.n)
         return 1;
-    if (!upp__arguments_ok(c->arguments)) {
-        c->arguments = before;
-        int r        = skipped(s, j, "the arguments are not a JSON object", err);
-        return r < 0 ? r : 0;
-    }
-    c->arguments = wb_str_trim(c->arguments).n ? wb_arena_dup(arena_of(s), c->arguments) : UPP_STR("{}");
+    c->arguments = wb_arena_dup(arena_of(s), c->arguments);
     int r        = wb_arena_check(arena_of(s), err);
-    return r < 0 ? r : 1;
+    if (r >= 0)
+        r = take(s, j, before, err);
+    return r < 0 ? r : !j->ended;
 }
 
 /* 1: continue. 0: the call has ended. */

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
+#include "json/compact.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/syntax.h"
@@ -125,6 +126,43 @@ int upp__call_read(struct upp__call *c, struct upp_err *err)
     return r < 0 ? r : 0;
 }
 
+/* Written as the writer does, unless they are. The values stay those that were read. */
+static int write_canonical(struct upp__call *c, struct wb_arena *a, struct upp_err *err)
+{
+    if (wj_is_compact(c->pub.arguments, NULL))
+        return 0;
+    int r = wj_value_text(a, c->args, &c->pub.arguments, err);
+    if (r >= 0)
+        c->read = c->pub.arguments;
+    return r;
+}
+
+int upp__call_take(struct upp__call *c, struct wb_arena *a, struct upp_err *err)
+{
+    static const struct wj_read_opts once = {.size = sizeof once, .flags = WJ_UNIQUE};
+    struct upp_err                   why;
+    struct upp_str                   text = c->pub.arguments;
+    wb_err_init(&why);
+    if (!wb_str_trim(text).n)
+        text = c->pub.arguments = UPP_STR("{}");
+    if (c->args && c->read.p == text.p && c->read.n == text.n)
+        return 0;
+    c->args = NULL;
+    int r   = wj_read(&c->scratch, text, &once, &c->args, &why);
+    if (r == -UPP_ENOMEM)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the arguments of a call");
+    if (r >= 0 && yyjson_is_obj(c->args)) {
+        c->read = text;
+        return write_canonical(c, a, err);
+    }
+    c->args = NULL;
+    if (r == -UPP_EINVALID && why.where[0] == '/') /* a pointer: it is JSON */
+        return upp_fail(err, UPP_EINVALID, "the arguments have a member twice: %s", why.where);
+    if (r == -UPP_ELIMIT)
+        return upp_fail(err, UPP_EINVALID, "the arguments are too long, or nested too deep");
+    return upp_fail(err, UPP_EINVALID, "the arguments are not a JSON object");
+}
+
 /* Finds an argument: NULL: none. */
 static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
 {
@@ -136,7 +174,7 @@ static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct
     *ret            = NULL;
     for (size_t n = unsafe_yyjson_get_len(c->args); n; n--, key = unsafe_yyjson_get_next(key + 1))
         if (wj_named(key, wb_cstr(name)))
-            *ret = key + 1; /* the last of a name counts */
+            *ret = key + 1; /* the last of a name counts, in arguments that the program made */
     return 0;
 }
 

@@ -75,6 +75,10 @@ static const struct {
     {ONE("g", "{\"x\":1}"), {0}},
     {ONE("f", "\"{x\""), {0}},
     {ONE("f", "\"[1]\""), {0}},
+    {ONE("f", "\"{ \\\"\\\\u0078\\\" : \\\"\\\\/\\\\u0065\\\", \\\"y\\\":1e999}\""), {.on_before = 1, .approval = 1}},
+    {ONE("f", "\"{\\\"x\\\":1,\\\"\\\\u0078\\\":2}\""), {0}},
+    {ONE("f", "{}"), {.on_before = 1, .arguments = "{\"x\":1,\"x\":2}"}},
+    {ONE("f", "{}"), {.on_before = 1, .approval = 1, .arguments = "{ \"\\u0078\" : 1 }"}},
     {ONE("f", "{\"x\":1}"), {.on_call = -1}},
     {ONE("f", "{\"x\":1}"), {.on_before = -1, .arguments = "{}"}},
     {ONE("f", "{\"x\":1}"), {.on_before = 0}},
@@ -395,6 +399,44 @@ TEST(tools_arguments_that_do_not_fit)
     CHECK(wb_str_find(told, UPP_STR("/city"), 0) != SIZE_MAX);
     CHECK(wb_str_find(told, UPP_STR("/days"), 0) != SIZE_MAX);
     CHECK(wb_str_find(told, UPP_STR("/when"), 0) != SIZE_MAX);
+}
+
+#define RAW(text) ONE("f", "\"" text "\"")
+
+/* Spellings that readers of JSON understand in the same way are one text for all who decide, and for the tool; the
+ * message keeps what the model wrote. */
+TEST(tools_arguments_are_canonical)
+{
+    struct upp_err err = {0};
+    UPP_CLEANUP(round_done)
+    struct round run = {
+        .script = RAW("{ \\\"a\\\" : \\\"\\\\/\\\\u0065vil\\\", \\\"b\\\": [9007199254740993, 1e999, -0.0] }")};
+    struct scene                          sc  = {.on_before = 1, .approval = 1};
+    int                                   r   = ask_run(&sc, run.script, &run, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
+    CHECK_INT(r, 0);
+    CHECK_INT(run.result, 0);
+    CHECK_INT(run.turn->n_executions, 1);
+    CHECK(!run.turn->executions[0].is_error);
+    CHECK_STR(run.turn->executions[0].arguments, UPP_STR("{\"a\":\"/evil\",\"b\":[9007199254740993,1e999,-0.0]}"));
+    CHECK_STR(run.turn->messages[1].parts[0].text,
+              UPP_STR("{ \"a\" : \"\\/\\u0065vil\", \"b\": [9007199254740993, 1e999, -0.0] }"));
+}
+
+/* A reader shows one of the two, and the tool may take the other. */
+TEST(tools_arguments_with_a_member_twice_are_refused)
+{
+    struct upp_err                        err = {0};
+    UPP_CLEANUP(round_done) struct round  run = {.script = RAW("{\\\"a\\\":{\\\"b\\\":1,\\\"\\\\u0062\\\":2}}")};
+    struct scene                          sc  = {.on_before = 1, .approval = 1};
+    int                                   r   = ask_run(&sc, run.script, &run, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf log = sc.log;
+    CHECK_INT(r, 0);
+    CHECK_INT(run.result, 0);
+    CHECK_INT(run.turn->n_executions, 1);
+    CHECK(run.turn->executions[0].is_error);
+    CHECK_STR(run.turn->executions[0].result, UPP_STR("\"the arguments have a member twice: /a/b\""));
+    CHECK(wb_str_find(wb_buf_str(&log), UPP_STR("approval"), 0) == SIZE_MAX);
 }
 
 /* What on_before puts in is checked, not what the model wrote. */

@@ -189,6 +189,22 @@ TEST(guardrails_rejected_calls_are_not_made)
     CHECK(strstr(b.text, "run completed") && !strstr(b.text, "started {\"to\":\"555"));
 }
 
+/* However the model spells it: a rule reads what the tool would. */
+TEST(guardrails_see_calls_without_escapes)
+{
+    struct bed b                      = {.act = count_tools,
+                                         .place.script =
+                                             SCRIPT("{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"note\",\"arguments\":"
+                                                                         "\"{\\\"t\\\\u006f\\\" : \\\"\\\\/\\\\u0065vil\\\"}\"}}]}," REPLY(TEXT("done")))},
+               *p                     = &b;
+    const struct weft_guard_rule rule = {.name = "evil", .pattern = "\"to\":\"/evil", .action = WEFT_REJECT};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note error \"the call was rejected by guardrail 'evil'\"\n"));
+    CHECK(strstr(b.text, "0 ran\n"));
+}
+
 TEST(guardrails_rewritten_calls_have_other_arguments)
 {
     struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
