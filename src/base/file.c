@@ -176,6 +176,18 @@ static int replace(const char *path, struct upp_str bytes, unsigned mode, bool s
     return r;
 }
 
+int wb_file_publish(const char *temp, const char *path, struct upp_err *err)
+{
+    WB_CLEANUP(wb_fd_close) int fd = UNINTERRUPTED(WB_CALL(open)(temp, O_RDONLY, 0));
+    if (fd < 0)
+        return fail(err, fd, temp, "open");
+    int r = UNINTERRUPTED(WB_CALL(sync)(fd));
+    if (r < 0)
+        return fail(err, r, temp, "sync");
+    r = UNINTERRUPTED(WB_CALL(rename)(temp, path));
+    return r < 0 ? fail(err, r, path, "replace") : sync_folder_of(path, err);
+}
+
 int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err)
 {
     int r = replace(path, bytes, mode, true, err);

@@ -23,6 +23,10 @@ int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct 
  * again. */
 int wb_file_write_unsynced(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Gives a file that is complete its name: syncs it, renames it over `path`, and syncs the folder. After a failure it
+ * may have either name. */
+int wb_file_publish(const char *temp, const char *path, struct upp_err *err) UPP_MUST_CHECK;
+
 /* May others than its owner read the file, or write it? Not where there is none. */
 bool wb_file_exposed(const char *path);
 

@@ -23,6 +23,9 @@ enum {
     WS_LEARN_MAX    = 4096, /* entries indexed by one change */
 };
 
+/* Of an encrypted store: holds the keys of the others. Nobody else may use it. */
+#define WS_SEALED_TENANT "weft.sealed"
+
 #define WS_KEY_MS INT64_C(86400000) /* lifetime of an Idempotency-Key */
 
 /* -UPP_EINVALID: no tenant, an unknown kind, a missing field; -UPP_ELIMIT: too many, too long, too large. Does not

@@ -102,6 +102,8 @@ SHAPES = (
     ("keys revoke ci", 0, 1, "id name revoked_at"),
     ("encryption new-key", 0, 1, "key"),
     ("encryption rotate --to new --config sealed.yaml", 0, 1, "key_file"),
+    ("backup backup.db", 0, 1, "backup store bytes threads runs rows blobs encrypted"),
+    ("backup --restore backup.db --store sqlite:restored.db", 0, 1, "restored store bytes threads runs rows blobs encrypted"),
     ("doctor", 0, 1, "version state checks"),
     ("doctor --rebuild-search", 0, 1, "rows"),
     ("doctor --export saved", 0, 1, "store threads tables whole cut lost"),

@@ -17,11 +17,11 @@
 #include <pthread.h>
 
 #include "base/secret.h"
+#include "stores/check.h"
 #include "stores/sealed/seal.h"
 #include "stores/sealed/sealed.h"
 #include "stores/table.h"
 
-#define WS_SEALED_TENANT  "weft.sealed" /* internal tenant of the inner store; nobody else may use it */
 #define WS_SEALED_MASTERS "masters"
 #define WS_SEALED_TENANTS "tenants"
 

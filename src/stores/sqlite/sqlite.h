@@ -10,6 +10,7 @@ struct ws_sqlite_opts {
     const char *path;
     const char *vfs;         /* name of the SQLite VFS for the files, without a lock file: tests. NULL: the system's */
     bool        read_only;   /* takes no lock, and refuses commits; another process may own the database */
+    bool        older;       /* read_only: also with the tables of an older version, which only copies can use */
     uint32_t    group_ms;    /* how long a commit waits for others to share its sync; 0: not at all */
     uint32_t    flush_ms;    /* 0: 1000: a commit without WL_SYNCED is on disk at the latest after this time */
     uint32_t    reserve_kib; /* 0: 1024: disk space reserved for ending runs on a full disk; UINT32_MAX: none */

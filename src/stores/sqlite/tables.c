@@ -217,7 +217,7 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
         return r;
     if (s->opts.read_only && version == 0)
         return refused(s, err, "the database is empty");
-    if (s->opts.read_only && version < WS_SCHEMA)
+    if (s->opts.read_only && version < WS_SCHEMA && !s->opts.older)
         return refused(s, err, "the tables are those of an older weft: open it once for writing (`weft run`, `serve`)");
     if (s->opts.read_only)
         return 0;
