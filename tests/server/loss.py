@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -422,6 +423,58 @@ def test_the_database_is_replaced_while_it_runs():
     p.close()
 
 
+def test_nothing_is_acknowledged_in_a_file_that_was_replaced():
+    """Clients write all the time. What began after the replacement is refused, what was acknowledged is in the old file, and no
+    start takes the other one for it."""
+    other, _ = killed(20)
+    with Server(other) as s:
+        s.stop()
+    for take in (os.unlink, lambda db: None, lambda db: os.rename(db, f"{db}.elsewhere")):
+        db = f"{folder()}/weft.db"
+        shutil.copy(other, f"{db}.new")
+        with Server(db) as s:
+            told, late, replaced = [], [], threading.Event()
+
+            def write():
+                while s.process.poll() is None:
+                    after = replaced.is_set()
+                    try:
+                        status, answer = s.ask("POST", "/v1/threads", {})
+                    except (OSError, http.client.HTTPException, ValueError):
+                        continue
+                    if status == 200:
+                        told.append(answer["id"])
+                        if after:
+                            late.append(answer["id"])
+            clients = [threading.Thread(target=write) for _ in range(3)]
+            for c in clients:
+                c.start()
+            while len(told) < 30:
+                time.sleep(0.01)
+            os.link(db, f"{db}.old")
+            take(db)
+            os.replace(f"{db}.new", db)
+            replaced.set()
+            assert s.process.wait(timeout=60) == 1
+            for c in clients:
+                c.join()
+        assert f"{db}: was deleted, or another file was put in its place" in s.said(), s.said()
+        assert not late, (len(late), len(told))
+        os.rename(f"{db}-wal", f"{db}.old-wal")
+        s = Server(db, good=False)  # also without the log that would give it away
+        assert f"{db}: is another file than the one that was in use here" in s.said(), s.said()
+        p = doctor(db)
+        assert p.returncode == 1 and "is another file" in p.stdout, p
+        assert subprocess.run([WEFT, "threads", "--store", f"sqlite:{db}"], capture_output=True, cwd=HERE).returncode == 1
+        with Server(f"{db}.old") as s:
+            assert s.has(told) == len(told)
+        with Server(db, "--accept-loss") as s:
+            assert s.has(told) == 0
+            s.stop()
+        with Server(db):
+            pass
+
+
 def test_the_database_is_written_over():
     """The same file, other bytes, after a kill: its log is still the old one's."""
     other, _ = killed(20)
@@ -434,7 +487,9 @@ def test_the_database_is_written_over():
     s = Server(db, good=False)
     assert f"{db}-wal: is not of this database" in s.said(), s.said()
     os.rename(f"{db}-wal", f"{db}.old-log")  # as it says
-    with Server(db) as s:
+    s = Server(db, good=False)  # whoever did that may not have wanted it
+    assert f"{db}: is another file than the one that was in use here" in s.said(), s.said()
+    with Server(db, "--accept-loss") as s:
         assert s.has(threads) == 0
 
 

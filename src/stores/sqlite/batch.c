@@ -195,8 +195,10 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         s->unsynced = !sync; /* a sync covers everything written before it */
     else if (sync)
         r = ws_batch_sync(s, err); /* what is acknowledged may be in an earlier transaction */
-    if (r >= 0)
+    if (r >= 0) {                  /* nothing is acknowledged that is in a file which nobody can open any more */
+        (void)ws_vfs_watch(&s->vfs, true);
         r = ws_poisoned(s, err);
+    }
     if (r >= 0 && s->appended)
         ws_promise_acknowledge(&s->promise, s->row, sync);
     return r;

@@ -253,6 +253,9 @@ int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struc
         if (theirs && x->wal.frames) {
             x->aside = true;
             is_bad(x, "is not of this database, but of the one that was here before: it must not be replayed");
+        } else if (used && in_place) {
+            x->database = true;
+            is_bad(x, "is another file than the one that was in use here, which was not closed");
         }
         x->known = false;
         return 0;
