@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "json/value.h"
+#include "server/doors/keyed.h"
 #include "server/http/auth.h"
 #include "server/http/conn.h"
 #include "server/http/multipart.h"
@@ -95,6 +96,7 @@ struct upload {
     bool                   seen[FIELDS];
     struct wb_buf          texts[FIELDS]; /* of the fields that are not files */
     struct upp_str         alias;         /* empty: none */
+    struct sv_keyed        keyed;
 };
 
 static WEFT_SUSPENDS void upload_done(struct upload *u)
@@ -190,7 +192,19 @@ static int read_expiry(struct upload *u, struct upp_err *err)
     return 0;
 }
 
-/* All parts are there: stores the record with the last piece. */
+/* What stands for the body: two requests with the same parts need not have the same bytes between them. */
+static struct upp_str text_of(struct upload *u)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(FIELDS * (FIELD + 64) + SV_FILE_NAME + TYPE);
+    for (size_t i = 0; i < OTHER; i++)
+        wb_buf_addf(&text, "%zu %.*s", u->texts[i].n, UPP_FMT(wb_buf_str(&u->texts[i])));
+    wb_buf_addf(&text, "%zu %.*s %zu %.*s", u->file.filename.n, UPP_FMT(u->file.filename), u->file.type.n,
+                UPP_FMT(u->file.type));
+    wb_buf_add(&text, wb_str((const char *)u->file.blob.b, sizeof u->file.blob.b));
+    return wb_arena_dup(&u->x->arena, wb_buf_str(&text));
+}
+
+/* All parts are there: stores the record with the last piece. 1: an earlier request with the key has made the file. */
 static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
 {
     struct sv_exchange *x = u->x;
@@ -216,9 +230,23 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
     if (r >= 0)
         r = wl_file_value(f, &x->arena, &record, err);
     struct wl_alias  alias = {.kind = WL_ALIAS_FILE, .text = u->alias, .object = f->id};
-    struct wl_change put[] = {{.kind = WL_PUT_VALUE, .value = &record}, {.kind = WL_ADD_ALIAS, .alias = &alias}};
+    struct wl_change put[] = {{.kind = WL_PUT_VALUE, .value = &record}, {.kind = 0}, {.kind = 0}};
+    size_t           n     = 1;
+    if (alias.text.n)
+        put[n++] = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &alias};
+    struct upp_str text = text_of(u);
     if (r >= 0)
-        r = ws_file_end(u->writer, f->id, put, alias.text.n ? 2 : 1, &f->blob, &f->bytes, err);
+        r = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = sv_keyed_file(&u->keyed, text, err);
+    if (r == 0 && u->keyed.key.key.n) {
+        u->keyed.key.object = f->id;
+        put[n++]            = (struct wl_change){.kind = WL_ADD_KEY, .key = &u->keyed.key};
+    }
+    if (r == 0)
+        r = ws_file_end(u->writer, f->id, put, n, &f->blob, &f->bytes, err);
+    if (r == -UPP_EBUSY && u->keyed.key.key.n && sv_keyed_file(&u->keyed, text, NULL) > 0)
+        r = 1; /* another request with the key was first */
     return r == -UPP_EBUSY ? upp_fail(err, UPP_EBUSY, "there is a file '%.*s' already", UPP_FMT(alias.text)) : r;
 }
 
@@ -237,6 +265,7 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
 {
     WB_CLEANUP(upload_done) struct upload u = {.x = x};
     size_t                                n;
+    char                                  id[WL_FILE_ID + 1];
     struct upp_str                        bytes, type = sv_http_header(x->request, UPP_STR("content-type"), &n);
     for (size_t i = 0; i < FIELDS; i++)
         u.texts[i] = (struct wb_buf)WB_BUF(FIELD);
@@ -245,6 +274,8 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
                         "a file is uploaded as multipart/form-data, and the Content-Type is missing");
     int r = read_alias(&u, err);
     if (r >= 0)
+        r = sv_keyed_begin(x, SV_MAKES_FILE, &u.keyed, err);
+    if (r >= 0)
         r = sv_multipart_init(&u.parts, type, err);
     while (r >= 0 && (r = sv_conn_body(x, &bytes, err)) > 0)
         r = take_bytes(&u, bytes, err);
@@ -252,6 +283,8 @@ WEFT_SUSPENDS int sv_file_receive(struct sv_exchange *x, struct wl_file *ret, st
         r = sv_multipart_check_end(&u.parts, err);
     if (r >= 0)
         r = finish(&u, err);
+    if (r > 0)
+        return wl_file_find(x->server->opts.store, &x->owner, wl_file_id(u.keyed.object, id), &x->arena, ret, err);
     if (r >= 0)
         *ret = u.file;
     return r;

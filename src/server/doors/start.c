@@ -31,21 +31,30 @@ WEFT_SUSPENDS int sv_busy_error(struct sv_exchange *x, const struct wl_thread *t
 
 struct upp_str sv_key_route(struct sv_exchange *x, const char *route)
 {
-    struct upp_str user = x->owner.user;
-    return user.n ? wb_arena_printf(&x->arena, "%s of %.*s", route, UPP_FMT(user)) : wb_cstr(route);
+    struct upp_str user = x->owner.user, text = wb_cstr(route);
+    if (user.n)
+        text = wb_arena_printf(&x->arena, "%s of %.*s", route, UPP_FMT(user));
+    return x->agent.n ? wb_arena_printf(&x->arena, "%.*s at %.*s", UPP_FMT(text), UPP_FMT(x->agent)) : text;
+}
+
+int sv_key_header(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err)
+{
+    size_t n;
+    *ret     = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
+    x->keyed = true;
+    if (n > 1 || (n && (!ret->n || ret->n > KEY_MAX)))
+        return upp_fail(err, UPP_EINVALID, "an Idempotency-Key has 1 to %d bytes, and there is one of them", KEY_MAX);
+    return n > 0;
 }
 
 int sv_start_key(struct sv_exchange *x, struct upp_str route, struct wr_start *start, unsigned char hash[32],
                  struct upp_err *err)
 {
-    size_t         n;
     unsigned       len  = 32;
     struct upp_str body = wb_buf_str(&x->request->body);
-    start->key          = sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
-    if (!n)
-        return wb_arena_check(&x->arena, err);
-    if (n > 1 || !start->key.n || start->key.n > KEY_MAX)
-        return upp_fail(err, UPP_EINVALID, "an Idempotency-Key has 1 to %d bytes, and there is one of them", KEY_MAX);
+    int            r    = sv_key_header(x, &start->key, err);
+    if (r <= 0)
+        return r < 0 ? r : wb_arena_check(&x->arena, err);
     if (EVP_Digest(body.p, body.n, hash, &len, EVP_sha256(), NULL) != 1)
         return upp_fail(err, UPP_ENOMEM, "no memory for a digest");
     start->route = route;

@@ -63,8 +63,11 @@ WEFT_SUSPENDS bool sv_try_again(struct sv_exchange *x, int r, const struct upp_e
 WEFT_SUSPENDS int sv_look_at_run(struct sv_exchange *x, struct wb_uuid run, struct wr_run_info *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The route of an idempotency key that is not of one thread. Keys belong to a tenant: this keeps those of its users
- * apart. The caller checks the arena. */
+/* The request's Idempotency-Key: 1; 0: it has none. Whoever reads it honours it. */
+int sv_key_header(struct sv_exchange *x, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The route of an idempotency key. Keys belong to a tenant: this keeps those of its users, and of the agent that the
+ * path names, apart. The caller checks the arena. */
 struct upp_str sv_key_route(struct sv_exchange *x, const char *route);
 
 /* Reads the request's Idempotency-Key, if it has one, and makes a hash of its body, which must outlive the start. */

@@ -547,6 +547,12 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         wb_arena_done(&x->arena);
         sv_server_turn_end(x->server);
     }
+    if (r >= 0 && !x->reply.sent && !x->keyed && x->request->method & (SV_POST | SV_DELETE)) {
+        size_t n;
+        (void)sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
+        if (n)
+            sv_reply_header(&x->reply, "weft-ignored", UPP_STR("idempotency-key"));
+    }
     if (r >= 0 && !x->reply.sent) {
         r = wb_buf_check(&x->reply.headers, err);
         if (r >= 0)

@@ -40,6 +40,8 @@ struct sv_exchange {
     char            request_id[SV_REQUEST_ID + 1]; /* the client's, or our own */
     struct sv_trace trace;                         /* of its traceparent; empty: none */
 
+    bool keyed; /* its Idempotency-Key is honoured: set by the handler. Otherwise the response says that it is not */
+
     /* Set by handlers, for the monitor: the run that the request started, joined or reads. */
     struct wb_uuid run;
     bool           started; /* it is the request that started it */

@@ -4,6 +4,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/id.h"
+#include "server/doors/keyed.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -130,13 +131,12 @@ WEFT_SUSPENDS static int copy_messages(struct branching *q, struct sv_entries *r
     return 0;
 }
 
-WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
     static const char *const known[] = {"messages_to_copy", "new_messages", "actor", NULL};
     struct branching         q       = {.x = x};
     struct wl_thread_opts    opts    = {.size = sizeof opts, .child = true};
     struct sv_entries        copies, added;
-    struct wl_thread         t;
     int                      r = sv_find_thread(x, &q.from, err);
     if (r >= 0)
         r = sv_body_read(x, known, &q.b, err);
@@ -158,7 +158,16 @@ WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *
                             &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true, &added, err);
     for (size_t i = 0; r >= 0 && i < added.n; i++)
         copies.p[copies.n++] = added.p[i];
-    if (r >= 0)
-        r = wl_thread_new_with(x->server->opts.store, &x->owner, &opts, copies.p, copies.n, &x->arena, &t, err);
+    return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, copies.p, copies.n, &x->arena, ret, err);
+}
+
+WEFT_SUSPENDS int sv_aitp_make_subthread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_keyed  k;
+    struct wl_thread t;
+    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    if (r == 0)
+        r = make(x, &k.store, &t, err);
+    r = sv_keyed_thread(&k, r, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

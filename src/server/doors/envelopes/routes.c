@@ -8,6 +8,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "run/start.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/start.h"
 #include "server/doors/v1/routes.h"
@@ -118,6 +119,7 @@ struct request {
     struct upp_part      part;
     struct sv_run_stream stream;
     struct wb_uuid       run;
+    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
     bool                 streams;
     bool                 other; /* an earlier envelope with this id had other bytes */
     bool                 taken; /* somebody else was first */
@@ -277,6 +279,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return 0;
     if (r < 0 && err)
         *err = why;
+    if (r >= 0 && q->start.joined) /* the same request was first */
+        return sv_run_at_home(x, q->run, answer_again, err);
     return r < 0 ? r : send(x, q, err);
 }
 
@@ -329,8 +333,9 @@ WEFT_SUSPENDS static int read_envelope(struct sv_exchange *x, struct request *q,
 
 WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
 {
-    struct request *q = wb_new(&x->arena, struct request);
-    int             r = q ? read_envelope(x, q, err) : wb_arena_check(&x->arena, err);
+    struct sv_joining joining;
+    struct request   *q = wb_new(&x->arena, struct request);
+    int               r = q ? read_envelope(x, q, err) : wb_arena_check(&x->arena, err);
     if (r != 0)
         return r < 0 ? r : 0;
     if (we_is_handshake(&q->envelope))
@@ -339,9 +344,16 @@ WEFT_SUSPENDS static int post(struct sv_exchange *x, struct upp_err *err)
         return refuse(x, NULL, "invalid_envelope",
                       UPP_STR("an envelope's id cannot be '" HANDSHAKE "': choose another"), NULL, err);
     r = read_request(x, q, err);
-    if (r < 0)
-        return r;
-    return route(x, q, err);
+    if (r >= 0)
+        r = sv_start_key(x, sv_key_route(x, "POST /v1/envelopes"), &q->start.run, q->hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &q->start.run, &joining, err);
+    if (r > 0) {
+        q->run  = joining.run.id;
+        x->work = q;
+        return sv_run_at_home(x, q->run, answer_again, err);
+    }
+    return r < 0 ? r : route(x, q, err);
 }
 
 /* ---- Looking -------------------------------------------------------------------------------------------------------

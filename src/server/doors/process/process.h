@@ -40,6 +40,7 @@ struct sv_process {
     bool               moves;
     struct wb_uuid     join; /* the session has the messages already: the run that they started; all zero: none */
     struct sv_start    start;
+    bool               task;
     bool               again; /* there was no such session, and now there is */
 
     /* The response: its run, and for a stream how. */
@@ -61,6 +62,9 @@ int sv_process_open(struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Finds the end of the response that the request continues: start.thread is there, in memory only. */
 WEFT_SUSPENDS int sv_process_branch(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The session of a run that an earlier request with the same key has started: p->session. */
+WEFT_SUSPENDS int sv_process_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The newest run of a session. -UPP_ENOTFOUND: it has none. */
 WEFT_SUSPENDS int sv_process_last(struct sv_exchange *x, const struct wl_thread *t, struct wm_run *ret,

@@ -233,17 +233,20 @@ static int read_n(const struct sv_process *p, struct upp_err *err)
     return sv_body_wrong(&p->body, n, err, "an agent gives one answer: n is 1");
 }
 
-/* The request's id becomes that of its response, and the key of its run: the same request again joins it. */
+/* The request's id becomes that of its response, and the key of its run: the same request again joins it. Without one
+ * its Idempotency-Key is. */
 static int read_id(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     struct upp_str body = wb_buf_str(&x->request->body);
     unsigned       len  = 32;
     int            r    = sv_body_str(&p->body, p->body.root, UPP_STR("id"), &p->id, err);
-    if (r <= 0)
-        return r;
-    unsigned char *hash = wb_arena_alloc(&x->arena, 32, 1);
+    unsigned char *hash = r < 0 ? NULL : wb_arena_alloc(&x->arena, 32, 1);
     if (!hash)
-        return wb_arena_check(&x->arena, err);
+        return r < 0 ? r : wb_arena_check(&x->arena, err);
+    if (r == 0) {
+        struct upp_str route = sv_key_route(x, p->task ? "POST /process/task" : "POST /process, by header");
+        return sv_start_key(x, route, &p->start.run, hash, err);
+    }
     if (!p->id.n || p->id.n > SV_RESPONSE_ID)
         return sv_body_wrong(&p->body, sv_member(p->body.root, UPP_STR("id")), err, "an id has 1 to %d bytes",
                              SV_RESPONSE_ID);

@@ -127,6 +127,9 @@ WEFT_SUSPENDS static int respond_task(struct sv_exchange *x, struct upp_err *err
     struct sv_process *p = x->found;
     struct wj_writer   w;
     char               id[WB_UUID_TEXT + 1];
+    int                r = p->start.joined ? sv_process_session(x, p, err) : 0;
+    if (r < 0)
+        return r;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "task_id", wb_uuid_text(p->run, id));
@@ -142,7 +145,10 @@ WEFT_SUSPENDS static int post_task(struct sv_exchange *x, struct upp_err *err)
 {
     struct sv_process *p;
     int                r = sv_process_find(x, &p, err);
-    return r < 0 ? r : start_and(x, p, post_task, respond_task, err);
+    if (r < 0)
+        return r;
+    p->task = true;
+    return start_and(x, p, post_task, respond_task, err);
 }
 
 static int no_task(struct sv_exchange *x, struct upp_err *err)

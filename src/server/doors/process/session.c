@@ -5,7 +5,10 @@
 #include "base/err.h"
 #include "dialects/agentapi/stream.h"
 #include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
 #include "log/log.h"
+#include "run/start.h"
 #include "server/doors/process/process.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/auth.h"
@@ -209,6 +212,22 @@ int sv_process_open(struct sv_process *p, struct upp_err *err)
         p->start.run.length = p->to.length;
     }
     return 0;
+}
+
+WEFT_SUSPENDS int sv_process_session(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
+{
+    struct wr_run_info look;
+    struct upp_str     options, session;
+    yyjson_val        *v = NULL;
+    int                r = wr_get(x->core->engine, &x->owner, p->run, &x->arena, &look, err);
+    if (r >= 0)
+        r = wr_queued_options(&x->arena, &look.run, &options, err);
+    if (r >= 0 && options.n)
+        r = wj_read(&x->arena, options, NULL, &v, err);
+    session = r < 0 ? (struct upp_str){NULL, 0} : wj_text_at(yyjson_obj_get(v, "agentapi"), "session_id");
+    if (session.n)
+        p->session = session;
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS int sv_process_last(struct sv_exchange *x, const struct wl_thread *t, struct wm_run *ret,

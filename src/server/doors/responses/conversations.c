@@ -7,6 +7,7 @@
 #include "log/log.h"
 #include "model/id.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/keyed.h"
 #include "server/doors/responses/item_list.h"
 #include "server/doors/responses/items.h"
 #include "server/doors/v1/objects.h"
@@ -59,14 +60,13 @@ WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body 
     return r < 0 ? r : sv_check_files(x, b, list, ret->messages.list.p, 0, ret->messages.list.n, err);
 }
 
-WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
     static const char *const known[]  = {"items", "metadata", NULL};
     struct wl_thread_opts    opts     = {.size = sizeof opts};
     struct sv_items          items    = {0};
     yyjson_val              *metadata = NULL;
     struct sv_body           b;
-    struct wl_thread         t;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
@@ -74,9 +74,19 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
         r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
     if (r >= 0 && sv_member(b.root, UPP_STR("items")))
         r = read_items(x, &b, &items, err);
-    if (r >= 0)
-        r = wl_thread_new_with(x->server->opts.store, &x->owner, &opts, items.messages.list.p, items.messages.list.n,
-                               &x->arena, &t, err);
+    return r < 0 ? r
+                 : wl_thread_new_with(s, &x->owner, &opts, items.messages.list.p, items.messages.list.n, &x->arena, ret,
+                                      err);
+}
+
+WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_keyed  k;
+    struct wl_thread t;
+    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    if (r == 0)
+        r = make(x, &k.store, &t, err);
+    r = sv_keyed_thread(&k, r, &t, err);
     return r < 0 ? r : answer(x, &t, err);
 }
 
@@ -240,7 +250,9 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
     struct sv_body           b;
     struct wl_thread         t;
     uint32_t                 index = 0;
-    int                      r     = find(x, &t, err);
+    struct sv_keyed          k;
+    struct wm_id             first;
+    int                      r = find(x, &t, err);
     if (r >= 0)
         r = sv_aitp_may_write(x, &t, err);
     if (r >= 0)
@@ -249,10 +261,18 @@ WEFT_SUSPENDS static int create_items(struct sv_exchange *x, struct upp_err *err
         r = read_items(x, &b, &items, err);
     if (r >= 0)
         r = sv_aitp_attribute(x, &t, &items.messages.list, err);
-    if (r >= 0 && items.messages.list.n)
-        r = wl_append(x->server->opts.store, &x->owner, &t, items.messages.list.p, items.messages.list.n, &index, err);
+    if (r >= 0)
+        r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
+    if (r == 0 && items.messages.list.n) {
+        r = wl_append(&k.store, &x->owner, &t, items.messages.list.p, items.messages.list.n, &index, err);
+        r = sv_keyed_end(&k, r, err);
+    }
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &t, false, err);
+    if (r > 0 && wm_id_parse(k.object, &first)) { /* the items are those of this request */
+        t.head = first.node;
+        index  = first.index;
+    }
     return r < 0 ? r : answer_created(x, &t, &items.messages.list, index, err);
 }
 

@@ -8,7 +8,7 @@
 #include "server/http/server.h"
 #include "thread/position.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 64, ASKED = 128 };
 
 static const struct wb_uuid none;
 
@@ -165,4 +165,32 @@ int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_
     if (s->new_thread)
         return 1;
     return q->regenerate ? place_again(x, q, s, err) : place_message(x, q, s, err);
+}
+
+static bool is_same(const struct upp_message *a, const struct upp_message *b)
+{
+    bool same = a->n_parts == b->n_parts;
+    for (size_t i = 0; same && i < a->n_parts; i++)
+        same = a->parts[i].kind == b->parts[i].kind && wb_str_eq(a->parts[i].text, b->parts[i].text);
+    return same;
+}
+
+int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const struct upp_message *m,
+                const struct wl_thread *t, struct wb_uuid *run, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n = 0;
+    if (!q->question || q->regenerate || q->message_id.p || !q->last_id.n)
+        return 0;
+    int r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    if (r >= 0)
+        r = wl_path_tail(s, &x->owner, &path, path.length, ASKED, &x->arena, &lines, &n, err);
+    for (size_t i = r < 0 ? 0 : n; i-- > 0;)
+        if (is_question(&lines[i]) && has_id(&lines[i], q->last_id)) {
+            *run = lines[i].run;
+            return is_same(&lines[i].entry.message, m) && !wb_uuid_eq(*run, none);
+        }
+    return r < 0 ? r : 0;
 }

@@ -9,4 +9,9 @@
 WEFT_SUSPENDS int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_start *start,
                               struct upp_err *err) UPP_MUST_CHECK;
 
+/* Has the chat the message of a request that neither edits nor regenerates, with its id and its content, among its last
+ * entries? 1: *run is the run that it has started. */
+WEFT_SUSPENDS int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const struct upp_message *m,
+                              const struct wl_thread *t, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

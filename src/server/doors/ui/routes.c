@@ -7,6 +7,7 @@
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
+#include "server/doors/chat/join.h"
 #include "server/doors/run_stream.h"
 #include "server/doors/ui/place.h"
 #include "server/doors/v1/routes.h"
@@ -47,7 +48,9 @@ struct work {
     struct wm_entry      entry; /* the user's message */
     struct sv_start      start;
     struct sv_run_stream stream;
-    bool                 again; /* the chat did not exist, and does now */
+    struct sv_joining    joining;
+    unsigned char        hash[32]; /* of the body, with an Idempotency-Key */
+    bool                 again;    /* the chat did not exist, and does now */
 };
 
 /* The version of the client: ?target=, the header, or the configuration. */
@@ -123,6 +126,31 @@ WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct
     return r < 0 ? r : sv_start_at_home(x, &w->start, answer, err);
 }
 
+/* The request was sent before: the answer of its run, from the beginning. */
+WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
+{
+    struct work *w = x->work;
+    return sv_run_stream(x, x->run, &w->stream, err);
+}
+
+/* The chat has the message already: its run is joined, or, if that has failed or was cancelled, a new one answers it.
+ * 1: *run. */
+WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struct wb_uuid *run, struct upp_err *err)
+{
+    struct wm_run row;
+    int           r = sv_ui_asked(x, &w->q, &w->entry.message, &w->start.thread, run, err);
+    if (r > 0)
+        r = wl_get_run(x->server->opts.store, &x->owner, *run, &x->arena, &row, err);
+    else
+        return r;
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    if (!wm_status_ended(row.status) || row.status == WM_COMPLETED)
+        return 1;
+    w->q.regenerate = true;
+    return 0;
+}
+
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     struct work   *w      = x->work;
@@ -130,6 +158,10 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     int            r      = w->start.new_thread ? 0 : find_active(x, &w->start.thread, &active, err);
     if (r >= 0 && w->q.continues)
         return continue_run(x, w, active, err);
+    if (r >= 0 && !w->start.new_thread)
+        r = find_asked(x, w, &run, err);
+    if (r > 0)
+        return sv_run_stream(x, run, &w->stream, err);
     if (r >= 0 && !wb_uuid_eq(active, none))
         r = end_waiting(x, active, &w->start.run, err);
     if (r >= 0)
@@ -143,6 +175,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         w->again = true;
         return open_chat(x, w, err);
     }
+    if (r >= 0 && w->start.joined) /* the same request was first */
+        return sv_run_at_home(x, run, join, err);
     return r < 0 ? r : sv_run_stream(x, run, &w->stream, err);
 }
 
@@ -155,15 +189,19 @@ WEFT_SUSPENDS static int post_chat(struct sv_exchange *x, struct upp_err *err)
     int r = sv_ui_read(x, &w->q, err);
     if (r >= 0)
         r = read_stream(x, w, err);
+    w->stream.to_wait = true;
+    x->work           = w;
+    if (r >= 0)
+        r = sv_start_key(x, sv_key_route(x, "POST /api/chat"), &w->start.run, w->hash, err);
+    if (r >= 0)
+        r = sv_join_key(x, &w->start.run, &w->joining, err);
+    if (r > 0)
+        return sv_join_go(x, &w->joining, join, err);
     if (r >= 0)
         r = read_agent(x, w, err);
     if (r >= 0 && w->q.question)
         r = sv_ui_entry(x, &w->q, &w->entry, err); /* before a thread is made for it */
-    if (r < 0)
-        return r;
-    w->stream.to_wait = true;
-    x->work           = w;
-    return open_chat(x, w, err);
+    return r < 0 ? r : open_chat(x, w, err);
 }
 
 /* ---- The chat's stream, stop and messages ------------------------------------------------------------------------ */

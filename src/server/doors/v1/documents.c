@@ -13,6 +13,7 @@
 #include "dialects/core/convert.h"
 #include "json/write.h"
 #include "model/file_url.h"
+#include "server/doors/keyed.h"
 #include "server/doors/aitp/members.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -267,8 +268,8 @@ static int check_document(const struct wd_document_ops *from, struct upp_str tex
     return upp_fail(err, UPP_EINVALID, "%zu mistakes: `weft validate` tells them", problems.errors);
 }
 
-WEFT_SUSPENDS static int import_document(struct sv_exchange *x, const struct wd_document_ops *from, bool copy,
-                                         struct wl_thread *ret, struct upp_err *err)
+WEFT_SUSPENDS static int import_document(struct sv_exchange *x, struct wl_store *s, const struct wd_document_ops *from,
+                                         bool copy, struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
     struct upp_str                                  text = wb_buf_str(&x->request->body), agent = {NULL, 0};
@@ -283,7 +284,7 @@ WEFT_SUSPENDS static int import_document(struct sv_exchange *x, const struct wd_
         memcpy(&opts.seed, seed.b + 8, sizeof opts.seed);
     if (r >= 0)
         r = wd_document_read(&d, from, text, &opts, err);
-    return r < 0 ? r : wa_doc_put(x->server->opts.store, &x->owner, &d.doc, copy, &x->arena, ret, err);
+    return r < 0 ? r : wa_doc_put(s, &x->owner, &d.doc, copy, &x->arena, ret, err);
 }
 
 /* The dialect that 'from' names, or the detected one; NULL: uap. */
@@ -303,10 +304,9 @@ static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **
     return r;
 }
 
-WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int import(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret, struct upp_err *err)
 {
     struct upp_str                conflict;
-    struct wl_thread              t;
     const struct wd_document_ops *from;
     int                           r = import_dialect(x, &from, err);
     if (r < 0)
@@ -315,10 +315,18 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
     if (copy > 0 && !wb_str_eq(conflict, UPP_STR("copy")))
         return upp_fail(err, UPP_EINVALID, "'on_conflict' is copy, not '%.*s'", UPP_FMT(conflict));
     if (copy >= 0)
-        r = from ? import_document(x, from, copy > 0, &t, err)
-                 : wa_thread_import(x->server->opts.store, &x->owner, wb_buf_str(&x->request->body), copy > 0,
-                                    &x->arena, &t, err);
-    if (copy < 0 || r < 0)
-        return copy < 0 ? copy : r;
-    return sv_answer_thread(x, &t, err);
+        r = from ? import_document(x, s, from, copy > 0, ret, err)
+                 : wa_thread_import(s, &x->owner, wb_buf_str(&x->request->body), copy > 0, &x->arena, ret, err);
+    return copy < 0 ? copy : WB_MIN(r, 0);
+}
+
+WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_keyed  k;
+    struct wl_thread t;
+    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    if (r == 0)
+        r = import(x, &k.store, &t, err);
+    r = sv_keyed_thread(&k, r, &t, err);
+    return r < 0 ? r : sv_answer_thread(x, &t, err);
 }

@@ -5,6 +5,7 @@
 #include "dialects/assistants/objects.h"
 #include "log/note.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/keyed.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -114,6 +115,31 @@ static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
     return wr_agent(x->core->engine, x->agent);
 }
 
+/* ---- One message ------------------------------------------------------------------------------------------------- */
+
+int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(80u << 20);
+    struct wm_run                             run;
+    *ret = asst_why_incomplete(WM_FAILED);
+    if (!line->entry.message.interrupted)
+        return 0;
+    int r = wl_get_run(x->server->opts.store, &x->owner, line->run, &a, &run, err);
+    if (r >= 0)
+        *ret = asst_why_incomplete(run.cancel ? WM_CANCELED : run.status);
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_thread *t, struct wl_line *line,
+                                       struct wj_writer *w, struct upp_err *err)
+{
+    const char *why;
+    int         r = sv_why_incomplete(x, line, &why, err);
+    if (r >= 0)
+        r = sv_aitp_name_author(&x->arena, t, line, err);
+    return r < 0 ? r : sv_write_message(w, &x->arena, t->id, line, why, err);
+}
+
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
@@ -130,20 +156,44 @@ WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b,
     return r < 0 ? r : sv_aitp_receive(x, b, sv_member(object, UPP_STR("messages")), &made, true, entries, err);
 }
 
-WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret,
+                                     struct upp_err *err)
 {
     static const char *const known[] = {"messages", "metadata", "tool_resources", "title", "actors", "parent_id", NULL};
-    struct wl_store         *s       = x->server->opts.store;
     struct wl_thread_opts    opts;
     struct sv_entries        entries;
     struct sv_body           b;
-    struct wl_thread         t;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
         r = sv_read_thread(x, &b, b.root, default_agent(x), &opts, &entries, err);
-    if (r >= 0)
-        r = wl_thread_new_with(s, &x->owner, &opts, entries.p, entries.n, &x->arena, &t, err);
+    return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, entries.p, entries.n, &x->arena, ret, err);
+}
+
+WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_keyed  k;
+    struct wl_thread t;
+    int              r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    if (r == 0)
+        r = make_thread(x, &k.store, &t, err);
+    r = sv_keyed_thread(&k, r, &t, err);
     return r < 0 ? r : sv_answer_thread(x, &t, err);
+}
+
+/* The message that an earlier request has made. */
+WEFT_SUSPENDS static int answer_made(struct sv_exchange *x, const struct wl_thread *t, struct wb_uuid id,
+                                     struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_line   line;
+    struct wj_writer w;
+    int              r = wl_entry_find(s, &x->owner, id, &x->arena, &line, err);
+    if (r >= 0)
+        r = wl_notes_read(s, &x->owner, &line, 1, &x->arena, err);
+    wj_writer_init(&w, &x->reply.body, err);
+    if (r >= 0)
+        r = write_message(x, t, &line, &w, err);
+    return r < 0 ? r : sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
@@ -153,8 +203,13 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread         t;
     struct wl_line           line = {0};
     struct sv_entries        one  = {&line.entry, 1};
+    struct sv_keyed          k;
     struct wj_writer         w;
     int                      r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = sv_keyed_begin(x, SV_MAKES_ENTRIES, &k, err);
+    if (r > 0)
+        return answer_made(x, &t, k.object, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
@@ -164,11 +219,11 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_aitp_receive(x, &b, b.root, &t, false, &one, err);
     if (r >= 0)
-        r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
+        r = sv_keyed_end(&k, wl_append(&k.store, &x->owner, &t, &line.entry, 1, &line.index, err), err);
     if (r == -UPP_EBUSY)
         return sv_busy_error(x, &t, false, err);
-    if (r < 0)
-        return r;
+    if (r != 0)
+        return r < 0 ? r : answer_made(x, &t, k.object, err);
     line.node = t.head;
     line.id   = wm_id_uuid(
           (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
@@ -275,19 +330,6 @@ WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, co
     return 0;
 }
 
-int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(80u << 20);
-    struct wm_run                             run;
-    *ret = asst_why_incomplete(WM_FAILED);
-    if (!line->entry.message.interrupted)
-        return 0;
-    int r = wl_get_run(x->server->opts.store, &x->owner, line->run, &a, &run, err);
-    if (r >= 0)
-        *ret = asst_why_incomplete(run.cancel ? WM_CANCELED : run.status);
-    return r == -UPP_ENOTFOUND ? 0 : r;
-}
-
 /* An entry, with the id of its node, which is looked up once for a row of them. */
 WEFT_SUSPENDS static int write_entry(struct sv_exchange *x, const struct wl_line *line, struct wl_node *node,
                                      struct wj_writer *w, struct upp_err *err)
@@ -296,16 +338,6 @@ WEFT_SUSPENDS static int write_entry(struct sv_exchange *x, const struct wl_line
     if (r >= 0)
         sv_write_entry(w, node->id, line);
     return r;
-}
-
-WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_thread *t, struct wl_line *line,
-                                       struct wj_writer *w, struct upp_err *err)
-{
-    const char *why;
-    int         r = sv_why_incomplete(x, line, &why, err);
-    if (r >= 0)
-        r = sv_aitp_name_author(&x->arena, t, line, err);
-    return r < 0 ? r : sv_write_message(w, &x->arena, t->id, line, why, err);
 }
 
 WEFT_SUSPENDS static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p,

@@ -3,6 +3,7 @@
 #include "thread/position.h"
 #include "base/defs.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/keyed.h"
 #include "server/http/body.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -66,12 +67,17 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
     static const char *const known[] = {"at", NULL};
     struct upp_str           at;
     size_t                   which;
-    int                      r = read_request(x, known, &t, &path, &which, &at, err);
-    if (r >= 0)
-        r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
-    x->done = r >= 0;
-    if (r >= 0)
-        r = sv_aitp_moved(x, &path, &fork, err);
+    struct sv_keyed          k;
+    int                      r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
+    if (r == 0) {
+        r = read_request(x, known, &t, &path, &which, &at, err);
+        if (r >= 0)
+            r = wa_thread_fork(&k.store, &x->owner, &t, at, &x->arena, &fork, err);
+        x->done = r >= 0;
+        if (r >= 0)
+            r = sv_aitp_moved(x, &path, &fork, err);
+    }
+    r = sv_keyed_thread(&k, r, &fork, err);
     return r < 0 ? r : sv_answer_thread(x, &fork, err);
 }
 

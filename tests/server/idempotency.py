@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Idempotency-Keys at every POST that makes something: the same key and body give the first one's object or stream, also
+while it is being made; another body is refused; keys belong to tenant, user and route.
+
+usage: idempotency.py WEFT   (TAP)
+"""
+import http.client
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import uuid
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-keys-")
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:keys.db
+log: {level: warn}
+models:
+  echo: {provider: scripted, echo: true}
+  slow: {provider: scripted, script: script.json}
+tools:
+  once: {description: Counts, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo x >> once; sleep 0.3; echo done"], delivery: at_most_once}
+agents:
+  echo: {model: echo}
+  acts: {model: slow, tools: [once]}
+default_agent: echo
+"""
+SCRIPT = {"at_end": "restart", "delta_bytes": 4, "replies": [
+    {"when": {"tool_result": "once"}, "delay_ms": 20, "parts": [{"text": "It was done, and only once."}]},
+    {"parts": [{"tool_call": {"id": "c1", "name": "once", "arguments": {}}}]}]}
+
+
+def server(name, **env):
+    path = f"{HERE}/{name}"
+    if not os.path.isdir(path):
+        os.mkdir(path)
+        with open(f"{path}/weft.yaml", "w") as f:
+            f.write(CONFIG)
+        with open(f"{path}/script.json", "w") as f:
+            json.dump(SCRIPT, f)
+    return Server(WEFT, path, loops=["--loops", os.environ.get("WEFT_TEST_LOOPS", "2")], **env)
+
+
+def send(s, path, body, key=None, user=None, method="POST"):
+    """Status, text and headers."""
+    headers = {"content-type": "application/json"}
+    if key:
+        headers["Idempotency-Key"] = key
+    if user:
+        headers["weft-user"] = user
+    if isinstance(body, tuple):
+        headers["content-type"], body = body
+    else:
+        body = json.dumps(body)
+    c = s.connection()
+    c.request(method, path, body, headers)
+    r = c.getresponse()
+    text = r.read().decode()
+    c.close()
+    return r.status, text, r.headers
+
+
+def at_once(s, n, *args):
+    """The same request n times at once."""
+    gate, answers = threading.Barrier(n), []
+
+    def one():
+        gate.wait()
+        answers.append(send(s, *args))
+    threads = [threading.Thread(target=one) for _ in range(n)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    return answers
+
+
+def count(s, thread=None):
+    if thread:
+        return len(s.good("GET", f"/v1/threads/{thread}/messages?limit=100")["data"])
+    return len(s.good("GET", "/v1/threads?limit=100")["data"])
+
+
+def form(text):
+    """A file, with another boundary each time."""
+    b = uuid.uuid4().hex
+    parts = [f'--{b}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n',
+             f'--{b}\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n{text}\r\n--{b}--\r\n']
+    return (f"multipart/form-data; boundary={b}", "".join(parts))
+
+
+def user_message(text):
+    return {"role": "user", "content": text}
+
+
+def input_of(text):
+    return [{"role": "user", "content": [{"type": "text", "text": text}]}]
+
+
+def document(s):
+    t = json.loads(send(s, "/v1/threads", {"messages": [user_message("to export")]})[1])["id"]
+    return s.good("GET", f"/v1/threads/{t}/export?as=uap")
+
+
+# What is made by each route: (path, body, another body, where the id is).
+def objects(s):
+    t = json.loads(send(s, "/v1/threads", {"messages": [user_message("first")]})[1])["id"]
+    return [("/v1/threads", {"messages": [user_message("a")]}, {"messages": [user_message("b")]}),
+            ("/v1/thread", {"metadata": {"a": "1"}}, {"metadata": {"a": "2"}}),
+            ("/agents/echo/v1/threads", {"messages": [user_message("a")]}, {}),
+            (f"/v1/threads/{t}/messages", user_message("a"), user_message("b")),
+            (f"/v1/threads/{t}/fork", {}, {"at": "none"}),
+            (f"/v1/threads/{t}/subthread", {"new_messages": []}, {"new_messages": ["x"]}),
+            ("/v1/threads/import?from=uap&on_conflict=copy", document(s), {}),
+            ("/v1/conversations", {"items": [user_message("a")]}, {"items": [user_message("b")]}),
+            (f"/v1/conversations/conv_{t.removeprefix('thread_')}/items", {"items": [user_message("c"), user_message("d")]}, {"items": [user_message("e")]}),
+            ("/v1/files", form("text"), form("other"))]
+
+
+def identity(text):
+    v = json.loads(text)
+    return [i["id"] for i in v["data"]] if v.get("object") == "list" else v["id"]
+
+
+def test_objects():
+    with server("objects") as s:
+        for i, (path, body, other) in enumerate(objects(s)):
+            key = f"key{i}"
+            again = form("text") if isinstance(body, tuple) else body
+            status, text, headers = send(s, path, body, key)
+            assert status == 200 and "weft-ignored" not in headers, (path, status, text, headers)
+            before = count(s)
+            for _ in range(2):
+                assert send(s, path, again, key)[:2] == (200, text), (path, text, send(s, path, again, key))
+            assert count(s) == before, path
+            status, answer, _ = send(s, path, other, key)
+            assert status == 400 and "refused" in answer, (path, status, answer)
+            assert identity(send(s, path, again, key + "x")[1]) != identity(text), path
+            answers = at_once(s, 4, path, again, key + "y")
+            assert [a[0] for a in answers] == [200] * 4, (path, answers)
+            assert len({str(identity(a[1])) for a in answers}) == 1, (path, answers)
+
+
+def test_keys_belong_to_user_and_route():
+    with server("users") as s:
+        made = [json.loads(send(s, path, {}, "k", user)[1])["id"].split("_")[1]
+                for user in (None, "ann", "bob") for path in ("/v1/threads", "/v1/conversations")]
+        assert len(set(made)) == 6, made
+        assert json.loads(send(s, "/v1/threads", {}, "k", "ann")[1])["id"] == "thread_" + made[2]
+
+
+def test_a_kill_between_commit_and_answer():
+    with server("kill", WEFT_CRASHPOINT="thread.after:1") as s:
+        body = {"messages": [user_message("once")]}
+        try:
+            send(s, "/v1/threads", body, "k")
+            raise AssertionError("it answered")
+        except (ConnectionError, OSError, http.client.HTTPException):
+            s.process.wait(timeout=30)
+    with server("kill") as s:
+        assert count(s) == 1
+        status, text, _ = send(s, "/v1/threads", body, "k")
+        assert status == 200 and count(s) == 1, (status, text)
+
+
+def frames(text):
+    return [line[6:] for line in text.splitlines() if line.startswith("data: ") and '"heartbeat"' not in line]
+
+
+def test_runs_and_streams():
+    """The tool is called once, and each repetition gets the stream from its start."""
+    with server("runs") as s:
+        t = json.loads(send(s, "/v1/threads", {})[1])["id"]
+        doors = [("/api/chat", {"id": "c", "agent": "acts", "message": {"role": "user", "parts": [{"type": "text", "text": "go"}]}}, {"id": "c"}),
+                 ("/process", {"input": input_of("go")}, {"input": input_of("other")}),
+                 ("/agents/acts/process", {"session_id": "p1", "input": input_of("go")}, {"session_id": "p1", "input": input_of("other")}),
+                 ("/process/task", {"session_id": "p2", "input": input_of("go")}, {"input": input_of("other")}),
+                 (f"/v1/threads/{t}/runs", {"assistant_id": "acts", "stream": True, "additional_messages": [user_message("go")]}, {"assistant_id": "echo"}),
+                 ("/v1/threads/runs", {"assistant_id": "acts", "stream": True, "thread": {"messages": [user_message("go")]}}, {"assistant_id": "echo"}),
+                 ("/v1/responses", {"model": "acts", "input": "go", "stream": True}, {"model": "acts", "input": "other"}),
+                 ("/v1/chat/completions", {"model": "acts", "messages": [user_message("go")], "stream": True}, {"model": "acts", "messages": [user_message("x")]})]
+        def calls():
+            try:
+                with open(f"{s.folder}/once") as f:
+                    return f.read().count("x")
+            except FileNotFoundError:
+                return 0
+        for i, (path, body, other) in enumerate(doors):
+            if path.startswith("/process"):
+                path = "/agents/acts" + path
+            had, made = calls(), count(s)
+            answers = at_once(s, 4, path, body, f"k{i}")
+            assert [a[0] for a in answers] == [200] * 4, (path, answers)
+            again = send(s, path, body, f"k{i}")
+            assert again[0] == 200 and "weft-ignored" not in again[2], (path, again)
+            if path.endswith("/task"):
+                task = json.loads(again[1])
+                assert all(json.loads(a[1]) == task for a in answers), (answers, again)
+                while s.good("GET", f"/process/task/{task['task_id']}")["status"] != "finished":
+                    pass
+            else:
+                assert len({str(frames(a[1])) for a in [*answers, again]}) == 1, (path, [frames(a[1])[:3] for a in [*answers, again]])
+                assert "only once" in "".join(json.dumps(frames(again[1]))) or frames(again[1]), again
+            assert calls() == had + 1, (path, calls() - had, "calls of a tool that runs at most once")
+            assert count(s) == made + (0 if "/threads/thread_" in path else 1), (path, count(s) - made)
+            status, answer, _ = send(s, path, other, f"k{i}")
+            assert status in (400, 422), (path, status, answer)
+
+
+def test_a_message_that_the_chat_has_joins_its_run():
+    with server("message") as s:
+        body = {"id": "c", "agent": "acts", "message": {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "go"}]}}
+        answers = at_once(s, 4, "/api/chat", body)
+        good = [a for a in answers if a[0] == 200]
+        assert good and all(a[0] in (200, 409) for a in answers), answers
+        again = send(s, "/api/chat", body)
+        assert again[0] == 200 and len({str(frames(a[1])) for a in [*good, again]}) == 1, (answers, again)
+        with open(f"{s.folder}/once") as f:
+            assert f.read() == "x\n"
+        [t] = s.good("GET", "/v1/threads")["data"]
+        before = count(s, t["id"])
+        body["message"]["parts"][0]["text"] = "go on"
+        assert send(s, "/api/chat", body)[0] == 200 and count(s, t["id"]) > before, "another text is another message"
+
+
+def test_elsewhere_it_is_named():
+    with server("elsewhere") as s:
+        t = json.loads(send(s, "/v1/threads", {})[1])["id"]
+        for path, body in (("/v1/assistants", {"model": "echo"}), (f"/v1/threads/{t}", {"metadata": {}}), (f"/v1/threads/{t}/restore", {"before": "x"})):
+            status, text, headers = send(s, path, body, "k")
+            assert status != 200 or headers["weft-ignored"] == "idempotency-key", (path, status, text, headers)
+        assert send(s, f"/v1/threads/{t}", {"metadata": {}, "odd": 1}, "k")[2].get_all("weft-ignored") == ["odd", "idempotency-key"]
+        for key in ("", "x" * 256):
+            assert send(s, "/v1/threads", {}, key or " ")[0] == 400, key
+        c = s.connection()
+        c.putrequest("POST", "/v1/threads")
+        for key in ("a", "b"):
+            c.putheader("Idempotency-Key", key)
+        c.putheader("Content-Length", "0")
+        c.endheaders()
+        assert c.getresponse().status == 400
+
+
+try:
+    main(globals())
+finally:
+    shutil.rmtree(HERE, ignore_errors=True)
