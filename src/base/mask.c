@@ -10,7 +10,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/hooks.h"
 #include "base/list.h"
+#include "base/mask_forms.h"
 #include "base/secret.h"
 #include "base/utf8.h"
 
@@ -20,6 +22,7 @@ enum {
     PIECES = 16,   /* from here on pieces of WHOLE bytes are looked for */
     FORMED = 1536, /* longer ones are looked for as they are, in no other form */
     FORMS  = 12,
+    NODES  = 1 << 20, /* of the automaton: bytes of all that is looked for in what models and tools say */
     ROOM   = 36, /* bytes of all forms for a byte of the text: 1, 3 and 3 in addresses, 6, 6 and 6 in JSON, 6 x 4/3 */
 };
 
@@ -27,13 +30,16 @@ struct wb_hidden {
     struct wb_link    link;
     struct wb_secret *pages; /* in which this lies */
     bool              word, pieces;
-    size_t            n;
+    bool              spoken; /* is masked in what models and tools say */
+    size_t            n, n_spoken;
     struct upp_str    forms[FORMS];
 };
 
 static pthread_rwlock_t lock   = PTHREAD_RWLOCK_INITIALIZER;
 static struct wb_link   hidden = {&hidden, &hidden};
-static atomic_size_t    count;
+static atomic_size_t    count, spoken;
+static size_t           spoken_bytes;
+static struct wb_masks *masks; /* of all that is spoken; NULL: not made yet */
 static uint64_t         filter[1024];
 
 /* ---- The filter -------------------------------------------------------------------------------------------------- */
@@ -140,14 +146,16 @@ static char *put_base64(char *to, struct upp_str s, size_t before, const char *l
 
 static void make_forms(struct wb_hidden *h, struct upp_str s, char *to)
 {
-    to = add_form(h, to, put_text(to, s));
+    to          = add_form(h, to, put_text(to, s));
+    h->n_spoken = 1;
     if (s.n > FORMED)
         return;
-    to = add_form(h, to, put_address(to, s, "0123456789ABCDEF"));
-    to = add_form(h, to, put_address(to, s, "0123456789abcdef"));
-    to = add_form(h, to, put_json(to, s, false, false));
-    to = add_form(h, to, put_json(to, s, true, false));
-    to = add_form(h, to, put_json(to, s, false, true));
+    to          = add_form(h, to, put_address(to, s, "0123456789ABCDEF"));
+    to          = add_form(h, to, put_address(to, s, "0123456789abcdef"));
+    to          = add_form(h, to, put_json(to, s, false, false));
+    to          = add_form(h, to, put_json(to, s, true, false));
+    to          = add_form(h, to, put_json(to, s, false, true));
+    h->n_spoken = h->n; /* base64 of a secret is what somebody made of it */
     for (size_t before = 0; before < 3; before++) {
         to = add_form(h, to, put_base64(to, s, before, "+/"));
         to = add_form(h, to, put_base64(to, s, before, "-_"));
@@ -165,7 +173,128 @@ static void note_forms(const struct wb_hidden *h)
     }
 }
 
-int wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err)
+/* ---- The automaton of what is masked in what models and tools say --------------------------------------------------
+ */
+
+static struct wb_masks *masks_unref(struct wb_masks *m)
+{
+    if (m && --m->refs == 0) {
+        (void)wb_secret_free(m->pages);
+        wb_free(m);
+    }
+    return NULL;
+}
+
+static uint32_t child_of(const struct wb_masks *m, uint32_t at, uint8_t byte)
+{
+    uint32_t next = m->nodes[at].child;
+    while (next && m->nodes[next].byte != byte)
+        next = m->nodes[next].sibling;
+    return next;
+}
+
+static void add_to_tree(struct wb_masks *m, uint32_t *n, struct upp_str form)
+{
+    uint32_t at                        = 0;
+    m->first[(unsigned char)form.p[0]] = true;
+    for (size_t i = 0; i < form.n; i++) {
+        uint8_t  byte = (uint8_t)form.p[i];
+        uint32_t next = child_of(m, at, byte);
+        if (!next) {
+            next           = (*n)++;
+            m->nodes[next] = (struct wb_mask_node){
+                .sibling = m->nodes[at].child, .depth = (uint32_t)i + 1, .least = (uint32_t)form.n, .byte = byte};
+            m->nodes[at].child = next;
+        }
+        m->nodes[next].least = WB_MIN(m->nodes[next].least, (uint32_t)form.n);
+        at                   = next;
+    }
+    m->nodes[at].found = (uint32_t)form.n;
+}
+
+/* By depth: a node's fail is less deep. `order` has room for all nodes. */
+static void add_fails(struct wb_masks *m, uint32_t n, uint32_t *order)
+{
+    uint32_t end = 1;
+    order[0]     = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = order[i];
+        for (uint32_t child = m->nodes[at].child; child; child = m->nodes[child].sibling) {
+            struct wb_mask_node *c    = &m->nodes[child];
+            uint32_t             fail = at ? m->nodes[at].fail : 0, next = 0;
+            order[end++] = child;
+            while (at && !(next = child_of(m, fail, c->byte)) && fail)
+                fail = m->nodes[fail].fail;
+            c->fail  = next;
+            c->found = WB_MAX(c->found, m->nodes[next].found);
+        }
+    }
+}
+
+static int make_masks(struct upp_err *err)
+{
+    char            *into;
+    uint32_t         n = 1;
+    struct wb_masks *m = wb_calloc(1, sizeof *m);
+    if (!m)
+        return upp_fail(err, UPP_ENOMEM, "no memory to mask secrets");
+    int r = wb_secret_pages((spoken_bytes + 1) * (sizeof *m->nodes + sizeof(uint32_t)), &m->pages, &into, err);
+    if (r < 0) {
+        wb_free(m);
+        return r;
+    }
+    m->refs  = 1;
+    m->nodes = (void *)into;
+    wb_list_each (l, &hidden) {
+        const struct wb_hidden *h = wb_item(l, struct wb_hidden, link);
+        for (size_t k = 0; h->spoken && k < h->n_spoken; k++)
+            add_to_tree(m, &n, h->forms[k]);
+    }
+    add_fails(m, n, (void *)(m->nodes + spoken_bytes + 1));
+    masks = m;
+    return 0;
+}
+
+int wb_masks_take(struct wb_masks **ret, struct upp_err *err)
+{
+    int r = 0;
+    *ret  = NULL;
+    if (!atomic_load_explicit(&spoken, memory_order_relaxed))
+        return 0;
+    (void)pthread_rwlock_wrlock(&lock);
+    if (!masks && atomic_load(&spoken))
+        r = make_masks(err);
+    if (r >= 0 && masks) {
+        masks->refs++;
+        *ret = masks;
+    }
+    (void)pthread_rwlock_unlock(&lock);
+    return r;
+}
+
+void wb_masks_give(struct wb_masks *m)
+{
+    if (!m)
+        return;
+    (void)pthread_rwlock_wrlock(&lock);
+    (void)masks_unref(m);
+    (void)pthread_rwlock_unlock(&lock);
+}
+
+/* With the lock: what is spoken has changed by h. */
+static void count_spoken(const struct wb_hidden *h, bool more)
+{
+    if (!h->spoken)
+        return;
+    for (size_t k = 0; k < h->n_spoken; k++)
+        spoken_bytes = more ? spoken_bytes + h->forms[k].n : spoken_bytes - h->forms[k].n;
+    (void)(more ? atomic_fetch_add(&spoken, 1) : atomic_fetch_sub(&spoken, 1));
+    masks = masks_unref(masks);
+}
+
+/* ---- Hiding ------------------------------------------------------------------------------------------------------ */
+
+static int hide(struct upp_str text, bool in_errors, struct wb_hidden **ret, struct upp_err *err)
 {
     struct wb_secret *pages;
     char             *into;
@@ -182,13 +311,34 @@ int wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err)
     h->word             = text.n < WHOLE;
     h->pieces = text.n >= PIECES && !memchr(text.p, ' ', text.n) && wb_str_find(text, UPP_STR("://"), 0) == SIZE_MAX;
     make_forms(h, text, into + sizeof *h);
+    h->spoken = !in_errors && text.n >= PIECES;
     (void)pthread_rwlock_wrlock(&lock); /* these locks fail only for nonsense */
-    wb_list_push(&hidden, &h->link);
-    note_forms(h);
+    size_t bytes = 0;
+    for (size_t k = 0; h->spoken && k < h->n_spoken; k++)
+        bytes += h->forms[k].n;
+    bool room = spoken_bytes + bytes <= NODES;
+    if (room) {
+        wb_list_push(&hidden, &h->link);
+        note_forms(h);
+        count_spoken(h, true);
+        (void)atomic_fetch_add(&count, 1);
+        *ret = h;
+    }
     (void)pthread_rwlock_unlock(&lock);
-    (void)atomic_fetch_add(&count, 1);
-    *ret = h;
-    return 0;
+    if (room)
+        return 0;
+    (void)wb_secret_free(pages);
+    return upp_fail(err, UPP_ELIMIT, "all secrets together are longer than %d bytes", NODES);
+}
+
+int wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err)
+{
+    return hide(text, false, ret, err);
+}
+
+int wb_hide_in_errors(struct upp_str text, struct wb_hidden **ret, struct upp_err *err)
+{
+    return hide(text, true, ret, err);
 }
 
 struct wb_hidden *wb_unhide(struct wb_hidden *h)
@@ -197,6 +347,7 @@ struct wb_hidden *wb_unhide(struct wb_hidden *h)
         return NULL;
     (void)pthread_rwlock_wrlock(&lock);
     wb_unlink(&h->link);
+    count_spoken(h, false);
     if (atomic_fetch_sub(&count, 1) == 1)
         memset(filter, 0, sizeof filter); /* else it may say yes too often, which costs time alone */
     (void)pthread_rwlock_unlock(&lock);

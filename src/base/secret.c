@@ -39,6 +39,11 @@ int wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err
 {
     if (n > WB_SECRET_MAX)
         return upp_fail(err, UPP_ELIMIT, "a secret of more than %d bytes", WB_SECRET_MAX);
+    return wb_secret_pages(n, ret, into, err);
+}
+
+int wb_secret_pages(size_t n, struct wb_secret **ret, char **into, struct upp_err *err)
+{
     struct wb_secret *s = map(n);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "out of memory");

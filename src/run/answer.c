@@ -1,6 +1,7 @@
 /* run/answer.c — answers to the pending calls of a waiting run: committed together, then the run resumes. */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/mask_stream.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/write.h"
@@ -78,6 +79,8 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     }
     struct upp_str text = wb_arena_dup(&run->memory, answer->result);
     int            r    = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
+    if (r >= 0 && text.n)
+        r = wb_masks_value(&run->memory, &text, err);
     if (r < 0)
         return r;
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);

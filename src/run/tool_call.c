@@ -3,6 +3,7 @@
 
 #include "base/crash.h"
 #include "base/err.h"
+#include "base/mask_stream.h"
 #include "fiber/loop.h"
 #include "json/schema.h"
 #include "json/write.h"
@@ -105,6 +106,9 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
 {
     struct wr_run  *run = j->round->run;
     struct wr_call *c   = j->call;
+    int             r   = json.n ? wb_masks_value(&run->memory, &json, err) : 0;
+    if (r < 0)
+        return r;
     (void)wr_now(run);
     struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
@@ -119,7 +123,7 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     c->result   = json;
     j->ready    = false;
     j->round->left--;
-    int r = wr_child_usage_add(run, c, ev, err);
+    r = wr_child_usage_add(run, c, ev, err);
     return r < 0 ? r : wr_call_count(j, err);
 }
 

@@ -22,6 +22,18 @@ static bool is_from_file(struct wc_reader *r, struct upp_str name, struct upp_st
     return true;
 }
 
+/* Variables that the C library, libcurl and OpenSSL read during the life of the process. */
+static bool stays(const char *name)
+{
+    static const char *const names[] = {
+        "PATH", "HOME",       "LANG",        "USER",      "LOGNAME",  "SHELL",         "PWD",         "TMPDIR",
+        "TZ",   "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    for (size_t i = 0; i < WB_LEN(names); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "LC_", 3) == 0;
+}
+
 bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
 {
     struct wc_config *c = r->config;
@@ -40,7 +52,8 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
     struct wc_value *v = &c->values[c->n_values];
     *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
     v->from_file       = is_from_file(r, name, value);
-    int code           = wb_hide(value, &v->hidden, r->err);
+    int code =
+        name.n && stays(name.p) ? wb_hide_in_errors(value, &v->hidden, r->err) : wb_hide(value, &v->hidden, r->err);
     if (code == 0 && name.n && (code = wb_secret_new(value, &v->value, r->err)) < 0)
         wb_unhide(v->hidden);
     wc_fail(r, code);
@@ -63,18 +76,6 @@ bool wc_is_secret_name(struct upp_str name)
         if (wb_str_has_nocase(name, words[i]))
             return true;
     return false;
-}
-
-/* Variables that the C library, libcurl and OpenSSL read during the life of the process. */
-static bool stays(const char *name)
-{
-    static const char *const names[] = {
-        "PATH", "HOME",       "LANG",        "USER",      "LOGNAME",  "SHELL",         "PWD",         "TMPDIR",
-        "TZ",   "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
-    for (size_t i = 0; i < WB_LEN(names); i++)
-        if (strcasecmp(name, names[i]) == 0)
-            return true;
-    return strncmp(name, "LC_", 3) == 0;
 }
 
 void wc_config_wipe_environment(const struct wc_config *c)

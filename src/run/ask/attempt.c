@@ -187,6 +187,8 @@ static WEFT_SUSPENDS int attempt(struct wr_asking *a, struct upp_err *err)
         } else if (weft__canceled(self))
             r = upp_fail(err, UPP_ECANCELED, "cancelled");
     }
+    while (r < 0 && step && upp__step_rest(step, &ev) && take(a, &ev, NULL) >= 0)
+        ;
     if (r < 0 && r != -UPP_ENET)
         stop_server(a, step);
     return r;

@@ -47,6 +47,10 @@ int  upp__step_open(struct upp__room *room, const struct upp_model *m, const str
                     const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
 void upp__room_done(struct upp__room *room);
 
+/* After a failure, before the step is closed: what was held back of parts that are open, because it might have been the
+ * beginning of a secret. 1: *ret is a delta. 0: there is no more. */
+int upp__step_rest(struct upp_step *s, struct upp_step_event *ret);
+
 /* Tells the server that nobody reads on (upp_model_ops.stop). 0 also if the model has no such function. */
 int upp__step_stop(struct upp_step *s, struct upp_err *err) UPP_MUST_CHECK;
 

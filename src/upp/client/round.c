@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
+#include "base/mask_stream.h"
 #include "json/write.h"
 #include "upp/client/talk.h"
 
@@ -38,6 +39,11 @@ static int end_call(struct upp_stream *s, struct upp__job *j, struct upp_str res
         int r = wb_arena_check(arena_of(s), err);
         return r < 0 ? r : upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
     }
+    int r = wb_masks_value(arena_of(s), &result, err);
+    if (r >= 0)
+        r = wb_masks_value(arena_of(s), &logged, err);
+    if (r < 0)
+        return r;
     j->ended               = true;
     j->result              = result;
     j->is_error            = is_error;

@@ -11,16 +11,18 @@
 #include "base/hooks.h"
 #include "model/id.h"
 #include "upp/client/call.h"
+#include "upp/client/cover.h"
 
 struct call {
-    struct upp_step   step;
-    struct upp__room *room; /* its memory returns there; NULL: none */
-    size_t            size;
-    bool              begun;  /* an event was delivered: OPEN comes too late */
-    uint32_t          opened; /* parts so far */
-    uint32_t          unclosed;
-    uint64_t          open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
-    max_align_t       own[];               /* the provider's */
+    struct upp_step    step;
+    struct upp__cover *cover; /* NULL: there are no secrets */
+    struct upp__room  *room;  /* its memory returns there; NULL: none */
+    size_t             size;
+    bool               begun;  /* an event was delivered: OPEN comes too late */
+    uint32_t           opened; /* parts so far */
+    uint32_t           unclosed;
+    uint64_t           open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
+    max_align_t        own[];               /* the provider's */
 };
 
 static struct call *call_of(struct upp_step *s)
@@ -140,6 +142,11 @@ int upp__step_open(struct upp__room *room, const struct upp_model *m, const stru
     c->begun  = false;
     c->opened = c->unclosed = 0; /* the bits are cleared when they are needed */
     memset(c->own, 0, own);
+    r = upp__cover_new(req->structure.p != NULL, &c->cover, err);
+    if (r < 0) {
+        call_free(c);
+        return r;
+    }
     r = m->ops->open ? m->ops->open(&c->step, err) : 0;
     if (r < 0) {
         upp_step_close(&c->step);
@@ -168,6 +175,7 @@ void upp_step_close(struct upp_step *s)
         return;
     if (s->model->ops->close)
         s->model->ops->close(s);
+    upp__cover_free(call_of(s)->cover);
     call_free(call_of(s));
 }
 
@@ -241,7 +249,7 @@ static const char *check(struct call *c, const struct upp_step_event *ev)
     }
 }
 
-int upp_step_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
+static int next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
 {
     struct call *c = call_of(s);
     if (s->ended)
@@ -257,6 +265,38 @@ int upp_step_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err
         r = upp_fail(err, UPP_EPROTO, "model '%.*s' stopped without an end", UPP_FMT(s->model->name));
     s->ended = true;
     return failed(s->model, r, err);
+}
+
+static int next_covered(struct upp_step *s, struct upp__cover *v, struct upp_step_event *ret, struct upp_err *err)
+{
+    int r;
+    if (upp__cover_take_close(v, ret))
+        return 1;
+    do {
+        r = next(s, ret, err);
+        if (r > 0)
+            r = upp__cover_event(v, ret, err);
+        else
+            return r;
+    } while (r == 0);
+    if (r < 0)
+        s->ended = true;
+    return r;
+}
+
+int upp_step_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
+{
+    struct upp__cover *v = call_of(s)->cover;
+    return WB_UNLIKELY(v) ? next_covered(s, v, ret, err) : next(s, ret, err);
+}
+
+int upp__step_rest(struct upp_step *s, struct upp_step_event *ret)
+{
+    const struct call *c = call_of(s);
+    for (uint32_t i = 0; c->cover && i < c->opened; i++)
+        if (is_open(c, i) && upp__cover_rest(c->cover, i, ret))
+            return 1;
+    return 0;
 }
 
 /* ---- Models ----------------------------------------------------------------------------------------------- */

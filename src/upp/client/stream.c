@@ -98,6 +98,9 @@ static int open_step(struct upp_stream *s, struct upp_err *err)
 
 static void close_step(struct upp_stream *s)
 {
+    struct upp_step_event ev;
+    while (s->step && upp__step_rest(s->step, &ev) && upp__making_take(&s->making, &ev, NULL) >= 0)
+        ;
     upp_step_close(s->step);
     s->step = NULL;
 }
