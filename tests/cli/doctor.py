@@ -298,6 +298,9 @@ def test_a_changed_text_is_named(good):
     assert said.returncode == 0 and weft("run", "echo", "pears", db="sums.db").returncode == 0
     threads = {"apples" in weft("show", t, db="sums.db").stdout: t for t in weft("threads", db="sums.db").stdout.split()
                if t.startswith("thread_")}
+    db = sqlite3.connect(f"{HERE}/sums.db", isolation_level=None)
+    db.execute("VACUUM")  # without checksums of pages: rows have their own
+    db.close()
     with open(f"{HERE}/sums.db", "rb") as f:
         new = f.read()
     at = new.find(b"four apples")
@@ -359,6 +362,100 @@ def test_a_damaged_search_index_is_named(good):
         assert line("database")[0] == "ok"
         rebuild()
         assert line("search")[0] == "ok", sql
+
+
+def pages(db, exits=0):
+    """What doctor says of the pages."""
+    p = weft("doctor", "--store", f"sqlite:{HERE}/{db}", db=db)
+    found = re.search(r"^(\w+) +pages +(.*)$", p.stdout, re.M)
+    assert p.returncode == exits and found, p
+    return found[1], found[2]
+
+
+def read(name):
+    with open(f"{HERE}/{name}", "rb") as f:
+        return f.read()
+
+
+def write(name, data):
+    for more in ("-wal", "-shm", ".lock"):
+        if os.path.exists(f"{HERE}/{name}{more}"):
+            os.unlink(f"{HERE}/{name}{more}")
+    with open(f"{HERE}/{name}", "wb") as f:
+        f.write(data)
+
+
+def root_of(db, table):
+    c = sqlite3.connect(f"file:{HERE}/{db}?mode=ro&immutable=1", uri=True)
+    page = c.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+    c.close()
+    return page
+
+
+def test_a_page_of_an_index_is_named(good):
+    """A thread whose rows cannot be found is not an empty one: by no command."""
+    for text in ("first words", "second words"):
+        assert weft("run", "echo", text, db="pages.db").returncode == 0
+    new, thread = read("pages.db"), weft("threads", db="pages.db").stdout.split()[0]
+    assert pages("pages.db")[0] == "ok" and "words" in weft("show", thread, db="pages.db").stdout
+    page = root_of("pages.db", "log_at")
+    named = f"is damaged (page {page}: its checksum is wrong): {HINT}"
+    for at in (0, 3, 9, 4000, 4079, 4080, 4090):  # its kind, its cells, its rows, its sum
+        bad = bytearray(new)
+        bad[(page - 1) * PAGE + at] ^= 4
+        write("bad-pages.db", bad)
+        for args in (("show", thread), ("export", thread, "--as", "uap"), ("tree", thread), ("run", "echo", "more", "--thread", thread)):
+            p = weft(*args, db="bad-pages.db")
+            assert p.returncode == 1 and named in p.stderr and not p.stdout, (at, args, p)
+        state, text = pages("bad-pages.db", exits=1)
+        assert state == "bad" and f"the first is {page})" in text, text
+        report, files = export("bad-pages.db")
+        assert len(files) == 2 and report["whole"] == 2, report
+        p = weft("doctor", "--rewrite", db="bad-pages.db")
+        assert p.returncode == 1 or "another program" in p.stdout, p
+    write("bad-pages.db", new)
+    assert weft("run", "echo", "more", "--thread", thread, db="bad-pages.db").returncode == 0
+
+
+def test_copies_of_sqlite_are_converted(good):
+    """They are whole, but have no checksums; what another program writes has wrong ones."""
+    for text in ("first words", "second words"):
+        assert weft("run", "echo", text, db="pages.db").returncode == 0
+    threads = weft("threads", db="pages.db").stdout
+    for how in ("VACUUM INTO", "backup", "VACUUM"):
+        write("copy.db", read("pages.db") if how == "VACUUM" else b"")
+        c = sqlite3.connect(f"{HERE}/copy.db" if how == "VACUUM" else f"{HERE}/pages.db", isolation_level=None)
+        if how == "backup":
+            to = sqlite3.connect(f"{HERE}/copy.db")
+            c.backup(to)
+            to.close()
+        else:
+            c.execute(how if how == "VACUUM" else f"VACUUM INTO '{HERE}/copy.db'")
+        c.close()
+        state, text = pages("copy.db")
+        assert state == ("ok" if how == "backup" else "warn"), (how, text)
+        assert weft("threads", db="copy.db").stdout == threads, how
+        assert weft("run", "echo", "more", db="copy.db").returncode == 0
+        before, mode = weft("threads", db="copy.db").stdout, os.stat(f"{HERE}/copy.db").st_mode
+        p = weft("doctor", "--rewrite", "--json", db="copy.db")
+        assert p.returncode == 0 and json.loads(p.stdout)["wrong"] == 0, p
+        assert pages("copy.db")[0] == "ok" and weft("threads", db="copy.db").stdout == before
+        assert os.stat(f"{HERE}/copy.db").st_mode & 0o777 == 0o600 and not os.path.exists(f"{HERE}/copy.db.rewrite"), mode
+    c = sqlite3.connect(f"{HERE}/copy.db")
+    c.execute("DELETE FROM vals")
+    c.execute("INSERT INTO stray_threads VALUES(1, x'00', x'01')")
+    c.commit()
+    c.close()
+    state, text = pages("copy.db", exits=1)
+    assert state == "bad" and "another program" in text, text
+    p = weft("doctor", "--rewrite", db="copy.db")
+    assert p.returncode == 0 and "another program wrote them" in p.stdout, p
+    assert pages("copy.db")[0] == "ok" and weft("threads", db="copy.db").stdout == before
+    new = read("copy.db")
+    write("copy.db", new.replace(b"first words", b"fifth words"))  # a row that is not what was written
+    p = weft("doctor", "--rewrite", db="copy.db")
+    assert p.returncode == 1 and "its checksum is wrong" in p.stderr and "stays as it is" in p.stderr, p
+    assert b"fifth words" in read("copy.db") and not os.path.exists(f"{HERE}/copy.db.rewrite")
 
 
 def test_misuse(good):

@@ -106,6 +106,7 @@ SHAPES = (
     ("backup --restore backup.db --store sqlite:restored.db", 0, 1, "restored store bytes threads runs rows blobs encrypted"),
     ("doctor", 0, 1, "version state checks"),
     ("doctor --rebuild-search", 0, 1, "rows"),
+    ("doctor --rewrite", 0, 1, "before after wrong"),
     ("doctor --export saved", 0, 1, "store threads tables whole cut lost"),
     ("version", 0, 1, "name version"),
     ("help", 0, 1, "version options commands"),

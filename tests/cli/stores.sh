@@ -53,6 +53,14 @@ for kind in schema-2 schema-2-sealed schema-3 schema-3-sealed; do
     check 'and back' "$weft" restore "$main" "$first" --store "sqlite:$tap/$db"
     check 'and out' "$weft" export "$main" --as uap --store "sqlite:$tap/$db"
     said 'with all of it' 'newer'
+    check 'doctor says that its pages have no checksums' "$weft" doctor --store "sqlite:$tap/$db"
+    said 'and what gives them some' '^warn  pages .*no checksums: .weft doctor --rewrite'
+    check 'which it does' "$weft" doctor --rewrite --store "sqlite:$tap/$db"
+    check 'and says' "$weft" doctor --store "sqlite:$tap/$db"
+    said 'that they have' '^ok    pages  *[0-9]* pages have their checksums$'
+    has $db 'the first' 3
+    has $db 'large xxxxxxxx' 1
+    check 'it still goes on' "$weft" run echo 'newest of all' --thread "$main" --store "sqlite:$tap/$db"
 done
 refused 'without its key the encrypted one is not read' env -u WEFT_ENCRYPTION_KEY "$weft" threads --store "sqlite:$tap/schema-3-sealed.db"
 unset WEFT_ENCRYPTION_KEY

@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from sums import weft_sum  # noqa: E402
+from sums import stamp_pages, weft_sum  # noqa: E402
 
 POINTS = """fork.before fork.after restore.before restore.after import.before import.after
 message.delete.before message.delete.after delete.before delete.after erase.node erase.after
@@ -217,6 +217,7 @@ class Trees:
                            " WHERE tenant = ?2 AND space = CAST('deleted' AS BLOB) AND name = ?3",
                            (json.dumps(value, separators=(",", ":")), tenant, name))
         db.close()
+        stamp_pages(f"{self.folder}/weft.db")
         # The record of what the WAL must hold knows nothing of this: if the last transaction was a deletion, its pages differ now.
         with open(f"{self.folder}/weft.db.lock", "r+b") as lock:
             lock.seek(RECORD)

@@ -10,6 +10,7 @@
 #include "stores/outbox/outbox.h"
 #include "stores/sealed/sealed.h"
 #include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/vfs.h"
 
 const struct ws_master test_master = {"a key of thirty-two bytes, so so"};
 
@@ -184,4 +185,20 @@ WEFT_SUSPENDS int test_fill(struct wl_store *s, struct wl_owner o, uint64_t node
         TRY(COMMIT(s, o, NULL, err, ADD_ROW(&row)));
     }
     return 0;
+}
+
+static struct ws_vfs changing;
+
+int test_db_open(const char *path, struct sqlite3 **ret)
+{
+    *ret = NULL;
+    if (ws_vfs_init(&changing, NULL, NULL) < 0)
+        return SQLITE_NOMEM;
+    return sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, changing.name);
+}
+
+void test_db_close(struct sqlite3 *db)
+{
+    (void)sqlite3_close(db);
+    ws_vfs_done(&changing);
 }

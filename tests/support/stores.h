@@ -129,6 +129,12 @@ struct wl_node test_family_node(uint32_t family, uint64_t n);
 struct wb_uuid test_family_uuid(uint32_t family, uint64_t n);
 struct wl_row  test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body);
 
+/* Opens a database as another program would, but with checksums of pages: for changing what is in its rows. One at a
+ * time; test_db_close also after a failure. */
+struct sqlite3;
+int  test_db_open(const char *path, struct sqlite3 **ret);
+void test_db_close(struct sqlite3 *db);
+
 /* A node with n rows of one entry each, committed one by one. */
 WEFT_SUSPENDS int test_fill(struct wl_store *s, struct wl_owner o, uint64_t node, uint32_t n, struct upp_err *err);
 

@@ -156,6 +156,29 @@ static void check_log(struct report *r, const char *path)
         add(r, "log", GOOD, "%s has all that was acknowledged", path);
 }
 
+static void check_pages(struct report *r, const char *path)
+{
+    struct ws_sqlite_pages pages;
+    struct upp_err         err = {0};
+    if (ws_sqlite_check_pages(path, &pages, &err) < 0)
+        add(r, "pages", BAD, "%s: %s", path, err.msg);
+    else if (!pages.summed)
+        add(r, "pages", WARN, "the pages of %s have no checksums: `weft doctor --rewrite` gives them some", path);
+    else if (!pages.wrong)
+        add(r, "pages", GOOD, "%llu pages have their checksums", (unsigned long long)pages.n);
+    else if (pages.index)
+        add(r, "pages", WARN,
+            "%llu of %llu pages have a wrong checksum (the first is %u), but none that is needed: they are of the "
+            "search"
+            " index, or unused; `weft doctor --rewrite` leaves them out",
+            (unsigned long long)pages.wrong, (unsigned long long)pages.n, pages.first);
+    else
+        add(r, "pages", BAD,
+            "%llu of %llu pages have a wrong checksum (the first is %u): `weft doctor --export DIR` saves what can be"
+            " read; if another program wrote them, `weft doctor --rewrite` takes them as they are",
+            (unsigned long long)pages.wrong, (unsigned long long)pages.n, pages.first);
+}
+
 /* The store of the configuration, and its folder. */
 static void check_store(struct report *r, const char *config, const char *given)
 {
@@ -173,6 +196,8 @@ static void check_store(struct report *r, const char *config, const char *given)
         add(r, "search", WARN, "%s; `weft serve` rebuilds it, or run `weft doctor --rebuild-search`", s->index.msg);
     else if (s->index_read)
         add(r, "search", GOOD, "the index can be read");
+    if (s->path[0])
+        check_pages(r, s->path);
     if (s->path[0])
         check_log(r, s->path);
 }
@@ -299,22 +324,25 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
     const char                           *folder = NULL, *to = NULL, *config = NULL;
-    bool                                  json = false, search = false, ready = false;
+    bool                                  json = false, search = false, ready = false, rewrite = false;
     const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
+                                                       {"--rewrite", NULL, NULL, &rewrite},
                                                        {"--ready", NULL, NULL, &ready},
                                                        {"--config", "a file", &config, NULL}};
     int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
-    if (ready + search + (to != NULL) > 1)
-        return cli_misuse(self, "--export, --rebuild-search and --ready exclude each other");
+    if (ready + search + rewrite + (to != NULL) > 1)
+        return cli_misuse(self, "--export, --rebuild-search, --rewrite and --ready exclude each other");
     if (ready)
         return cli_doctor_ready(self, config, folder);
     if (search)
         return cli_doctor_search(self, config, folder);
+    if (rewrite)
+        return cli_doctor_rewrite(self, config, folder);
     if (to)
         return cli_doctor_export(self, to, config, folder);
     check_libraries(&r);
@@ -337,16 +365,18 @@ static int run(const struct cli_command *self, int argc, char **argv)
 static const struct cli_about about_doctor[] = {
     CLI_ABOUT_CONFIG,
     {"--store", "FOLDER|URL", "another store (sqlite:PATH), or a folder", CLI_TEXT, NULL},
-    {"--json", NULL, "one JSON object: all checks; the report; the number of rows; or the server's answer", CLI_TEXT,
-     NULL},
+    {"--json", NULL, "one JSON object: all checks; the report; the number of rows; sizes; or the server's answer",
+     CLI_TEXT, NULL},
     {"--export", "DIR", "writes every thread that can be read from a damaged store to DIR", CLI_FOLDER, NULL},
     {"--rebuild-search", NULL, "rebuilds the search index from the log", CLI_TEXT, NULL},
+    {"--rewrite", NULL, "writes the database anew, with checksums of its pages", CLI_TEXT, NULL},
     {"--ready", NULL, "asks the server that has the store open whether it is ready", CLI_TEXT, NULL},
 };
 
 const struct cli_command cli_doctor = {
     .name    = "doctor",
-    .usage   = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search | --ready\n"
+    .usage   = "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR | --rebuild-search |\n"
+               "       --rewrite | --ready\n"
                "       each also takes [--json] [--config FILE] [--store URL]",
     .summary = "checks this machine: libraries, store folder, clock, limits",
     .help =
@@ -365,6 +395,11 @@ const struct cli_command cli_doctor = {
         "--rebuild-search: no process may have the store open. `search` in the configuration selects the index: "
         "words,\n"
         "substrings or off.\n"
+        "\n"
+        "--rewrite gives every page of the database a checksum, which databases of older versions and copies that "
+        "SQLite\n"
+        "made (VACUUM INTO) do not have, and gives unused space back. No process may have the store open; its folder\n"
+        "needs room for a second one. A store with a damaged row or index stays as it is.\n"
         "\n"
         "--ready asks over the Unix socket and prints the answer. Exits 0 if the server is ready, 1 if it is not, or "
         "if\n"

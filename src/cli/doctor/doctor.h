@@ -25,6 +25,9 @@ int cli_doctor_export(const struct cli_command *self, const char *folder, const 
 /* --rebuild-search: rebuilds the search index from the log. */
 int cli_doctor_search(const struct cli_command *self, const char *config, const char *store);
 
+/* --rewrite: writes the database anew, with checksums of its pages. */
+int cli_doctor_rewrite(const struct cli_command *self, const char *config, const char *store);
+
 /* --ready: asks the server that owns the store whether it is ready. */
 int cli_doctor_ready(const struct cli_command *self, const char *config, const char *store);
 

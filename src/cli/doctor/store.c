@@ -1,4 +1,4 @@
-/* cli/doctor/store.c — weft doctor: can the store be read; and --rebuild-search. See doctor.h. */
+/* cli/doctor/store.c — weft doctor: can the store be read; --rebuild-search and --rewrite. See doctor.h. */
 #include "cli/doctor/doctor.h"
 
 #include <stdio.h>
@@ -133,5 +133,45 @@ int cli_doctor_search(const struct cli_command *self, const char *file, const ch
     if (r < 0)
         return cli_fail(self, &err);
     (void)printf(self->json ? "{\"rows\":%zu}\n" : "the search knows %zu rows of the log again\n", x.rows);
+    return CLI_GOOD;
+}
+
+/* ---- --rewrite ---------------------------------------------------------------------------------------------- */
+
+struct rewriting {
+    struct wrt_location place;
+    struct ws_rewritten done;
+};
+
+WEFT_SUSPENDS static int rewrite(void *arg, struct upp_err *err)
+{
+    struct rewriting *x = arg;
+    if (x->place.kind == WC_STORE_MEMORY)
+        return upp_fail(err, UPP_EREFUSED, "memory: has no file");
+    return ws_sqlite_rewrite(x->place.path, &x->done, err);
+}
+
+int cli_doctor_rewrite(const struct cli_command *self, const char *file, const char *store)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct rewriting                              x      = {0};
+    struct upp_err                                err    = {0};
+    int                                           r      = cli_store_find(file, store, &config, &x.place, &err);
+    if (r >= 0)
+        r = cli_on_loop(rewrite, &x, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    const struct ws_rewritten *d = &x.done;
+    if (self->json) {
+        (void)printf("{\"before\":%llu,\"after\":%llu,\"wrong\":%llu}\n", (unsigned long long)d->before,
+                     (unsigned long long)d->after, (unsigned long long)d->wrong);
+        return CLI_GOOD;
+    }
+    if (d->wrong)
+        (void)printf("%llu pages had a wrong checksum (the first was %u), though every row has its own: another program"
+                     " wrote them\n",
+                     (unsigned long long)d->wrong, d->first);
+    (void)printf("all pages have checksums; the file had %llu bytes, and has %llu\n", (unsigned long long)d->before,
+                 (unsigned long long)d->after);
     return CLI_GOOD;
 }

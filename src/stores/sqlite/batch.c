@@ -329,6 +329,35 @@ static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb
     return r;
 }
 
+static bool are_several(const struct wb_link *batch)
+{
+    return !wb_list_empty(batch) && batch->next->next != batch;
+}
+
+/* If one commit meets a damaged page, SQLite refuses the rest of the transaction: then each gets one of its own. */
+static int write_each(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
+{
+    struct wb_link done;
+    wb_list_init(&done);
+    while (!wb_list_empty(batch)) {
+        struct wb_link  one, *l = wb_list_pop(batch);
+        struct ws_item *x = wb_item(l, struct ws_item, link);
+        wb_list_init(&one);
+        wb_list_push(&one, l);
+        x->err = (struct upp_err){0};
+        int r  = write_what_fits(s, &one, refused, &x->err);
+        if (wb_list_empty(&one)) /* refused */
+            continue;
+        if (r < 0)
+            x->result = r;
+        wb_unlink(l);
+        wb_list_push(&done, l);
+    }
+    while (!wb_list_empty(&done))
+        wb_list_push(batch, wb_list_pop(&done));
+    return 0;
+}
+
 void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
 {
     struct wb_link refused;
@@ -339,6 +368,8 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     int r = ws_poisoned(s, err);
     if (r >= 0)
         r = write_what_fits(s, batch, &refused, err);
+    if (r < 0 && strcmp(err->cause, WS_DAMAGED_PAGE) == 0 && are_several(batch))
+        r = write_each(s, batch, &refused);
     note_failing(s, r, err);
     ws_rows_changed_end(s);
     wb_list_each (l, batch) {

@@ -1,6 +1,7 @@
 /* stores/sqlite/conn.c — a connection, its statements, and SQLite's result codes as errors of ours. */
 #include "base/err.h"
 #include "stores/sqlite/grams.h"
+#include "stores/sqlite/page.h"
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/sum.h"
 
@@ -66,6 +67,20 @@ int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n
     return ws_sum_holds(st, table, n, which) ? 0 : row_damaged(s, which, err);
 }
 
+/* SQLite has found damage, or the sum of a page it read is wrong. */
+static int damaged(struct ws_sqlite *s, sqlite3 *db, const char *what, struct upp_err *err)
+{
+    int64_t page = 0;
+    int     r;
+    if (!db || sqlite3_file_control(db, "main", WS_VFS_DAMAGED, &page) != SQLITE_OK || !page)
+        r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", what, WS_DOCTOR);
+    else
+        r = upp_fail(err, UPP_ESTORE, "is damaged (page %lld: its checksum is wrong): %s", (long long)page, WS_DOCTOR);
+    wb_err_where(err, wb_cstr(s->path));
+    cause(err, WS_DAMAGED_PAGE);
+    return r;
+}
+
 /* A store opened read-only does not create the database. */
 static int other(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
@@ -94,8 +109,7 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
     case SQLITE_CORRUPT:
         if (rc == SQLITE_CORRUPT_VTAB) /* the only virtual table of ours is that of the search index */
             return ws_index_damaged(s, what, err);
-        r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", what, WS_DOCTOR);
-        break;
+        return damaged(s, db, what, err);
     case SQLITE_NOTADB:
         r = upp_fail(err, UPP_EREFUSED, "is no database, or is damaged (%s): %s", what, WS_DOCTOR);
         break;
@@ -200,6 +214,16 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
     if (r < 0)
         ws_conn_close(c);
     return r;
+}
+
+int ws_conn_reserve(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
+{
+    int bytes = WS_PAGE_TAIL;
+    int rc    = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+    if (rc != SQLITE_OK)
+        return ws_sqlite_fail(s, c->db, rc, "it does not reserve bytes", err);
+    s->vfs.sums = true;
+    return 0;
 }
 
 int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err)

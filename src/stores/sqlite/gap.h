@@ -20,7 +20,10 @@ enum {
  * size, and if there are not too many. */
 bool ws_page_gaps(const unsigned char *first);
 
+/* How many bytes such a database reserves at the end of each page, which its trees do not use: 0 or 16 (page.h). */
+size_t ws_page_reserved(const unsigned char *first);
+
 /* Where the unallocated space of a page of such a database is. False: it is not a page of a tree. */
-bool ws_page_gap(const unsigned char *page, uint64_t number, size_t *from, size_t *n);
+bool ws_page_gap(const unsigned char *page, uint64_t number, size_t reserved, size_t *from, size_t *n);
 
 #endif

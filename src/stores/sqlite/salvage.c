@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "stores/sqlite/page.h"
 #include "stores/sqlite/store.h"
 #include "stores/sqlite/sum.h"
 
@@ -20,9 +21,10 @@ enum { BLOCK = 4096, CHUNK = 256 * BLOCK, PROBES = 256, LOSSES = 256, PATHS = 11
 enum list { NODES, THREADS, LOST, HOLES, LISTS };
 
 struct ws_salvage {
-    char                   copy[PATHS], made[PATHS];
-    sqlite3               *in, *out;
-    sqlite3_stmt          *lists[LISTS];
+    char          copy[PATHS], made[PATHS];
+    struct ws_vfs files; /* of the new database, whose pages have checksums; of the old one rows alone are judged */
+    sqlite3      *in, *out;
+    sqlite3_stmt *lists[LISTS];
     struct ws_salvage_loss losses[LOSSES];
     size_t                 n_losses;
     unsigned               probes;
@@ -189,7 +191,8 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
 WEFT_SUSPENDS static void recover_copy(const char *path)
 {
     struct wl_store *s = NULL;
-    if (ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .reserve_kib = UINT32_MAX), &s, NULL) >= 0)
+    if (ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .reserve_kib = UINT32_MAX, .unchecked = true), &s,
+                       NULL) >= 0)
         ws_sqlite_close(s);
 }
 
@@ -201,7 +204,10 @@ WEFT_SUSPENDS static int make_new(struct ws_salvage *s, struct upp_err *err)
         return r;
     ws_sqlite_close(store);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(s->made, &s->out, flags, NULL) != SQLITE_OK || ws_sum_functions(s->out) != SQLITE_OK ||
+    r         = ws_vfs_init(&s->files, NULL, err);
+    if (r < 0)
+        return r;
+    if (sqlite3_open_v2(s->made, &s->out, flags, s->files.name) != SQLITE_OK || ws_sum_functions(s->out) != SQLITE_OK ||
         sqlite3_exec(s->out,
                      "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;"
                      "CREATE TEMP TABLE known(tenant, node, pos, id, PRIMARY KEY(tenant, node, pos)) WITHOUT ROWID;"
@@ -231,23 +237,35 @@ static void put_u32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
+/* Do the first pages have checksums? */
+static bool has_sums(int fd, unsigned char *page)
+{
+    enum { ASKED = 16 };
+    for (uint32_t i = 2; i < ASKED; i++)
+        if (ws_pread(fd, page, BLOCK, (int64_t)(i - 1) * BLOCK) == BLOCK && ws_page_holds(page, i))
+            return true;
+    return false;
+}
+
 /* If it is gone, so is the list of tables. A file created by this version has its tables where a new one has them, so
- * the first page of a new one fits, except for the size and the list of free pages. */
+ * the first page of a new one fits, except for the size, the list of free pages, and the bytes that pages reserve. */
 static bool borrow_first_page(struct ws_salvage *s)
 {
-    enum { SIZE_AT = 28, FREE_AT = 32, FREE_COUNT_AT = 36 };
+    enum { RESERVED_AT = 20, SIZE_AT = 28, FREE_AT = 32, FREE_COUNT_AT = 36 };
     static const char           magic[] = "SQLite format 3";
     unsigned char              *page    = wb_alloc(BLOCK);
     WB_CLEANUP(wb_fd_close) int from    = WB_CALL(open)(s->made, O_RDONLY | O_CLOEXEC, 0);
     WB_CLEANUP(wb_fd_close) int to      = WB_CALL(open)(s->copy, O_RDWR | O_CLOEXEC, 0);
     off_t                       size    = to < 0 ? 0 : lseek(to, 0, SEEK_END);
+    bool                        sums    = page && to >= 0 && has_sums(to, page);
     bool                        ok      = page && from >= 0 && size >= 2 * BLOCK && size / BLOCK <= UINT32_MAX &&
               WB_CALL(pread)(from, page, BLOCK, 0) == BLOCK && memcmp(page, magic, sizeof magic) == 0;
     if (ok) {
         put_u32(page + SIZE_AT, (uint32_t)(size / BLOCK));
         put_u32(page + FREE_AT, 0);
         put_u32(page + FREE_COUNT_AT, 0);
-        ok = WB_CALL(pwrite)(to, page, BLOCK, 0) == BLOCK;
+        page[RESERVED_AT] = sums ? page[RESERVED_AT] : 0;
+        ok                = WB_CALL(pwrite)(to, page, BLOCK, 0) == BLOCK;
     }
     wb_free(page);
     return ok;
@@ -654,6 +672,7 @@ void ws_salvage_close(struct ws_salvage *s)
         (void)sqlite3_finalize(s->lists[i]);
     (void)sqlite3_close_v2(s->in);
     (void)sqlite3_close_v2(s->out);
+    ws_vfs_done(&s->files);
     remove_one(s->copy);
     remove_one(s->made);
     wb_free(s);

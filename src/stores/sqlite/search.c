@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hooks.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "stores/sqlite/grams.h"
@@ -92,6 +93,28 @@ static int has_sound_trees(struct ws_sqlite *s, struct upp_err *err)
     if (corrupt)
         return 0;
     return r < 0 ? r : bad == 0;
+}
+
+bool ws_tables_are_whole(const char *path)
+{
+    static const char ask[] =
+        "SELECT count(*) FROM sqlite_schema t, pragma_quick_check(t.name) c WHERE t.type = 'table' AND t.rootpage"
+        " AND NOT (t.name = 'words' OR t.name GLOB 'words_text_*') AND c.quick_check <> 'ok'";
+    int64_t           bad = 1;
+    struct ws_sqlite *s   = wb_calloc(1, sizeof *s); /* only what a connection needs */
+    if (!s || ws_vfs_init(&s->vfs, NULL, NULL) < 0) {
+        wb_free(s);
+        return false;
+    }
+    s->path           = (char *)(uintptr_t)path;
+    s->opts.read_only = true;
+    int r             = ws_conn_open(s, WS_READER, &s->writer, NULL);
+    if (r >= 0)
+        r = ws_conn_number(s, &s->writer, ask, &bad, NULL);
+    ws_conn_close(&s->writer);
+    ws_vfs_done(&s->vfs);
+    wb_free(s);
+    return r >= 0 && bad == 0;
 }
 
 /* Of a search, which also reads tables that are not the index's. */

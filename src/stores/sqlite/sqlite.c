@@ -72,6 +72,7 @@ static int open_files(void *arg, struct upp_err *err)
     struct ws_sqlite *s     = arg;
     int               r     = ws_vfs_init(&s->vfs, s->opts.vfs, err);
     bool              locks = !s->opts.vfs && !s->opts.read_only;
+    s->vfs.unchecked        = s->opts.unchecked;
     if (r >= 0 && locks)
         r = ws_lock_take(s->path, &s->lock_file, err);
     if (r >= 0 && !s->opts.vfs)

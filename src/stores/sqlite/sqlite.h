@@ -18,6 +18,7 @@ struct ws_sqlite_opts {
     uint32_t    wal_pages;   /* 0: 4096: the WAL is checkpointed from this length on */
     uint32_t    cache_kib;   /* 0: 16 MiB: the writer's page cache; a connection that reads has an eighth of it */
     uint8_t     index;       /* enum wl_index: if the store has another kind, the index is dropped and rebuilt */
+    bool        unchecked;   /* checksums of pages are not checked: for saving a damaged one, and for rewriting */
 };
 
 /* Opens the file, or creates it. On a fiber it waits for a worker; elsewhere it blocks. -UPP_EBUSY: another process
@@ -36,6 +37,24 @@ int ws_sqlite_losses(const char *path, struct ws_sqlite_losses *ret, struct upp_
 
 /* Reads the whole search index of a store: is it damaged? Blocks. */
 int ws_sqlite_check_index(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Are the pages of the database at `path` as they were written? Blocks. */
+struct ws_sqlite_pages {
+    bool     summed;   /* they have checksums; otherwise nothing was checked */
+    uint64_t n, wrong; /* pages; those with a wrong checksum */
+    uint32_t first;    /* the first of these */
+    bool     index;    /* no table but those of the search index has any of these */
+};
+int ws_sqlite_check_pages(const char *path, struct ws_sqlite_pages *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Writes the database at `path`, which no process may have open, anew with checksums of pages, and replaces it.
+ * -UPP_ESTORE: it is damaged, and stays as it is. On a fiber it waits for a worker; elsewhere it blocks. */
+struct ws_rewritten {
+    uint64_t before, after; /* bytes */
+    uint64_t wrong;         /* pages that had a wrong checksum, though all rows are whole: another program wrote them */
+    uint32_t first;         /* the first of these */
+};
+WEFT_SUSPENDS int ws_sqlite_rewrite(const char *path, struct ws_rewritten *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The socket on which the owner listens for commands; empty: none (read-only, or files of a test). */
 const char *ws_sqlite_socket(const struct wl_store *s);

@@ -5,6 +5,8 @@
  *   statements.c  the SQL statements
  *   conn.c        a connection, its statements, SQLite's result codes as errors
  *   sum.c         the checksums of rows
+ *   page.c        the checksums of pages, which vfs.c writes and checks
+ *   rewrite.c     a database written anew, with checksums of pages
  *   writer.c      the queue of commits, who writes them, checkpoints of the WAL
  *   batch.c       many commits in one transaction, and its sync
  *   change.c      one commit inside the writer's transaction: what is added and set
@@ -52,6 +54,9 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
 int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 void ws_conn_close(struct ws_conn *c);
 
+/* Pages of the next database that is written from nothing get sums: an empty file, or what VACUUM INTO writes. */
+int ws_conn_reserve(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Prepares a statement on first use. */
 int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sqlite3_stmt **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
@@ -71,8 +76,10 @@ void ws_resetp(sqlite3_stmt **st);
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
 
 /* An SQLite result as an error of ours that names the file. Causes: those that may pass (wl_may_pass); WS_DAMAGED: a
- * row has a wrong checksum (the message names it; other calls continue). */
-#define WS_DAMAGED "damaged row"
+ * row has a wrong checksum (the message names it; other calls continue); WS_DAMAGED_PAGE: the same of a page, or SQLite
+ * itself has found damage. */
+#define WS_DAMAGED      "damaged row"
+#define WS_DAMAGED_PAGE "damaged page"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file was deleted or replaced */
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
@@ -392,6 +399,8 @@ bool ws_is_index_work(const struct wl_commit *c);
 
 /* SQLite has found damage in the tables of the index: says so, and from now on leaves them alone. */
 int ws_index_damaged(struct ws_sqlite *s, const char *what, struct upp_err *err);
+/* Are all tables of the database at `path` whole, other than those of the index? For doctor. */
+bool ws_tables_are_whole(const char *path);
 /* What SQLite's integrity_check finds first, other than the pages that a damaged index has left unused; "": nothing.
  * Returns SQLite's result. */
 int  ws_integrity_check(sqlite3 *db, char *why, size_t size);

@@ -14,8 +14,11 @@
 #include "base/hooks.h"
 #include "stores/sqlite/gap.h"
 #include "stores/sqlite/hooks.h"
+#include "stores/sqlite/page.h"
 
 enum { TRIES = 100 };
+
+enum sums { SUMS_UNKNOWN, SUMS_NONE, SUMS_ALL };
 
 struct file {
     sqlite3_file   base; /* our methods; must be first */
@@ -24,6 +27,11 @@ struct file {
     int            fd;       /* as the open hook returned it; -1: unknown */
     bool           wal, new; /* new: its directory entry may not be on disk yet */
     bool           database;
+    struct file   *of;       /* the database that the pages of this file are of; NULL: it has no pages */
+    enum sums      sums;     /* of the pages of a database */
+    uint32_t       damaged;  /* a page of it that was read and is not whole; 0: none */
+    uint32_t       frame;    /* of a WAL: the page that its last header announced, */
+    sqlite3_int64  frame_at; /* and where it begins */
     sqlite3_file  *below;
 };
 
@@ -150,25 +158,133 @@ static bool zeroes_gaps(sqlite3_file *f, const void *p, sqlite3_int64 at)
         return true;
     else if (below(f)->pMethods->xRead(below(f), first, sizeof first, 0) != SQLITE_OK)
         return false;
+    atomic_store(&file(f)->v->reserved, (int)ws_page_reserved(first));
     atomic_store(gaps, ws_page_gaps(first) ? WS_GAPS_ZEROED : WS_GAPS_LEFT);
     return atomic_load(gaps) == WS_GAPS_ZEROED;
+}
+
+/* ---- Pages ------------------------------------------------------------------------------------------ */
+
+/* Do the pages of this file have sums? As its database's first page says: before there is one, new ones get some. */
+static int has_sums(sqlite3_file *s, bool *ret)
+{
+    struct file *db = file(s)->of;
+    *ret            = db && db->sums == SUMS_ALL;
+    if (!db || db->sums != SUMS_UNKNOWN)
+        return SQLITE_OK;
+    unsigned char *first = sqlite3_malloc(WS_PAGE);
+    if (!first)
+        return SQLITE_IOERR_NOMEM;
+    static const unsigned char nothing[WS_PAGE_HEAD];
+    int                        rc = db->below->pMethods->xRead(db->below, first, WS_PAGE, 0);
+    bool none = rc == SQLITE_IOERR_SHORT_READ || (rc == SQLITE_OK && memcmp(first, nothing, sizeof nothing) == 0);
+    if (rc == SQLITE_OK && !none)
+        db->sums = ws_page_has_sums(first) ? SUMS_ALL : SUMS_NONE;
+    *ret = none ? db->v->sums : db->sums == SUMS_ALL;
+    sqlite3_free(first);
+    return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
+}
+
+/* How far into a page of the WAL this is; -1: it is in no page. */
+static int in_frame(sqlite3_int64 at)
+{
+    int k = (int)((at - WS_WAL_HEAD) % WS_FRAME) - WS_FRAME_HEAD;
+    return at < WS_WAL_HEAD ? -1 : k;
+}
+
+static uint32_t u32_at(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The page in the frame whose page begins at `at`; 0: unknown. */
+static uint32_t frame_page(sqlite3_file *f, sqlite3_int64 at)
+{
+    unsigned char number[4];
+    if (file(f)->frame_at == at)
+        return file(f)->frame;
+    int rc = below(f)->pMethods->xRead(below(f), number, sizeof number, at - WS_FRAME_HEAD);
+    return rc == SQLITE_OK ? u32_at(number) : 0;
+}
+
+/* A page as SQLite wants it: checked, and with zeros in the reserved bytes. */
+static int take_page(sqlite3_file *f, unsigned char *page, int n, sqlite3_int64 at)
+{
+    bool     sums;
+    uint32_t number = file(f)->wal ? 0 : (uint32_t)(at / WS_PAGE + 1);
+    int      rc     = has_sums(f, &sums);
+    if (rc != SQLITE_OK || !sums)
+        return rc;
+    if (n != WS_PAGE) { /* the first page told SQLite another size */
+        file(f)->of->damaged = 1;
+        return SQLITE_CORRUPT;
+    }
+    if (!file(f)->v->unchecked && !ws_page_holds(page, number)) {
+        file(f)->of->damaged = number ? number : frame_page(f, at);
+        return SQLITE_CORRUPT;
+    }
+    memset(page + WS_PAGE_BODY, 0, WS_PAGE_TAIL);
+    return SQLITE_OK;
+}
+
+/* The system's files call some errors of a read (EIO) a corrupt file system, and SQLite makes damage of that. But what
+ * could not be read is not damaged: the next read may succeed. */
+static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
+{
+    int rc = below(f)->pMethods->xRead(below(f), p, n, at);
+    if (rc != SQLITE_OK)
+        return rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
+    if (n < 512 || !file(f)->of || (file(f)->wal && in_frame(at) != 0)) /* no page */
+        return SQLITE_OK;
+    return take_page(f, p, n, at);
 }
 
 /* Pages reach the database in checkpoints: there, rows that were moved and then erased leave nothing behind. */
 static int write_page(sqlite3_file *f, const void *p, sqlite3_int64 at, bool *done)
 {
-    size_t from, n;
-    *done = zeroes_gaps(f, p, at) && ws_page_gap(p, (uint64_t)at / WS_PAGE + 1, &from, &n);
+    size_t from = 0, n = 0;
+    bool   sums, gap   = zeroes_gaps(f, p, at) &&
+                     ws_page_gap(p, (uint64_t)at / WS_PAGE + 1, (size_t)atomic_load(&file(f)->v->reserved), &from, &n);
+    int rc = has_sums(f, &sums);
+    sums   = sums && (at != 0 || ws_page_reserves(p));
+    *done  = rc == SQLITE_OK && (gap || sums);
     if (!*done)
-        return SQLITE_OK;
+        return rc;
     unsigned char *page = sqlite3_malloc(WS_PAGE);
     if (!page)
         return SQLITE_IOERR_NOMEM;
     memcpy(page, p, WS_PAGE);
     memset(page + from, 0, n);
-    errno  = 0;
-    int rc = full_or(below(f)->pMethods->xWrite(below(f), page, WS_PAGE, at));
+    if (sums)
+        ws_page_stamp(page, (uint32_t)(at / WS_PAGE + 1));
+    errno = 0;
+    rc    = full_or(below(f)->pMethods->xWrite(below(f), page, WS_PAGE, at));
     sqlite3_free(page);
+    return rc;
+}
+
+static int write_below(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    errno = 0;
+    return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
+}
+
+/* SQLite's page gets its tail while it is written, which saves a copy: the buffer is SQLite's own, of this connection,
+ * and nothing else looks at it. On disks whose sectors may tear SQLite writes a page in two pieces, with a sync between
+ * them: the tail is made with the first, whose buffer is the whole page, and taken away after the last. */
+static int write_frame(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    int            k    = in_frame(at);
+    unsigned char *page = (unsigned char *)(uintptr_t)p - k;
+    bool           sums;
+    int            rc = has_sums(f, &sums);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sums && k == 0)
+        ws_page_stamp(page, frame_page(f, at));
+    rc = write_below(f, p, n, at);
+    if (sums && (rc != SQLITE_OK || k + n == WS_PAGE))
+        memset(page + WS_PAGE_BODY, 0, WS_PAGE_TAIL);
     return rc;
 }
 
@@ -177,25 +293,20 @@ static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
     bool done = false;
     if (promise(f))
         ws_promise_write(promise(f), p, n, at);
+    if (file(f)->wal && file(f)->of && in_frame(at) >= 0 && in_frame(at) + n <= WS_PAGE)
+        return write_frame(f, p, n, at);
+    if (file(f)->wal && n == WS_FRAME_HEAD) {
+        file(f)->frame    = u32_at(p);
+        file(f)->frame_at = at + WS_FRAME_HEAD;
+    }
     int rc = file(f)->database && n == WS_PAGE && at % WS_PAGE == 0 ? write_page(f, p, at, &done) : SQLITE_OK;
-    if (done)
-        return rc;
-    errno = 0;
-    return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
+    return done || rc != SQLITE_OK ? rc : write_below(f, p, n, at);
 }
 
 static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volatile **p)
 {
     errno = 0;
     return full_or(below(f)->pMethods->xShmMap(below(f), page, size, extend, p));
-}
-
-/* The system's files call some errors of a read (EIO) a corrupt file system, and SQLite makes damage of that. But what
- * could not be read is not damaged: the next read may succeed. */
-static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
-{
-    int rc = below(f)->pMethods->xRead(below(f), p, n, at);
-    return rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
 }
 
 /* ---- Everything else passes through ---------------------------------------------------------------- */
@@ -214,8 +325,6 @@ PASS(SectorSize, (sqlite3_file * f), (below(f)))
 PASS(DeviceCharacteristics, (sqlite3_file * f), (below(f)))
 PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), (below(f), at, n, flags))
 PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), (below(f), unlink_too))
-PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), (below(f), at, n, p))
-PASS(Unfetch, (sqlite3_file * f, sqlite3_int64 at, void *p), (below(f), at, p))
 
 static int f_Truncate(sqlite3_file *f, sqlite3_int64 n)
 {
@@ -227,6 +336,17 @@ static int f_Truncate(sqlite3_file *f, sqlite3_int64 n)
 static int f_FileControl(sqlite3_file *f, int op, void *arg)
 {
     struct statvfs fs;
+    if (op == WS_VFS_DAMAGED && file(f)->database) {
+        *(int64_t *)arg  = file(f)->damaged;
+        file(f)->damaged = 0;
+        return SQLITE_OK;
+    }
+    if (op == WS_VFS_SUMMED && file(f)->database) {
+        bool sums;
+        int  rc         = has_sums(f, &sums);
+        *(int64_t *)arg = rc == SQLITE_OK && sums;
+        return rc;
+    }
     if (op != WS_VFS_ROOM || !file(f)->v->hooks)
         return below(f)->pMethods->xFileControl(below(f), op, arg);
     if (!file(f)->path || statvfs(file(f)->path, &fs) != 0)
@@ -251,12 +371,12 @@ static int f_Close(sqlite3_file *f)
 #define METHODS(version)                                                                                               \
     {                                                                                                                  \
         version, f_Close, f_Read, f_Write, f_Truncate, f_sync, f_FileSize, f_Lock, f_Unlock, f_CheckReservedLock,      \
-            f_FileControl, f_SectorSize, f_DeviceCharacteristics, f_ShmMap, f_ShmLock, f_ShmBarrier, f_ShmUnmap,       \
-            f_Fetch, f_Unfetch                                                                                         \
+            f_FileControl, f_SectorSize, f_DeviceCharacteristics, f_ShmMap, f_ShmLock, f_ShmBarrier, f_ShmUnmap, NULL, \
+            NULL                                                                                                       \
     }
 
-/* We support only what the files below support. */
-static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
+/* We support only what the files below support, and no memory-mapped pages (3). */
+static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2)};
 
 static struct ws_vfs *ours(sqlite3_vfs *vfs)
 {
@@ -283,8 +403,11 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     f->new      = flags &SQLITE_OPEN_CREATE;
     if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
         watch(f->wal ? &v->wal_file : &v->database, f);
-    int version      = f->below->pMethods->iVersion;
-    f->base.pMethods = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
+    if (f->database)
+        f->of = f;
+    else if (f->wal)
+        f->of = file(sqlite3_database_file_object(path));
+    f->base.pMethods = &methods[f->below->pMethods->iVersion >= 2];
     return rc;
 }
 

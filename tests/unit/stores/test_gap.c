@@ -94,23 +94,24 @@ TEST(store_gap_is_between_pointers_and_cells)
     size_t                     from = 0, n = 0;
     memset(page, 0, sizeof page);
     memcpy(page, header, sizeof header);
-    CHECK(ws_page_gap(page, 5, &from, &n) && from == 8 + 6 && from + n == 0xf00);
+    CHECK(ws_page_gap(page, 5, 0, &from, &n) && from == 8 + 6 && from + n == 0xf00);
     page[0] = 5; /* an interior page's header is longer */
-    CHECK(ws_page_gap(page, 5, &from, &n) && from == 12 + 6 && from + n == 0xf00);
-    CHECK(!ws_page_gap(page, 2, &from, &n) && !ws_page_gap(page, 822, &from, &n)); /* maps of auto_vacuum */
-    page[0] = 0;                                                                   /* overflow, or free */
-    CHECK(!ws_page_gap(page, 5, &from, &n));
+    CHECK(ws_page_gap(page, 5, 0, &from, &n) && from == 12 + 6 && from + n == 0xf00);
+    CHECK(!ws_page_gap(page, 2, 0, &from, &n) && !ws_page_gap(page, 822, 0, &from, &n)); /* maps of auto_vacuum */
+    CHECK(!ws_page_gap(page, 819, 16, &from, &n) && ws_page_gap(page, 822, 16, &from, &n));
+    page[0] = 0; /* overflow, or free */
+    CHECK(!ws_page_gap(page, 5, 0, &from, &n));
     page[0] = 13;
     page[3] = 0x10; /* more cells than fit */
-    CHECK(!ws_page_gap(page, 5, &from, &n));
+    CHECK(!ws_page_gap(page, 5, 0, &from, &n));
     page[3] = 0;
     page[5] = 0x10; /* an empty page: cells begin at its end */
-    CHECK(ws_page_gap(page, 5, &from, &n) && from + n == WS_PAGE);
+    CHECK(ws_page_gap(page, 5, 0, &from, &n) && from + n == WS_PAGE);
     page[6] = 1;
-    CHECK(!ws_page_gap(page, 5, &from, &n));
+    CHECK(!ws_page_gap(page, 5, 0, &from, &n));
     memmove(page + 100, page, 8);
     page[106] = 0;
-    CHECK(ws_page_gap(page, 1, &from, &n) && from == 100 + 8 + 6); /* behind the database's header */
+    CHECK(ws_page_gap(page, 1, 0, &from, &n) && from == 100 + 8 + 6); /* behind the database's header */
 }
 
 TEST(store_gap_is_left_where_pages_look_alike)
@@ -122,7 +123,8 @@ TEST(store_gap_is_left_where_pages_look_alike)
     first[28] = 0;
     first[20] = 8; /* bytes that somebody reserved in each page */
     CHECK(!ws_page_gaps(first));
-    first[20] = 0;
+    first[20] = 16; /* for checksums */
+    CHECK(ws_page_gaps(first) && ws_page_reserved(first) == 16);
     first[16] = 0x20;
     CHECK(!ws_page_gaps(first));
 }

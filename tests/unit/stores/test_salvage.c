@@ -51,12 +51,12 @@ static bool damage_row(int64_t id)
     static char page[PAGE];
     sqlite3    *db   = NULL;
     bool        done = false;
-    bool        ok   = sqlite3_open_v2(path_of, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK;
+    bool        ok   = test_db_open(path_of, &db) == SQLITE_OK;
     char        sql[128]; /* a mark that can be found in the file */
     (void)snprintf(sql, sizeof sql, "UPDATE log SET body = CAST('find me' AS BLOB) || substr(body, 8) WHERE id = %lld",
                    (long long)id);
-    ok     = ok && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
-    ok     = sqlite3_close(db) == SQLITE_OK && ok; /* the log is in the database now */
+    ok = ok && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    test_db_close(db); /* the log is in the database now */
     int fd = ok ? open(path_of, O_RDWR | O_CLOEXEC) : -1;
     for (off_t at = 0; fd >= 0 && !done && pread(fd, page, PAGE, at) == PAGE; at += PAGE)
         if (memmem(page, PAGE, "find me", 7)) {

@@ -134,13 +134,12 @@ static int64_t ask(const char *path, const char *sql)
     sqlite3      *db = NULL;
     sqlite3_stmt *st = NULL;
     int64_t       n  = -1;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
+    if (test_db_open(path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
         int rc = sqlite3_step(st);
         n      = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : rc == SQLITE_DONE ? 0 : -1;
     }
     (void)sqlite3_finalize(st);
-    (void)sqlite3_close(db);
+    test_db_close(db);
     return n;
 }
 

@@ -600,8 +600,8 @@ TEST(store_sqlite_socket_paths_fit)
 static bool sql(const char *text)
 {
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK;
-    (void)sqlite3_close(db);
+    bool     ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK;
+    test_db_close(db);
     return ok;
 }
 

@@ -274,11 +274,11 @@ static const struct {
 static bool change(const char *sql)
 {
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open_v2(db_path(), &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-              sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_total_changes(db) > 0;
+    bool     ok = test_db_open(db_path(), &db) == SQLITE_OK && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK &&
+              sqlite3_total_changes(db) > 0;
     if (!ok)
         test_note("%s: %s", sql, sqlite3_errmsg(db));
-    (void)sqlite3_close(db);
+    test_db_close(db);
     return ok;
 }
 
