@@ -84,6 +84,23 @@ def test_without_origins_nothing_is_said():
         assert ask(s, "OPTIONS", "/v1/threads", {"Origin": PAGE, "Access-Control-Request-Method": "POST"})[0] == 403
 
 
+def test_other_sites_without_an_origin_are_refused():
+    """An image, a script or a frame of another site has no Origin, but browsers say what it is. A link to the page works."""
+    def from_site(s, path, site="cross-site", mode="no-cors", dest="image", **more):
+        return ask(s, "GET", path, {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest, **more})[0]
+    with start(f'origins: ["{PAGE}"]') as s:
+        for path in ("/v1/threads", "/v1/threads/none", "/nowhere", "/", "/page/app.js", "/health", "/metrics"):
+            assert from_site(s, path) == 403 and from_site(s, path, dest="script") == 403 and from_site(s, path, mode="navigate", dest="iframe") == 403, path
+        assert from_site(s, "/v1/threads", mode="navigate", dest="document") == 403
+        for path in ("/", "/docs"):
+            assert from_site(s, path, mode="navigate", dest="document") == 200, path
+        for site in ("same-origin", "none", "same-site"):
+            assert from_site(s, "/v1/threads", site=site) == 200, site
+        assert from_site(s, "/v1/threads", Origin=PAGE, mode="cors", dest="empty") == 200
+    with start('origins: ["*"]') as s:
+        assert from_site(s, "/v1/threads") == 200
+
+
 def test_credentials_never_go_with_all_origins():
     with start('origins: ["*"]') as s:
         for origin in (PAGE, "null"):

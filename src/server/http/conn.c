@@ -215,6 +215,20 @@ static const char *no_route(struct sv_conn *c, const struct sv_http *h)
     return c->has;
 }
 
+/* A page of another site made this request, and browsers send no Origin with it: an image, a script, a frame, or a link
+ * that a person follows. Only the last may be answered, and only by routes that need no key. */
+static bool check_site(struct sv_conn *c, const struct sv_http *h)
+{
+    struct upp_str site = sv_http_header(h, UPP_STR("sec-fetch-site"), NULL);
+    size_t         origins;
+    (void)sv_http_header(h, UPP_STR("origin"), &origins);
+    if (origins || !wb_str_eq(site, UPP_STR("cross-site")) || sv_origin_any(&sv_conn_settings(c)->allowed))
+        return true;
+    return c->match.route && (c->match.route->flags & SV_ROUTE_OPEN) &&
+           wb_str_eq(sv_http_header(h, UPP_STR("sec-fetch-mode"), NULL), UPP_STR("navigate")) &&
+           wb_str_eq(sv_http_header(h, UPP_STR("sec-fetch-dest"), NULL), UPP_STR("document"));
+}
+
 /* The head is complete: checks it and limits the body. Refuses what it can before the body is read. An unknown route
  * gets an ordinary response if there is no body to discard. */
 static int on_head(struct sv_http *h)
@@ -228,6 +242,10 @@ static int on_head(struct sv_http *h)
     c->asks = c->allow.n && sv_cors_asks(h);
     if (c->asks)
         return 0;
+    if (!check_site(c, h)) {
+        h->why = "pages of other sites may not call this server";
+        return 403;
+    }
     if (!c->match.route) {
         h->why = no_route(c, h);
         return h->has_body ? c->match.status : 0;
@@ -414,6 +432,9 @@ WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
 
 int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
 {
+    /* Answers are of whoever asked, and of this moment: nobody on the way keeps them, but for what says otherwise. */
+    if (wb_str_find(wb_buf_str(&x->reply.headers), UPP_STR("Cache-Control: "), 0) == SIZE_MAX)
+        sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-store"));
     if (x->settings->allowed.origins)
         sv_cors_write(&x->reply.headers, x->conn->allow);
     return wb_buf_check(&x->reply.headers, err);

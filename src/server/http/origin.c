@@ -82,3 +82,11 @@ int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, str
         }
     return own_page(origin, host, secure) ? 0 : 403; /* 403: also "null": a file, a sandboxed frame */
 }
+
+bool sv_origin_any(const struct sv_allowed *allowed)
+{
+    for (const char *const *o = allowed->origins; o && *o; o++)
+        if (strcmp(*o, "*") == 0)
+            return true;
+    return false;
+}

@@ -28,4 +28,7 @@ int sv_host_check(const struct sv_allowed *allowed, struct upp_str host);
 int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, struct upp_str host, bool secure,
                     struct upp_str *allow);
 
+/* May pages of any origin call us? */
+bool sv_origin_any(const struct sv_allowed *allowed);
+
 #endif

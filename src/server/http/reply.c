@@ -134,7 +134,7 @@ void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_dat
         wb_buf_add(out, UPP_STR("Connection: keep-alive\r\n"));
     if (head->request_id.n)
         add_header(out, UPP_STR("x-request-id: "), head->request_id);
-    wb_buf_add(out, UPP_STR("X-Content-Type-Options: nosniff\r\n"));
+    wb_buf_add(out, UPP_STR("X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n"));
     wb_buf_add(out, head->headers);
     wb_buf_add(out, UPP_STR("\r\n"));
 }

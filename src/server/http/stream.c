@@ -130,7 +130,7 @@ static int write_head(struct sv_stream *st, const char *headers, bool keep_alive
 {
     struct sv_exchange *x = st->x;
     sv_auth_headers(x);
-    wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n"));
+    wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-store, no-transform\r\nX-Accel-Buffering: no\r\n"));
     wb_buf_add(&x->reply.headers, wb_cstr(headers ? headers : ""));
     int r = sv_conn_headers(x, err);
     if (r < 0)

@@ -257,30 +257,3 @@ int sv_get_openapi(struct sv_exchange *x, struct upp_err *err)
     x->reply.status = 200;
     return sv_openapi_write(x->server->doors, sv_keys_required(x->server->opts.keys), &x->reply.body, err);
 }
-
-/* Nothing is loaded from elsewhere, and no script or style is inside the page. */
-static int respond_page(struct sv_exchange *x, const char *type, struct upp_str text)
-{
-    x->reply.status = 200;
-    x->reply.type   = type;
-    sv_reply_header(&x->reply, "Content-Security-Policy",
-                    UPP_STR("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-                            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"));
-    wb_buf_add(&x->reply.body, text);
-    return 0;
-}
-
-int sv_get_docs(struct sv_exchange *x, struct upp_err *err)
-{
-    (void)err;
-    return respond_page(x, "text/html; charset=utf-8", sv_page_docs_html);
-}
-
-int sv_get_docs_file(struct sv_exchange *x, struct upp_err *err)
-{
-    if (wb_str_eq(x->params[0], UPP_STR("docs.js")))
-        return respond_page(x, "text/javascript; charset=utf-8", sv_page_docs_js);
-    if (wb_str_eq(x->params[0], UPP_STR("docs.css")))
-        return respond_page(x, "text/css; charset=utf-8", sv_page_docs_css);
-    return upp_fail(err, UPP_ENOTFOUND, "no file '%.*s'", UPP_FMT(x->params[0]));
-}

@@ -24,9 +24,10 @@ TEST(reply_head)
                                     .request_id = UPP_STR("req_1"),
                                     .headers    = UPP_STR("A: b\r\n")},
                   &date);
-    CHECK_STR(wb_buf_str(&b), UPP_STR("HTTP/1.1 404 Not Found\r\nDate: Tue, 14 Nov 2023 22:13:21 GMT\r\n"
-                                      "Content-Type: application/json\r\nContent-Length: 7\r\nx-request-id: req_1\r\n"
-                                      "X-Content-Type-Options: nosniff\r\nA: b\r\n\r\n"));
+    CHECK_STR(wb_buf_str(&b),
+              UPP_STR("HTTP/1.1 404 Not Found\r\nDate: Tue, 14 Nov 2023 22:13:21 GMT\r\n"
+                      "Content-Type: application/json\r\nContent-Length: 7\r\nx-request-id: req_1\r\n"
+                      "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\nA: b\r\n\r\n"));
     wb_buf_clear(&b);
     sv_head_write(&b, &(struct sv_head){.status = 200, .length = SV_LENGTH_CHUNKED, .minor = 0, .keep_alive = true},
                   &date);

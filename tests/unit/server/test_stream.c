@@ -48,7 +48,7 @@ static int streams(struct talk *t, struct upp_err *err)
         TRY(talk_once(t, wb_cstr(cases[i].request), &r, err));
         FAIL_UNLESS(r.status == 200 && r.keep_alive == cases[i].keep_alive && r.chunked == cases[i].chunked);
         FAIL_UNLESS(wb_str_eq(talk_header(&r, UPP_STR("content-type")), UPP_STR("text/event-stream")));
-        FAIL_UNLESS(wb_str_eq(talk_header(&r, UPP_STR("cache-control")), UPP_STR("no-cache, no-transform")));
+        FAIL_UNLESS(wb_str_eq(talk_header(&r, UPP_STR("cache-control")), UPP_STR("no-store, no-transform")));
         FAIL_UNLESS(wb_str_eq(talk_header(&r, UPP_STR("x-test")), UPP_STR("yes")));
         FAIL_UNLESS(sse_parse(wb_buf_str(&r.body), &p, sees, &s));
         FAIL_UNLESS(s.n == t->limit && s.wrong == 0);
