@@ -6,7 +6,8 @@
  *
  * Every wait returns an int: >= 0, or -UPP_ECANCELED, -UPP_ETIMEOUT, or another error. Cancelling is sticky: after it,
  * every further wait of the fiber fails at once without suspending (except inside a shield). A function that may
- * suspend checks for cancellation and deadline first, even if it would not have to wait.
+ * suspend checks for cancellation and deadline first, even if it would not have to wait. Outside of a fiber it is
+ * -UPP_EINVALID, unless its comment says otherwise.
  *
  * Unless stated otherwise, call a function on the thread of its loop. `err` may be NULL.
  * Fiber names must be static strings: only the pointer is stored.
@@ -56,7 +57,8 @@ struct weft_loop_opts {
 UPP_API int weft_loop_open(const struct weft_loop_opts *opts, struct weft_loop **ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* Cancels and joins the loop's own fibers, runs pending posts, and frees the loop. Accepts NULL. */
+/* Cancels and joins the loop's own fibers, runs pending posts, and frees the loop; on a fiber of another loop too,
+ * which is blocked meanwhile. Accepts NULL. */
 UPP_API void weft_loop_close(struct weft_loop *loop);
 UPP_API void weft_loop_closep(struct weft_loop **loop);
 
@@ -68,8 +70,8 @@ UPP_API int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn,
 UPP_API int weft_loop_poll(struct weft_loop *loop, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Starts a fiber in the loop's own scope: nobody joins it, weft_loop_close cancels it, its failure is ignored.
- * Only on the thread that drives the loop, or while no thread does; elsewhere it aborts the process. -UPP_EREFUSED: the
- * loop or its group is being closed. */
+ * Only on the thread that drives the loop, or while no thread does; elsewhere -UPP_EINVALID. -UPP_EREFUSED: the loop or
+ * its group is being closed. */
 UPP_API int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg,
                             struct upp_err *err) UPP_MUST_CHECK;
 
@@ -141,7 +143,7 @@ UPP_API void weft_fiber_cancel(struct weft_fiber *f);
 UPP_API bool weft_fiber_canceled(void);
 
 /* Waits until the fiber has ended and returns its result. If the wait itself fails (cancelled, timed out), the fiber
- * may still run: weft_fiber_ended tells. A fiber that joins itself aborts the process. */
+ * may still run: weft_fiber_ended tells. -UPP_EINVALID: a fiber joins itself, or one of another loop. */
 UPP_API WEFT_SUSPENDS int weft_fiber_join(struct weft_fiber *f, struct upp_err *err) UPP_MUST_CHECK;
 
 UPP_API void weft_fiber_unref(struct weft_fiber *f); /* accepts NULL; does not stop a running fiber */

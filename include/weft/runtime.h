@@ -19,7 +19,7 @@ struct weft_runtime;
 struct weft_runtime_opts {
     uint32_t          size;
     uint32_t          max_depth; /* of sub-agents; 0: 8 */
-    struct weft_loop *loop;      /* must outlive the runtime; NULL: one of its own */
+    struct weft_loop *loop;      /* must outlive the runtime; NULL: that of the calling fiber, else one of its own */
     const char       *store;     /* of sessions: "memory:" (default) or "sqlite:PATH" */
     const char *encryption_key;  /* of an encrypted file: 64 hex digits, or base64 of 32 bytes. NULL: not encrypted */
     const char *search; /* search index over messages: "words", "substrings" or "off"; rebuilt if the store has another.

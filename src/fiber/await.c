@@ -12,16 +12,20 @@
 WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err)
 {
     static const char  what[] = "time to pass";
-    struct weft_fiber *f      = weft__self("weft_sleep_ms");
-    int                r      = weft__park(f, what, weft__loop_after(f->loop, ms), 0);
+    struct weft_fiber *f      = weft__caller("weft_sleep_ms", err);
+    if (!f)
+        return -UPP_EINVALID;
+    int r = weft__park(f, what, weft__loop_after(f->loop, ms), 0);
     return r < 0 ? weft__cut_short(err, r, what) : 0;
 }
 
 WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *err)
 {
     static const char  what[] = "a descriptor";
-    struct weft_fiber *f      = weft__self("weft_fd_wait");
-    int                r      = weft__pending(f);
+    struct weft_fiber *f      = weft__caller("weft_fd_wait", err);
+    if (!f)
+        return -UPP_EINVALID;
+    int r = weft__pending(f);
     if (r < 0)
         return weft__cut_short(err, r, what);
     if (!want || (want & ~(unsigned)(WEFT_READABLE | WEFT_WRITABLE)))
@@ -56,7 +60,10 @@ WEFT_SUSPENDS static int again(int64_t r, int fd, unsigned want, const char *cal
 /* Every call is a place where cancel is seen, also when the kernel has an answer at once. */
 static int begin(const char *call, struct upp_err *err)
 {
-    int r = weft__pending(weft__self(call));
+    const struct weft_fiber *f = weft_fiber_self();
+    if (!f)
+        return upp_fail(err, UPP_EINVALID, "weft_%s is called by fibers alone", call);
+    int r = weft__pending(f);
     return r < 0 ? weft__cut_short(err, r, "a descriptor") : 0;
 }
 

@@ -74,8 +74,10 @@ int weft_channel_try_recv(struct weft_channel *c, void *item, struct upp_err *er
 WEFT_SUSPENDS int weft_channel_send(struct weft_channel *c, const void *item, struct upp_err *err)
 {
     static const char  what[] = "room in a channel";
-    struct weft_fiber *f      = weft__self("weft_channel_send");
-    int                r      = weft__pending(f);
+    struct weft_fiber *f      = weft__caller("weft_channel_send", err);
+    if (!f)
+        return -UPP_EINVALID;
+    int r = weft__pending(f);
     while (r == 0 && !c->closed && c->n == c->capacity) {
         c->inside++;
         weft__queue_push(&c->senders, f);
@@ -90,8 +92,10 @@ WEFT_SUSPENDS int weft_channel_send(struct weft_channel *c, const void *item, st
 WEFT_SUSPENDS int weft_channel_recv(struct weft_channel *c, void *item, struct upp_err *err)
 {
     static const char  what[] = "an item of a channel";
-    struct weft_fiber *f      = weft__self("weft_channel_recv");
-    int                r      = weft__pending(f);
+    struct weft_fiber *f      = weft__caller("weft_channel_recv", err);
+    if (!f)
+        return -UPP_EINVALID;
+    int r = weft__pending(f);
     while (r == 0 && !c->closed && c->n == 0) {
         c->inside++;
         weft__queue_push(&c->receivers, f);

@@ -4,7 +4,9 @@
 WEFT_SUSPENDS int weft_cond_wait(struct weft_cond *c, struct upp_err *err)
 {
     static const char  what[] = "a condition";
-    struct weft_fiber *f      = weft__self("weft_cond_wait");
+    struct weft_fiber *f      = weft__caller("weft_cond_wait", err);
+    if (!f)
+        return -UPP_EINVALID;
     weft__queue_push(c, f);
     int r = weft__park(f, what, WEFT__NEVER, 0);
     return r < 0 ? weft__cut_short(err, r, what) : 0;

@@ -204,6 +204,14 @@ struct weft_fiber *weft_fiber_self(void)
     return running();
 }
 
+struct weft_fiber *weft__caller(const char *function, struct upp_err *err)
+{
+    struct weft_fiber *f = running();
+    if (WB_UNLIKELY(!f))
+        (void)(upp_fail(err, UPP_EINVALID, "%s is called by fibers alone", function) < 0);
+    return f;
+}
+
 struct weft_fiber *weft__self(const char *caller)
 {
     struct weft_fiber *f = running();
@@ -252,8 +260,10 @@ WEFT_SUSPENDS int weft__park(struct weft_fiber *f, const char *waits_for, uint64
 
 WEFT_SUSPENDS int weft_yield(struct upp_err *err)
 {
-    struct weft_fiber *f = weft__self("weft_yield");
-    struct weft_loop  *l = f->loop;
+    struct weft_fiber *f = weft__caller("weft_yield", err);
+    if (WB_UNLIKELY(!f))
+        return -UPP_EINVALID;
+    struct weft_loop *l = f->loop;
     no_pins(f, "its turn");
     int r = weft__pending(f);
     if (WB_UNLIKELY(r < 0))
@@ -304,7 +314,8 @@ void weft_fiber_cancel(struct weft_fiber *f)
 
 bool weft_fiber_canceled(void)
 {
-    return weft__canceled(weft__self("weft_fiber_canceled"));
+    const struct weft_fiber *f = running();
+    return f && weft__canceled(f);
 }
 
 uint64_t weft_fiber_id(const struct weft_fiber *f)
@@ -325,9 +336,12 @@ bool weft_fiber_ended(const struct weft_fiber *f)
 WEFT_SUSPENDS int weft_fiber_join(struct weft_fiber *f, struct upp_err *err)
 {
     static const char  what[] = "the end of a fiber";
-    struct weft_fiber *self   = weft__self("weft_fiber_join");
-    if (self == f)
-        weft__die("fiber '%s' joins itself", f->name);
+    struct weft_fiber *self   = weft__caller("weft_fiber_join", err);
+    if (!self)
+        return -UPP_EINVALID;
+    if (self == f || self->loop != f->loop)
+        return upp_fail(err, UPP_EINVALID, "fiber '%s' is joined by %s", f->name,
+                        self == f ? "itself" : "a fiber of another loop");
     int r = weft__pending(self);
     if (r == 0 && f->state != WEFT__DONE) {
         weft__queue_push(&f->joiners, self);

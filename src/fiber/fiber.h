@@ -82,7 +82,10 @@ void weft__fibers_done(struct weft_loop *l);
 
 /* ---- Waiting ---- */
 
-/* The running fiber; aborts outside of one, naming the function that was called. */
+/* The running fiber; outside of one NULL, with -UPP_EINVALID in err, which names the function that was called. */
+struct weft_fiber *weft__caller(const char *function, struct upp_err *err);
+
+/* The running fiber, for functions that programs cannot call: aborts outside of one. */
 struct weft_fiber *weft__self(const char *caller);
 
 static inline bool weft__canceled(const struct weft_fiber *f)

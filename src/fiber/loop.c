@@ -226,7 +226,7 @@ void weft_loop_cancel(struct weft_loop *loop)
 static int enter(struct weft_loop *l, struct upp_err *err)
 {
     if (weft__loop())
-        return upp_fail(err, UPP_EBUG, "this thread already drives a loop");
+        return upp_fail(err, UPP_EINVALID, "this thread already drives a loop");
     (void)weft__loop_enter(l);
     (void)weft__loop_clock(l);
     return 0;
@@ -295,7 +295,8 @@ int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void 
     struct weft_fiber      *f;
     const struct weft_loop *mine = weft__loop();
     if (mine != loop && (mine || atomic_load_explicit(&loop->driven, memory_order_relaxed)))
-        weft__die("fiber '%s' is spawned from outside of its loop", name ? name : "unnamed");
+        return upp_fail(err, UPP_EINVALID, "weft_loop_spawn: fiber '%s' is spawned from outside of its loop",
+                        name ? name : "unnamed");
     if (loop->background.canceled) /* nobody would cancel it any more, and it would be waited for */
         return closing(err);
     return weft__loop_spawn(loop, name, fn, arg, &f, err);
@@ -351,10 +352,15 @@ void weft_loop_close(struct weft_loop *loop)
 {
     if (!loop)
         return;
-    if (enter(loop, NULL) < 0)
-        weft__die("a loop is closed by a thread that drives one");
+    struct weft_loop *outer = weft__loop(); /* of the fiber that closes another one */
+    if (outer == loop)
+        weft__die("a loop is closed by a fiber of its own");
+    (void)weft__loop_enter(loop);
+    (void)weft__loop_clock(loop);
+    if (outer) /* its thread is here: nobody else may drive it */
+        atomic_store_explicit(&outer->driven, true, memory_order_relaxed);
     weft__loop_empty(loop);
-    (void)weft__loop_enter(NULL);
+    (void)weft__loop_enter(outer);
     loop->ops->close(loop);
 }
 

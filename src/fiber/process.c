@@ -22,7 +22,10 @@ struct weft_process {
 
 int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, struct upp_err *err)
 {
-    struct weft_loop    *l = weft__self("weft_process_open")->loop;
+    const struct weft_fiber *f = weft__caller("weft_process_open", err);
+    if (!f)
+        return -UPP_EINVALID;
+    struct weft_loop    *l = f->loop;
     struct weft_process *p = wb_alloc(sizeof *p);
     if (!p)
         return upp_fail(err, UPP_ENOMEM, "no memory for a process");
@@ -81,8 +84,11 @@ WEFT_SUSPENDS static int on_worker(weft_fn *fn, int pid, struct upp_err *err)
 
 WEFT_SUSPENDS int weft_process_wait(struct weft_process *p, int *status, struct upp_err *err)
 {
-    struct weft_loop *l = p->loop;
-    int               r = weft__pending(weft__self("weft_process_wait"));
+    struct weft_loop        *l = p->loop;
+    const struct weft_fiber *f = weft__caller("weft_process_wait", err);
+    if (!f)
+        return -UPP_EINVALID;
+    int r = weft__pending(f);
     if (r < 0)
         return weft__cut_short(err, r, "a process");
     while (!p->ended) {

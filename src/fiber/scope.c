@@ -42,7 +42,10 @@ void weft__scopes_done(struct weft_loop *l)
 int weft_scope_spawn(struct weft_scope *scope, const char *name, weft_fn *fn, void *arg, struct weft_fiber **ret,
                      struct upp_err *err)
 {
-    struct weft_loop *l = weft__self("weft_scope_spawn")->loop;
+    const struct weft_fiber *self = weft__caller("weft_scope_spawn", err);
+    if (!self)
+        return -UPP_EINVALID;
+    struct weft_loop *l = self->loop;
     if (!scope->state) {
         scope->state = take_state(l);
         if (!scope->state)
@@ -51,7 +54,7 @@ int weft_scope_spawn(struct weft_scope *scope, const char *name, weft_fn *fn, vo
     }
     struct weft__scope *s = scope->state;
     if (s->loop != l)
-        weft__die("a scope is used on another loop");
+        return upp_fail(err, UPP_EINVALID, "weft_scope_spawn: the scope is one of another loop");
     struct weft_fiber *f;
     int                r = weft__fiber_new(l, s, name, fn, arg, &f, err);
     if (r < 0)
@@ -102,9 +105,11 @@ WEFT_SUSPENDS static int wait_empty(struct weft__scope *s, struct weft_fiber *se
 
 WEFT_SUSPENDS int weft_scope_join(struct weft_scope *scope, struct upp_err *err)
 {
-    struct weft_fiber  *self = weft__self("weft_scope_join");
-    struct weft__scope *s    = scope->state;
-    int                 r    = s ? wait_empty(s, self) : weft__pending(self);
+    struct weft_fiber *self = weft__caller("weft_scope_join", err);
+    if (!self)
+        return -UPP_EINVALID;
+    struct weft__scope *s = scope->state;
+    int                 r = s ? wait_empty(s, self) : weft__pending(self);
     if (r < 0)
         return weft__cut_short(err, r, what);
     if (!s)

@@ -109,14 +109,14 @@ static WEFT_SUSPENDS int work(bool is_long, weft_fn *fn, void *arg, void (*drop)
                               struct upp_err *err)
 {
     static const char  what[] = "a worker";
-    struct weft_fiber *f      = weft__self("weft_work");
-    struct weft_loop  *l      = f->loop;
-    int                r      = weft__pending(f);
+    struct weft_fiber *f      = weft__caller("weft_work", err);
+    int                r      = f ? weft__pending(f) : -UPP_EINVALID;
     if (r < 0) {
         if (drop)
             drop(arg);
-        return weft__cut_short(err, r, what);
+        return f ? weft__cut_short(err, r, what) : r;
     }
+    struct weft_loop *l = f->loop;
     struct weft__job *j = wb_alloc(sizeof *j);
     if (!j) {
         if (drop)

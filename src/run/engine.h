@@ -368,6 +368,12 @@ WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_ev
 WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_event *ev, void (*wake)(void *arg),
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Outside of a fiber wr_reader_try does not read the store: if it is -UPP_EBUSY and the reader is behind, a fiber loads
+ * what it needs. 1: try again. 0, -UPP_EBUSY: as wr_reader_try. */
+bool              wr_reader_behind(const struct wr_reader *r);
+WEFT_SUSPENDS int wr_reader_load(struct wr_reader *r, bool to_wait, void (*wake)(void *arg), void *arg,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
 /* How many frames of an event the client has received. 0: none. WR_RECEIVED_ALL: all, however many there are. */
 #define WR_RECEIVED_ALL UINT32_MAX
 uint32_t wr_reader_received(const struct wr_reader *r, const struct wm_event *ev);

@@ -344,6 +344,13 @@ static int copy_run_texts(struct wr_reader *rd, struct upp_err *err)
     return 0;
 }
 
+/* Whether the store may be read: it is waited for, which fibers alone can. */
+static bool may_read(struct wr_reader *rd)
+{
+    rd->behind = !weft_fiber_self();
+    return !rd->behind;
+}
+
 /* A run that was queued when the reader was opened: its node is known when it starts. 0: not yet. */
 static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
 {
@@ -351,7 +358,7 @@ static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
     struct wl_store *s = t->engine->store;
     if (!s || rd->run.status != WM_QUEUED)
         return 1;
-    if (t->status == WM_QUEUED)
+    if (t->status == WM_QUEUED || !may_read(rd))
         return 0;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     int                                       r = wl_get_run(s, &t->owner, t->root, &a, &rd->run, err);
@@ -381,7 +388,7 @@ static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *r
     if (!live || rd->next < t->next || wm_status_ended(t->status)) {
         r = from_cache(rd, err);
         if (r == 0 && t->engine->store)
-            r = from_store(rd, err);
+            r = may_read(rd) ? from_store(rd, err) : 0;
         else if (r == 0 && rd->next < t->next)
             r = upp_fail(err, UPP_ELIMIT, "the reader is more than %d bytes behind", WR_CACHE_ALONE);
         if (r > 0) {
@@ -528,18 +535,9 @@ static int waits_for_retry(struct upp_err *err)
     return r;
 }
 
-int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
-                  struct upp_err *err)
+/* The result of a reader that finds no event now; the engine calls `wake` when there is one. */
+static int wait_for_more(struct wr_reader *rd, bool to_wait, void (*wake)(void *arg), void *arg, struct upp_err *err)
 {
-    if (rd->ended)
-        return 0;
-    uint64_t news;
-    do { /* an event may come while the store is being read */
-        news  = rd->tree->news;
-        int r = step(rd, ev, err);
-        if (r != 0 || rd->ended)
-            return r;
-    } while (news != rd->tree->news);
     if (to_wait && rd->waiting)
         return 0; /* nothing came after its wait: it still waits */
     if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
@@ -551,6 +549,42 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     rd->tree->asleep += !rd->asleep;
     rd->asleep = true;
     return -UPP_EBUSY;
+}
+
+int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
+                  struct upp_err *err)
+{
+    if (rd->ended)
+        return 0;
+    rd->behind = false;
+    uint64_t news;
+    do { /* an event may come while the store is being read */
+        news  = rd->tree->news;
+        int r = step(rd, ev, err);
+        if (r != 0 || rd->ended)
+            return r;
+        if (rd->behind)
+            return -UPP_EBUSY;
+    } while (news != rd->tree->news);
+    return wait_for_more(rd, to_wait, wake, arg, err);
+}
+
+bool wr_reader_behind(const struct wr_reader *rd)
+{
+    return rd->behind;
+}
+
+int wr_reader_load(struct wr_reader *rd, bool to_wait, void (*wake)(void *arg), void *arg, struct upp_err *err)
+{
+    rd->behind = false;
+    uint64_t news;
+    do {
+        news  = rd->tree->news;
+        int r = rd->has_row ? 1 : find_next(rd, err);
+        if (r != 0 || rd->ended)
+            return r;
+    } while (news != rd->tree->news);
+    return wait_for_more(rd, to_wait, wake, arg, err);
 }
 
 int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, struct upp_err *err)

@@ -164,6 +164,7 @@ struct wr_reader {
     bool             has_row;
     bool             ended, waiting;
     bool             asleep; /* counted in the tree */
+    bool             behind; /* the store has the next event, and it was asked for outside of a fiber */
     struct wm_run    run;
 
     WB_VEC(struct wm_event *) results; /* of the current step of the root, for the message that refers to them */

@@ -75,6 +75,8 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
         r = wb_secret_new(wb_cstr(o.encryption_key), &rt->key, err);
     if (rt->key)
         rt->place.key = wb_secret_reveal(rt->key).p;
+    if (!o.loop && weft_fiber_self()) /* one of its own could not run here */
+        o.loop = weft_loop_current();
     if (r >= 0 && !o.loop)
         r = weft_loop_open(NULL, &rt->own, err);
     rt->home.loop = o.loop ? o.loop : rt->own;

@@ -1,7 +1,8 @@
 /* session/stream.c — a run as a stream that the program pulls.
  *
  * The run starts with the first pull and works on the runtime's loop. The pulling fiber or thread takes the events from
- * the run's reader. Only waiting needs a fiber: events that are already there are returned without one.
+ * the run's reader. Only waiting, for the run or for the store, needs a fiber: events that are already there are
+ * returned without one.
  *
  * Invariants
  * 1. Borrowed texts of an event stay valid until the next pull: a thread takes its event while nobody drives the loop.
@@ -213,11 +214,14 @@ static WEFT_SUSPENDS int wait_for(struct weft_stream *s, uint64_t ms, struct upp
     return weft_cond_wait(&s->cond, err);
 }
 
+/* Waits until the reader may have more. 0: the run has ended. */
 static WEFT_SUSPENDS int await(void *arg, struct upp_err *err)
 {
     struct weft_stream *s       = arg;
     uint64_t            poll_ms = wa_poll_ms(s->asked.in.wait);
-    int                 r       = 0;
+    int                 r = wr_reader_behind(s->reader) ? wr_reader_load(s->reader, true, more, s, err) : -UPP_EBUSY;
+    if (r != -UPP_EBUSY)
+        return r;
     while (!s->has_more && !is_aborted(s)) {
         r = wa_stopped(s->asked.in.wait, err);
         if (r >= 0)
@@ -225,7 +229,7 @@ static WEFT_SUSPENDS int await(void *arg, struct upp_err *err)
         if (r < 0 && !(r == -UPP_ETIMEOUT && poll_ms && weft__pending(weft_fiber_self()) == 0))
             return r;
     }
-    return 0;
+    return 1;
 }
 
 /* Takes the next event. 1: *ev is set. 0: the run has ended. */
@@ -240,7 +244,7 @@ static WEFT_SUSPENDS int pull(struct weft_stream *s, struct wm_event *ev, struct
             r = wa_home_do(s->home, "weft_stream_next", await, s, err);
         else
             return r;
-        if (r < 0)
+        if (r <= 0)
             return r;
     }
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT MUX STREAM QUERY TEAM   (TAP)
+# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT MUX SESSION STREAM QUERY TEAM   (TAP)
 set -u
-root=$1 ask=$2 tools=$3 agent=$4 mux=$5 stream=$6 query=$7 team=$8
+root=$1 ask=$2 tools=$3 agent=$4 mux=$5 session=$6 stream=$7 query=$8 team=$9
 . "$root/tests/support/tap.sh"
 unset UPP_MODEL
 check "ask answers" "$ask"
@@ -27,6 +27,11 @@ said "by its name" 'nobody'
 check "mux routes an envelope" "$mux"
 said "reflects on what is doubted" '^to reflect on: .*"text":"Perhaps by bus\."'
 said "and answers" '^answer: .*"text":"Take the train\."'
+check "session streams an answer" sh -c "cd '$tap' && '$session' 'say this'"
+said "word for word" '^say this$'
+said "and stores it" '^\(1 answers so far\)$'
+check "session goes on after the program" sh -c "cd '$tap' && '$session' 'and this'"
+said "with what was stored" '^\(2 answers so far\)$'
 check "stream shows steps" "$stream"
 said "with calls" '^\[step 1\] Let me look\. \(list_files\)$'
 said "and text" '^\[step 2\] There is one file\.$'

@@ -57,8 +57,8 @@ TEST(loop_cancel_reaches_its_fibers)
 static int nests(void *arg, struct upp_err *err)
 {
     struct weft_loop *l = weft_loop_current();
-    FAIL_UNLESS(weft_loop_run(l, "inner", sleeps, NULL, err) == -UPP_EBUG);
-    FAIL_UNLESS(weft_loop_poll(arg, err) == -UPP_EBUG);
+    FAIL_UNLESS(weft_loop_run(l, "inner", sleeps, NULL, err) == -UPP_EINVALID);
+    FAIL_UNLESS(weft_loop_poll(arg, err) == -UPP_EINVALID);
     return 0;
 }
 
