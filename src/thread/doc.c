@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "thread/event.h"
+#include "thread/reasoning.h"
 #include "thread/replies.h"
 #include "thread/repair.h"
 #include "base/iso8601.h"
@@ -30,6 +31,12 @@ struct denied {
     bool           found;
 };
 
+/* What replies that no document has (of scaffolding) cost, before the turn of their run begins. */
+struct unspent {
+    struct wb_uuid   run;
+    struct upp_usage usage;
+};
+
 /* An agent of the document, by its name in the log. */
 struct known {
     struct known  *next;
@@ -51,7 +58,8 @@ struct making {
     struct known                    *known;
     struct denied                   *denied;
     const struct wl_line            *lines;
-    size_t                           shared; /* number of lines that the parent thread has too */
+    struct unspent                  *unspent; /* of `run` before its agent's turn begins; NULL: none */
+    size_t                           shared;  /* number of lines that the parent thread has too */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
@@ -76,6 +84,23 @@ static bool is_imported(const struct wm_entry *e)
 static bool is_in_document(const struct wm_entry *e)
 {
     return wm_is_visible(e) && !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
+}
+
+/* What an agent of strategy react thought before it acted: readers of the run saw it as reasoning. */
+static bool is_thought(const struct wm_entry *e)
+{
+    return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_ASSISTANT && e->audience != WM_AUDIENCE_ALL &&
+           !wm_is_hidden(e) && wb_str_eq(e->phase, UPP_STR("reason"));
+}
+
+/* It is no vendor's reasoning: none takes it back as such. */
+static int show_thought(struct wb_arena *a, struct wm_entry *e, struct upp_err *err)
+{
+    e->audience = WM_AUDIENCE_ALL;
+    for (size_t i = 0; i < e->message.n_parts; i++)
+        if (e->message.parts[i].kind == UPP_PART_TEXT)
+            e->message.parts[i].kind = UPP_PART_REASONING;
+    return wa_reasoning_mark(a, UPP_STR("weft"), &e->message, err);
 }
 
 /* True for the user's messages: inputs of runs, and messages that a client added. What a run itself adds is its
@@ -105,6 +130,8 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
             agent.name = wb_arena_dup(m->a, agent.name); /* the configuration may be replaced while the rest is read */
             if (agent.id.p)
                 agent.id = wb_arena_dup(m->a, agent.id);
+            if (agent.prompt_now.n)
+                agent.prompt_now = wb_arena_dup(m->a, agent.prompt_now);
         }
         if (!agent.id.p)
             agent.id = agent.name;
@@ -115,8 +142,17 @@ static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct
     return r;
 }
 
-/* Marks the last turn as partial if its run has not ended. */
-WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
+/* A turn ends with its run, unless the next one had begun (an input that waited), and not before its last entry. */
+static void set_end(struct making *m, struct wm_doc_turn *turn, const struct wm_run *run, int64_t next_ms)
+{
+    int64_t last = turn->n ? m->doc->entries.p[turn->first + turn->n - 1].e.message.time_ms : INT64_MAX;
+    int64_t end  = WB_MIN(run->ended_ms, next_ms);
+    if (end > last)
+        turn->ended = time_text(m->a, end);
+}
+
+/* Ends the last turn, or marks it as partial if its run has not ended. next_ms: when the next turn begins. */
+WEFT_SUSPENDS static int close_turn(struct making *m, int64_t next_ms, struct upp_err *err)
 {
     struct wm_run run;
     if (!m->doc->turns.n || wb_uuid_eq(m->run, (struct wb_uuid){{0}}))
@@ -128,6 +164,8 @@ WEFT_SUSPENDS static int close_turn(struct making *m, struct upp_err *err)
     if (r < 0)
         return r;
     turn->partial = !wm_status_ended(run.status);
+    if (!turn->partial)
+        set_end(m, turn, &run, next_ms);
     return 0;
 }
 
@@ -164,7 +202,7 @@ WEFT_SUSPENDS static int open_turn(struct making *m, const struct wl_line *line,
     struct upp_str      id   = {NULL, 0};
     if (last && continues_turn(m, last, line, agent))
         return 0;
-    int r = last && !wb_uuid_eq(m->run, line->run) ? close_turn(m, err) : 0;
+    int r = last && !wb_uuid_eq(m->run, line->run) ? close_turn(m, line->entry.message.time_ms, err) : 0;
     if (r >= 0 && m->opts && m->opts->by_run)
         r = turn_id(m, line, agent == WM_NO_AGENT, &id, err);
     if (r < 0)
@@ -320,13 +358,32 @@ static int add_reply_info(struct making *m, const struct wm_reply_info *reply, s
         agent->model    = reply->model;
         agent->provider = reply->provider;
     }
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < e->e.message.n_parts; i++) {
-        struct upp_part *p = &e->e.message.parts[i];
-        if (p->kind == UPP_PART_REASONING && !p->metadata.n)
-            r = wa_reasoning_metadata(m->a, reply->provider, &p->metadata, err);
+    return wa_reasoning_mark(m->a, reply->provider, &e->e.message, err);
+}
+
+static void spend(struct wm_doc_turn *turn, const struct upp_usage *u)
+{
+    turn->has_usage |= u->input || u->output;
+    add_usage(&turn->usage, u);
+    turn->reasoning += u->reasoning;
+}
+
+/* A reply costs the turn of its agent, also if no document has it. Before that turn begins, the cost waits for it. */
+static int spend_reply(struct making *m, const struct wl_line *line, const struct upp_usage *u, struct upp_err *err)
+{
+    struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
+    if (turn->agent != WM_NO_AGENT || wb_uuid_eq(line->run, (struct wb_uuid){{0}})) {
+        spend(turn, u);
+        return 0;
     }
-    return r;
+    if (!m->unspent || !wb_uuid_eq(m->unspent->run, line->run)) {
+        m->unspent = wb_new(m->a, struct unspent);
+        if (!m->unspent)
+            return wb_arena_check(m->a, err);
+        m->unspent->run = line->run;
+    }
+    add_usage(&m->unspent->usage, u);
+    return 0;
 }
 
 /* Says in the metadata of results which calls were denied, where dialects that have a word for it look. */
@@ -355,7 +412,14 @@ WEFT_SUSPENDS static int add_run_line(struct making *m, const struct wl_line *li
     e->e     = line->entry;
     e->agent = agent;
     e->id    = uuid_text(m->a, line->id);
-    m->doc->turns.p[m->doc->turns.n - 1].n++;
+    if (is_thought(&e->e) && (r = show_thought(m->a, &e->e, err)) < 0)
+        return r;
+    struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
+    turn->n++;
+    if (m->unspent && agent != WM_NO_AGENT && wb_uuid_eq(m->unspent->run, line->run)) {
+        spend(turn, &m->unspent->usage);
+        m->unspent = NULL;
+    }
     if (agent != WM_NO_AGENT && e->e.who.n)
         e->e.who = m->doc->agents.p[agent].name;
     struct wa_event_doc of   = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
@@ -376,16 +440,13 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     for (const struct sidecar_item *x = note->first; x; x = x->next)
         if (wm_is_turn(&x->b))
             m->turn = x;
-    bool visible = is_in_document(&line->entry);
+    bool visible = is_in_document(&line->entry) || is_thought(&line->entry);
     bool doc     = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
     int  r       = !visible ? 0 : doc ? add_imported(m, line, note, err) : add_run_line(m, line, err);
     if (r < 0 || !note->reply || !m->doc->turns.n)
         return r;
-    struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
-    turn->has_usage |= note->reply->has_usage; /* also of a reply that is not in the document */
-    add_usage(&turn->usage, &note->reply->usage);
-    turn->reasoning += note->reply->reasoning;
-    return visible ? add_reply_info(m, note->reply, &m->doc->entries.p[m->doc->entries.n - 1], err) : 0;
+    r = spend_reply(m, line, &note->reply->usage, err);
+    return r >= 0 && visible ? add_reply_info(m, note->reply, &m->doc->entries.p[m->doc->entries.n - 1], err) : r;
 }
 
 WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, struct upp_err *err)
@@ -396,7 +457,7 @@ WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines
             m->doc->parent_at = (uint32_t)m->doc->entries.n;
         r = add_line(m, &lines[i], &m->notes[i], err);
     }
-    return r < 0 ? r : close_turn(m, err);
+    return r < 0 ? r : close_turn(m, INT64_MAX, err);
 }
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
@@ -489,6 +550,31 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
     return 0;
 }
 
+/* The turn of an agent that has not said anything yet: ThreadProtocol shows that it works (TP-51). */
+WEFT_SUSPENDS static int add_silent_turn(struct making *m, struct upp_err *err)
+{
+    const struct wl_line     *line = m->n_notes ? &m->lines[m->n_notes - 1] : NULL;
+    const struct wm_doc_turn *last = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
+    struct wm_run             run;
+    uint32_t                  agent;
+    if (!m->opts || !wb_str_eq(m->opts->dialect, UPP_STR("thread")) || !line || !last || last->agent != WM_NO_AGENT ||
+        !last->n || wb_uuid_eq(line->run, (struct wb_uuid){{0}}))
+        return 0;
+    int64_t asked = m->doc->entries.p[last->first + last->n - 1].e.message.time_ms;
+    int     r     = wl_get_run(m->store, m->owner, line->run, m->a, &run, err);
+    if (r < 0 || wm_status_ended(run.status) || run.status == WM_QUEUED)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    r                        = agent_of(m, run.agent, &agent, err);
+    struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(m->doc, err);
+    if (!turn)
+        return r < 0 ? r : failed(err);
+    turn->agent   = agent;
+    turn->partial = true;
+    turn->run     = uuid_text(m->a, line->run);
+    turn->started = turn->ended = time_text(m->a, WB_MAX(run.started_ms, asked));
+    return 0;
+}
+
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
 /* The thread from which it was forked, or whose sub-thread it is, and how many lines they share. */
@@ -556,6 +642,8 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
         ret->parent_at = (uint32_t)ret->entries.n;
     if (r >= 0 && path.n && !t->at)
         r = add_results(&m, &path.spans[path.n - 1], &why);
+    if (r >= 0 && !t->at)
+        r = add_silent_turn(&m, &why);
     const struct wm_doc_entry *last = ret->entries.n ? &ret->entries.p[ret->entries.n - 1] : NULL;
     if (r >= 0 && last && (!is_imported(&last->e) || !m.all))
         ret->updated = time_text(a, WB_MAX(last->e.message.time_ms, t->updated_ms));

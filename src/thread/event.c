@@ -137,16 +137,3 @@ int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_s
     put_event(&t, v);
     return wj_writer_text(&t.w, a, data);
 }
-
-int wa_reasoning_metadata(struct wb_arena *a, struct upp_str provider, struct upp_str *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &b, err);
-    wj_write_open(&w, '{');
-    wj_put_open(&w, "pydantic_ai", '{');
-    wj_put_str(&w, "provider_name", provider);
-    wj_write_close(&w, '}');
-    wj_write_close(&w, '}');
-    return wj_writer_text(&w, a, ret);
-}

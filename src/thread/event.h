@@ -19,8 +19,4 @@ struct wa_event_doc {
 int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_str *data,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Metadata of a reasoning part that names its provider, as ThreadProtocol and Pydantic AI expect it. */
-int wa_reasoning_metadata(struct wb_arena *a, struct upp_str provider, struct upp_str *ret,
-                          struct upp_err *err) UPP_MUST_CHECK;
-
 #endif

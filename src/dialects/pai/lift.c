@@ -2,6 +2,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/pai/media.h"
 #include "dialects/pai/pai.h"
 #include "json/value.h"
 
@@ -153,6 +154,16 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
     return wb_str(p, padded);
 }
 
+/* ThreadProtocol has an identifier for every medium: the one that would be written again is not stored, so that it
+ * appears in no other dialect. */
+static struct upp_str own_identifier(const struct wd_lifting *l, const struct upp_media *m, struct upp_str given)
+{
+    char generated[WD_PAI_IDENTIFIER];
+    if (!given.n || !wb_str_eq(l->doc->dialect, UPP_STR("thread")))
+        return given;
+    return wb_str_eq(wd_pai_identifier(m, generated, NULL), given) ? (struct upp_str){0} : given;
+}
+
 static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_parts *to,
                      struct upp_err *err)
 {
@@ -175,7 +186,7 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
     part.kind  = wd_pai_medium(item.kind, item.media_type);
     part.media = media;
     wj_writer_init(&b.w, &b.text, err);
-    sidecar_str(&b, "identifier", item.identifier);
+    sidecar_str(&b, "identifier", own_identifier(l, media, item.identifier));
     if (item.force_download && !yyjson_is_false(item.force_download))
         sidecar_value(&b, "force_download", item.force_download);
     sidecar_value(&b, "vendor_metadata", item.vendor_metadata);

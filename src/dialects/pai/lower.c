@@ -205,13 +205,13 @@ static void put_data(struct wd_pai_out *o, struct upp_str data)
     wd_member_or_null(o->l, "data", data);
 }
 
-/* Pydantic AI gives every medium an identifier. */
+/* ThreadProtocol requires an identifier, and Pydantic AI gives every medium one. */
 static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct sidecar *b)
 {
     char           generated[WD_PAI_IDENTIFIER];
     struct upp_err err   = {0};
     struct upp_str given = text_of(b, "identifier");
-    if (!given.n && o->style == WD_PAI_PYDANTIC) {
+    if (!given.n) {
         given = wd_pai_identifier(m, generated, &err);
         if (err.code && err.code != UPP_EINVALID)
             wj_writer_fail(&o->l->w, upp_fail(o->l->w.err, err.code, "%s", err.msg));

@@ -250,6 +250,22 @@ static void put_user_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
     put_carried(l, &c, &own);
 }
 
+/* The turn of an agent that works and has not said anything yet. */
+static void put_silent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
+{
+    wj_write_open(&l->w, '{');
+    wd_member(l, "turn_type", UPP_STR("agent"));
+    wd_member_or_null(l, "agent_id", agent_id(l, t->agent));
+    wd_member(l, "started_at", t->started);
+    wd_member(l, "completed_at", t->ended);
+    wj_put_open(&l->w, "messages", '[');
+    wj_write_close(&l->w, ']');
+    wj_put_open(&l->w, "x_weft", '{');
+    put_own(l, &(struct own){.turn = t});
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, '}');
+}
+
 static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
     struct upp_usage sum;
@@ -275,6 +291,10 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 
 static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
+    if (!t->n && t->partial && t->started.p && t->agent != WM_NO_AGENT) {
+        put_silent_turn(l, t);
+        return;
+    }
     if (wd_is_canonical(l, t->first, "turn"))
         return;
     wd_open(l, t->first, "turn");

@@ -5,6 +5,7 @@
 
 #include "session/session.h"
 #include "thread/event.h"
+#include "thread/reasoning.h"
 #include "dialects/core/convert.h"
 #include "model/id.h"
 #include "support/agents.h"
@@ -141,7 +142,43 @@ TEST(thread_doc_tells_events_whole)
         CHECK_INT(wa_event_doc(&of, &a, &data, &err), 0);
         CHECK_STR(data, wb_cstr(events[i].told));
     }
-    struct upp_str said;
-    CHECK_INT(wa_reasoning_metadata(&a, UPP_STR("x\"y"), &said, &err), 0);
-    CHECK_STR(said, UPP_STR("{\"pydantic_ai\":{\"provider_name\":\"x\\\"y\"}}"));
+}
+
+#define THINKING "{\"type\":\"thinking\",\"thinking\":\"Let me see.\",\"signature\":\"c2ln\"}"
+#define RS       "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[{\"text\":\"Let me\"}],\"encrypted_content\":\"ZW5j\"}"
+
+/* Vendors take reasoning back only with its signature, which is in their raw output: each part gets its own. */
+TEST(thread_doc_reasoning_has_its_signature)
+{
+    static const struct {
+        const char *provider, *metadata, *first, *second;
+    } cases[] = {
+        {"x\"y", "", "\"provider_name\":\"x\\\"y\"", "\"provider_name\":\"x\\\"y\""},
+        {"anthropic", "{\"anthropic\":{\"raw\":[{\"type\":\"text\"}," THINKING "]}}",
+         "\"signature\":\"c2ln\",\"provider_name\":\"anthropic\"", "\"provider_name\":\"anthropic\""},
+        {"anthropic", "{\"anthropic\":{\"raw\":[" THINKING "," THINKING "]}}",
+         "\"signature\":\"c2ln\",\"provider_name\":\"anthropic\"",
+         "\"signature\":\"c2ln\",\"provider_name\":\"anthropic\""},
+        {"anthropic", "{\"openai\":{\"raw\":[" THINKING "]}}", "\"provider_name\":\"anthropic\"",
+         "\"provider_name\":\"anthropic\""},
+        {"openai", "{\"openai\":{\"raw\":[" RS "]}}",
+         "\"id\":\"rs_1\",\"signature\":\"ZW5j\",\"provider_name\":\"openai\"", "\"provider_name\":\"openai\""},
+        {"openai", "{\"openai\":{\"raw\":{}}}", "\"provider_name\":\"openai\"", "\"provider_name\":\"openai\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_part    parts[]                  = {{.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")},
+                                                       {.kind = UPP_PART_TEXT, .text = UPP_STR("Here.")},
+                                                       {.kind = UPP_PART_REASONING, .text = UPP_STR("Let me see.")}};
+        struct upp_message m                        = {
+                                   .role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = 3, .metadata = wb_cstr(cases[i].metadata)};
+        struct upp_err err = {0};
+        char           first[256], second[256];
+        (void)snprintf(first, sizeof first, "{\"pydantic_ai\":{%s}}", cases[i].first);
+        (void)snprintf(second, sizeof second, "{\"pydantic_ai\":{%s}}", cases[i].second);
+        CHECK_INT(wa_reasoning_mark(&a, wb_cstr(cases[i].provider), &m, &err), 0);
+        CHECK_STR(parts[0].metadata, wb_cstr(first));
+        CHECK_STR(parts[2].metadata, wb_cstr(second));
+        CHECK(!parts[1].metadata.n);
+    }
 }

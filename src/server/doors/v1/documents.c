@@ -87,7 +87,8 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
     return wj_writer_check(&w);
 }
 
-/* What is known about an agent that is defined now, except its system prompt: no document reveals that. */
+/* What is known about an agent that is defined now. A view of an agent begins with its system prompt; no other document
+ * reveals that. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct wr_agent_def *def = wr_agent(arg, agent->name);
@@ -96,6 +97,7 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
     agent->id = def->id;
     if (def->title.n)
         agent->name = def->title;
+    agent->prompt_now = def->system;
 }
 
 static int write_losses(struct sv_exchange *x, const struct wd_losses *losses, struct upp_err *err)

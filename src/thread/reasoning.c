@@ -1,0 +1,108 @@
+/* thread/reasoning.c — see reasoning.h. */
+#include "thread/reasoning.h"
+
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+
+enum { METADATA_BYTES = 64 << 20, DEPTH = 64 };
+
+/* A vendor's raw output, item by item. */
+struct raw {
+    yyjson_val *list;
+    size_t      next;
+};
+
+/* What a vendor says of one piece of reasoning. */
+struct mark {
+    struct upp_str id, signature;
+};
+
+static struct upp_str text_at(yyjson_val *v, const char *name)
+{
+    return wj_text_of(yyjson_obj_get(v, name));
+}
+
+/* Anthropic: {"type":"thinking","thinking","signature"}. */
+static bool is_thinking(yyjson_val *item, struct upp_str text, struct mark *ret)
+{
+    if (!wb_str_eq(text_at(item, "type"), UPP_STR("thinking")) || !wb_str_eq(text_at(item, "thinking"), text))
+        return false;
+    ret->signature = text_at(item, "signature");
+    return true;
+}
+
+/* OpenAI: {"type":"reasoning","id","summary":[{"text"}],"encrypted_content"}; the text begins with the first summary.
+ */
+static bool is_reasoning(yyjson_val *item, struct upp_str text, struct mark *ret)
+{
+    yyjson_val *first = yyjson_arr_get_first(yyjson_obj_get(item, "summary"));
+    if (!wb_str_eq(text_at(item, "type"), UPP_STR("reasoning")) || !wb_str_starts(text, text_at(first, "text")))
+        return false;
+    ret->id        = text_at(item, "id");
+    ret->signature = text_at(item, "encrypted_content");
+    return true;
+}
+
+/* Finds the item of a piece of reasoning behind those of the earlier ones; none leaves *ret as it is. */
+static void find_mark(struct raw *raw, struct upp_str text, struct mark *ret)
+{
+    for (size_t i = raw->next, n = yyjson_arr_size(raw->list); i < n; i++) {
+        yyjson_val *item = yyjson_arr_get(raw->list, i);
+        if (is_thinking(item, text, ret) || is_reasoning(item, text, ret)) {
+            raw->next = i + 1;
+            return;
+        }
+    }
+}
+
+static int read_raw(struct wb_arena *a, struct upp_str metadata, struct upp_str provider, struct raw *ret,
+                    struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    int         r = metadata.n
+                        ? wj_read(a, metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_BYTES, .depth = DEPTH), &v, err)
+                        : 0;
+    ret->list     = v ? yyjson_obj_get(yyjson_obj_getn(v, provider.p, provider.n), "raw") : NULL;
+    return r;
+}
+
+static int write_mark(struct wb_arena *a, struct upp_str provider, const struct mark *mark, struct upp_str *ret,
+                      struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(METADATA_BYTES);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    wj_put_open(&w, "pydantic_ai", '{');
+    if (mark->id.n)
+        wj_put_str(&w, "id", mark->id);
+    if (mark->signature.n)
+        wj_put_str(&w, "signature", mark->signature);
+    wj_put_str(&w, "provider_name", provider);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, a, ret);
+}
+
+int wa_reasoning_mark(struct wb_arena *a, struct upp_str provider, struct upp_message *m, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena own     = WB_ARENA(4ull * METADATA_BYTES);
+    struct raw                                raw     = {0};
+    bool                                      is_read = false;
+    int                                       r       = 0;
+    for (size_t i = 0; r >= 0 && i < m->n_parts; i++) {
+        struct upp_part *p    = &m->parts[i];
+        struct mark      mark = {0};
+        if (p->kind != UPP_PART_REASONING || p->metadata.n)
+            continue;
+        if (!is_read)
+            r = read_raw(&own, m->metadata, provider, &raw, err);
+        is_read = true;
+        if (r < 0)
+            return r;
+        find_mark(&raw, p->text, &mark);
+        r = write_mark(a, provider, &mark, &p->metadata, err);
+    }
+    return r;
+}

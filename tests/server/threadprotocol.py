@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""ThreadProtocol documents of live runs: GET /v1/threads/{t}/export?as=thread, and what `weft validate --strict` says of them.
+
+usage: threadprotocol.py WEFT   (TAP)
+"""
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from served import Server, main
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-threadprotocol-")
+
+CONFIG = """
+server: {{listen: "127.0.0.1:0"}}
+store: sqlite:weft.db
+log: {{level: warn}}
+models:
+  slow: {{provider: scripted, script: slow.json}}
+  thinks: {{provider: scripted, script: thinks.json}}
+  claude: {{provider: anthropic, model: claude-x, base_url: "{stub}", api_key: "${{STUB_KEY}}"}}
+agents:
+  slow: {{model: slow, system: "You are slow."}}
+  thinks: {{model: thinks, strategy: react}}
+  claude: {{model: claude}}
+"""
+
+SCRIPTS = {
+    "slow": {"replies": [{"parts": [{"text": "At last."}], "delta_bytes": 4, "delay_ms": 400}], "at_end": "restart"},
+    "thinks": {"replies": [{"parts": [{"text": "I should greet."}], "usage": {"input_tokens": 10, "output_tokens": 4}},
+                           {"parts": [{"text": "Hello."}], "usage": {"input_tokens": 20, "output_tokens": 2}}], "at_end": "restart"},
+}
+
+EVENTS = [
+    {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "content": [],
+                                          "stop_reason": None, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Let me see."}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmF0dXJl"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Here."}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+
+
+class Stub(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for e in EVENTS:
+            self.wfile.write(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+STUB = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stub)
+threading.Thread(target=STUB.serve_forever, daemon=True).start()
+
+
+def serve(name):
+    path = f"{HERE}/{name}"
+    os.makedirs(path, exist_ok=True)
+    for script, what in SCRIPTS.items():
+        with open(f"{path}/{script}.json", "w") as f:
+            json.dump(what, f)
+    return Server(WEFT, path, config=CONFIG.format(stub=f"http://127.0.0.1:{STUB.server_port}"), STUB_KEY="a-key-of-the-stub")
+
+
+def export(s, thread, dialect="thread", **more):
+    return s.good("GET", f"/v1/threads/{thread}/export?as={dialect}" + "".join(f"&{k}={v}" for k, v in more.items()))
+
+
+def strictly_valid(document):
+    path = f"{HERE}/document.json"
+    with open(path, "w") as f:
+        json.dump(document, f)
+    r = subprocess.run([WEFT, "validate", "--strict", path], capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0, r.stdout + r.stderr
+
+
+def parts(turn):
+    return [p for m in turn["messages"] for p in m["parts"]]
+
+
+# covers: TP-51/1
+def test_a_turn_that_has_not_said_anything_is_there():
+    with serve("silent") as s:
+        run, thread = s.start("slow")
+        while s.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")["status"] == "queued":
+            time.sleep(0.01)
+        turns = export(s, thread)["turns"]
+        assert [t["turn_type"] for t in turns] == ["user", "agent"], turns
+        assert turns[1]["x_weft"]["partial"] is True and turns[1]["x_weft"]["run"], turns
+        assert turns[1]["completed_at"] >= turns[1]["started_at"] >= turns[0]["submitted_at"]
+        assert s.ended(run, thread)["status"] == "completed"
+        document = export(s, thread)
+        assert len(document["turns"]) == 2 and "partial" not in document["turns"][1].get("x_weft", {})
+        assert [p["content"] for p in parts(document["turns"][1])] == ["At last."]
+
+
+# covers: TP-3
+def test_a_turn_ends_with_its_run():
+    with serve("times") as s:
+        run, thread = s.start("slow")
+        s.ended(run, thread)
+        document = export(s, thread)
+        turn = document["turns"][1]
+        assert turn["completed_at"] > turn["started_at"], turn
+        strictly_valid(document)
+
+
+# covers: TP-22
+def test_react_thinks_in_its_own_turn():
+    with serve("react") as s:
+        run, thread = s.start("thinks")
+        assert s.ended(run, thread)["status"] == "completed"
+        document = export(s, thread)
+        user, agent = document["turns"]
+        assert "usage" not in user.get("x_weft", {}), user
+        assert [(p["part_kind"], p["content"]) for p in parts(agent)] == [("thinking", "I should greet."), ("text", "Hello.")], agent
+        assert agent["total_usage"] == {"input_tokens": 30, "output_tokens": 6, "total_tokens": 36}, agent
+        strictly_valid(document)
+
+
+def test_media_have_identifiers():
+    with serve("media") as s:
+        thread = s.good("POST", "/v1/threads", {})["id"]
+        run = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "slow", "additional_messages": [
+            {"role": "user", "content": [{"type": "text", "text": "What is this?"},
+                                         {"type": "image_url", "image_url": {"url": "https://example.test/a.png"}}]}]})
+        s.ended(run, thread)
+        document = export(s, thread)
+        image = document["turns"][0]["parts"][0]["content"][1]
+        assert len(image["identifier"]) == 6, image
+        strictly_valid(document)
+
+
+# covers: TP-6
+def test_thinking_has_its_signature():
+    with serve("signature") as s:
+        run, thread = s.start("claude")
+        run = s.ended(run, thread)
+        assert run["status"] == "completed", (run, s.log())
+        thinking = parts(export(s, thread)["turns"][1])[0]
+        assert thinking["signature"] == "c2lnbmF0dXJl" and thinking["provider_name"] == "anthropic", thinking
+        answer = export(s, thread, "pydantic")[-1]
+        assert answer["parts"][0]["signature"] == "c2lnbmF0dXJl", answer
+        said = [m for m in export(s, thread, "ui") if m["role"] == "assistant"][0]["parts"]
+        reasoning = [p for p in said if p["type"] == "reasoning"][0]
+        assert reasoning["providerMetadata"]["pydantic_ai"]["signature"] == "c2lnbmF0dXJl", said
+
+
+# covers: TP-37
+def test_a_view_begins_with_the_system_prompt():
+    with serve("view") as s:
+        run, thread = s.start("slow")
+        s.ended(run, thread)
+        first = export(s, thread, "pydantic", view="slow")[0]
+        assert first["parts"] == [{**first["parts"][0], "content": "You are slow.", "part_kind": "system-prompt"}], first
+        assert "You are slow." not in json.dumps(export(s, thread, "pydantic"))
+        assert "You are slow." not in json.dumps(export(s, thread))
+
+
+main(globals())
