@@ -222,12 +222,20 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
 
 /* ---- Messages of other agents -------------------------------------------------------------------------------- */
 
+/* An agent of a C program without a name is known by its id, which is another one in the program's next life. So an id
+ * that nobody has now is the past of the agent that goes on. */
+static bool is_former_id(const struct wr_run *run, struct upp_str who)
+{
+    struct wb_uuid id;
+    return who.n == WB_UUID_TEXT && wb_uuid_parse(who, &id) && !wr_agent(run->engine, who);
+}
+
 int wr_message_for_agent(struct wr_run *run, const struct upp_message *m, struct upp_str who,
                          const struct upp_message **ret, struct upp_err *err)
 {
     *ret = m;
     if (m->role != UPP_ROLE_ASSISTANT || !who.n || !run->def || wb_str_eq(who, run->def->name) ||
-        !upp_part_next(m, NULL, 1u << UPP_PART_TEXT))
+        !upp_part_next(m, NULL, 1u << UPP_PART_TEXT) || is_former_id(run, who))
         return 0;
     struct upp_message *seen  = wb_new(&run->memory, struct upp_message);
     struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);

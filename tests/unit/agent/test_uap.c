@@ -740,6 +740,57 @@ TEST(uap_session_from_json_sends_the_same_requests)
     AGENTS(NULL, sends_the_same);
 }
 
+/* In the next life of a program its agent has another id, unless the program gives one. */
+static WEFT_SUSPENDS int goes_on_as(struct agents *p, const struct ear *ear, const struct upp_model *model,
+                                    const char *name, struct upp_str id, struct upp_str json, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    struct weft_agent                                    *a;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = model, .name = name), &a, err));
+    if (json.n)
+        TRY(weft_session_from_json(a, json, NULL, &s, err));
+    else
+        TRY(weft_session_open(a, id, NULL, &s, err));
+    TRY(weft_session_run(s, UPP_STR("and then?"), &turn, err));
+    weft_session_close(WB_TAKE(s));
+    weft_agent_free(a);
+    struct upp_str heard = wb_buf_str(&ear->heard);
+    test_note("%.*s", UPP_FMT(heard));
+    FAIL_UNLESS(wb_str_find(heard, UPP_STR("it is 3"), 0) < heard.n &&
+                wb_str_find(heard, UPP_STR("{agent:"), 0) >= heard.n);
+    return 0;
+}
+
+static WEFT_SUSPENDS int has_one_past(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    struct weft_agent                                    *a;
+    struct upp_str                                        json;
+    char                                                  id[64];
+    EAR(ear, "it is 3");
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model), &a, err));
+    TRY(weft_session_new(a, NULL, &s, err));
+    TRY(weft_session_run(s, UPP_STR("what is 1 + 2?"), &turn, err));
+    TRY(weft_session_to_json(s, &json, err));
+    (void)snprintf(id, sizeof id, "%.*s", UPP_FMT(weft_session_id(s)));
+    weft_session_close(WB_TAKE(s));
+    weft_agent_free(a);
+    int r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), (struct upp_str){0}, err);
+    if (r >= 0)
+        r = goes_on_as(p, &ear, &ear_model, NULL, wb_cstr(id), json, err);
+    if (r >= 0)
+        r = goes_on_as(p, &ear, &ear_model, "helper", wb_cstr(id), json, err);
+    upp_text_free(json);
+    return r;
+}
+
+TEST(uap_session_of_a_new_agent_object_has_its_past)
+{
+    AGENTS(NULL, has_one_past);
+}
+
 /* ---- ask --------------------------------------------------------------------------------------------------------- */
 
 struct asked {
