@@ -129,7 +129,8 @@ def has_what_was_acknowledged(back_up, restore):
                 w.over.wait(0.01)
     assert left(made) == ["backup.db"], left(made)
     to = restore(made)
-    weft(to, "doctor", "--store", "sqlite:weft.db")
+    doctor = weft(to, "doctor", "--store", "sqlite:weft.db")
+    assert ("pages have their checksums" in doctor.stdout) == (back_up is not by_sqlite), doctor
     with Server(WEFT, to) as s:
         for thread in threads:
             has = texts(s, thread)
@@ -303,7 +304,7 @@ def test_what_ends_it_leaves_nothing():
     p = started(made, "b.db")
     p.kill()
     p.wait()
-    assert len(left(made)) == 1, left(made)
+    assert left(made) and all(name.startswith("b.db.partial-") for name in left(made)), left(made)  # with its journal, or not
     weft(made, "backup", "b.db")  # removes what was left
     assert left(made) == ["b.db"], left(made)
 
@@ -344,6 +345,7 @@ def test_a_damaged_store_gives_no_backup():
     db = sqlite3.connect(f"{blob}/weft.db")  # a piece that is gone, without a trace in a checksum
     db.execute("DELETE FROM pieces WHERE id % 2 = 1")
     db.commit()
+    db.execute("VACUUM")  # pages without checksums: SQLite's own of them would be wrong
     db.close()
     p = weft(blob, "backup", "b.db", code=1)
     assert "is not what its key says" in p.stderr, p

@@ -121,7 +121,7 @@ def test_a_turn_ends_with_its_run():
         strictly_valid(document)
 
 
-# covers: TP-22
+# covers: TP-22/1
 def test_react_thinks_in_its_own_turn():
     with serve("react") as s:
         run, thread = s.start("thinks")
@@ -147,7 +147,7 @@ def test_media_have_identifiers():
         strictly_valid(document)
 
 
-# covers: TP-6
+# covers: TP-6/1
 def test_thinking_has_its_signature():
     with serve("signature") as s:
         run, thread = s.start("claude")
@@ -162,7 +162,7 @@ def test_thinking_has_its_signature():
         assert reasoning["providerMetadata"]["pydantic_ai"]["signature"] == "c2lnbmF0dXJl", said
 
 
-# covers: TP-37
+# covers: TP-37/1
 def test_a_view_begins_with_the_system_prompt():
     with serve("view") as s:
         run, thread = s.start("slow")

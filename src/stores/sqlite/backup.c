@@ -240,6 +240,9 @@ static int vacuum_into(struct copying *c, struct upp_err *err)
     sqlite3      *db = c->from->writer.db;
     sqlite3_stmt *st = NULL;
     int           r  = measure(c, err);
+    if (r >= 0)
+        r = ws_conn_reserve(c->from, &c->from->writer,
+                            err); /* the pages of the copy have checksums, whatever these have */
     if (r < 0)
         return r;
     int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?", -1, &st, NULL);
