@@ -179,6 +179,15 @@ static int answer_root(struct answering *a, struct upp_err *err)
     return 0;
 }
 
+/* The run goes on with other options. They are committed with the answers. */
+static int set_options(struct wr_run *run, struct upp_str options, struct upp_err *err)
+{
+    struct upp_str agent = run->held && !run->held->base ? run->held->name : run->row.agent;
+    run->row.options     = wb_arena_dup(&run->memory, options);
+    int r                = wb_arena_check(&run->memory, err);
+    return r < 0 ? r : wr_become(run, agent, err);
+}
+
 static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, struct upp_err *err)
 {
     struct wr_run *run = a->root;
@@ -252,6 +261,8 @@ int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid i
     an.root->loaded = r >= 0;
     if (r >= 0)
         r = check_answers(&an, err);
+    if (r >= 0 && by && by->options.n)
+        r = set_options(an.root, by->options, err);
     if (r >= 0)
         r = answer_children(&an, err);
     if (r >= 0)

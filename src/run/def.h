@@ -130,6 +130,7 @@ struct wr_agent_def {
     struct upp_str                  system, params, structure;
     bool                            check_structure;     /* responses must fit `structure` */
     bool                            allow_client_system; /* accept clients' system messages as marked user messages */
+    bool                            gateway; /* a model alone: clients' system messages are its system prompt */
     bool                            base; /* runs on it have a name of their own, and their model from their options */
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;

@@ -307,6 +307,7 @@ struct wr_author {
     struct upp_str who;     /* empty: nobody knows */
     struct upp_str api_key; /* its id; empty: none */
     struct upp_str alias;   /* a name that the run takes with the answers, also from another run; NULL: none */
+    struct upp_str options; /* of the run from now on, instead of those that it has; empty: those */
 };
 WEFT_SUSPENDS int wr_answer_by(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                const struct wr_answer *answers, size_t n, const struct wr_author *by,

@@ -39,6 +39,7 @@ static int apply_options(struct wr_run *run, struct upp_str agent, struct upp_er
         return r;
     uint64_t most           = wr_option_number(v, WR_AGENT_MESSAGES);
     run->traceparent        = wj_text_at(v, "traceparent");
+    run->names_calls        = yyjson_is_true(yyjson_obj_get(v, WR_CALL_IDS));
     run->max_agent_messages = (uint32_t)WB_MIN(most, UINT32_MAX);
     run->only_tools         = yyjson_obj_get(v, WR_ONLY_TOOLS); /* these two also hold for an agent that takes over */
     run->readonly           = yyjson_is_true(yyjson_obj_get(v, WR_READONLY));
@@ -55,6 +56,13 @@ struct upp_str wr_traceparent(const struct wr_run *run)
     while (run->parent)
         run = run->parent;
     return run->traceparent;
+}
+
+bool wr_names_calls(const struct wr_run *run)
+{
+    while (run->parent)
+        run = run->parent;
+    return run->names_calls;
 }
 
 /* ---- Create, free, pool -------------------------------------------------------------------------------------- */

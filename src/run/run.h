@@ -68,6 +68,7 @@ struct wr_run {
     struct upp_str             params;      /* that belong to the model */
     struct upp_str             system;      /* system prompt; empty: none */
     struct upp_str             traceparent; /* of a root, from its options; empty: none */
+    bool                       names_calls; /* of a root, from its options (WR_CALL_IDS) */
     uint32_t                   max_agent_messages; /* of a root, from its options; 0: no limit */
     const struct weft_rights  *given;              /* rights from the parent's tool entry; NULL: no further limits */
     yyjson_val                *only_tools;         /* of its options: names of tools; NULL: no further limits */
@@ -184,6 +185,9 @@ struct upp_str wr_agent_now(const struct wr_run *run);
 
 /* The traceparent of the request that started the run's tree; empty: none. */
 struct upp_str wr_traceparent(const struct wr_run *run);
+
+/* Do the ids of calls in the run's tree say where the call is in the log? */
+bool wr_names_calls(const struct wr_run *run);
 
 /* A text as a JSON string in the run's memory; NULL: no memory. */
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text);

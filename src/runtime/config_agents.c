@@ -230,6 +230,17 @@ static void by_hand(struct wc_reader *r, const struct wc_node *n, void *into)
     (void)r, (void)n, (void)into; /* read when the rest of the agent is known */
 }
 
+/* A gateway has nothing that a client's system text could change: it is a model alone. */
+static void check_gateway(struct wc_reader *r, const struct wc_node *value, struct wc_agent *a)
+{
+    static const char *const others[] = {"system", "tools", "hosted", "handoff", "allow_client_system"};
+    for (size_t i = 0; a->def.gateway && i < WB_LEN(others); i++) {
+        const struct wc_node *n = wc_get(value, others[i]);
+        if (n)
+            wc_mistake(r, n, "an agent with 'gateway' is a model alone: it has no '%s'", others[i]);
+    }
+}
+
 static void read_agent(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     static const struct wc_key keys[] = {
@@ -239,6 +250,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         WC_MEMBER(WC_STR, "title", struct wc_agent, def.title, 0, 0),
         WC_MEMBER(WC_STR, "system", struct wc_agent, def.system, 0, 0),
         WC_MEMBER(WC_TRUTH, "allow_client_system", struct wc_agent, def.allow_client_system, 0, 0),
+        WC_MEMBER(WC_TRUTH, "gateway", struct wc_agent, def.gateway, 0, 0),
         WC_MEMBER(WC_STR, "description", struct wc_agent, card.description, 0, 0),
         {.name = "structure", .read = read_structure},
         WC_MEMBER(WC_TRUTH, "check_structure", struct wc_agent, def.check_structure, 0, 0),
@@ -279,6 +291,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         read_hosted(r, hosted, a);
     if (handoff)
         wc_read_handoff(r, handoff, a);
+    check_gateway(r, value, a);
     wc_make_strategy(r, value, a);
 }
 

@@ -6,6 +6,7 @@ usage: chat.py WEFT   (TAP)
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -276,6 +277,79 @@ def test_tools_of_the_client():
         assert len(threads(s)) == 2
 
 
+def answered(calls, result):
+    return [{"role": "assistant", "content": calls.get("content"), "tool_calls": calls["tool_calls"]},
+            *({"role": "tool", "tool_call_id": c["id"], "content": result} for c in calls["tool_calls"])]
+
+
+def waiting(s):
+    return [r for r in runs(s) if r["status"] == "requires_action"]
+
+
+def test_the_same_conversations_wait_each_for_its_own_results():
+    """Twelve clients ask the same at once, and answer in any order: no one gets what is another's."""
+    with Server(WEFT, folder("same")) as s:
+        first, second = (chat(s, "picks", [user("pick")])["choices"][0]["message"] for _ in "ab")
+        ids = [c["id"] for m in (first, second) for c in m["tool_calls"]]
+        assert len(set(ids)) == 4, ids
+        for m, result in ((first, "for a"), (second, "for b")):
+            assert content(chat(s, "picks", [user("pick")] + answered(m, result))) == "Picked."
+        assert len(runs(s)) == 2 and not waiting(s)
+        asked, got = [None] * 12, [None] * 12
+
+        def at_once(fn):
+            workers = [threading.Thread(target=fn, args=(i,)) for i in range(12)]
+            [w.start() for w in workers]
+            [w.join(120) for w in workers]
+
+        def ask_one(i):
+            asked[i] = chat(s, "picks", [user("pick")])
+
+        def answer_one(i):
+            got[i] = chat(s, "picks", [user("pick")] + answered(asked[i]["choices"][0]["message"], f"for {i}"))
+
+        at_once(ask_one)
+        at_once(answer_one)
+        assert [g["id"] for g in got] == [a["id"] + "-2" for a in asked], "each went on with its own run"
+        assert all(content(g) == "Picked." for g in got) and len(runs(s)) == 14 and not waiting(s)
+        for i, a in enumerate(asked):
+            [run] = [r for r in runs(s) if r["id"][4:] == a["id"][9:]]
+            said_ = s.good("GET", f"/v1/threads/{run['thread_id']}/export?as=upp")
+            assert json.dumps(said_).count(f"for {i}\"") >= 1, (i, said_)
+
+
+def test_what_is_not_recognised_is_a_new_thread():
+    """An open call is answered in its own conversation: elsewhere its id and the result are what the client says."""
+    with Server(WEFT, folder("unknown")) as s:
+        calls = chat(s, "picks", [user("pick")])["choices"][0]["message"]
+        [run] = waiting(s)
+        for talk in ([user("something else")] + answered(calls, "x"),  # another conversation
+                     [user("pick")] + answered(calls, "x") + [user("and more")],  # more than results
+                     [user("pick"), said("No."), user("pick")] + answered(calls, "x"),
+                     [user("pick")] + answered({"tool_calls": [{**calls["tool_calls"][0], "id": "c1"}]}, "x")):
+            before = len(threads(s))
+            status, a = s.ask("POST", URL, {"model": "picks", "messages": talk})
+            assert status == 200 and a["id"][9:] != run["id"][4:], (status, a)
+            assert len(threads(s)) == before + 1 and any(r["id"] == run["id"] for r in waiting(s)), talk
+            [new] = [r for r in runs(s) if r["id"][4:] == a["id"][9:41]]
+            told = s.good("GET", f"/v1/threads/{new['thread_id']}/messages?order=asc")["data"]
+            assert told[0]["content"][0]["text"]["value"] == talk[0]["content"], told
+        assert content(chat(s, "picks", [user("pick")] + answered(calls, "x"))) == "Picked."
+        assert run["id"] not in [r["id"] for r in waiting(s)], "and there it is"
+
+
+def test_it_is_recognised_after_a_kill():
+    path = folder("same-kill")
+    with Server(WEFT, path) as s:
+        first, second = (chat(s, "picks", [user("pick")])["choices"][0]["message"] for _ in "ab")
+        s.process.kill()
+        s.process.wait()
+    with Server(WEFT, path) as s:
+        talk = [user("pick")] + answered(first, "x")
+        assert content(chat(s, "picks", talk)) == "Picked." and len(runs(s)) == 2 and len(waiting(s)) == 1
+        assert content(chat(s, "picks", talk + [said("Picked."), user("more")])) == "Third." and len(threads(s)) == 2
+
+
 def test_tools_of_the_server_stay_there():
     with Server(WEFT, folder("own")) as s:
         a = chat(s, "removes", [user("remove it")])
@@ -292,8 +366,9 @@ def test_an_approval_is_named_and_the_stream_goes_on_after_it():
     with Server(WEFT, folder("approval")) as s:
         a = chat(s, "erases", [user("remove it")])
         asked = a["weft"]
-        assert asked["approvals"] == [{"id": "r1", "name": "erase", "arguments": "{}"}], a
-        s.good("POST", f"/v1/runs/{asked['run']}/answers", {"answers": [{"call_id": "r1", "approved": True}]})
+        [approval] = asked["approvals"]
+        assert (approval["name"], approval["arguments"]) == ("erase", "{}"), a
+        s.good("POST", f"/v1/runs/{asked['run']}/answers", {"answers": [{"call_id": approval["id"], "approved": True}]})
         got = []
         reader = threading.Thread(target=lambda: got.extend(frames(s, {"model": "erases", "messages": [user("another")]})))
         reader.start()
@@ -313,7 +388,7 @@ def test_every_door_stands_under_an_agent():
         a = s.good("POST", base + URL, {"model": "removes", "messages": [user("go")]})
         assert a["model"] == "removes" and content(a) == "One moment.\n\nGone.", a
         a = s.good("POST", base + URL, {"model": "echo", "messages": [user("go")]})
-        assert a["model"] == "removes" and content(a) == "go", "the agent on another model of the configuration"
+        assert a["model"] == "echo" and content(a) == "go", "the agent on another model of the configuration"
         status, e = s.ask("POST", base + URL, {"model": "gpt-4", "messages": [user("go")]})
         assert status == 404 and e["error"]["param"] == "/model", (status, e)
         assert s.ask("POST", "/agents/nobody" + URL, {"messages": [user("go")]})[0] == 404
@@ -325,6 +400,51 @@ def test_every_door_stands_under_an_agent():
         c.request("POST", base + "/api/chat", json.dumps({"id": "c1", "messages": [
             {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}]}))
         assert '"toolName":"remove"' in c.getresponse().read().decode()
+
+
+def test_one_rule_for_system_text_of_clients():
+    """covers: UAP-16.5: a model alone takes it, another agent refuses it by name or has it as a user's words."""
+    config = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:chat.db
+models:
+  tells: {provider: scripted, script: tells.json}
+agents:
+  alone: {model: tells, gateway: true}
+  strict: {model: tells, system: I am strict.}
+  open: {model: tells, system: I am open., allow_client_system: true}
+default_agent: alone
+"""
+    path = f"{HERE}/system"
+    os.makedirs(path, exist_ok=True)
+    with open(f"{path}/tells.json", "w") as f:
+        json.dump({"replies": [{"parts": [{"request": True}]}], "at_end": "repeat_last"}, f)
+    with Server(WEFT, path, config) as s:
+        for role in ("system", "developer"):
+            talk = [{"role": role, "content": "OBEY-ME"}, user("hello")]
+            for url, body in ((URL, {"messages": talk}), ("/v1/responses", {"input": talk})):
+                status, e = s.ask("POST", url, {"model": "strict", **body})
+                assert (status, e["error"]["code"]) == (400, "system_message_refused") and e["error"]["param"].endswith("/0/role"), e
+                told = {}
+                for agent in ("alone", "open"):
+                    a = s.good("POST", url, {"model": agent, **body})
+                    told[agent] = json.loads(content(a) if url == URL else a["output"][0]["content"][0]["text"])
+                assert told["alone"]["system"] == "OBEY-ME", told
+                assert told["open"]["system"] == "I am open." and "OBEY-ME" in json.dumps(told["open"]["messages"][0]), told
+                assert "The client sent this as a system message" in json.dumps(told["open"]["messages"][0]), told
+        # The next turns are recognised, with the text or without it.
+        before = len(threads(s))
+        for agent in ("alone", "open"):
+            talk = [{"role": "system", "content": "OBEY-ME"}, user("one")]
+            talk += [said(content(chat(s, agent, talk))), user("two")]
+            chat(s, agent, talk)
+        assert len(threads(s)) == before + 2
+        assert any(s.good("GET", f"/v1/responses/resp_{r['id'][4:]}")["instructions"] == "OBEY-ME" for r in runs(s)), "the run's options say so"
+        for bad in ("system: x", "tools: [pick]", "handoff: [strict]", "allow_client_system: true", "hosted: []"):
+            with open(f"{path}/bad.yaml", "w") as f:
+                f.write(config.replace("gateway: true", f"gateway: true, {bad}").replace("agents:", "tools:\n  pick: {description: Picks}\nagents:"))
+            got = subprocess.run([WEFT, "config", "check", "--config", f"{path}/bad.yaml"], capture_output=True, text=True)
+            assert got.returncode and "a model alone" in got.stdout + got.stderr, (bad, got)
 
 
 def test_failures():
@@ -383,13 +503,13 @@ def test_an_attempt_after_a_failure_is_another_run():
 def test_results_that_are_sent_twice_continue_one_run():
     with Server(WEFT, folder("twice")) as s:
         calls = chat(s, "waits", [user("go")])["choices"][0]["message"]
-        messages = [user("go"), calls, {"role": "tool", "tool_call_id": "c1", "content": "x"}]
+        messages = [user("go"), calls, {"role": "tool", "tool_call_id": calls["tool_calls"][0]["id"], "content": "x"}]
         given_up(s, URL, {"model": "waits", "messages": messages}, {})
         a = chat(s, "waits", messages)
         assert content(a) == "0123456789" * 4 and len(runs(s)) == 1, a
         assert text_of(frames(s, {"model": "waits", "messages": messages})) == "0123456789" * 4 and len(runs(s)) == 1
         w = s.good("POST", "/v1/responses", {"model": "waits", "input": "go"})
-        body = {"previous_response_id": w["id"], "input": [{"type": "function_call_output", "call_id": "c1", "output": "x"}]}
+        body = {"previous_response_id": w["id"], "input": [{"type": "function_call_output", "call_id": w["output"][-1]["call_id"], "output": "x"}]}
         given_up(s, "/v1/responses", body, {"x-stainless-retry-count": "0"})
         status, b = s.ask("POST", "/v1/responses", body, {"x-stainless-retry-count": "1"})
         assert status == 200 and b["id"] == w["id"] + "_2" and len(runs(s)) == 2, b

@@ -26,6 +26,8 @@ models:
   erase: {provider: scripted, script: erase.json}
   slow: {provider: scripted, script: slow.json}
   fails: {provider: scripted, script: fails.json}
+  tells: {provider: scripted, script: tells.json}
+  hands: {provider: scripted, script: hands.json}
 tools:
   pick: {description: Picks, parameters: {type: object}}
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"]}
@@ -37,6 +39,9 @@ agents:
   erases: {model: erase, tools: [erase]}
   slow: {model: slow}
   fails: {model: fails}
+  tells: {model: tells}
+  hands: {model: hands}
+  alone: {model: tells, gateway: true}
 """
 
 
@@ -49,6 +54,8 @@ SCRIPTS = {
     "remove": [{"parts": [{"reasoning": "Let us see."}, call("r1", "remove")]}, {"parts": [{"text": "Gone."}]}],
     "erase": [{"parts": [call("e1", "erase")]}, {"parts": [{"text": "Over."}]}],
     "slow": [{"parts": [{"text": "0123456789" * 4}], "delta_bytes": 4, "delay_ms": 60}],
+    "tells": [{"parts": [{"request": True}]}],
+    "hands": [{"parts": [call("h1", "transfer_to_other")]}, {"parts": [{"request": True}]}],
     "fails": [{"error": {"code": "PROVIDER_ERROR", "message": "too much"}}],
 }
 
@@ -218,7 +225,7 @@ def test_tools_of_the_client():
     with Server(WEFT, folder("tools")) as s:
         a = ask(s, model="picks", input="pick two")
         calls = [i for i in a["output"] if i["type"] == "function_call"]
-        assert [c["call_id"] for c in calls] == ["c1", "c2"] and text(a) == "Wait.", a
+        assert len({c["call_id"] for c in calls}) == 2 and text(a) == "Wait.", a
         output = [{"type": "function_call_output", "call_id": c["call_id"], "output": "this"} for c in calls]
         status, e = s.ask("POST", URL, {"previous_response_id": a["id"], "input": output[:1] + [{**output[0], "call_id": "c9"}]})
         assert status == 400 and "c9" in e["error"]["message"], (status, e)
@@ -258,19 +265,152 @@ def test_an_approval_is_an_item_and_answered_by_one():
         assert text(b) == "Over." and b["output"][0]["type"] == "mcp_call" and b["output"][0]["status"] == "completed", b
         a = ask(s, model="erases", input="erase it")
         b = ask(s, previous_response_id=a["id"],
-                input=[{"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": False, "reason": "no"}])
+                input=[{"type": "mcp_approval_response", "approval_request_id": a["output"][-1]["id"], "approve": False, "reason": "no"}])
         assert text(b) == "Over." and not any(i["type"] == "mcp_call" and i["status"] == "completed" for i in b["output"]), b
+
+
+def test_the_same_conversations_wait_each_for_its_own_answers():
+    """Clients that send everything each time, without an id of a response."""
+    with Server(WEFT, folder("same")) as s:
+        talk = [{"role": "user", "content": "pick"}]
+        both = [ask(s, model="picks", input=talk) for _ in "ab"]
+        for a in both:
+            output = [{"type": "function_call_output", "call_id": i["call_id"], "output": a["id"]} for i in a["output"] if i["type"] == "function_call"]
+            b = ask(s, model="picks", input=talk + a["output"] + output)
+            assert b["id"] == a["id"] + "_2" and text(b) == "Picked.", b
+        both = [ask(s, model="erases", input="erase it") for _ in "ab"]
+        for a, good in zip(both, (False, True)):
+            asked = a["output"][-1]
+            reply = {"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": good}
+            elsewhere = ask(s, model="erases", input=[{"role": "user", "content": "another"}, asked, reply])
+            assert elsewhere["output"][-1]["type"] == "mcp_approval_request", "no authority over another conversation"
+            b = ask(s, model="erases", input=[{"role": "user", "content": "erase it"}, asked, reply])
+            assert b["id"] == a["id"] + "_2" and text(b) == "Over.", b
+            assert good == any(i["type"] == "mcp_call" and i["status"] == "completed" for i in b["output"]), b
+
+
+def test_a_streamed_call_begins_without_arguments():
+    """LangChain and others add what comes to what the item began with."""
+    with Server(WEFT, folder("arguments")) as s:
+        found = [d for _, _, d in frames(s, "POST", URL, {"model": "picks", "input": "pick", "stream": True})]
+        begun = [d["item"] for d in found if d["type"] == "response.output_item.added" and d["item"]["type"] == "function_call"]
+        ended = [d["item"] for d in found if d["type"] == "response.output_item.done" and d["item"]["type"] == "function_call"]
+        assert [(i["arguments"], i["status"]) for i in begun] == [("", "in_progress")] * 2, begun
+        assert [(i["arguments"], i["status"]) for i in ended] == [("{}", "completed")] * 2, ended
+        assert [i["id"] for i in begun] == [i["id"] for i in ended]
+
+
+def test_an_item_is_referred_to():
+    """As the AI SDK sends every second turn: what was received before is its id."""
+    with Server(WEFT, folder("reference")) as s:
+        refer = lambda i: {"type": "item_reference", "id": i["id"]}
+        user = lambda t: {"role": "user", "content": [{"type": "input_text", "text": t}]}
+        a = ask(s, model="removes", input=[user("one")])
+        talk = [user("one")] + [refer(i) for i in a["output"]] + [user("two")]
+        b = ask(s, model="removes", input=talk)
+        assert text(b) == "Gone." and b["conversation"] == a["conversation"] and len(threads(s)) == 1, b
+        c = ask(s, model="picks", input=[user("pick")])
+        calls = [i for i in c["output"] if i["type"] == "function_call"]
+        talk = [user("pick")] + [refer(i) for i in c["output"]] + [
+            {"type": "function_call_output", "call_id": i["call_id"], "output": "x"} for i in calls]
+        d = ask(s, model="picks", input=talk)
+        assert d["id"] == c["id"] + "_2" and text(d) == "Picked.", d
+        e = ask(s, model="picks", input=talk + [refer(i) for i in d["output"]] + [user("more")])
+        assert e["conversation"] == c["conversation"] and len(threads(s)) == 2, e
+        listed = s.good("GET", f"/v1/conversations/{c['conversation']['id']}/items?order=asc&limit=100")["data"]
+        f = ask(s, model="tells", input=[{"id": i["id"]} for i in listed[:8]])  # elsewhere, and without a type
+        assert all(w in text(f) for w in ("pick", "Wait.", "Picked.", "more")) and f["conversation"] != c["conversation"], f
+        for bad in ("msg_" + "0" * 32, "fc_call_" + "0" * 32, "fc_c1", "nothing", f"msg_{a['id'][5:]}"):
+            status, e = s.ask("POST", URL, {"model": "echo", "input": [refer({"id": bad}), user("x")]})
+            assert (status, e["error"]["param"]) == (400, "/input/0"), (bad, status, e)
+
+
+def test_a_request_that_continues_brings_its_own_tools():
+    """Handoffs of openai-agents: the next agent's tools and instructions come with the result of the handoff."""
+    tool = lambda name: {"type": "function", "name": name, "parameters": {"type": "object"}}
+    with Server(WEFT, folder("hands")) as s:
+        for stateless in (True, False):
+            for again in ({"tools": [tool("search")], "instructions": "You search.", "temperature": 0.5}, {}):
+                first = [{"role": "user", "content": "go"}]
+                a = ask(s, model="hands", input=first, tools=[tool("transfer_to_other")], instructions="You triage.")
+                done = [{"type": "function_call_output", "call_id": a["output"][0]["call_id"], "output": "ok"}]
+                b = ask(s, **({"input": first + a["output"] + done} if stateless else {"input": done, "previous_response_id": a["id"]}),
+                        model="hands", **again)
+                assert b["id"] == a["id"] + "_2", b
+                assert [t["name"] for t in b["tools"]] == (["search"] if again else []) and b["instructions"] == again.get("instructions"), b
+                assert ("search" in text(b)) == bool(again) and "transfer_to_other\",\"descr" not in text(b), text(b)
+                assert ("You search." in text(b)) == bool(again) and "You triage." not in text(b), text(b)
+        status, e = s.ask("POST", URL, {"model": "hands", "input": "go", "tools": [{"type": "function", "name": "a b"}]})
+        assert status == 400 and e["error"]["param"] == "/tools/0/name", e
+
+
+def test_small_members():
+    with Server(WEFT, folder("small")) as s:
+        a = ask(s, model="echo", input="one")
+        # The name that was asked for.
+        for body in ({"model": "slow", "input": "x"}, {"model": "echo", "input": "x"}):
+            assert ask(s, **body)["model"] == body["model"]
+        # Nothing new after a response.
+        b = ask(s, previous_response_id=a["id"])
+        assert b["status"] == "completed" and b["conversation"] == a["conversation"] and text(b) == "one", b
+        status, e = s.ask("POST", URL, {"model": "echo"})
+        assert (status, e["error"]["message"][:7]) == (400, "'input'"), e
+        # Parameters that do nothing.
+        c = s.connection()
+        c.request("GET", f"{URL}/{a['id']}?include[]=reasoning.encrypted_content&stream=false&zzz=1")
+        r = c.getresponse()
+        assert r.status == 200 and r.headers["weft-ignored"] == "include[], zzz", r.headers
+        r.read()
+        c.request("GET", f"{URL}/{a['id']}?stream=true&odd=1%0d%0aset-cookie:x=1&b%0d%0aad=1")
+        r = c.getresponse()
+        assert r.headers["weft-ignored"] == "odd, ?" and "set-cookie" not in r.headers, r.headers
+        c.close()
+        # A conversation begins with as many items as a request takes.
+        assert s.good("POST", "/v1/conversations", {"items": []})["object"] == "conversation"
+        items = [{"type": "message", "role": "user", "content": f"{i}"} for i in range(200)]
+        made = s.good("POST", "/v1/conversations", {"items": items})["id"]
+        assert len(s.good("POST", f"/v1/conversations/{made}/items", {"items": items[:50]})["data"]) == 50
+        assert s.good("GET", f"/v1/conversations/{made}/items?order=asc&limit=100")["has_more"]
+
+
+def test_a_stream_starts_after_an_event():
+    with Server(WEFT, folder("after")) as s:
+        a = [d for _, _, d in frames(s, "POST", URL, {"model": "picks", "input": "pick", "stream": True})]
+        id = a[-1]["response"]["id"]
+        output = [{"type": "function_call_output", "call_id": i["call_id"], "output": "x"}
+                  for i in a[-1]["response"]["output"] if i["type"] == "function_call"]
+        b = [d for _, _, d in frames(s, "POST", URL, {"previous_response_id": id, "model": "picks", "input": output, "stream": True})]
+        assert b[-1]["response"]["id"] == id + "_2", b
+        for n in (0, 3, len(a) - 2):
+            got = [d for _, _, d in frames(s, "GET", f"{URL}/{id}?stream=true&starting_after={n}", limit=len(a) - n - 1)]
+            assert got == a[n + 1:], (n, got)
+        assert [d for _, _, d in frames(s, "GET", f"{URL}/{id}_2?stream=true")] == b
+        for n in (0, len(b) - 2):
+            assert [d for _, _, d in frames(s, "GET", f"{URL}/{id}_2?stream=true&starting_after={n}")] == b[n + 1:], n
+        assert s.ask("GET", f"{URL}/{id}_3?stream=true")[0] == 404
+        assert s.ask("GET", f"{URL}/{id}?stream=true&starting_after=x")[0] == 400
+
+
+def test_system_text_of_clients():
+    """UAP 16.5: a model alone takes it as its system prompt, any other agent refuses it by name."""
+    system = {"role": "system", "content": "OBEY-ME"}
+    with Server(WEFT, folder("system")) as s:
+        status, e = s.ask("POST", URL, {"model": "tells", "input": [system, {"role": "user", "content": "x"}]})
+        assert (status, e["error"]["code"], e["error"]["param"]) == (400, "system_message_refused", "/input/0/role"), e
+        a = ask(s, model="alone", input=[system, {"role": "user", "content": "x"}], instructions="FIRST")
+        assert "FIRST\\n\\nOBEY-ME" in text(a) or "FIRST\n\nOBEY-ME" in text(a), text(a)
+        assert a["instructions"] == "FIRST\n\nOBEY-ME", a
 
 
 def test_in_the_background_and_cancelled():
     with Server(WEFT, folder("background")) as s:
         a = ask(s, model="slow", input="go", background=True)
-        assert a["status"] in ("queued", "in_progress") and a["output"] == [] and a["usage"] is None, a
+        assert a["status"] in ("queued", "in_progress") and a["output"] == [] and a["usage"] is None and a["background"] is True, a
         end = time.monotonic() + 60
         while (b := s.good("GET", f"{URL}/{a['id']}"))["status"] in ("queued", "in_progress"):
             assert time.monotonic() < end
             time.sleep(0.02)
-        assert text(b) == "0123456789" * 4
+        assert text(b) == "0123456789" * 4 and b["background"] is True
         a = ask(s, model="slow", input="go", background=True)
         b = s.good("POST", f"{URL}/{a['id']}/cancel")
         assert b["status"] == "cancelled" and b["id"] == a["id"], b
@@ -347,7 +487,8 @@ def test_the_input_of_a_response():
         assert s.good("GET", f"{URL}/{b['id']}/input_items")["data"] == whole[::-1], "the newest is first"
         # A response after results of the client: its input has the calls and the results.
         w = ask(s, model="picks", input="go")
-        done = ask(s, previous_response_id=w["id"], input=[{"type": "function_call_output", "call_id": i, "output": "x"} for i in ("c1", "c2")])
+        done = ask(s, previous_response_id=w["id"], input=[{"type": "function_call_output", "call_id": i["call_id"], "output": "x"}
+                                                             for i in w["output"] if i["type"] == "function_call"])
         assert done["id"] == w["id"] + "_2", done
         assert kinds(inputs(s, w["id"])["data"]) == [("message", "go")]
         found = kinds(inputs(s, done["id"])["data"])

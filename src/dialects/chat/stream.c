@@ -15,6 +15,8 @@
 #include "dialects/core/failure.h"
 #include "dialects/core/frame.h"
 #include "dialects/core/open_message.h"
+#include "json/read.h"
+#include "json/value.h"
 
 enum {
     SCRATCH_MAX = 64 << 20,
@@ -36,6 +38,7 @@ struct chat {
 
     struct upp_usage usage; /* of this answer */
     struct wb_buf    agent;
+    struct wb_buf    asked;           /* the name that the request asked for; empty: the agent's */
     struct wb_buf    text, reasoning; /* whole */
     struct wd_open   open;
     struct wb_arena  scratch;
@@ -54,7 +57,7 @@ static void head(struct chat *s, struct wd_out *o, const char *object)
     wd_str(o, "id", wb_str(id, (size_t)n));
     wd_str(o, "object", wb_cstr(object));
     wj_put_i64(&o->w, "created", s->created_ms / 1000);
-    wd_str(o, "model", wb_buf_str(&s->agent));
+    wd_str(o, "model", s->asked.n ? wb_buf_str(&s->asked) : wb_buf_str(&s->agent));
 }
 
 /* Opens a chunk up to its delta, an open object. */
@@ -373,21 +376,33 @@ static void run(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
+/* The name that the request asked for, if it is not the agent's. */
+static int read_asked(struct chat *s, struct upp_str options, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    if (wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) >= options.n)
+        return 0;
+    if (wj_read(&s->scratch, options, NULL, &v, NULL) >= 0)
+        wb_buf_add(&s->asked, wj_text_at(v, WD_OPTION_ASKED));
+    wb_arena_reset(&s->scratch);
+    return wb_buf_check(&s->asked, err);
+}
+
 static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
     struct chat *s = state;
-    (void)err;
-    *s = (struct chat){.agent     = WB_BUF(HEAD_MAX),
-                       .text      = WB_BUF(WD_FRAMES_TEXT / 2),
-                       .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
-                       .scratch   = WB_ARENA(SCRATCH_MAX)};
+    *s             = (struct chat){.agent     = WB_BUF(HEAD_MAX),
+                                   .asked     = WB_BUF(HEAD_MAX),
+                                   .text      = WB_BUF(WD_FRAMES_TEXT / 2),
+                                   .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
+                                   .scratch   = WB_ARENA(SCRATCH_MAX)};
     if (opts) {
         s->whole      = opts->chat.whole;
         s->with_usage = opts->chat.usage;
         s->created_ms = opts->created_ms;
     }
     wd_open_init(&s->open);
-    return 0;
+    return opts ? read_asked(s, opts->options, err) : 0;
 }
 
 static int chat_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
@@ -435,6 +450,7 @@ static void chat_done(void *state)
     struct chat *s = state;
     wd_open_done(&s->open);
     wb_buf_done(&s->agent);
+    wb_buf_done(&s->asked);
     wb_buf_done(&s->text);
     wb_buf_done(&s->reasoning);
     wb_arena_done(&s->scratch);

@@ -60,6 +60,11 @@ struct wd_envelope_opts {
     uint64_t max_tokens; /* of an envelope that it takes; 0: no limit */
 };
 
+/* Among the options of a run: the name that its request asked for, if that is not the agent's; true: it was asked to
+ * work in the background. */
+#define WD_OPTION_ASKED      "weft_asked"
+#define WD_OPTION_BACKGROUND "weft_background"
+
 struct wd_stream_opts {
     uint32_t                 size;
     bool                     children; /* include events of child runs, if the dialect can */
@@ -72,7 +77,7 @@ struct wd_stream_opts {
     /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
     struct wb_uuid thread;
     int64_t        created_ms; /* 0: that of the first event */
-    struct upp_str options;    /* JSON: the run's members of the request; empty: none */
+    struct upp_str options;    /* JSON: the run's members of the request, and WD_OPTION_...; empty: none */
 };
 
 /* An option of a dialect's own that a client may set by name: a query parameter. */

@@ -80,13 +80,16 @@ void resp_reasoning_item(struct wj_writer *w, struct wb_uuid id, struct upp_str 
     wj_write_close(w, '}');
 }
 
-void resp_function_item(struct wj_writer *w, const struct wm_pending *p)
+void resp_function_item(struct wj_writer *w, const struct wm_pending *p, bool begins)
 {
     wj_write_open(w, '{');
     resp_put_call_id(w, "id", "fc_", p->call);
     wj_put_str(w, "type", UPP_STR("function_call"));
-    wj_put_str(w, "status", UPP_STR("completed"));
-    wj_put_str(w, "arguments", p->arguments.n ? p->arguments : UPP_STR("{}"));
+    wj_put_str(w, "status", begins ? UPP_STR("in_progress") : UPP_STR("completed"));
+    wj_put_str(w, "arguments",
+               begins           ? UPP_STR("") /* they follow */
+               : p->arguments.n ? p->arguments
+                                : UPP_STR("{}"));
     wj_put_str(w, "call_id", p->call);
     wj_put_str(w, "name", p->name);
     wj_write_close(w, '}');
@@ -222,11 +225,8 @@ static void put_segment_before(const struct resp_stream *s, struct wj_writer *w)
     wj_put_str(w, "previous_response_id", resp_id(&before, id));
 }
 
-static void put_options(struct resp_stream *s, struct wj_writer *w)
+static void put_options(struct resp_stream *s, struct wj_writer *w, yyjson_val *v)
 {
-    yyjson_val *v = NULL;
-    if (s->options.n && wj_read(&s->scratch, s->options, NULL, &v, NULL) < 0)
-        v = NULL;
     put_option(w, "instructions", v, "additional_instructions", "null");
     put_option(w, "max_output_tokens", v, "max_completion_tokens", "null");
     put_option(w, "metadata", v, "metadata", "{}");
@@ -248,26 +248,30 @@ static void put_options(struct resp_stream *s, struct wj_writer *w)
 
 void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
 {
-    char id[64];
+    char        id[64];
+    yyjson_val *v = NULL;
+    if (s->options.n && wj_read(&s->scratch, s->options, NULL, &v, NULL) < 0)
+        v = NULL;
+    struct upp_str asked = wj_text_at(v, WD_OPTION_ASKED);
     wj_write_open(w, '{');
     wj_put_str(w, "id", resp_id(s, id));
     wj_put_str(w, "object", UPP_STR("response"));
     wj_put_i64(w, "created_at", s->created_ms / 1000);
     wj_put_str(w, "status", wb_cstr(status));
-    wj_put_bool(w, "background", false);
+    wj_put_bool(w, "background", yyjson_is_true(yyjson_obj_get(v, WD_OPTION_BACKGROUND)));
     wj_put_open(w, "conversation", '{');
     resp_put_id(w, "id", "conv_", s->thread);
     wj_write_close(w, '}');
     put_error(s, w);
     put_incomplete(s, w, status);
-    wj_put_str(w, "model", wb_buf_str(&s->agent));
+    wj_put_str(w, "model", asked.n ? asked : wb_buf_str(&s->agent));
     wj_put_open(w, "output", '[');
     if (s->items.n)
         wj_write_raw(w, s->items.p, s->items.n);
     wj_write_close(w, ']');
     wj_put_bool(w, "store", true);
     wj_put_str(w, "truncation", UPP_STR("disabled"));
-    put_options(s, w);
+    put_options(s, w, v);
     if (wb_str_eq(wb_cstr(status), UPP_STR("in_progress")) || wb_str_eq(wb_cstr(status), UPP_STR("queued")))
         wj_put_null(w, "usage");
     else

@@ -379,7 +379,12 @@ static void tool_ended(struct resp_stream *s, const struct wm_event *ev, struct 
 
 static void write_function(struct wj_writer *w, const void *item)
 {
-    resp_function_item(w, item);
+    resp_function_item(w, item, false);
+}
+
+static void write_function_begin(struct wj_writer *w, const void *item)
+{
+    resp_function_item(w, item, true);
 }
 
 static void write_approval(struct wj_writer *w, const void *item)
@@ -406,12 +411,9 @@ static void arguments_events(struct resp_stream *s, struct wd_out *o, const stru
 
 static void pending_item(struct resp_stream *s, struct wd_out *o, const struct wm_pending *p)
 {
-    uint32_t          output = s->n_output++;
-    item_writer      *write  = p->approval ? write_approval : write_function;
-    struct wm_pending begins = *p;
-    if (!p->approval)
-        begins.arguments = UPP_STR("");
-    item_event(s, o, "response.output_item.added", output, write, &begins);
+    uint32_t     output = s->n_output++;
+    item_writer *write  = p->approval ? write_approval : write_function;
+    item_event(s, o, "response.output_item.added", output, p->approval ? write : write_function_begin, p);
     if (!p->approval)
         arguments_events(s, o, p, output);
     item_event(s, o, "response.output_item.done", output, write, p);

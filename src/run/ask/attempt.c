@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "fiber/loop.h"
 #include "model/call_source.h"
+#include "model/id.h"
 #include "run/ask/structure.h"
 #include "run/breaker.h"
 #include "run/step.h"
@@ -91,25 +92,40 @@ static int add_source(struct wr_asking *a, struct upp_step_event *ev, struct upp
     return wm_call_source_write(&a->run->memory, of, &ev->metadata, err);
 }
 
+/* Ids of the log are given to calls of runs with WR_CALL_IDS, if there is a log. */
+static int new_call_id(const struct wr_asking *a, uint32_t part, struct wb_uuid *ret, struct upp_err *err)
+{
+    const struct wr_open *o = a->open;
+    if (!a->run->engine->store || !wr_names_calls(a->run) || part >= WM_PARTS)
+        return wb_uuid_new(ret, err);
+    *ret = wm_id_uuid((struct wm_id){.node    = a->run->row.node,
+                                     .index   = o->index,
+                                     .noun    = WM_NOUN_PART,
+                                     .attempt = o->entry.attempt,
+                                     .part    = (uint16_t)part});
+    return 0;
+}
+
 static int part_open(struct wr_asking *a, struct upp_step_event *ev, struct upp_err *err)
 {
     char id[5 + WB_UUID_HEX + 1] = "call_";
-    if (ev->part_kind == UPP_PART_CALL && (!ev->id.n || id_taken(a->run, ev->id))) {
+    bool call                    = ev->part_kind == UPP_PART_CALL;
+    if (call && (!ev->id.n || id_taken(a->run, ev->id) || wr_names_calls(a->run))) {
         struct wb_uuid u;
-        int            r = wb_uuid_new(&u, err);
+        int            r = new_call_id(a, ev->part, &u, err);
         if (r < 0)
             return r;
         wb_uuid_hex(u, id + 5);
         ev->id = wb_str(id, 5 + WB_UUID_HEX);
     }
-    if (ev->part_kind == UPP_PART_CALL) {
+    if (call) {
         int bad = wr_ids_add(&a->run->ids, ev->id, err);
         if (bad >= 0 && a->run->row.depth) /* other children check only that set */
             bad = wr_ids_add(&a->run->tree->ids, ev->id, err);
         if (bad < 0)
             return bad;
     }
-    int r = ev->part_kind == UPP_PART_CALL ? add_source(a, ev, err) : 0;
+    int r = call ? add_source(a, ev, err) : 0;
     if (r >= 0)
         r = wr_open_part(a->open, ev, err);
     if (r >= 0)

@@ -59,6 +59,11 @@ uint64_t wr_option_number(yyjson_val *options, const char *name);
 /* The number of messages between agents, for a root whose agent has no such right of its own. */
 #define WR_AGENT_MESSAGES "weft_agent_messages"
 
+/* true: each call of the run's tree has an id that says where it is in the log (wm_id), instead of the vendor's.
+ * Clients that send conversations without an id of a thread are answered by it: two conversations never have the same.
+ */
+#define WR_CALL_IDS "weft_call_ids"
+
 /* Puts the settings into a request that is otherwise complete. `plain`: its response is not structured in another way.
  * *capped: the response may have as many tokens as are left to the run. 1: the run has reached max_prompt_tokens. */
 int wr_settings_request(struct wr_run *run, bool plain, struct upp_request *q, bool *capped,

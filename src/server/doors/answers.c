@@ -78,7 +78,7 @@ int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, const struct sv_a
 int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a, struct upp_str alias,
                        struct upp_err *err)
 {
-    struct wr_author by = {.alias = alias};
+    struct wr_author by = {.alias = alias, .options = a->options};
     int              r  = author_of(x, run, &by, err);
     if (r >= 0)
         r = wr_answer_by(x->core->engine, &x->owner, run, a->p, a->n, &by, err);

@@ -132,8 +132,11 @@ int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const 
 
 static int is_prompt(const struct reading *in, const struct option *o, yyjson_val *v)
 {
-    char what[64];
+    char                       what[64];
+    const struct wr_agent_def *def = wr_agent(in->x->core->engine, in->agent);
     (void)snprintf(what, sizeof what, "'%s'", o->name);
+    if (yyjson_is_str(v) && def && def->gateway) /* it has no prompt to protect */
+        return 0;
     return yyjson_is_str(v) ? sv_options_may_prompt(in->x, in->body, what, v, in->err) : wrong(in, v, "a string", v);
 }
 

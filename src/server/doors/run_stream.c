@@ -18,6 +18,7 @@ struct feed {
     bool                        empty; /* the client has received nothing, and there was nothing so far */
     struct sv_exchange         *x;
     struct wb_uuid              run;
+    uint64_t                    drop;     /* frames that the client has */
     struct sv_preamble          preamble; /* until it is sent */
     struct wd_frames            frames;
 };
@@ -113,8 +114,13 @@ static int encode(struct feed *f, struct sv_stream *st, const struct wm_event *e
     int r = f->ops->event(f->state, ev, &f->frames, err);
     if (r < 0)
         return r;
-    for (size_t i = received; i < f->frames.list.n; i++)
+    for (size_t i = received; i < f->frames.list.n; i++) {
+        if (f->drop) {
+            f->drop--;
+            continue;
+        }
         put_frame(st, &f->frames, i, &(struct sv_sse_id){ev->from->epoch, ev->number, (uint32_t)i + 1});
+    }
     return 0;
 }
 
@@ -170,8 +176,13 @@ static void feed_done(struct feed *f)
 WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
                                     struct upp_err *err)
 {
-    *f = (struct feed){
-        .ops = s->ops, .to_wait = s->to_wait, .preamble = s->preamble, .empty = !s->from.number, .x = x, .run = run};
+    *f     = (struct feed){.ops      = s->ops,
+                           .to_wait  = s->to_wait,
+                           .preamble = s->preamble,
+                           .empty    = !s->from.number,
+                           .x        = x,
+                           .run      = run,
+                           .drop     = s->drop};
     x->run = run;
     wd_frames_init(&f->frames);
     int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;

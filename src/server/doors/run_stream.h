@@ -16,6 +16,7 @@ struct sv_preamble {
 };
 
 struct sv_run_stream {
+    uint64_t                    drop; /* so many of its frames are not sent: the client has them */
     const struct wd_stream_ops *ops;
     struct wd_stream_opts       opts;    /* of this request; a door may set those of its dialect */
     struct wr_from              from;    /* after this event; all zero: from the start */

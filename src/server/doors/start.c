@@ -5,10 +5,13 @@
 
 #include "base/log.h"
 #include "json/read.h"
+#include "json/write.h"
+#include "json/value.h"
 #include "log/change.h"
 #include "run/settings/settings.h"
 #include "server/doors/aitp/members.h"
 #include "server/doors/envelopes/routes.h"
+#include "server/doors/options.h"
 #include "server/http/auth.h"
 #include "server/http/server.h"
 #include "thread/repair.h"
@@ -138,15 +141,57 @@ static void add_option(struct sv_exchange *x, struct upp_str *options, struct up
                                some ? "," : "{", UPP_FMT(member));
 }
 
+/* A member with a text. */
+static int add_text(struct sv_exchange *x, struct upp_str *options, const char *name, struct upp_str text,
+                    struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &json, err);
+    wj_write_str(&w, text);
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        add_option(x, options, wb_arena_printf(&x->arena, "\"%s\":%.*s", name, UPP_FMT(wb_buf_str(&json))));
+    return r;
+}
+
+/* A client's system text for a gateway: after the instructions of the request, and marked. */
+static int add_system(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
+{
+    struct upp_str more = {NULL, 0}, own;
+    yyjson_val    *v    = NULL;
+    int            r    = s->run.options.n ? wj_read(&x->arena, s->run.options, NULL, &v, err) : 0;
+    own                 = wj_text_at(v, "additional_instructions");
+    if (own.n)
+        own = wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(own), UPP_FMT(s->system));
+    if (r >= 0)
+        r = add_text(x, &more, "additional_instructions", own.n ? own : s->system, err);
+    add_option(x, &more, UPP_STR("\"" SV_SYSTEM_OPTION "\":true"));
+    if (r >= 0)
+        r = wb_arena_check(&x->arena, err);
+    return r < 0 ? r : sv_options_merge(&x->arena, s->run.options, more, &s->run.options, err);
+}
+
 /* What the options have that the client did not set, so that the run keeps it after a restart: the trace of the
  * request, that the thread was made for it, and the limit of threads with members. */
 static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err *err)
 {
     struct wl_thread made = {.metadata = s->thread_opts.metadata};
+    int              r    = s->system.n ? add_system(x, s, err) : 0;
+    if (r >= 0 && s->asked.n && !wb_str_eq(s->asked, s->run.agent))
+        r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
+    if (r < 0)
+        return r;
+    if (s->background)
+        add_option(x, &s->run.options, UPP_STR("\"" SV_BACKGROUND "\":true"));
     if (x->trace.id[0])
         add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"traceparent\":\"%s\"", x->trace.parent));
     if (s->made_thread)
         add_option(x, &s->run.options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
+    if (s->calls_by_id)
+        add_option(x, &s->run.options, UPP_STR("\"" WR_CALL_IDS "\":true"));
+    if (s->conversation)
+        add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"" SV_CONVERSATION "\":\"%s\"", s->conversation));
     if (sv_aitp_has_members(s->new_thread ? &made : &s->thread))
         add_option(x, &s->run.options,
                    wb_arena_printf(&x->arena, "\"" WR_AGENT_MESSAGES "\":%d", SV_AITP_AGENT_MESSAGES));
@@ -154,6 +199,59 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
     if (s->run.forks && !s->made_thread)
         add_option(x, &s->run.fork_options, UPP_STR("\"" SV_MADE_THREAD "\":true"));
     return wb_arena_check(&x->arena, err);
+}
+
+/* Does an option belong to the run, whatever the next request says? */
+static bool stays(struct upp_str name)
+{
+    return wb_str_eq(name, UPP_STR("traceparent")) ||
+           (wb_str_starts(name, UPP_STR("weft_")) && !wb_str_eq(name, UPP_STR(SV_ASKED)) &&
+            !wb_str_eq(name, UPP_STR(SV_BACKGROUND)) && !wb_str_eq(name, UPP_STR(SV_SYSTEM_OPTION)));
+}
+
+/* A request that names an agent keeps the run's model, and the name that the run was asked by. */
+static bool stays_if_not_set(struct upp_str name)
+{
+    return wb_str_eq(name, UPP_STR("model")) || wb_str_eq(name, UPP_STR(SV_ASKED));
+}
+
+static void put_options(struct wj_writer *w, yyjson_val *of_run, yyjson_val *of_request)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(of_run);
+    yyjson_val     *key;
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (stays(wj_text(key)) || (stays_if_not_set(wj_text(key)) && !sv_member(of_request, wj_text(key))))
+            wj_put_member(w, key);
+    it = yyjson_obj_iter_with(of_request);
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (!stays(wj_text(key)))
+            wj_put_member(w, key);
+}
+
+int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_start *s, struct upp_str *ret,
+                    struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * SV_MAX_BODY + 4096);
+    struct upp_str                        own = s->run.options; /* a start adds to them itself */
+    yyjson_val                           *had = NULL, *now = NULL;
+    struct wj_writer                      w;
+    int                                   r = s->system.n ? add_system(x, s, err) : 0;
+    if (r >= 0 && s->asked.n)
+        r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
+    if (r >= 0)
+        r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
+    if (r >= 0)
+        r = wr_options_read(&x->arena, run->options, &had, err);
+    if (r >= 0)
+        r = wr_options_read(&x->arena, s->run.options, &now, err);
+    s->run.options = own;
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    put_options(&w, had, now);
+    wj_write_close(&w, '}');
+    return wj_writer_text(&w, &x->arena, ret);
 }
 
 bool sv_made_thread(struct sv_exchange *x, const struct wm_run *run)

@@ -6,6 +6,7 @@
 #ifndef SV_START_H
 #define SV_START_H
 
+#include "dialects/core/dialect.h"
 #include "run/engine.h"
 #include "server/http/route.h"
 
@@ -17,6 +18,7 @@ struct sv_entries {
 struct sv_answers {
     struct wr_answer *p;
     size_t            n;
+    struct upp_str    options; /* of the run from then on; empty: those that it has */
 };
 enum { SV_ANSWERS_MAX = 128 };
 
@@ -24,16 +26,30 @@ enum { SV_ANSWERS_MAX = 128 };
  * deleted with the last response in it. */
 #define SV_MADE_THREAD "weft_made_thread"
 
+/* Option of a run: the name of the conversation that it answers, where clients send it whole (doors/chat). */
+#define SV_CONVERSATION "weft_conversation"
+
+/* Options of a run: the name that its request asked for, where that is not the agent's; whether it was to work in the
+ * background; whether its system text is the client's (struct sv_start). */
+#define SV_ASKED         WD_OPTION_ASKED
+#define SV_BACKGROUND    WD_OPTION_BACKGROUND
+#define SV_SYSTEM_OPTION "weft_client_system"
+
 struct sv_start {
     struct wl_thread      thread;
     bool                  new_thread;  /* it is made in the commit of the run, as thread_opts say */
     bool                  made_thread; /* a request to run made it, not one for a thread (SV_MADE_THREAD) */
     struct wl_thread_opts thread_opts;
-    struct wr_start       run;      /* owner, agent, options, on_busy, key, node; the rest is filled here */
-    struct sv_entries     messages; /* appended; the last one is the run's input if it is a user's */
-    struct sv_answers     answers;  /* to open calls of the thread: instead of messages */
-    bool                  indexed;  /* filled here: run.alias is the id of an envelope */
-    bool                  joined;   /* filled here: a request with the same key had started the run */
+    struct wr_start       run;          /* owner, agent, options, on_busy, key, node; the rest is filled here */
+    struct sv_entries     messages;     /* appended; the last one is the run's input if it is a user's */
+    struct sv_answers     answers;      /* to open calls of the thread: instead of messages */
+    bool                  calls_by_id;  /* clients find the run by the ids of its calls (WR_CALL_IDS) ... */
+    const char           *conversation; /* ... in this conversation (SV_CONVERSATION); NULL: not told */
+    struct upp_str        asked;        /* SV_ASKED; empty: the agent's name */
+    struct upp_str        system;       /* of the client, for an agent that is a gateway; empty: none */
+    bool                  background;   /* SV_BACKGROUND */
+    bool                  indexed;      /* filled here: run.alias is the id of an envelope */
+    bool                  joined;       /* filled here: a request with the same key had started the run */
 };
 
 /* A new thread for the run, with these options (NULL: none). Its id is made here: the door goes on where it is at home.
@@ -89,6 +105,11 @@ WEFT_SUSPENDS int sv_answer_calls(struct sv_exchange *x, struct wb_uuid run, con
 /* The same; in the commit of the answers the run takes the alias. */
 WEFT_SUSPENDS int sv_answer_calls_as(struct sv_exchange *x, struct wb_uuid run, const struct sv_answers *a,
                                      struct upp_str alias, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The options of a run that waits and goes on for a request of its own: the request's, with those of the run that no
+ * client sets. Checked. In x->arena. */
+int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_start *s, struct upp_str *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Cancels a run (wr_cancel), if the client may. */
 WEFT_SUSPENDS int sv_cancel(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;

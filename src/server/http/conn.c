@@ -435,6 +435,8 @@ int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
     /* Answers are of whoever asked, and of this moment: nobody on the way keeps them, but for what says otherwise. */
     if (wb_str_find(wb_buf_str(&x->reply.headers), UPP_STR("Cache-Control: "), 0) == SIZE_MAX)
         sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-store"));
+    if (x->reply.status < 300)
+        sv_query_report(x);
     if (x->settings->allowed.origins)
         sv_cors_write(&x->reply.headers, x->conn->allow);
     return wb_buf_check(&x->reply.headers, err);

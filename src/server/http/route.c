@@ -134,12 +134,49 @@ int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *r
     return 0;
 }
 
+static bool is_queried(const struct sv_exchange *x, struct upp_str name)
+{
+    for (size_t i = 0; i < x->n_queried; i++)
+        if (wb_str_eq(x->queried[i], name))
+            return true;
+    return false;
+}
+
+/* Names that are no plain words are not repeated in a header. */
+static struct upp_str shown_name(struct upp_str name)
+{
+    bool plain = name.n > 0 && name.n <= 64;
+    for (size_t i = 0; plain && i < name.n; i++)
+        plain = (name.p[i] >= 'a' && name.p[i] <= 'z') || (name.p[i] >= 'A' && name.p[i] <= 'Z') ||
+                (name.p[i] >= '0' && name.p[i] <= '9') || name.p[i] == '_' || name.p[i] == '-' || name.p[i] == '[' ||
+                name.p[i] == ']';
+    return plain ? name : UPP_STR("?");
+}
+
+void sv_query_report(struct sv_exchange *x)
+{
+    struct upp_str                        rest = x->request->query, pair, key;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2048);
+    if (!rest.p || x->n_queried == SV_QUERIED)
+        return;
+    while (wb_str_split(&rest, '&', &pair)) {
+        size_t at = wb_str_find(pair, UPP_STR("="), 0);
+        if (sv_decode(&x->arena, wb_str_sub(pair, 0, at), true, &key, NULL) < 0 || !key.n || is_queried(x, key))
+            continue;
+        wb_buf_addf(&out, "%s%.*s", out.n ? ", " : "", UPP_FMT(shown_name(key)));
+    }
+    if (out.n && !out.failed)
+        sv_reply_header(&x->reply, "weft-ignored", wb_buf_str(&out));
+}
+
 int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err)
 {
     struct upp_str rest = x->request->query, pair, key, value = {NULL, 0};
     int            r, found = 0;
     if (!rest.p)
         return 0;
+    if (!is_queried(x, name) && x->n_queried < SV_QUERIED)
+        x->queried[x->n_queried++] = name;
     while (wb_str_split(&rest, '&', &pair)) {
         size_t at = wb_str_find(pair, UPP_STR("="), 0);
         r         = sv_decode(&x->arena, wb_str_sub(pair, 0, at), true, &key, err);

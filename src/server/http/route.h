@@ -22,6 +22,8 @@ struct sv_settings;
 enum { SV_PARAMS = 4, SV_REQUEST_ID = 128 /* bytes of a client's x-request-id, at most */ };
 
 /* One request and its response, while a handler works on it. */
+enum { SV_QUERIED = 24 };
+
 struct sv_exchange {
     struct sv_server         *server;
     struct sv_core           *core; /* where it is handled (server/http/core.h): its loop and its engine */
@@ -32,6 +34,8 @@ struct sv_exchange {
     struct upp_str            agent;             /* that the path /agents/{agent}/... names: it exists; empty: none */
     struct wl_owner           owner;
     struct wl_thread         *thread; /* that the path names, if the door's `home` has read it; NULL: not yet */
+    struct upp_str            queried[SV_QUERIED]; /* names of the query parameters that were looked for */
+    size_t                    n_queried;
     void           *found;  /* what else the door's `home` has found out, of a type of the door's; NULL: nothing */
     uint8_t         scopes; /* enum sv_scope: what the client may do */
     struct wb_arena arena;  /* for this request */
@@ -95,5 +99,8 @@ int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *r
 
 /* A query parameter, decoded: 1; 0: absent. -UPP_EINVALID: more than one of that name. */
 int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Names the query parameters that nobody has looked for in the header weft-ignored. Before the head is written. */
+void sv_query_report(struct sv_exchange *x);
 
 #endif

@@ -1,7 +1,10 @@
 /* server/doors/chat/conversation.c — see conversation.h. */
 #include "server/doors/chat/conversation.h"
 
+#include "json/read.h"
+#include "json/value.h"
 #include "log/log.h"
+#include "model/id.h"
 #include "server/http/server.h"
 
 enum { BATCH = 128, ANSWER_MAX = 64 << 20 };
@@ -61,12 +64,6 @@ WEFT_SUSPENDS static int read_answer(struct sv_exchange *x, const struct wl_thre
     return r;
 }
 
-/* Results are for a run that waits: it knows which calls are open. */
-static bool is_for_wait(const struct sv_chat_messages *m, const struct wm_run *run)
-{
-    return run->status == WM_WAITING && m->next < m->list.n && m->list.p[m->next].message.role == UPP_ROLE_TOOL;
-}
-
 /* Is this what the run said? The answer to results is only what came after them. */
 static bool is_answer(const struct sv_chat_messages *m, struct upp_str given, struct upp_str said)
 {
@@ -97,7 +94,7 @@ WEFT_SUSPENDS static int continue_after(struct sv_exchange *x, const struct sv_c
 
 int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret, struct upp_err *err)
 {
-    *ret  = (struct sv_chat_place){0};
+    *ret  = (struct sv_chat_place){.named = true};
     int r = wl_get_thread(x->server->opts.store, &x->owner, run->thread, &x->arena, &ret->thread, err);
     if (r >= 0 && run->status == WM_WAITING)
         ret->waits = run->id;
@@ -106,62 +103,178 @@ int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_cha
     return r < 0 ? r : 0;
 }
 
+/* ---- The run that waits ------------------------------------------------------------------------------------------ */
+
+bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part)
+{
+    struct wb_uuid u;
+    struct wm_id   id;
+    if (!wb_str_starts(call, UPP_STR("call_")) || !wb_uuid_parse(wb_str_sub(call, 5, SIZE_MAX), &u) ||
+        !wm_id_parse(u, &id) || id.noun != WM_NOUN_PART)
+        return false;
+    *part  = id.part;
+    *entry = wm_id_within(u, WM_NOUN_ENTRY, 0);
+    return true;
+}
+
+/* Has the run begun with this conversation, or gone on with it? 1: yes. */
+WEFT_SUSPENDS static int is_of_run(struct sv_exchange *x, const struct wm_run *run, const char *digest,
+                                   struct upp_err *err)
+{
+    yyjson_val    *v = NULL;
+    struct wb_uuid id;
+    if (run->options.n && wj_read(&x->arena, run->options, NULL, &v, NULL) >= 0 &&
+        wb_str_eq(wj_text_at(v, SV_CONVERSATION), wb_cstr(digest)))
+        return 1;
+    struct upp_str name = alias_of(x, run->agent, digest);
+    int            r    = wb_arena_check(&x->arena, err);
+    if (r >= 0)
+        r = wl_get_alias(x->server->opts.store, &x->owner, WL_ALIAS_RUN, name, &id, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : wb_uuid_eq(id, run->id);
+}
+
+/* The root of the run that made a call. */
+WEFT_SUSPENDS static int get_caller(struct sv_exchange *x, struct wb_uuid entry, struct wm_run *ret,
+                                    struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_line   line;
+    int              r = wl_entry_find(s, &x->owner, entry, &x->arena, &line, err);
+    if (r >= 0)
+        r = wl_get_run(s, &x->owner, line.run, &x->arena, ret, err);
+    if (r >= 0 && !wb_uuid_eq(ret->root, ret->id))
+        r = wl_get_run(s, &x->owner, ret->root, &x->arena, ret, err);
+    return r;
+}
+
+/* The run that waits for what the request answers, in this conversation and no other. 1; 0: there is none. */
+WEFT_SUSPENDS static int find_wait(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
+                                   struct upp_str call, bool approves, struct sv_chat_place *ret, struct upp_err *err)
+{
+    struct wb_uuid   entry;
+    struct wl_thread t;
+    struct wm_run    run;
+    uint32_t         part;
+    int              r = sv_call_entry(call, &entry, &part) ? get_caller(x, entry, &run, err) : -UPP_ENOTFOUND;
+    if (r >= 0 && (run.status != WM_WAITING || !wb_str_eq(run.agent, agent)))
+        return 0;
+    if (r >= 0)
+        r = wl_get_thread(x->server->opts.store, &x->owner, run.thread, &x->arena, &t, err);
+    if (r < 0 || !wb_str_eq(t.owner.user, x->owner.user))
+        return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
+    r = m->next ? is_of_run(x, &run, m->before, err) : 0;
+    if (r == 0 && approves) /* the run may have shown no message yet */
+        r = is_of_run(x, &run, m->all, err);
+    if (r > 0)
+        *ret = (struct sv_chat_place){.thread = t, .waits = run.id};
+    return r;
+}
+
+static struct upp_str first_answer(const struct sv_chat_messages *m, const struct sv_answers *answers)
+{
+    const struct upp_message *next = m->next < m->list.n ? &m->list.p[m->next].message : NULL;
+    if (answers && answers->n)
+        return answers->p[0].call;
+    return next && next->role == UPP_ROLE_TOOL ? next->parts[0].id : (struct upp_str){NULL, 0};
+}
+
 int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                 struct sv_chat_place *ret, struct upp_err *err)
+                 const struct sv_answers *answers, struct sv_chat_place *ret, struct upp_err *err)
 {
     struct wl_store *s    = x->server->opts.store;
-    struct upp_str   name = alias_of(x, agent, m->before);
+    struct upp_str   call = first_answer(m, answers);
+    struct upp_str   name;
     struct wb_uuid   id;
     struct wm_run    run;
-    *ret = (struct sv_chat_place){0};
-    if (!m->next)
-        return 0;
-    int r = wb_arena_check(&x->arena, err);
+    *ret  = (struct sv_chat_place){0};
+    int r = call.n ? find_wait(x, agent, m, call, answers && answers->n, ret, err) : 0;
+    if (r != 0 || !m->next)
+        return r < 0 ? r : 0;
+    name = alias_of(x, agent, m->before);
+    r    = wb_arena_check(&x->arena, err);
     if (r >= 0)
         r = wl_get_alias(s, &x->owner, WL_ALIAS_RUN, name, &id, err);
     if (r >= 0)
         r = wl_get_run(s, &x->owner, id, &x->arena, &run, err);
     if (r >= 0)
         r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &ret->thread, err);
-    if (r < 0 || (!wm_status_ended(run.status) && !is_for_wait(m, &run))) {
-        ret->thread = (struct wl_thread){0};
-        return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
+    if (r >= 0 && wm_status_ended(run.status))
+        r = continue_after(x, m, &run, ret, err);
+    else if (r >= 0)
+        r = 0;
+    if (r <= 0)
+        *ret = (struct sv_chat_place){0};
+    return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
+}
+
+/* Are all answers for calls that wait, and of the kind that they wait for? */
+static bool are_open(const struct wr_run_info *look, const struct sv_answers *a)
+{
+    bool all = look->run.status == WM_WAITING && a->n > 0;
+    for (size_t i = 0; all && i < a->n; i++) {
+        bool found = false;
+        for (size_t k = 0; !found && k < look->n_pending; k++)
+            found = wb_str_eq(look->pending[k].call, a->p[i].call) && look->pending[k].approval == !a->p[i].result.p;
+        all = found;
     }
-    if (is_for_wait(m, &run)) {
-        ret->waits = run.id;
-        return 0;
-    }
-    r = continue_after(x, m, &run, ret, err);
-    if (r == 0)
-        ret->thread = (struct wl_thread){0};
-    return r < 0 ? r : 0;
+    return all;
+}
+
+/* The conversation is new: what the client says about calls is its own word. */
+WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_start *s,
+                                    struct wb_uuid *run, struct upp_err *err)
+{
+    if (!m->list.n)
+        return upp_fail(err, UPP_EINVALID, "there is nothing to answer");
+    s->thread      = (struct wl_thread){0};
+    s->new_thread  = true;
+    s->made_thread = true;
+    s->thread_opts = (struct wl_thread_opts){.size = sizeof s->thread_opts};
+    s->answers     = (struct sv_answers){0};
+    s->messages    = m->list;
+    return sv_start_run(x, s, run, err);
+}
+
+/* Lets the run that waits continue. Another request may have answered meanwhile. */
+WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat_place *place,
+                                     const struct sv_chat_messages *m, struct sv_start *s, struct wr_from *from,
+                                     struct wb_uuid *run, struct upp_err *err)
+{
+    struct wr_run_info look;
+    if (place->named && !s->answers.n)
+        return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
+    int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
+    if (r >= 0 && !place->named && !are_open(&look, &s->answers))
+        return begin_anew(x, m, s, run, err);
+    if (r >= 0)
+        r = sv_next_options(x, &look.run, s, &s->answers.options, err);
+    if (r >= 0)
+        r = sv_answer_calls_as(x, place->waits, &s->answers, s->run.alias, err);
+    if (r == -UPP_EINVALID && !place->named)
+        return begin_anew(x, m, s, run, err);
+    *run = x->run = place->waits;
+    if (r >= 0)
+        *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */
+    return r;
 }
 
 int sv_chat_start(struct sv_exchange *x, const struct sv_chat_place *place, const struct sv_chat_messages *m,
                   struct sv_start *s, struct wr_from *from, struct wb_uuid *run, struct upp_err *err)
 {
-    struct wr_run_info look;
     if (m->list.n)
         s->run.alias = alias_of(x, s->run.agent, m->all);
     s->run.alias_moves = true;
+    s->calls_by_id     = true;
+    s->conversation    = place->named ? NULL : m->all;
     int r              = wb_arena_check(&x->arena, err);
     if (r < 0)
         return r;
-    if (wb_uuid_eq(place->waits, (struct wb_uuid){{0}})) {
-        s->run.node   = place->node;
-        s->run.length = place->length;
-        s->run.forks  = place->node != 0;
-        return sv_start_run(x, s, run, err);
-    }
-    if (!s->answers.n)
-        return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
-    r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
-    if (r >= 0)
-        r = sv_answer_calls_as(x, place->waits, &s->answers, s->run.alias, err);
-    *run = x->run = place->waits;
-    if (r >= 0)
-        *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */
-    return r;
+    if (!wb_uuid_eq(place->waits, (struct wb_uuid){{0}}))
+        return answer_wait(x, place, m, s, from, run, err);
+    s->run.node   = place->node;
+    s->run.length = place->length;
+    s->run.forks  = place->node != 0;
+    return sv_start_run(x, s, run, err);
 }
 
 int sv_chat_recall(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m, struct wm_run *ret,

@@ -3,7 +3,11 @@
  * A chat client sends the whole conversation each time and no id. The conversation is its own name: the digest of a
  * request's messages is an alias of its run. A later request whose messages are those, the answer, and more continues
  * the run's thread; on a new branch if the thread went on without it. A conversation that is edited or unknown becomes
- * a new thread.
+ * a new thread, whose calls and results are what the client says: shown to the model, never answers to open calls.
+ *
+ * Conversations may be the same up to the calls that a client has to answer. So the ids of these runs' calls are
+ * positions in the log (WR_CALL_IDS): each leads to its run, which must have begun, or gone on, with the messages of
+ * the request.
  */
 #ifndef SV_CHAT_CONVERSATION_H
 #define SV_CHAT_CONVERSATION_H
@@ -16,11 +20,17 @@ struct sv_chat_place {
     bool             made;   /* the thread was made for the run before (SV_MADE_THREAD) */
     uint64_t         node; /* what follows belongs here in its tree, on a fork if the thread ends elsewhere or is ... */
     uint32_t         length; /* ... busy (wr_start.forks); node 0: at the thread's end */
+    bool             named;  /* the request has its id: what does not fit there is refused, never a new thread */
 };
 
-/* Finds where the new messages belong. Nothing is stored before the run starts. */
+/* Finds where the new messages belong, or the answers of a request that has no messages for them (approvals). Nothing
+ * is stored before the run starts. */
 WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
-                               struct sv_chat_place *ret, struct upp_err *err) UPP_MUST_CHECK;
+                               const struct sv_answers *answers, struct sv_chat_place *ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* The entry of the log that the id of a call leads to (WR_CALL_IDS), and which part of it. False: to none. */
+bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part);
 
 /* Where what follows a run belongs: its thread, or a fork of it if that went on without it. Waits if the run does. */
 WEFT_SUSPENDS int sv_chat_after(struct sv_exchange *x, const struct wm_run *run, struct sv_chat_place *ret,

@@ -218,17 +218,6 @@ int sv_chat_text(struct wb_buf *out, const struct upp_message *m, struct upp_err
     return wb_buf_check(out, err);
 }
 
-int sv_chat_push_system(struct sv_chat_building *rd, yyjson_val *at, const struct upp_message *m, struct upp_err *err)
-{
-    if (upp_part_next(m, NULL, UPP_PARTS_CONTENT & ~(1u << UPP_PART_TEXT)))
-        return sv_body_wrong(rd->body, at, err, "a system message consists of text");
-    if (!rd->to->system)
-        rd->to->system = at;
-    if (rd->instructions.n)
-        wb_buf_add(&rd->instructions, UPP_STR("\n\n"));
-    return sv_chat_text(&rd->instructions, m, err);
-}
-
 /* Adds what identifies a message. Lengths keep two conversations apart that differ only in where a text ends. */
 static void digest_message(struct wb_buf *out, const struct upp_message *m)
 {
@@ -309,6 +298,30 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
         .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL, .message = message};
     digest_message(&rd->digested, &message);
     return 0;
+}
+
+/* The rule of all doors for system messages of clients (UAP 16.5): a model alone has them as its system prompt, another
+ * agent as a user's words, if its configuration says so. */
+int sv_chat_push_system(struct sv_chat_building *rd, yyjson_val *at, const struct upp_message *m, struct upp_err *err)
+{
+    yyjson_val *role = sv_member(at, UPP_STR("role"));
+    if (upp_part_next(m, NULL, UPP_PARTS_CONTENT & ~(1u << UPP_PART_TEXT)))
+        return sv_body_wrong(rd->body, at, err, "a system message consists of text");
+    if (!rd->agent || (!rd->agent->gateway && !rd->agent->allow_client_system))
+        return sv_refuse_system(rd->body, role ? role : at, rd->agent, err);
+    if (!rd->agent->gateway) {
+        struct upp_part *parts = wb_new_n(&rd->x->arena, struct upp_part, m->n_parts + 1);
+        if (!parts)
+            return wb_arena_check(&rd->x->arena, err);
+        parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
+        memcpy(parts + 1, m->parts, m->n_parts * sizeof *parts);
+        return sv_chat_push(rd, at, UPP_ROLE_USER, parts, m->n_parts + 1, err);
+    }
+    if (!rd->to->system)
+        rd->to->system = at;
+    if (rd->instructions.n)
+        wb_buf_add(&rd->instructions, UPP_STR("\n\n"));
+    return sv_chat_text(&rd->instructions, m, err);
 }
 
 int sv_chat_begin(struct sv_chat_building *rd, struct sv_exchange *x, const struct sv_body *body,

@@ -1,7 +1,8 @@
 /* server/doors/chat/messages.h — the messages of a chat request: a whole conversation, sent anew each time.
  *
  * What a client says about the past has no authority, with one exception: calls of its own tools and their results,
- * which nobody else can know. System messages are instructions of the run.
+ * which nobody else can know. System messages are the system prompt of a gateway, and refused or marked by any other
+ * agent.
  */
 #ifndef SV_CHAT_MESSAGES_H
 #define SV_CHAT_MESSAGES_H
@@ -18,7 +19,7 @@ enum {
 struct sv_chat_messages {
     struct sv_entries list;         /* without system messages */
     size_t            next;         /* index of the first one after the last assistant message: what is new */
-    struct upp_str    instructions; /* the texts of all system messages; empty: none */
+    struct upp_str    instructions; /* the texts of all system messages, for a gateway; empty: none */
     yyjson_val       *system;       /* the first of them; NULL: none */
 
     /* Names of the conversation before the last assistant message, and of all of it. */

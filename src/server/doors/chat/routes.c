@@ -76,7 +76,6 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
     return r < 0 ? r : 0;
 }
 
-/* System messages are added to the agent's own prompt. */
 static int read_options(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     static const struct sv_alias aliases[] = {{"model", NULL}, /* names the agent */
@@ -85,23 +84,10 @@ static int read_options(struct sv_exchange *x, struct request *q, struct upp_err
                                               {"additional_instructions", NULL},
                                               {"truncation_strategy", NULL},
                                               {NULL, NULL}};
-    struct upp_str               options = {NULL, 0}, system = {NULL, 0};
-    struct wj_writer             w;
-    int r = sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases + q->model, &options, err);
-    if (r < 0 || !q->messages.system) {
-        q->start.run.options = options;
-        return r;
-    }
-    r = sv_options_may_prompt(x, &q->body, "a system message", q->messages.system, err);
-    if (r < 0)
-        return r;
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 6);
-    wj_writer_init(&w, &out, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "additional_instructions", q->messages.instructions);
-    wj_write_close(&w, '}');
-    r = wj_writer_text(&w, &x->arena, &system);
-    return r < 0 ? r : sv_options_merge(&x->arena, options, system, &q->start.run.options, err);
+    q->start.system                        = q->messages.instructions;
+    q->start.asked                         = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
+    return sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases + q->model, &q->start.run.options,
+                           err);
 }
 
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, struct upp_err *err)
@@ -171,7 +157,7 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     if (r > 0)
         return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
-        r = sv_chat_find(x, q->start.run.agent, &q->messages, &q->place, err);
+        r = sv_chat_find(x, q->start.run.agent, &q->messages, NULL, &q->place, err);
     if (r < 0)
         return r;
     q->start.thread = q->place.thread;

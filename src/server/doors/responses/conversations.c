@@ -15,7 +15,7 @@
 #include "server/http/body.h"
 #include "server/http/server.h"
 
-enum { TRIES = 16, CREATED_MAX = 20 /* items of one request, as at OpenAI */ };
+enum { TRIES = 16 };
 
 /* ---- Conversations ----------------------------------------------------------------------------------------------- */
 
@@ -51,9 +51,13 @@ WEFT_SUSPENDS static int read_items(struct sv_exchange *x, const struct sv_body 
 {
     const struct wr_agent_def *agent = wr_agent(x->core->engine, (struct upp_str){NULL, 0});
     yyjson_val                *list  = sv_member(b->root, UPP_STR("items"));
-    if (yyjson_arr_size(list) > CREATED_MAX)
-        return sv_body_wrong(b, list, err, "at most %d items in one request", CREATED_MAX);
+    if (yyjson_is_arr(list) && !yyjson_arr_size(list)) {
+        *ret = (struct sv_items){0};
+        return 0;
+    }
     int r = sv_items_read(x, b, "items", agent, false, ret, err);
+    if (r >= 0 && ret->answers.n)
+        r = sv_body_wrong(b, list, err, "approvals are for a response that waits: POST /v1/responses");
     if (r >= 0 && ret->messages.system)
         r = sv_body_wrong(b, ret->messages.system, err,
                           "a conversation has no system messages: the prompt is the agent's, or `instructions`");

@@ -4,8 +4,14 @@
 #include "base/defs.h"
 #include "dialects/core/data_url.h"
 #include "json/value.h"
+#include "log/change.h"
+#include "log/log.h"
 #include "model/file_url.h"
+#include "model/id.h"
+#include "server/doors/chat/conversation.h"
+#include "server/doors/responses/item_list.h"
 #include "server/doors/v1/objects.h"
+#include "server/http/server.h"
 
 enum { PARTS_MAX = 1024 };
 
@@ -186,12 +192,94 @@ static int read_approval(struct reading *rd, yyjson_val *v, struct upp_err *err)
         r = sv_body_str(rd->b.body, v, UPP_STR("reason"), &a.reason, err);
     if (r < 0)
         return r;
-    if (!rd->waits)
-        return sv_body_wrong(rd->b.body, v, err, "no run waits for an approval");
     a.call = wb_str_starts(id, prefix) ? wb_str_sub(id, prefix.n, SIZE_MAX) : id;
     if (a.approved)
         a.reason = (struct upp_str){NULL, 0};
     return add_answer(rd, v, &a, err);
+}
+
+/* ---- References -------------------------------------------------------------------------------------------------- */
+
+/* The entry that the id of an item leads to, in both spellings: of a stream, with the id of a call, and of a list. */
+static bool item_entry(struct upp_str id, struct wb_uuid *entry, uint32_t *part)
+{
+    size_t       at = wb_str_find(id, UPP_STR("_"), 0);
+    struct wm_id place;
+    *part = UINT32_MAX; /* all of its text */
+    if (at < id.n && sv_call_entry(wb_str_sub(id, at + 1, SIZE_MAX), entry, part))
+        return true;
+    if (!sv_item_parse(id, &place))
+        return false;
+    if (place.noun == WM_NOUN_PART)
+        *part = place.part;
+    *entry = wm_id_within(wm_id_uuid(place), WM_NOUN_ENTRY, 0);
+    return true;
+}
+
+/* Reads an entry of a thread of this client. */
+WEFT_SUSPENDS static int find_entry(struct sv_exchange *x, struct wb_uuid id, struct wl_line *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_thread t;
+    struct wm_run    run;
+    int              r = wl_entry_find(s, &x->owner, id, &x->arena, ret, err);
+    if (r >= 0)
+        r = wl_get_run(s, &x->owner, ret->run, &x->arena, &run, err);
+    if (r >= 0)
+        r = wl_get_thread(s, &x->owner, run.thread, &x->arena, &t, err);
+    if (r >= 0 && (!wb_str_eq(t.owner.user, x->owner.user) || ret->entry.kind != WM_ENTRY_MESSAGE ||
+                   ret->entry.audience != WM_AUDIENCE_ALL || wm_is_erased(&ret->entry)))
+        r = -UPP_ENOTFOUND;
+    return r;
+}
+
+/* The text of a message, or one call or result: what the item of this id has. 1; 0: nothing. */
+static int copy_item(struct reading *rd, const struct upp_message *m, uint32_t part, struct upp_part **ret, size_t *n,
+                     struct upp_err *err)
+{
+    *n   = 0;
+    *ret = wb_new_n(&rd->b.x->arena, struct upp_part, m->n_parts + 1);
+    if (!*ret)
+        return wb_arena_check(&rd->b.x->arena, err);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        uint8_t kind = m->parts[i].kind;
+        bool    call = kind == UPP_PART_CALL || kind == UPP_PART_RESULT;
+        if (part == UINT32_MAX ? kind != UPP_PART_TEXT && !m->parts[i].media : i != part || !call)
+            continue;
+        struct upp_part *to = &(*ret)[(*n)++];
+        *to                 = m->parts[i];
+        to->metadata        = (struct upp_str){NULL, 0}; /* a client says it once more: it is its own */
+        if (kind == UPP_PART_CALL && !to->text.n)
+            to->text = UPP_STR("{}");
+    }
+    return *n > 0;
+}
+
+/* An item that was sent or received before. Of those that only the server knows nothing is read. */
+WEFT_SUSPENDS static int read_reference(struct reading *rd, yyjson_val *v, struct upp_err *err)
+{
+    struct upp_str   id = {NULL, 0};
+    struct upp_part *parts;
+    struct wb_uuid   entry;
+    struct wl_line   line;
+    uint32_t         part;
+    size_t           n = 0;
+    int              r = sv_body_str(rd->b.body, v, UPP_STR("id"), &id, err);
+    if (r == 0)
+        return sv_body_wrong(rd->b.body, v, err, "an item_reference has the id of an item");
+    if (r < 0 || wb_str_starts(id, UPP_STR("rs_")) || wb_str_starts(id, UPP_STR("mcp_")) ||
+        wb_str_starts(id, UPP_STR("mcpr_")))
+        return r < 0 ? r : 0;
+    if (rd->waits && !wb_str_starts(id, UPP_STR("msg_")))
+        return 0; /* the run knows its calls */
+    r = item_entry(id, &entry, &part) ? find_entry(rd->b.x, entry, &line, err) : -UPP_ENOTFOUND;
+    if (r >= 0)
+        r = copy_item(rd, &line.entry.message, part, &parts, &n, err);
+    if (r == 0 || r == -UPP_ENOTFOUND)
+        return sv_body_wrong(rd->b.body, v, err, "no item '%.*s'", UPP_FMT(id));
+    if (r >= 0 && parts[0].kind == UPP_PART_CALL)
+        r = sv_chat_call(&rd->b, v, parts, err);
+    return r < 0 ? r : sv_chat_push(&rd->b, v, line.entry.message.role, parts, n, err);
 }
 
 /* Only the server knows what they are. */
@@ -203,22 +291,26 @@ static int skip(struct reading *rd, yyjson_val *v, struct upp_err *err)
 
 static const struct kind {
     struct upp_str type;
-    int (*read)(struct reading *rd, yyjson_val *v, struct upp_err *err);
+    WEFT_SUSPENDS int (*read)(struct reading *rd, yyjson_val *v, struct upp_err *err);
 } kinds[] = {
     {UPP_STR_INIT("message"), read_message},
     {UPP_STR_INIT("function_call"), read_call},
     {UPP_STR_INIT("function_call_output"), read_output},
     {UPP_STR_INIT("mcp_approval_response"), read_approval},
+    {UPP_STR_INIT("item_reference"), read_reference},
     {UPP_STR_INIT("reasoning"), skip},
     {UPP_STR_INIT("mcp_call"), skip},
     {UPP_STR_INIT("mcp_list_tools"), skip},
     {UPP_STR_INIT("mcp_approval_request"), skip},
 };
 
-static int read_item(struct reading *rd, yyjson_val *v, struct upp_err *err)
+WEFT_SUSPENDS static int read_item(struct reading *rd, yyjson_val *v, struct upp_err *err)
 {
     struct upp_str type = UPP_STR("message");
     yyjson_val    *at   = sv_member(v, UPP_STR("type"));
+    if (yyjson_is_obj(v) && (!at || yyjson_is_null(at)) && !sv_member(v, UPP_STR("role")) &&
+        sv_member(v, UPP_STR("id")))
+        type = UPP_STR("item_reference"); /* its type may be left out */
     if (!yyjson_is_obj(v))
         return sv_body_wrong(rd->b.body, v, err, "an item is an object");
     int r = sv_body_str(rd->b.body, v, UPP_STR("type"), &type, err);
@@ -228,7 +320,7 @@ static int read_item(struct reading *rd, yyjson_val *v, struct upp_err *err)
     return r < 0 ? r : sv_body_wrong(rd->b.body, at, err, "an item of type '%.*s' is not taken here", UPP_FMT(type));
 }
 
-static int read_list(struct reading *rd, yyjson_val *list, struct upp_err *err)
+WEFT_SUSPENDS static int read_list(struct reading *rd, yyjson_val *list, struct upp_err *err)
 {
     struct upp_part *text;
     yyjson_val      *v;

@@ -11,8 +11,9 @@ struct sv_items {
 
 /* Reads `name` ("input", "items"). waits: a run waits, and outputs and approvals are for its calls; otherwise an output
  * needs its call before it. Items that a client sends back and that only the server knows (reasoning, its own calls)
- * are skipped. */
-int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name, const struct wr_agent_def *agent,
-                  bool waits, struct sv_items *ret, struct upp_err *err) UPP_MUST_CHECK;
+ * are skipped. An item_reference is the item of that id, of any thread of the client. */
+WEFT_SUSPENDS int sv_items_read(struct sv_exchange *x, const struct sv_body *b, const char *name,
+                                const struct wr_agent_def *agent, bool waits, struct sv_items *ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

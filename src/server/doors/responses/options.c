@@ -104,25 +104,17 @@ static void put_options(struct wj_writer *w, yyjson_val *root)
     put_format(w, root);
 }
 
-/* What is not read from the members: system messages after `instructions`, the response before. */
-static int add_more(struct sv_exchange *x, const struct sv_body *b, struct upp_str previous,
-                    const struct sv_chat_messages *m, struct upp_str *options, struct upp_err *err)
+/* What is not read from the members: the response before. */
+static int add_previous(struct sv_exchange *x, struct upp_str previous, struct upp_str *options, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(SV_MAX_BODY * 8);
-    struct upp_str   more = {NULL, 0}, own = wj_text_of(sv_member(b->root, UPP_STR("instructions")));
-    struct wj_writer w;
-    int              r = m->system ? sv_options_may_prompt(x, b, "a system message", m->system, err) : 0;
-    if (r < 0)
-        return r;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(1 << 16);
+    struct upp_str                        more = {NULL, 0};
+    struct wj_writer                      w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
-    if (m->system)
-        wj_put_str(&w, "additional_instructions",
-                   own.n ? wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(own), UPP_FMT(m->instructions))
-                         : m->instructions);
     wj_put_text(&w, "weft_previous", previous);
     wj_write_close(&w, '}');
-    r = wj_writer_text(&w, &x->arena, &more);
+    int r = wj_writer_text(&w, &x->arena, &more);
     return r < 0 ? r : sv_options_merge(&x->arena, *options, more, options, err);
 }
 
@@ -157,8 +149,7 @@ static int check_objects(const struct sv_body *b, struct upp_err *err)
 }
 
 int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str agent, bool model,
-                         struct upp_str previous, const struct sv_chat_messages *m, struct upp_str *ret,
-                         struct upp_err *err)
+                         struct upp_str previous, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out       = WB_BUF(SV_MAX_BODY * 2);
     struct sv_body                        rewritten = {NULL};
@@ -180,5 +171,5 @@ int sv_responses_options(struct sv_exchange *x, const struct sv_body *b, struct 
         r = sv_options_read(x, &rewritten, rewritten.root, agent, NULL, ret, err);
     if (r < 0)
         rename_place(err);
-    return r < 0 || (!m->system && !previous.p) ? r : add_more(x, b, previous, m, ret, err);
+    return r < 0 || !previous.p ? r : add_previous(x, previous, ret, err);
 }

@@ -52,6 +52,7 @@ WEFT_SUSPENDS static int find_conversation(struct sv_exchange *x, struct request
     struct wm_run    run;
     struct wb_uuid   u, busy = {{0}};
     int              r = -UPP_ENOTFOUND;
+    q->place.named     = true;
     if (wl_id_parse(id, UPP_STR("conv_"), &u))
         r = wl_get_thread(s, &x->owner, u, &x->arena, &q->place.thread, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_str_eq(q->place.thread.owner.user, x->owner.user))) {
@@ -157,15 +158,19 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     if (r >= 0)
         r = sv_agent_as_model(x, &q->body, before, &agent, &q->start.run.agent, &model, err);
     if (r >= 0)
-        r = sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
+        r = q->place.named && !sv_member(q->body.root, UPP_STR("input"))
+                ? 0 /* nothing is added */
+                : sv_items_read(x, &q->body, "input", agent, !wb_uuid_eq(q->place.waits, none), &q->items, err);
     if (r >= 0) /* those of earlier messages may be gone by now */
         r = sv_check_files(x, &q->body, sv_member(q->body.root, UPP_STR("input")), q->items.messages.list.p,
                            q->items.messages.next, q->items.messages.list.n, err);
     if (r >= 0)
         r = read_stream(x, q, err);
     if (r >= 0)
-        r = sv_responses_options(x, &q->body, q->start.run.agent, model, q->previous, &q->items.messages,
-                                 &q->start.run.options, err);
+        r = sv_responses_options(x, &q->body, q->start.run.agent, model, q->previous, &q->start.run.options, err);
+    q->start.system     = q->items.messages.instructions;
+    q->start.asked      = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
+    q->start.background = q->background;
     return r < 0 ? r : sv_assistant_start(x, &q->start.run, err);
 }
 
@@ -200,18 +205,38 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : answer_run(x, q, run, err);
 }
 
+/* Adds the results of the new messages to the approvals. */
+static int add_results(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_answers *to,
+                       struct upp_err *err)
+{
+    struct sv_answers results;
+    int               r = sv_chat_answers(x, m, &results, err);
+    for (size_t i = 0; r > 0 && i < results.n; i++) {
+        if (to->n == SV_ANSWERS_MAX)
+            return upp_fail(err, UPP_EINVALID, "at most %d outputs and approvals in one request", SV_ANSWERS_MAX);
+        if (!to->p)
+            to->p = wb_new_n(&x->arena, struct wr_answer, SV_ANSWERS_MAX);
+        if (!to->p)
+            return wb_arena_check(&x->arena, err);
+        to->p[to->n++] = results.p[i];
+    }
+    return r < 0 ? r : 0;
+}
+
 /* A conversation that the client sends whole continues its thread, if it is known. */
 WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q, struct upp_err *err)
 {
     struct sv_chat_messages *m    = &q->items.messages;
     size_t                   from = 0;
     int                      r    = 0;
-    if (wb_uuid_eq(q->place.thread.id, none) && m->next) {
-        r = sv_chat_find(x, q->start.run.agent, m, &q->place, err);
+    if (wb_uuid_eq(q->place.thread.id, none) && (m->next || q->items.answers.n)) {
+        r = sv_chat_find(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
         if (r >= 0 && !wb_uuid_eq(q->place.thread.id, none))
             from = m->next;
-        if (r >= 0 && !wb_uuid_eq(q->place.waits, none))
-            r = sv_chat_answers(x, m, &q->items.answers, err);
+        if (r >= 0 && wb_uuid_eq(q->place.waits, none))
+            q->items.answers = (struct sv_answers){0}; /* of another conversation, or none: they have no authority */
+        else if (r >= 0)
+            r = add_results(x, m, &q->items.answers, err);
     }
     if (r >= 0 && wb_uuid_eq(q->place.thread.id, none)) {
         if (!m->list.n)

@@ -80,6 +80,48 @@ WEFT_SUSPENDS int sv_response_unfinished(struct sv_exchange *x, struct wb_uuid i
     return r < 0 ? r : wj_writer_check(&w);
 }
 
+/* The position after the wait that the response continues; it begins there. */
+WEFT_SUSPENDS static int find_segment(struct sv_exchange *x, const struct stored *it, struct wr_from *ret,
+                                      struct upp_err *err)
+{
+    static const struct wr_from start;
+    struct wr_reader           *reader = NULL;
+    struct wm_event             ev;
+    uint32_t                    n = 0;
+    int                         r = wr_reader_open(x->core->engine, &x->owner, it->run.id, &start, &reader, err);
+    while (r >= 0 && n < it->segment && (r = wr_reader_try(reader, true, &ev, NULL, NULL, err)) > 0) {
+        if (ev.from->depth || ev.kind != WM_RUN || ev.status != WM_WAITING)
+            continue;
+        *ret = (struct wr_from){ev.from->epoch, ev.number, 0};
+        n++;
+    }
+    wr_reader_close(reader);
+    if (n < it->segment && (r == -UPP_EBUSY || r >= 0))
+        return upp_fail(err, UPP_ENOTFOUND, "no response '%.*s'", UPP_FMT(x->params[0]));
+    return r < 0 ? r : 0;
+}
+
+/* starting_after=N: the events after that sequence_number, unless the client says with Last-Event-ID what it has. */
+WEFT_SUSPENDS static int read_start(struct sv_exchange *x, const struct stored *it, struct sv_run_stream *s,
+                                    struct upp_err *err)
+{
+    struct upp_str text;
+    uint64_t       n;
+    int            r = sv_run_stream_from(x, s, err);
+    if (r < 0 || s->from.number)
+        return r;
+    if (it->segment)
+        r = find_segment(x, it, &s->from, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("starting_after"), &text, err);
+    if (r <= 0)
+        return r;
+    if (!wb_str_u64(text, &n) || n >= UINT32_MAX)
+        return upp_fail(err, UPP_EINVALID, "starting_after is the sequence_number of an event");
+    s->drop = n + 1;
+    return 0;
+}
+
 WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
 {
     const struct stored *it = x->work;
@@ -91,7 +133,7 @@ WEFT_SUSPENDS static int read_here(struct sv_exchange *x, struct upp_err *err)
     bool streams = r > 0 && wb_str_eq(text, UPP_STR("true"));
     s.to_wait    = true;
     if (r >= 0 && streams)
-        r = sv_run_stream_from(x, &s, err);
+        r = read_start(x, it, &s, err);
     if (r < 0)
         return r;
     if (streams)

@@ -230,15 +230,14 @@ static bool is_system(struct upp_str role)
     return wb_str_eq_nocase(word, UPP_STR("system")) || wb_str_eq_nocase(word, UPP_STR("developer"));
 }
 
-static int refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent,
-                         struct upp_err *err)
+int sv_refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent, struct upp_err *err)
 {
     char           shown[WJ_QUOTED];
     struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
     int            r =
         upp_fail(err, UPP_EREFUSED,
                  "no message of role %s is taken from a client: the system prompt is what the agent's definition says "
-                 "(and %.*s does not have allow_client_system)",
+                 "(and %.*s has neither gateway nor allow_client_system)",
                  wj_quote(wj_text(role), shown, sizeof shown), UPP_FMT(who));
     wj_pointer_err(err, b->root, role);
     if (err)
@@ -263,7 +262,7 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
     bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
     *system    = exact && agent && agent->allow_client_system;
     if (is_system(role) && !*system)
-        return refuse_system(b, given, agent, err);
+        return sv_refuse_system(b, given, agent, err);
     *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
            : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
                                                        : 0;

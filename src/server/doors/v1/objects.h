@@ -45,6 +45,10 @@ const char *sv_run_status(const struct wr_run_info *look);
 /* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
 #define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"
 
+/* Refuses a system message of a client, with the cause SV_CLIENT_SYSTEM. agent NULL: none. */
+int sv_refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
 /* A client's metadata, as a message has it: under the name of its dialect. */
 int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str *ret,
                         struct upp_err *err) UPP_MUST_CHECK;
