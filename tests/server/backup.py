@@ -290,7 +290,7 @@ def test_what_ends_it_leaves_nothing():
     made = large()
     for stop in (signal.SIGINT, signal.SIGTERM):
         p = started(made, "b.db")
-        assert [n.startswith("b.db.partial-") for n in left(made)] == [True], left(made)
+        assert left(made) and all(name.startswith("b.db.partial-") for name in left(made)), left(made)
         p.send_signal(stop)
         out, err = p.communicate(timeout=120)
         assert p.returncode == 130 and not out and "CANCELLED" in err, (p.returncode, out, err)
