@@ -108,6 +108,7 @@ static WEFT_SUSPENDS int read_again(struct serving *s, struct upp_err *err)
                                                                                .proxies         = {c->server.proxies, c->server.n_proxies},
                                                                                .on_busy         = c->on_busy,
                                                                                .ai_sdk          = c->ai_sdk,
+                                                                               .names           = {c->aliases, c->n_aliases},
                                                                                .no_instructions = c->no_instructions,
                                                                                .heartbeats      = c->heartbeats},
                                                       err);
@@ -145,8 +146,9 @@ WEFT_SUSPENDS static int open_server(struct serving *s, struct upp_err *err)
                  .proxies = {c->server.proxies, c->server.n_proxies}, .doors = sv_doors, .ops = &s->ops->door,
                  .monitor = &s->ops->http, .keys = s->keys, .engine = rt->engine, .places = s->places,
                  .n_places = rt->n_others, .store = rt->store, .on_busy = c->on_busy, .ai_sdk = c->ai_sdk,
-                 .no_instructions = c->no_instructions, .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s,
-                 .reload = reload, .trim = trim_memory, .signals = true),
+                 .names = {c->aliases, c->n_aliases}, .no_instructions = c->no_instructions,
+                 .heartbeats = c->heartbeats, .ping_ms = c->ping_ms, .app = s, .reload = reload, .trim = trim_memory,
+                 .signals = true),
         &s->server, err);
     struct upp_err why = *err;
     if (r == -UPP_EREFUSED && s->place.kind == WC_STORE_MEMORY) /* it would forget a key that is added */

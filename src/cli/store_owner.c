@@ -70,6 +70,7 @@ WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_
                        UPP_OPTS(sv_server_opts, .keys = d->keys, .listen_local = local[0] ? local : NULL,
                                 .doors = sv_doors, .engine = d->runtime->engine, .store = d->runtime->store,
                                 .on_busy = d->config->on_busy, .ai_sdk = d->config->ai_sdk,
+                                .names           = {d->config->aliases, d->config->n_aliases},
                                 .no_instructions = d->config->no_instructions, .takes = true),
                        &d->server, err);
     if (r >= 0 && recover)

@@ -141,6 +141,14 @@ static void later_agents(struct wc_reader *r, const struct wc_node *n, void *int
         wc_read_agents(r, n, into);
 }
 
+static void later_aliases(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)into;
+    r->config->n_aliases = 0;
+    if (r->describe)
+        wc_read_aliases(r, n);
+}
+
 static void later_adapters(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     (void)into;
@@ -188,6 +196,7 @@ static void forget_agents(struct wc_config *c)
             c->makers->middleware_free(c->agents[i].chain);
     c->default_agent = NULL;
     c->n_agents      = 0;
+    c->n_aliases     = 0;
 }
 
 static void read_file(struct wc_reader *r, const struct wc_node *root)
@@ -208,6 +217,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
               {.name = "webhooks", .read = wc_read_webhooks, .flags = WC_NOT_STORE},
               {.name = "telemetry", .read = wc_read_telemetry, .flags = WC_NOT_STORE},
               {.name = "default_agent", .read = nothing},
+              {.name = "aliases", .read = later_aliases},
               {.name = "models", .read = later_models},
               {.name = "tools", .read = later_tools},
               {.name = "agents", .read = later_agents},
@@ -234,6 +244,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     read_default(r, wc_get(root, "default_agent"));
     if (!c->default_agent && c->n_agents == 1 && c->agents[0].model)
         c->default_agent = &c->agents[0];
+    wc_read_aliases(r, wc_get(root, "aliases"));
     wc_read_adapters(r, wc_get(root, "adapters"));
     wc_read_routes(r, wc_get(root, "routes"));
     wc_read_envelopes(r, wc_get(root, "envelopes"));

@@ -66,6 +66,12 @@ struct wc_model {
     struct upp_model *model;  /* with its retry strategy. NULL if it is scripted and opts.no_files */
 };
 
+/* Another name of an agent, for clients. */
+struct wc_alias {
+    struct upp_str name; /* with '*' for any text */
+    struct upp_str agent;
+};
+
 struct wc_tool {
     struct wr_tool     tool;
     struct wa_command *command; /* NULL: the client runs it */
@@ -183,6 +189,8 @@ struct wc_config {
     bool               no_access_log;
     bool               open_metrics; /* /metrics needs no key */
     struct wc_agent   *default_agent;
+    struct wc_alias   *aliases;
+    size_t             n_aliases;
 
     struct wc_model   *models;
     struct wc_tool    *tools;

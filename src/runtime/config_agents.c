@@ -35,6 +35,18 @@ static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
 static const struct upp_str asked_in_words =
     UPP_STR_INIT("{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}},\"required\":[\"task\"]}");
 
+struct upp_str wc_tool_name(struct wc_reader *r, const char *prefix, struct upp_str agent)
+{
+    struct upp_str parts[] = {wb_cstr(prefix), agent}, all = wb_arena_join(&r->config->arena, parts, 2);
+    char          *p = wb_arena_alloc(&r->config->arena, all.n + 1, 1);
+    for (size_t i = 0; p && i < all.n; i++)
+        p[i] = all.p[i] == '.' ? '_' : all.p[i];
+    if (!p)
+        return agent; /* the arena has failed */
+    p[all.n] = 0;
+    return wb_str(p, all.n);
+}
+
 /* An agent as a tool of another. */
 static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
 {
@@ -43,9 +55,10 @@ static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agen
     struct upp_str        description = node && node->kind == WC_SCALAR && !wc_null(node)
                                             ? node->text
                                             : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
-    return (struct wr_tool){.spec  = {.name = name, .description = description, .parameters = asked_in_words},
-                            .kind  = WR_TOOL_AGENT,
-                            .agent = name};
+    return (struct wr_tool){
+        .spec  = {.name = wc_tool_name(r, "", name), .description = description, .parameters = asked_in_words},
+        .kind  = WR_TOOL_AGENT,
+        .agent = name};
 }
 
 static bool find_either(struct wc_reader *r, const struct wc_node *at, struct wr_tool *ret)
@@ -366,14 +379,35 @@ static void check_models(struct wc_reader *r)
                          UPP_FMT(c->agents[i].def.name));
 }
 
+/* Models and rights know an agent with a '.' by another name, which must be its own. */
+static void check_dotted(struct wc_reader *r)
+{
+    const struct wc_config *c = r->config;
+    for (size_t i = 0; i < c->n_agents; i++) {
+        struct upp_str  name  = c->agents[i].def.name;
+        struct wc_guess guess = {0};
+        if (wb_str_find(name, UPP_STR("."), 0) == SIZE_MAX)
+            continue;
+        struct upp_str tool  = wc_tool_name(r, "", name);
+        bool           taken = wc_find_tool(r, tool, &guess) != NULL;
+        for (size_t k = 0; k < c->n_agents; k++)
+            taken |= k != i && wb_str_eq(wc_tool_name(r, "", c->agents[k].def.name), tool);
+        if (taken)
+            wc_report_at(r, (struct wc_mark){c->agents[i].line, 1}, false,
+                         "for models the agent '%.*s' is called '%.*s', and there is another one of that name",
+                         UPP_FMT(name), UPP_FMT(tool));
+    }
+}
+
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     size_t room       = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->agents = wb_new_n(&r->config->arena, struct wc_agent, room + 1);
     if (!r->config->agents)
         return;
-    wc_named(r, n, "agents", read_agent, into);
+    wc_named_dotted(r, n, "agents", read_agent, into);
     check_chains(r);
     check_models(r);
+    check_dotted(r);
     wc_link_handoffs(r);
 }

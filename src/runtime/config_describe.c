@@ -126,7 +126,7 @@ bool wc_describe_map(struct wc_reader *r, const struct wc_key *keys, size_t n)
     return true;
 }
 
-bool wc_describe_named(struct wc_reader *r, wc_named_fn *fn, void *into)
+bool wc_describe_named(struct wc_reader *r, bool dots, wc_named_fn *fn, void *into)
 {
     if (!r->describe || r->describe->n)
         return r->describe != NULL;
@@ -137,9 +137,7 @@ bool wc_describe_named(struct wc_reader *r, wc_named_fn *fn, void *into)
     r->describe                                 = &one;
     fn(r, &key, &value, into);
     r->describe = out;
-    wb_buf_addf(
-        out,
-        "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[A-Za-z0-9_-]{1,64}$\"},\"additionalProperties\":%.*s}",
-        UPP_FMT(wb_buf_str(&one)));
+    wb_buf_addf(out, "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^%s$\"},\"additionalProperties\":%.*s}",
+                dots ? "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}" : "[A-Za-z0-9_-]{1,64}", UPP_FMT(wb_buf_str(&one)));
     return true;
 }

@@ -57,11 +57,11 @@ static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct
 
 static struct wr_tool tool_of(struct wc_reader *r, const struct wr_handoff *h)
 {
-    return (struct wr_tool){.spec   = {.name = wb_arena_printf(&r->config->arena, WC_HANDOFF "%.*s", UPP_FMT(h->agent)),
-                                       .parameters = wr_handoff_parameters},
-                            .kind   = WR_TOOL_HANDOFF,
-                            .schema = r->config->handing,
-                            .agent  = h->agent};
+    return (struct wr_tool){
+        .spec   = {.name = wc_tool_name(r, WC_HANDOFF, h->agent), .parameters = wr_handoff_parameters},
+        .kind   = WR_TOOL_HANDOFF,
+        .schema = r->config->handing,
+        .agent  = h->agent};
 }
 
 /* Each is a tool, after the agent's other tools. */
@@ -75,7 +75,7 @@ static void add_tools(struct wc_reader *r, const struct wc_node *n, struct wc_ag
         memcpy(tools, a->def.tools, count * sizeof *tools);
     for (size_t i = 0; i < a->def.n_handoffs; i++) {
         tools[count] = tool_of(r, &a->handoffs[i]);
-        for (size_t j = 0; j < a->def.n_tools; j++)
+        for (size_t j = 0; j < count; j++)
             if (wb_str_eq(tools[j].spec.name, tools[count].spec.name))
                 wc_mistake(r, n, "the agent has a tool '%.*s' already", UPP_FMT(tools[j].spec.name));
         count++;

@@ -187,34 +187,47 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
             wc_mistake(r, n, "%s needs '%s'", what, keys[i].name);
 }
 
-static bool is_name(struct upp_str s)
+/* dots: it may have some, but not in front: a path that names it must not lead elsewhere. */
+static bool is_name(struct upp_str s, bool dots)
 {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
+        if (!((dots && i && c == '.') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-'))
             return false;
     }
     return s.n >= 1 && s.n <= 64;
 }
 
-void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into)
+static void read_named(struct wc_reader *r, const struct wc_node *n, const char *what, bool dots, wc_named_fn *fn,
+                       void *into)
 {
     char quoted[WJ_QUOTED];
-    if (wc_describe_named(r, fn, into) || !wc_is(r, n, WC_MAP, what))
+    if (wc_describe_named(r, dots, fn, into) || !wc_is(r, n, WC_MAP, what))
         return;
     if (n->n > WC_MAX_NAMED) {
         wc_mistake(r, n, "%zu %s are more than %d", n->n, what, WC_MAX_NAMED);
         return;
     }
     for (const struct wc_item *i = n->first; i; i = i->next) {
-        if (!is_name(i->key->text))
-            wc_mistake(r, i->key, "%s is no name: 1 to 64 letters, digits, '_' and '-'",
-                       wj_quote(i->key->text, quoted, sizeof quoted));
+        if (!is_name(i->key->text, dots))
+            wc_mistake(r, i->key, "%s is no name: 1 to 64 letters, digits, '_' and '-'%s",
+                       wj_quote(i->key->text, quoted, sizeof quoted), dots ? ", and '.' but not in front" : "");
         else if (wc_repeated(n, i))
             wc_mistake(r, i->key, "there are two %s called '%.*s'", what, UPP_FMT(i->key->text));
         else
             fn(r, i->key, i->value, into);
     }
+}
+
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into)
+{
+    read_named(r, n, what, false, fn, into);
+}
+
+void wc_named_dotted(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into)
+{
+    read_named(r, n, what, true, fn, into);
 }
 
 const struct wc_tool *wc_find_tool(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)

@@ -147,6 +147,12 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
 typedef void wc_named_fn(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into);
 void         wc_named(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
 
+/* The same, and '.' but not in front: names of agents. */
+void wc_named_dotted(struct wc_reader *r, const struct wc_node *n, const char *what, wc_named_fn *fn, void *into);
+
+/* The name of a tool made from that of an agent: providers take no '.'. */
+struct upp_str wc_tool_name(struct wc_reader *r, const char *prefix, struct upp_str agent);
+
 /* Does an earlier item have the same key? For maps of at most WC_MAX_NAMED items. */
 bool wc_repeated(const struct wc_node *map, const struct wc_item *item);
 
@@ -169,7 +175,7 @@ bool wc_described(struct wc_reader *r, const char *fmt, ...) UPP_PRINTF(2, 3);
 bool wc_describe_words(struct wc_reader *r, const char *const *words);
 bool wc_describe_number(struct wc_reader *r, const char *type, double min, double max);
 bool wc_describe_map(struct wc_reader *r, const struct wc_key *keys, size_t n);
-bool wc_describe_named(struct wc_reader *r, wc_named_fn *fn, void *into);
+bool wc_describe_named(struct wc_reader *r, bool dots, wc_named_fn *fn, void *into);
 
 /* ---- Names ------------------------------------------------------------------------------------------------------ */
 
@@ -198,6 +204,7 @@ void wc_read_limits(struct wc_reader *r, const struct wc_node *n, struct weft_bu
 void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into);
 void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a); /* after its tools */
 void wc_link_handoffs(struct wc_reader *r);                                             /* after all agents */
+void wc_read_aliases(struct wc_reader *r, const struct wc_node *n);                     /* likewise */
 
 /* ---- The parts of the file (config_server.c, config_tools.c, config_agents.c, config_models.c) ---------------- */
 

@@ -22,7 +22,7 @@ static const char *const *read_names(struct wc_reader *r, const struct wc_node *
         struct wc_guess guess = {0};
         if (!can_be_called(r, names[i], &guess))
             (void)wc_no_such(r, at->value, "tool or agent", &guess);
-        list[i] = wb_arena_printf(&r->config->arena, "%.*s", UPP_FMT(names[i])).p;
+        list[i] = wc_tool_name(r, "", names[i]).p; /* what is called is a tool */
     }
     return list;
 }

@@ -6,6 +6,15 @@
 
 #include "json/value.h"
 
+struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name)
+{
+    const struct wr_engine *e = x->core->engine;
+    if (!name.n || !x->settings->names.n || wr_agent(e, name) || wr_has_model(e, name))
+        return name;
+    struct upp_str agent = sv_name_find(&x->settings->names, name);
+    return agent.n ? agent : name;
+}
+
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,
                   struct upp_err *err)
 {
@@ -14,6 +23,7 @@ int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const ch
     int            r = sv_body_str(b, b->root, wb_cstr(member), &named, err);
     if (r < 0)
         return r;
+    named = sv_agent_named(x, named);
     if (r > 0 && x->agent.n && !wb_str_eq(named, x->agent))
         return sv_body_wrong(b, sv_member(b->root, wb_cstr(member)), err,
                              "the URL is that of the agent '%.*s', and '%s' names %s", UPP_FMT(x->agent), member,
@@ -71,6 +81,7 @@ int sv_agent_as_model(const struct sv_exchange *x, const struct sv_body *b, stru
     int            r     = sv_body_str(b, b->root, UPP_STR("model"), &given, err);
     if (r < 0)
         return r;
+    given                          = sv_agent_named(x, given);
     *model                         = x->agent.n && given.n && !wb_str_eq(given, x->agent);
     struct upp_str             who = x->agent.n ? x->agent : given.n ? given : other;
     const struct wr_agent_def *def = find_agent(x->core->engine, given, &who, model);

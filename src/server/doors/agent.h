@@ -5,6 +5,10 @@
 #include "run/engine.h"
 #include "server/http/body.h"
 
+/* The agent that a name of a client's stands for: itself, if it is that of an agent, a model or a stored assistant;
+ * else what `aliases` of the configuration say. The engine knows no aliases. */
+struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name);
+
 /* The agent of the path (/agents/{agent}/...), or the one that a member of the body names ("assistant_id", "model").
  * 1: *ret; 0: neither names one. -UPP_EINVALID: both do, and differ. */
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,

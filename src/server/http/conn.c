@@ -515,6 +515,10 @@ static int find_agent(struct sv_exchange *x, struct upp_err *err)
     if (!given.n)
         return 0;
     int r = sv_decode(&x->arena, given, false, &x->agent, err);
+    if (r >= 0 && x->core->engine && !wr_agent(x->core->engine, x->agent)) {
+        struct upp_str agent = sv_name_find(&x->settings->names, x->agent);
+        x->agent             = agent.n ? agent : x->agent;
+    }
     if (r >= 0 && (!x->core->engine || !wr_agent(x->core->engine, x->agent)))
         r = x->core->engine ? wr_no_agent(x->core->engine, x->agent, err)
                             : upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(x->agent));
@@ -532,19 +536,26 @@ WEFT_SUSPENDS static int handle(struct sv_exchange *x, struct upp_err *err)
     return sv_core_run(&x->server->cores[home], x, m->route->handler, err);
 }
 
+/* Responds with a refusal of the HTTP layer: of 405 with what the route has. */
+static void answer_refused(struct sv_exchange *x, int status, const char *why)
+{
+    const struct sv_match *m = &x->conn->match;
+    char                   allow[64];
+    sv_error_refuse(&x->reply, m->door, status, why);
+    if (status == 405)
+        sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
+}
+
 /* Calls the handler, or responds that there is none. */
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
     const struct sv_match *m = &x->conn->match;
-    char                   allow[64];
     if (x->conn->asks) {
         sv_cors_answer(&x->reply, x->request, m->allow);
         return 0;
     }
     if (!m->route) {
-        sv_error_refuse(&x->reply, m->door, m->status, x->request->why);
-        if (m->status == 405)
-            sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
+        answer_refused(x, m->status, x->request->why);
         return 0;
     }
     if (x->conn->auth.denied) {
@@ -660,7 +671,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     if (refused && c->auth.code)
         sv_auth_deny(&x, c->http.status);
     else if (refused)
-        sv_error_refuse(&x.reply, c->match.door, c->http.status, c->http.why);
+        answer_refused(&x, c->http.status, c->http.why);
     else
         r = answer(&x, &err);
     if (r < 0 && !x.reply.sent && c->http.status) /* in the middle of a body that the handler read */

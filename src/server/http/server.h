@@ -60,6 +60,7 @@ struct sv_server_opts {
     uint8_t          on_busy;         /* enum wr_busy, for runs that do not set it; 0: WR_REJECT */
     uint32_t         ai_sdk;          /* major version of the clients of /api/chat; 0: the default */
     bool             no_instructions; /* requests may not set a run's system prompt */
+    struct sv_names  names;           /* other names of agents, for clients */
     bool             heartbeats; /* silent streams get messages of their dialect instead of comments, if it has any */
 
     /* The API keys (server/http/auth.h). NULL, or none in it: every client is the tenant `local`, and the server
@@ -142,7 +143,7 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MU
 int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Copies what may change while it serves, for requests that begin from now on: hosts, origins, proxies, on_busy,
- * ai_sdk, no_instructions, heartbeats. -UPP_ENOMEM: nothing has changed. */
+ * ai_sdk, no_instructions, heartbeats, names. -UPP_ENOMEM: nothing has changed. */
 int sv_server_reconfigure(struct sv_server *s, const struct sv_server_opts *from, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes all streams look whether they have to end: the server stops, or their key was revoked. */

@@ -2,6 +2,7 @@
 #include "server/http/settings.h"
 
 #include "base/hooks.h"
+#include "runtime/config.h"
 #include "server/http/server.h"
 
 enum { LISTS = 4 << 20 /* bytes of names and networks */ };
@@ -27,6 +28,48 @@ static struct sv_proxies copy_proxies(struct wb_arena *a, struct sv_proxies from
     return (struct sv_proxies){p, p ? from.n : 0};
 }
 
+static struct sv_names copy_names(struct wb_arena *a, struct sv_names from)
+{
+    struct wc_alias *p = from.n ? wb_new_n(a, struct wc_alias, from.n) : NULL;
+    for (size_t i = 0; p && i < from.n; i++)
+        p[i] = (struct wc_alias){wb_arena_dup(a, from.p[i].name), wb_arena_dup(a, from.p[i].agent)};
+    return (struct sv_names){p, p ? from.n : 0};
+}
+
+/* Each '*' of the pattern takes as little as the rest allows: linear for one, and names are short. */
+static bool fits(struct upp_str pattern, struct upp_str name)
+{
+    size_t at = 0, i = 0, star = SIZE_MAX, back = 0;
+    while (i < name.n) {
+        if (at < pattern.n && pattern.p[at] == '*') {
+            star = at++;
+            back = i;
+        } else if (at < pattern.n && pattern.p[at] == name.p[i]) {
+            at++;
+            i++;
+        } else if (star != SIZE_MAX) {
+            at = star + 1;
+            i  = ++back;
+        } else
+            return false;
+    }
+    while (at < pattern.n && pattern.p[at] == '*')
+        at++;
+    return at == pattern.n;
+}
+
+struct upp_str sv_name_find(const struct sv_names *names, struct upp_str name)
+{
+    enum { LONGEST = 256 };
+    for (size_t i = 0; i < names->n; i++)
+        if (wb_str_eq(names->p[i].name, name))
+            return names->p[i].agent;
+    for (size_t i = 0; name.n <= LONGEST && i < names->n; i++)
+        if (fits(names->p[i].name, name))
+            return names->p[i].agent;
+    return (struct upp_str){NULL, 0};
+}
+
 int sv_settings_new(const struct sv_server_opts *from, const struct sv_listener *listeners, size_t n_listeners,
                     struct sv_settings **ret, struct upp_err *err)
 {
@@ -37,6 +80,7 @@ int sv_settings_new(const struct sv_server_opts *from, const struct sv_listener 
     s->allowed = (struct sv_allowed){copy_list(&s->arena, from->hosts), copy_list(&s->arena, from->origins), listeners,
                                      n_listeners};
     s->proxies = copy_proxies(&s->arena, from->proxies);
+    s->names   = copy_names(&s->arena, from->names);
     s->on_busy = from->on_busy;
     s->ai_sdk  = from->ai_sdk;
     s->no_instructions = from->no_instructions;

@@ -12,6 +12,16 @@
 
 struct sv_server_opts;
 
+/* Other names of agents, for clients (runtime/config.h). */
+struct wc_alias;
+struct sv_names {
+    const struct wc_alias *p;
+    size_t                 n;
+};
+
+/* The agent that a name stands for: names as they are first, then patterns in their order. Empty: none. */
+struct upp_str sv_name_find(const struct sv_names *names, struct upp_str name);
+
 struct sv_settings {
     struct sv_allowed allowed;
     struct sv_proxies proxies;
@@ -19,6 +29,7 @@ struct sv_settings {
     uint32_t          ai_sdk;
     bool              no_instructions;
     bool              heartbeats;
+    struct sv_names   names; /* by which clients may ask for agents */
     size_t            refs;
     struct wb_arena   arena; /* its lists */
 };

@@ -11,6 +11,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
 #include "server/doors/process/process.h"
@@ -102,6 +103,7 @@ static int choose_agent(struct sv_exchange *x, struct sv_process *p, struct upp_
     *model                          = (struct upp_str){NULL, 0};
     if (r < 0)
         return r;
+    name  = sv_agent_named(x, name);
     agent = x->agent.n ? wr_agent(x->core->engine, x->agent) : r > 0 && name.n ? wr_agent(x->core->engine, name) : NULL;
     if (x->agent.n)
         *model = wb_str_eq(name, x->agent) ? *model : name;

@@ -1,6 +1,7 @@
-/* server/doors/v1/models.c — /v1/models: the names of the configuration's models and agents. An agent can be asked like
- * a model. */
+/* server/doors/v1/models.c — /v1/models: the names of the configuration's models and agents, and their aliases. An
+ * agent can be asked like a model. */
 #include "json/value.h"
+#include "runtime/config.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
@@ -27,6 +28,11 @@ int sv_list_models(struct sv_exchange *x, struct upp_err *err)
     for (size_t i = 0; (def = wr_agent_at(x->core->engine, i)); i++)
         if (!wr_has_model(x->core->engine, def->name))
             write_model(&w, def->name);
+    for (size_t i = 0; i < x->settings->names.n; i++) { /* a pattern is no name that one could ask for */
+        name = x->settings->names.p[i].name;
+        if (wb_str_find(name, UPP_STR("*"), 0) == SIZE_MAX)
+            write_model(&w, name);
+    }
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');
     return sv_finish(x, &w);
@@ -42,6 +48,8 @@ static int find(struct sv_exchange *x, struct upp_err *err)
     for (size_t i = 0; (def = wr_agent_at(x->core->engine, i)); i++)
         if (wb_str_eq(def->name, name))
             return 0;
+    if (sv_name_find(&x->settings->names, name).n)
+        return 0;
     return upp_fail(err, UPP_ENOMODEL, "The model %s does not exist", wj_quote(name, shown, sizeof shown));
 }
 
