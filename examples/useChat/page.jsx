@@ -9,7 +9,7 @@ const id = (location.hash ||= `#${crypto.randomUUID()}`).slice(1); // the chat o
 const transport = new DefaultChatTransport({ api: `${weft}/api/chat`, headers: { 'weft-ai-sdk': '7' } });
 
 function Part({ part, answer }) {
-  if (part.type === 'text') return <span>{part.text}</span>;
+  if (part.type === 'text') return <p>{part.text}</p>; // a run may write several: steps of a plan, before and after tools, after a handoff
   if (part.state !== 'approval-requested') return part.type.startsWith('tool-') ? <code>{part.type.slice(5)}: {part.state} </code> : null;
   return <p>{part.type.slice(5)} {JSON.stringify(part.input)}
     <button onClick={() => answer({ id: part.approval.id, approved: true })}>Allow</button>

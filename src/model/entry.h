@@ -65,4 +65,11 @@ static inline bool wm_is_visible(const struct wm_entry *e)
     return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e);
 }
 
+/* Is it what one agent asks another when it hands over the thread (run/handoff.c)? For a model it is a user's text, but
+ * no user wrote it: it is shown to nobody as one. */
+static inline bool wm_is_prompt(const struct wm_entry *e)
+{
+    return e->kind == WM_ENTRY_MESSAGE && e->origin == WM_ORIGIN_RUN && e->message.role == UPP_ROLE_USER;
+}
+
 #endif

@@ -359,6 +359,10 @@ WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, 
 void              wr_reader_close(struct wr_reader *r);
 void              wr_reader_closep(struct wr_reader **r);
 
+/* Has everybody left who read the root's events? False: somebody reads them, or it was just started and nobody has
+ * begun to. */
+bool wr_is_left(struct wr_engine *e, struct wb_uuid root);
+
 /* Waits for the next event. 1: *ev is set, borrowed until the next call or suspension. 0: the run has ended, or it
  * waits for answers and `to_wait` is set. */
 WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_event *ev,

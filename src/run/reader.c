@@ -493,7 +493,8 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
         wb_free(rd);
         return r;
     }
-    rd->tree = t;
+    rd->tree    = t;
+    t->was_read = true;
     wb_list_push(&t->readers, &rd->link);
     e->counts.waiting_readers++;
     *ret = rd;
@@ -520,6 +521,12 @@ void wr_reader_close(struct wr_reader *rd)
 void wr_reader_closep(struct wr_reader **rd)
 {
     wr_reader_close(*rd);
+}
+
+bool wr_is_left(struct wr_engine *e, struct wb_uuid root)
+{
+    const struct wr_tree *t = wr_tree_find(e, root);
+    return !t || (t->was_read && wb_list_empty(&t->readers));
 }
 
 static bool has_failed(const struct wr_tree *t)

@@ -319,10 +319,11 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r = wr_tree_new(e, o, root->id, &t, err);
         if (r < 0)
             return r;
-        t->loading = true;
-        r          = tree_fill(t, err);
-        t->loading = false;
-        t->unread  = r < 0 ? r : 0;
+        t->loading  = true;
+        t->was_read = true;
+        r           = tree_fill(t, err);
+        t->loading  = false;
+        t->unread   = r < 0 ? r : 0;
         wr_tree_wake(t);
     }
     if (r < 0)

@@ -78,9 +78,10 @@ struct wr_tree {
     size_t           n_cached, cached_bytes;
     struct wr_open  *open; /* streaming; NULL: nothing */
     struct wb_link   readers;
-    size_t           asleep;  /* readers that have read everything and wait for a wake */
-    uint64_t         news;    /* counts wakes, to detect changes during a read */
-    struct weft_cond changed; /* for wr_wait */
+    bool             was_read; /* there has been a reader, or it was loaded: whoever read it then is gone */
+    size_t           asleep;   /* readers that have read everything and wait for a wake */
+    uint64_t         news;     /* counts wakes, to detect changes during a read */
+    struct weft_cond changed;  /* for wr_wait */
 
     struct wr_run     *run; /* the root's, while a fiber works on it */
     struct weft_fiber *fiber;

@@ -108,7 +108,7 @@ static int show_thought(struct wb_arena *a, struct wm_entry *e, struct upp_err *
 static bool is_users(const struct wl_line *line)
 {
     return line->entry.kind == WM_ENTRY_MESSAGE && line->entry.message.role == UPP_ROLE_USER &&
-           line->entry.origin != WM_ORIGIN_RUN;
+           !wm_is_prompt(&line->entry);
 }
 
 static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct upp_err *err)

@@ -500,8 +500,8 @@ def test_an_image_is_stored_once_however_many_messages_have_it():
         assert sum(os.path.getsize(f"{HERE}/big/{f}") for f in os.listdir(f"{HERE}/big")) < 8 * MIB + 16 * MIB
 
 
-def test_a_page_gets_an_address_that_it_can_load():
-    """GET /api/chat shows the path of the content; POST takes it back, of the user's own files alone."""
+def test_a_page_gets_a_url_of_a_file():
+    """GET /api/chat shows a URN; POST takes it and the path of the content, of the user's own files alone."""
     png = b"\x89PNG\r\n\x1a\n" + b"x" * 20
     CHAT = lambda id, url: {"id": id, "message": {"id": "m-" + id, "role": "user", "parts": [
         {"type": "text", "text": "look"}, {"type": "file", "mediaType": "image/png", "url": url}]}}
@@ -520,15 +520,15 @@ def test_a_page_gets_an_address_that_it_can_load():
         status, file = send(s, form(png, "a.png", "vision", "image/png"), key=k["a"])
         assert status == 200, file
         url = f"/v1/files/{file['id']}/content"
-        for i, given in enumerate((url, f"http://127.0.0.1:{s.port}{url}")):
+        for i, given in enumerate((url, f"http://127.0.0.1:{s.port}{url}", "urn:weft:file:" + file["id"])):
             status, text = post(f"c{i}", given)
             assert status == 200, text
             [p] = shown(f"c{i}")
-            assert p["url"] == url and p["mediaType"] == "image/png", p
+            assert p["url"] == "urn:weft:file:" + file["id"] and p["mediaType"] == "image/png", p
         c = s.connection()
-        c.request("GET", p["url"], headers={"Authorization": f"Bearer {k['a']}"})
+        c.request("GET", url, headers={"Authorization": f"Bearer {k['a']}"})
         assert c.getresponse().read() == png
-        for key, given in (("b", url), ("a", "/v1/files/file-" + "0" * 32 + "/content"), ("a", "weft:" + file["id"]), ("b", "weft:" + file["id"])):
+        for key, given in (("b", url), ("b", "urn:weft:file:" + file["id"]), ("a", "urn:weft:file:file-" + "0" * 32), ("a", "/v1/files/file-" + "0" * 32 + "/content"), ("a", "weft:" + file["id"]), ("b", "weft:" + file["id"])):
             status, text = post("d", given, key)
             assert status == 400 and json.loads(text)["error"]["param"].startswith("/message/parts"), (given, status, text)
 

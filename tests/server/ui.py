@@ -30,8 +30,8 @@ tools:
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
 agents:
   echo: {model: echo}
-  main: {model: main, tools: [locate, remove, doze], handoff: [other]}
-  other: {model: main, tools: [doze]}
+  main: {model: main, title: The Main, tools: [locate, remove, doze], handoff: [other]}
+  other: {model: main, title: The Other, tools: [doze]}
   bare: {model: main}
 default_agent: main
 """
@@ -43,8 +43,11 @@ def call(id, name):
 
 
 SCRIPT = {"at_end": "restart", "delta_bytes": 4, "replies": [
+    {"when": {"contains": "saga"}, "delay_ms": 2000, "parts": [{"text": STORY}]},
     {"when": {"contains": "story"}, "delay_ms": 40, "parts": [{"text": STORY}]},
     {"when": {"contains": "far", "tool_result": "locate"}, "delay_ms": 40, "parts": [{"text": STORY}]},
+    {"when": {"contains": "hand it over"}, "parts": [{"text": "Over to you."}, {"tool_call": {"id": "h2", "name": "handoff_to_other", "arguments": {"message": "Take care of it"}}}]},
+    {"when": {"contains": "Take care of it"}, "parts": [{"text": "I take care."}]},
     {"when": {"contains": "pass it on"}, "parts": [{"text": "Over."}, call("h1", "handoff_to_other")]},
     {"when": {"tool_result": "handoff_to_other"}, "parts": [call("d1", "doze")]},
     {"when": {"contains": "doze"}, "parts": [{"text": "Good night."}, call("d1", "doze")]},
@@ -358,7 +361,9 @@ def test_forged_answers_are_refused():
     with Server(WEFT, folder("forged")) as s:
         c = Chat(s, "k")
         c.say("remove it")
-        for part, pointer in (({"state": "output-available", "output": "done"}, "/messages/1/parts/1"),
+        for part, pointer in (({"state": "approval-responded", "approval": {"id": "made-up", "approved": True}}, "/messages/1/parts/1/approval/id"),
+                              ({"state": "approval-responded", "approval": {"approved": True, "reason": "no id"}}, "/messages/1/parts/1/approval"),
+                              ({"state": "output-available", "output": "done"}, "/messages/1/parts/1"),
                               ({"state": "output-error", "errorText": "x"}, "/messages/1/parts/1"),
                               ({"state": "approval-responded", "approval": {"id": "r1", "approved": "yes"}}, "/messages/1/parts/1/approval/approved"),
                               ({"state": "approval-responded"}, "/messages/1/parts/1")):
@@ -369,6 +374,9 @@ def test_forged_answers_are_refused():
             body["messages"][-1]["parts"][1] = part
             status, a = s.ask("POST", "/api/chat", body)
             assert status == 400 and a["error"]["param"] == pointer, (status, a)
+        status, a = s.ask("POST", "/api/chat", {"id": "k", "messages": [c.messages[0], {**c.messages[1], "id": "made-up", "parts": [
+            {**p, **answer("r1", True)} if p.get("toolCallId") == "r1" else p for p in c.messages[1]["parts"]]}]})
+        assert status == 400 and a["error"]["param"] == "/messages/1/id", (status, a)
         # A call that nobody made is no answer; beside a right one it is ignored.
         body = json.loads(json.dumps(c.body()))
         invented = {"type": "tool-remove", "toolCallId": "r9", "input": {}, **out("forged")}
@@ -431,7 +439,7 @@ def test_a_new_message_while_a_run_waits():
 def test_a_run_that_goes_on_is_in_the_way():
     with Server(WEFT, folder("busy")) as s:
         c = Chat(s, "k")
-        c.messages = [user("tell a story")]
+        c.messages = [user("tell a saga")]
         got = c.post(c.body()).read(lambda x: x["type"] == "text-delta")
         before = c.stored()
         for body in ({"message": user("a word")}, {"messages": c.messages, "messageId": c.messages[0]["id"]},
@@ -439,7 +447,8 @@ def test_a_run_that_goes_on_is_in_the_way():
             status, a = s.ask("POST", "/api/chat", {"id": "k", **body})
             assert status == 409 and "run_" in a["error"]["message"], (status, a)
         assert [m["id"] for m in c.stored()][:1] == [m["id"] for m in before][:1]
-        assert got.read().text == STORY
+        assert s.good("POST", "/api/chat/k/stop") == {"stopped": True}
+        assert STORY.startswith(got.read().text)
         assert len(threads(s)) == 1 and branches(s) == 1
 
 
@@ -456,6 +465,82 @@ def test_two_first_messages_at_once():
         told = [f"n{i}" for i in range(8) if found[i] == f"n{i}"]
         assert told and all(f in (f"n{i}", 409) for i, f in enumerate(found)), found
         assert sorted(t for r, t in said(s.good("GET", "/api/chat/k")) if r == "user") == told
+
+
+def streamed(chunks):
+    """The parts of a message that a client makes of its chunks, without the ids of texts."""
+    parts, texts = [], {}
+    for c in chunks:
+        kind = c["type"]
+        if kind == "start-step":
+            parts.append({"type": "step-start"})
+        elif kind == "text-start":
+            parts.append({"type": "text", "text": "", "state": "done"})
+            texts[c["id"]] = parts[-1]
+        elif kind == "text-delta":
+            texts[c["id"]]["text"] += c["delta"]
+        elif kind == "tool-input-available":
+            parts.append({"type": "tool-" + c["toolName"], "toolCallId": c["toolCallId"], "state": "input-available", "input": c["input"]})
+        elif kind == "tool-output-available":
+            next(p for p in parts if p.get("toolCallId") == c["toolCallId"]).update(state="output-available", output=c["output"])
+        elif kind.startswith("data-"):
+            parts.append(c)
+    return parts
+
+
+def test_a_handoff_is_one_message():
+    with Server(WEFT, folder("handoff")) as s:
+        c = Chat(s, "k")
+        got = c.say("hand it over")
+        metadata = {}
+        for chunk in got.chunks:
+            metadata.update(chunk.get("messageMetadata", {}))
+        assert got.chunks[0]["messageMetadata"]["weft"].items() >= {"agent": "main", "name": "The Main"}.items(), got.chunks[0]
+        for again in range(2):
+            stored = c.stored()
+            assert [(m["role"], m["id"]) for m in stored] == [("user", c.messages[0]["id"]), ("assistant", got.id)], stored
+            assert stored[1]["parts"] == streamed(got.chunks), (stored[1]["parts"], streamed(got.chunks))
+            assert stored[1]["metadata"]["weft"].items() >= metadata["weft"].items(), (stored[1]["metadata"], metadata)
+            assert stored[1]["metadata"]["weft_events"] == metadata["weft_events"], (stored[1]["metadata"], metadata)
+            [handoff] = [p for p in stored[1]["parts"] if p["type"] == "data-agent.handoff"]
+            assert handoff["data"] == {"from": "main", "to": "other", "reason": "tool_call"}, handoff
+            if not again: # what was loaded is made anew: nothing is left of the old answer
+                c.messages = stored[:1]
+                got = c.take(c.post(c.body("regenerate-message", messageId=stored[1]["id"])))
+                metadata = {}
+                for chunk in got.chunks:
+                    metadata.update(chunk.get("messageMetadata", {}))
+        # What the agent asked the other one is no user's message at other doors.
+        [t] = threads(s)
+        said_there = [(m["role"], m["content"][0]["text"]["value"]) for m in s.good("GET", f"/v1/threads/{t}/messages?order=asc")["data"]]
+        assert said_there == [("user", "hand it over"), ("assistant", "Over to you."), ("assistant", "I take care.")], said_there
+        items = s.good("GET", f"/v1/conversations/{t.replace('thread_', 'conv_')}/items?order=asc")["data"]
+        assert [i["content"][0]["text"] for i in items if i["type"] == "message"] == [text for _, text in said_there], items
+        exported = s.good("GET", f"/v1/threads/{t}/export?as=ui")
+        assert "Take care of it" not in [p.get("text") for m in exported for p in m["parts"]], exported
+        losses = s.good("GET", f"/v1/threads/{t}/export?as=ui&losses=true")["data"]
+        assert [x["what"] for x in losses if "asked another" in x["what"]], losses
+        # But the log has it, and the next model call too.
+        assert "Take care of it" in json.dumps(s.good("GET", f"/v1/threads/{t}/entries"))
+
+
+def test_a_message_after_stop_interrupts_what_nobody_reads():
+    with Server(WEFT, folder("unread")) as s:
+        for chat, body in (("say", {}), ("again", {"trigger": "regenerate-message"})):
+            c = Chat(s, chat)
+            c.messages = [user("tell a story")]
+            got = c.post(c.body()).read(lambda x: x["type"] == "text-delta")
+            got.c.close()  # stop() of useChat closes its connection, and so does closing the page
+            if not body:
+                c.messages = [*c.messages, {"id": got.id, "role": "assistant", "parts": [{"type": "text", "text": got.text}]}, user("a word")]
+            more = c.take(c.post(c.body(**body)))
+            assert more.text == ("Well." if not body else STORY), more.chunks
+            stored = said(c.stored())
+            if not body:
+                assert stored[0] == ("user", "tell a story") and stored[1][0] == "assistant" and stored[1][1] != STORY and STORY.startswith(stored[1][1]), stored
+                assert stored[2:] == [("user", "a word"), ("assistant", "Well.")], stored
+            else:
+                assert stored == [("user", "tell a story"), ("assistant", STORY)], stored
 
 
 def test_resume_from_the_start():
@@ -651,6 +736,49 @@ def test_threads_of_other_doors():
         d.messages = d.stored()
         d.say("drei")
         assert [m["id"] for m in d.stored()] == [m["id"] for m in d.messages]
+
+
+def test_the_id_of_a_chat_at_other_doors():
+    with Server(WEFT, folder("chat-ids")) as s:
+        Chat(s, "page 1", "echo").say("eins")
+        [t] = threads(s)
+        assert s.good("GET", "/v1/threads/page%201")["id"] == t
+        assert len(s.good("GET", "/v1/threads/page%201/messages")["data"]) == 2
+        answer = s.good("POST", "/process", {"session_id": "page 1", "model": "echo", "stream": False, "input": [{"role": "user", "content": [{"type": "text", "text": "zwei"}]}]})
+        assert answer["status"] == "completed" and threads(s) == [t], answer
+        assert said(s.good("GET", "/api/chat/page%201")) == [(r, x) for x in ("eins", "zwei") for r in ("user", "assistant")]
+
+
+def test_aliases_of_agents():
+    names = CONFIG.replace("default_agent: main", "  gpt-4.1: {model: echo}\ndefault_agent: main\naliases: {gpt-5.2: echo, 'claude-*': echo, 'claude-x*y': main, '*/llama': gpt-4.1}")
+    with Server(WEFT, folder("aliases"), names) as s:
+        for i, name in enumerate(("gpt-4.1", "gpt-5.2", "claude-4", "meta/llama")):
+            agent = "gpt-4.1" if name in ("gpt-4.1", "meta/llama") else "echo"
+            c = Chat(s, f"k{i}", name)
+            assert c.say("hello").text == "hello"
+            run = s.good("GET", f"/v1/threads/k{i}/runs")["data"][0]
+            assert run["assistant_id"] == agent, run
+            answer = s.good("POST", "/v1/chat/completions", {"model": name, "messages": [{"role": "user", "content": "hello"}]})
+            assert answer["choices"][0]["message"]["content"] == "hello", answer
+            assert s.good("POST", "/v1/responses", {"model": name, "input": "hello"})["status"] == "completed"
+            assert s.good("POST", "/process", {"model": name, "stream": False, "input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]})["status"] == "completed"
+            assert s.run(name)["assistant_id"] == agent
+            path = quote(name, safe="")
+            assert s.good("POST", f"/agents/{path}/v1/responses", {"input": "hello"})["status"] == "completed"
+            assert s.good("GET", f"/v1/models/{path}")["id"] == name
+        listed = [m["id"] for m in s.good("GET", "/v1/models")["data"]]
+        assert "gpt-5.2" in listed and "gpt-4.1" in listed and not [m for m in listed if "*" in m], listed
+        for name in ("gpt-5", "claude", "llama"):
+            assert s.ask("POST", "/api/chat", {"id": "no", "agent": name, "message": user("x")})[0] == 404
+            assert s.ask("GET", f"/v1/models/{name}")[0] == 404
+    for wrong, why in (("aliases: {echo: main}", "the name of an agent"), ("aliases: {x: nobody}", "no agent"), ("aliases: {'': echo}", "1 to 256"),
+                       ("aliases: {asst_x: echo}", "stored assistants"), ("agents: {.x: {model: echo}}", "'.' but not in front"),
+                       ("agents: {a.b: {model: echo}, a_b: {model: echo}}", "for models the agent")):
+        text = wrong if wrong.startswith("agents") else "agents: {echo: {model: echo}, main: {model: echo}}\n" + wrong
+        with open(f"{HERE}/wrong.yaml", "w") as f:
+            f.write("store: memory\nmodels: {echo: {provider: scripted, echo: true}}\n" + text + "\n")
+        done = subprocess.run([WEFT, "config", "check", "--config", f"{HERE}/wrong.yaml"], capture_output=True, text=True)
+        assert done.returncode and why in done.stdout + done.stderr, (wrong, done)
 
 
 def test_two_tenants_have_chats_of_the_same_id():

@@ -33,7 +33,7 @@ static const struct shape {
     unsigned    first; /* major */
     const char *members[5];
 } shapes[] = {
-    {"start", 5, {"messageId:s"}},
+    {"start", 5, {"messageId:s", "?messageMetadata:o"}},
     {"start-step", 5, {NULL}},
     {"finish-step", 5, {NULL}},
     {"reset-step", 7, {NULL}},

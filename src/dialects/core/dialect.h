@@ -74,6 +74,10 @@ struct wd_stream_opts {
     struct wd_responses_opts responses;
     struct wd_envelope_opts  envelope;
 
+    /* What people call an agent; NULL, or no text: its name. Must outlive the encoder. */
+    struct upp_str (*title_of)(void *arg, struct upp_str agent);
+    void *arg;
+
     /* Properties of the run that no event has, for dialects with of_the_run. The texts must outlive the encoder. */
     struct wb_uuid thread;
     int64_t        created_ms; /* 0: that of the first event */

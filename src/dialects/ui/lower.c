@@ -327,6 +327,8 @@ static void put_parts(struct message *m)
             wd_lose(l, i, "an event", "a message of the user has none");
         else if (e->e.kind == WM_ENTRY_EVENT)
             put_event(m, i);
+        else if (wm_is_prompt(&e->e))
+            wd_lose(l, i, "what one agent asked another", "a message of the user is what the user wrote");
         else if (e->e.message.role != UPP_ROLE_TOOL)
             put_step(m, i);
     }
@@ -485,7 +487,8 @@ static bool is_visible(const struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         const struct wm_doc_entry *e = wd_entry_at(m->l, i);
-        if (wm_is_visible(&e->e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
+        if (wm_is_visible(&e->e) && !wm_is_prompt(&e->e) &&
+            (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
             return true;
     }
     return false;
@@ -518,7 +521,7 @@ static void put_message(struct message *m)
 
 static bool is_users(const struct wm_doc_entry *e)
 {
-    return e->e.kind != WM_ENTRY_EVENT && e->e.message.role == UPP_ROLE_USER;
+    return e->e.kind != WM_ENTRY_EVENT && e->e.message.role == UPP_ROLE_USER && !wm_is_prompt(&e->e);
 }
 
 /* How many entries are one message by default: all that the user submitted at once, or one text to the model in the

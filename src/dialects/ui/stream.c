@@ -33,6 +33,20 @@ void ui_bug(struct wd_out *o, const struct wm_event *ev, const char *what, struc
 
 /* ---- Stages ---------------------------------------------------------------------------------------------- */
 
+/* Whose message it is: the run's agent, also when another one goes on. As in documents (lower.c). */
+static void put_about(const struct ui *u, const struct wm_source *from, struct wd_out *o)
+{
+    struct upp_str title = u->title_of ? u->title_of(u->arg, from->agent) : (struct upp_str){NULL, 0};
+    wj_put_open(&o->w, "messageMetadata", '{');
+    wj_put_open(&o->w, "weft", '{');
+    wd_str(o, "agent", from->agent);
+    if (title.n && !wb_str_eq(title, from->agent))
+        wd_str(o, "name", title);
+    wd_uuid(o, "run", from->root);
+    wd_end(o, '}');
+    wd_end(o, '}');
+}
+
 void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     if (u->stage != UI_NEW && u->stage != UI_PAUSED)
@@ -41,6 +55,8 @@ void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         u->turn = wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN});
     ui_chunk(o, "start");
     wd_uuid(o, "messageId", u->turn);
+    if (u->stage == UI_NEW && ev->from->depth == 0)
+        put_about(u, ev->from, o);
     wd_frame_close(o, UPP_STR("}"));
     u->stage = UI_STARTED;
 }
@@ -248,6 +264,8 @@ static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_e
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", target);
     *u = (struct ui){.target   = (uint8_t)target,
                      .children = opts && opts->children,
+                     .title_of = opts ? opts->title_of : NULL,
+                     .arg      = opts ? opts->arg : NULL,
                      .scratch  = WB_ARENA(SCRATCH_MAX),
                      .text     = WB_BUF(WD_FRAMES_TEXT)};
     wd_open_init(&u->open);

@@ -19,15 +19,17 @@ enum ui_stage {
 enum ui_aside { UI_OUTPUT, UI_REASONING, UI_HIDDEN };
 
 struct ui {
-    uint8_t         target; /* 5, 6, 7 */
-    uint8_t         stage;
-    bool            children;
-    bool            no_reset;     /* the open step has output that a reset must not remove */
-    uint8_t         aside;        /* enum ui_aside of the current message */
-    bool            voided;       /* 5, 6: the open step has calls of a voided attempt */
-    bool            pending_sent; /* 5: the metadata names pending approvals */
-    uint8_t         stop;         /* enum upp_stop of the last message */
-    struct wb_uuid  turn;         /* the message's id; events of children do not have it */
+    uint8_t target; /* 5, 6, 7 */
+    uint8_t stage;
+    bool    children;
+    bool    no_reset;     /* the open step has output that a reset must not remove */
+    uint8_t aside;        /* enum ui_aside of the current message */
+    bool    voided;       /* 5, 6: the open step has calls of a voided attempt */
+    bool    pending_sent; /* 5: the metadata names pending approvals */
+    uint8_t stop;         /* enum upp_stop of the last message */
+    struct upp_str (*title_of)(void *arg, struct upp_str agent); /* NULL: an agent has no other name */
+    void           *arg;
+    struct wb_uuid  turn; /* the message's id; events of children do not have it */
     struct wd_open  open;
     struct wd_calls calls;
     struct wd_calls over; /* calls of the open step that have an outcome */

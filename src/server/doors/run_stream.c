@@ -173,6 +173,12 @@ static void feed_done(struct feed *f)
     wb_free(f->state);
 }
 
+static struct upp_str agent_title(void *arg, struct upp_str agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent);
+    return def && !def->base ? def->title : (struct upp_str){NULL, 0};
+}
+
 WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct feed *f,
                                     struct upp_err *err)
 {
@@ -185,7 +191,9 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
                            .drop     = s->drop};
     x->run = run;
     wd_frames_init(&f->frames);
-    int r = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
+    s->opts.title_of = agent_title;
+    s->opts.arg      = x->core->engine;
+    int r            = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
     if (r < 0)
         return r;
     f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));

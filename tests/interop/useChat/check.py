@@ -27,6 +27,8 @@ SCRIPT = {"at_end": "restart", "delta_bytes": 4, "replies": [
     {"when": {"tool_result": "remove"}, "parts": [{"text": "Gone."}]},
     {"when": {"contains": "remove"}, "parts": [{"tool_call": {"id": "c1", "name": "remove", "arguments": {}}}]},
     {"when": {"contains": "hello"}, "parts": [{"text": "Hello."}]},
+    {"when": {"contains": "expert"}, "parts": [{"text": "One moment."}, {"tool_call": {"id": "h1", "name": "handoff_to_other", "arguments": {"message": "Please answer"}}}]},
+    {"when": {"contains": "Please answer"}, "parts": [{"text": "I know."}]},
 ]}
 CONFIG = """
 server: {listen: "127.0.0.1:0", origins: ["%s"]}
@@ -35,7 +37,8 @@ log: {level: warn}
 models: {main: {provider: scripted, script: script.json}}
 tools:
   remove: {description: Removes, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
-agents: {main: {model: main, tools: [remove]}}
+agents: {main: {model: main, tools: [remove], handoff: [other]}, other: {model: main}}
+default_agent: main
 """
 
 
@@ -118,6 +121,35 @@ def stopped(person, server):
     person.until(lambda: person.shown()[-1] == "assistant: Hello.")
 
 
+def stopped_by_the_client_alone(person, server):
+    """stop() of useChat ends only the reading; the next message ends the run."""
+    person.browser.run("const real = fetch; window.fetch = (url, ...more) => (`${url}`.endsWith('/stop') ? Promise.resolve(new Response('{}')) : real(url, ...more));")
+    person.say("story")
+    person.until(lambda: "time" in person.shown()[-1])
+    person.click("Stop")
+    person.until(lambda: person.status() == "ready")
+    person.say("hello")
+    person.until(lambda: person.shown()[-1] == "assistant: Hello." and person.status() == "ready")
+    before = person.shown()[1]
+    assert before.startswith("assistant: Once") and STORY not in before, before
+    person.load()
+    stored = person.until(person.shown)
+    assert stored[0] == "user: story" and STORY not in stored[1] and stored[2:] == ["user: hello", "assistant: Hello."], stored
+
+
+def handed_over(person, server):
+    answer = "assistant: One moment. handoff_to_other: output-available I know."
+    person.say("expert")
+    person.shows("user: expert", answer)
+    person.load()
+    person.shows("user: expert", answer)
+    person.click("Again")
+    person.until(lambda: len(server.good("GET", "/v1/threads/handed_over/tree")["nodes"]) == 2)
+    person.shows("user: expert", answer)
+    person.load()
+    person.shows("user: expert", answer)
+
+
 def approved(person, server):
     person.say("remove")
     person.click("Allow")
@@ -144,7 +176,7 @@ def main():
     browser = webdriver.Browser()
     try:
         with served.Server(WEFT, folder, CONFIG % page) as server:
-            for test in (answers, loaded_in_the_middle, stopped, approved, denied_after_loading):
+            for test in (answers, loaded_in_the_middle, stopped, stopped_by_the_client_alone, handed_over, approved, denied_after_loading):
                 try:
                     test(Person(browser, page, server, test.__name__), server)
                     wrong = ""

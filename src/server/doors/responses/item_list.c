@@ -24,7 +24,7 @@ size_t sv_items_of(const struct wl_line *line, uint32_t *parts, size_t max)
     const struct wm_entry *e       = &line->entry;
     bool                   content = false;
     size_t                 n       = 0;
-    if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e))
+    if (e->kind != WM_ENTRY_MESSAGE || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) || wm_is_prompt(e))
         return 0;
     for (size_t i = 0; i < e->message.n_parts && n < max; i++) {
         if (sv_item_is_content(&e->message.parts[i]) && content)

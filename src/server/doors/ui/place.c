@@ -15,7 +15,7 @@ static const struct wb_uuid none;
 static bool is_question(const struct wl_line *line)
 {
     return line->entry.kind == WM_ENTRY_MESSAGE && line->entry.message.role == UPP_ROLE_USER &&
-           line->entry.audience == WM_AUDIENCE_ALL && line->entry.origin != WM_ORIGIN_RUN;
+           line->entry.audience == WM_AUDIENCE_ALL && !wm_is_prompt(&line->entry);
 }
 
 /* What a run wrote, and the position after its question and after itself. */

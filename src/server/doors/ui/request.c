@@ -114,15 +114,15 @@ struct file {
     struct upp_str url, mime, name;
 };
 
-/* Bytes, an address, or the path of an uploaded file, as GET /api/chat shows it. */
+/* Bytes, an address, or an uploaded file: by its name, as GET /api/chat shows it, or by the path of its content. */
 static int read_file(struct sv_exchange *x, const struct sv_ui_request *q, yyjson_val *v, const struct file *f,
                      struct upp_part *ret, struct upp_err *err)
 {
     struct upp_str id;
     if (wm_file_url(f->url, &id))
         return sv_body_wrong(&q->body, sv_member(v, UPP_STR("url")), err,
-                             "an uploaded file is given as /v1/files/{id}/content");
-    if (sv_file_of_path(x, f->url, &id))
+                             "an uploaded file is given as urn:weft:file:{id} or /v1/files/{id}/content");
+    if (sv_file_of_url(x, f->url, &id))
         return sv_file_part(&x->arena, id, f->mime, ret, err);
     return wd_url_media(&x->arena, f->url, f->mime, f->name, ret, err);
 }
@@ -213,6 +213,11 @@ static int read_approval(const struct sv_ui_request *q, yyjson_val *v, struct wr
 {
     yyjson_val *approval = NULL;
     int         r        = sv_body_object(&q->body, v, UPP_STR("approval"), &approval, err);
+    if (r > 0 && !wb_str_eq(wj_text_at(approval, "id"), ret->call)) { /* the request's id is the call's */
+        yyjson_val *id = sv_member(approval, UPP_STR("id"));
+        return sv_body_wrong(&q->body, id ? id : approval, err,
+                             "an approval has the id of its request: that of the call '%.*s'", UPP_FMT(ret->call));
+    }
     if (r > 0)
         r = sv_body_bool(&q->body, approval, UPP_STR("approved"), &ret->approved, err);
     if (r == 0)
@@ -253,13 +258,13 @@ static int read_answer(struct sv_exchange *x, const struct sv_ui_request *q, yyj
     return r < 0 ? r : 1;
 }
 
-/* Is the message another one of ours than the run's? On two branches, calls may have the same id. */
+/* Has the message another id than the run's? On two branches, calls may have the same id. */
 static bool is_another(const struct sv_ui_request *q, const struct wm_run *run)
 {
     struct wb_uuid u;
     struct wm_id   id;
-    return wl_id_parse(q->last_id, UPP_STR("msg_"), &u) && wm_id_parse(u, &id) && id.noun == WM_NOUN_TURN &&
-           (id.node != run->node || id.index != run->input);
+    return q->last_id.p && (!wl_id_parse(q->last_id, UPP_STR("msg_"), &u) || !wm_id_parse(u, &id) ||
+                            id.noun != WM_NOUN_TURN || id.node != run->node || id.index != run->input);
 }
 
 int sv_ui_answers(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_run_info *run,

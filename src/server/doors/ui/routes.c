@@ -17,17 +17,13 @@ static const struct wb_uuid none;
 
 /* ---- Chats ------------------------------------------------------------------------------------------------------- */
 
-static struct upp_str alias_of(struct sv_exchange *x, struct upp_str chat)
-{
-    return wb_arena_printf(&x->arena, "ui:%.*s", UPP_FMT(chat));
-}
-
-/* A chat by the client's id, or a thread by its own. -UPP_ENOTFOUND. */
+/* A thread by the id that a page or another client gave it, or by its own; older chats by "ui:ID". -UPP_ENOTFOUND. */
 WEFT_SUSPENDS static int find_chat(struct sv_exchange *x, struct upp_str chat, struct wl_thread *ret,
                                    struct upp_err *err)
 {
-    struct wl_store *s = x->server->opts.store;
-    int              r = wl_thread_find(s, &x->owner, alias_of(x, chat), &x->arena, ret, err);
+    struct wl_store *s   = x->server->opts.store;
+    struct upp_str   old = wb_arena_printf(&x->arena, "ui:%.*s", UPP_FMT(chat));
+    int              r   = wl_thread_find(s, &x->owner, old, &x->arena, ret, err);
     return r == -UPP_ENOTFOUND ? wl_thread_find(s, &x->owner, chat, &x->arena, ret, err) : r;
 }
 
@@ -84,15 +80,36 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struc
     return r < 0 ? r : sv_assistant_start(x, &w->start.run, err);
 }
 
-/* A run that waits for what the client did not do any more ends: the chat goes on without it. */
-WEFT_SUSPENDS static int end_waiting(struct sv_exchange *x, struct wb_uuid run, struct wr_start *start,
-                                     struct upp_err *err)
+/* Has everybody left who read the run? useChat's stop() only closes its connection, which may be noticed after its next
+ * request has come. */
+WEFT_SUSPENDS static bool is_left(struct sv_exchange *x, struct wb_uuid run)
+{
+    enum { TRIES = 4, PAUSE_MS = 25 };
+    bool left = wr_is_left(x->core->engine, run);
+    for (unsigned i = 0; !left && i < TRIES && weft_sleep_ms(PAUSE_MS, NULL) >= 0; i++)
+        left = wr_is_left(x->core->engine, run);
+    return left;
+}
+
+/* A run ends that waits for what the client did not do any more, or that nobody reads any more: the chat goes on
+ * without it. One that works ends here: its answer so far is a part of the thread, where the next message may belong. */
+WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, struct wr_start *start,
+                                  struct upp_err *err)
 {
     struct wr_run_info look;
+    uint8_t            status;
     int                r = wr_get(x->core->engine, &x->owner, run, &x->arena, &look, err);
-    if (r >= 0 && look.run.status == WM_WAITING)
+    if (r >= 0 && look.run.status == WM_WAITING) {
         start->ends = run;
-    return r;
+        return 0;
+    }
+    if (r < 0 || x->settings->on_busy > WR_REJECT || !is_left(x, run))
+        return r < 0 ? r : 0;
+    r       = sv_cancel(x, run, err);
+    x->done = false; /* the chat's message is not committed yet */
+    if (r == -UPP_EREFUSED)
+        return 0; /* it has just ended */
+    return r < 0 ? r : wr_wait(x->core->engine, &x->owner, run, &status, err);
 }
 
 WEFT_SUSPENDS static int continue_run(struct sv_exchange *x, struct work *w, struct wb_uuid run, struct upp_err *err)
@@ -116,7 +133,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err);
 /* The chat's thread; a new one for its first message, made with its run. */
 WEFT_SUSPENDS static int open_chat(struct sv_exchange *x, struct work *w, struct upp_err *err)
 {
-    struct wl_thread_opts opts = {.size = sizeof opts, .alias = alias_of(x, w->q.chat)};
+    struct wl_thread_opts opts = {.size = sizeof opts, .alias = w->q.chat};
     int                   r    = find_chat(x, w->q.chat, &w->start.thread, err);
     w->start.new_thread        = false;
     if (r == -UPP_ENOTFOUND && w->q.question && !w->again)
@@ -163,7 +180,7 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (r > 0)
         return sv_run_stream(x, run, &w->stream, err);
     if (r >= 0 && !wb_uuid_eq(active, none))
-        r = end_waiting(x, active, &w->start.run, err);
+        r = end_left(x, active, &w->start.run, err);
     if (r >= 0)
         r = sv_ui_place(x, &w->q, &w->start, err);
     if (r < 0)

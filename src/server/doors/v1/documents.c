@@ -100,6 +100,15 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
     agent->prompt_now = def->system;
 }
 
+/* The same for a chat: as in its stream, an agent's id is its name in the configuration. */
+static void know_chat_agent(void *arg, struct wm_doc_agent *agent)
+{
+    struct upp_str title = agent_title(arg, agent->name);
+    agent->id            = agent->name;
+    if (title.n)
+        agent->name = title;
+}
+
 static int write_losses(struct sv_exchange *x, const struct wd_losses *losses, struct upp_err *err)
 {
     struct wj_writer w;
@@ -175,7 +184,8 @@ static void ask_approvals(struct wb_arena *a, struct wm_doc *doc, const struct s
     }
 }
 
-/* Uploaded files have an address that only the log knows; a page gets one that it can load. */
+/* Uploaded files have an address that only the log knows; a page gets a URL that names the file. (A path is no URL, and
+ * clients check that there is one.) */
 static int show_files(struct wb_arena *a, struct wm_doc *doc, struct upp_err *err)
 {
     struct upp_str id;
@@ -188,7 +198,7 @@ static int show_files(struct wb_arena *a, struct wm_doc *doc, struct upp_err *er
             if (!media)
                 return wb_arena_check(a, err);
             *media      = *m->parts[k].media;
-            media->data = sv_file_path(a, id);
+            media->data = sv_file_urn(a, id);
             if (!media->mime.n && m->parts[k].kind == UPP_PART_IMAGE)
                 media->mime = UPP_STR("image/*"); /* what kind of image is known when it is loaded */
             m->parts[k].media = media;
@@ -204,7 +214,7 @@ int sv_write_chat(struct sv_exchange *x, const struct wl_thread *t, const struct
     WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
     const struct wd_document_ops             *ui     = wd_document_find(UPP_STR("ui"));
     struct wa_thread_doc_opts                 opts   = {
-                          .agent = know_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
+                          .agent = know_chat_agent, .arg = x->core->engine, .dialect = UPP_STR("ui"), .by_run = true};
     int r = wa_thread_doc(x->server->opts.store, &x->owner, t, &opts, &memory, &doc, err);
     if (r >= 0) {
         ask_approvals(&memory, &doc, chat);

@@ -121,7 +121,7 @@ int sv_thread_metadata(struct wb_arena *a, struct upp_str old, struct upp_str gi
 bool sv_is_visible(const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
-    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) && !wm_is_prompt(e) &&
            (e->message.role == UPP_ROLE_USER ||
             (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
 }

@@ -76,10 +76,10 @@ WEFT_SUSPENDS int sv_read_files(struct sv_exchange *x, const struct sv_body *b, 
 int sv_read_file(const struct sv_body *b, yyjson_val *v, uint8_t kind, struct wb_arena *a, struct upp_part *ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Where a client of a door with addresses instead of ids gets a file: the path of its content. The inverse also takes
- * the whole URL, as a browser makes it; false: it is another address. */
-struct upp_str sv_file_path(struct wb_arena *a, struct upp_str id);
-bool           sv_file_of_path(struct sv_exchange *x, struct upp_str url, struct upp_str *id);
+/* A file for a client of a door with URLs instead of ids: urn:weft:file:ID. The inverse also takes the path of the
+ * file's content, alone or as a browser makes a URL of it; false: it is another address. */
+struct upp_str sv_file_urn(struct wb_arena *a, struct upp_str id);
+bool           sv_file_of_url(struct sv_exchange *x, struct upp_str url, struct upp_str *id);
 
 /* A part with that file, to be checked by sv_check_files. mime: what the client calls it; empty: unknown. */
 int sv_file_part(struct wb_arena *a, struct upp_str id, struct upp_str mime, struct upp_part *ret,
