@@ -37,7 +37,7 @@ DIALECTS = ("uap", "upp", "ui", "assistants", "agentapi", "chat", "responses")
 DOORS = {
     "assistants": lambda t: (f"/v1/threads/{t}/runs", {"assistant_id": "slow", "stream": True, "additional_messages": [{"role": "user", "content": TEXT}]}),
     "ui": lambda t: ("/api/chat", {"id": t, "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": TEXT}]}]}),
-    "agentapi": lambda t: ("/process", {"session_id": t, "input": [{"role": "user", "content": [{"type": "text", "text": TEXT}]}]}),
+    "agentapi": lambda t: ("/process?ids=true", {"session_id": t, "input": [{"role": "user", "content": [{"type": "text", "text": TEXT}]}]}),
     "chat": lambda t: ("/v1/chat/completions", {"model": "slow", "stream": True, "messages": [{"role": "user", "content": TEXT + str(random.random())}]}),
     "responses": lambda t: ("/v1/responses", {"model": "slow", "stream": True, "conversation": "conv_" + t[7:], "input": TEXT}),
     "aitp": lambda t: (f"/agents/slow/v1/threads/{t}/runs?as=uap", {"stream": True, "additional_messages": [{"role": "user", "content": [TEXT]}]}),

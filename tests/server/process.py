@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,7 @@ models:
   sources: {provider: scripted, script: sources.json}
   looks: {provider: scripted, script: looks.json}
   fails: {provider: scripted, script: fails.json}
+  tells: {provider: scripted, script: tells.json}
 tools:
   ask: {parameters: {type: object}}
   danger: {parameters: {type: object}, command: ["true"], approval: always}
@@ -50,6 +52,7 @@ agents:
   sources: {model: sources, tools: [ask, danger, look, find, other, show]}
   looks: {model: looks, tools: [look, show]}
   fails: {model: fails}
+  tells: {model: tells, allow_client_system: true}
   strict: {model: echo, middleware: [{guardrails: {input: [{name: no-keys, action: reject, pattern: "sk-"}]}}]}
 """
 SCRIPTS = {
@@ -62,6 +65,7 @@ SCRIPTS = {
                           {"parts": [{"text": "done"}]}], "at_end": "restart"},
     "sources": {"replies": [{"parts": [{"tool_call": {"id": "m1", "name": "look", "arguments": {"q": "x"}}}, {"tool_call": {"id": "k1", "name": "show", "arguments": {}}}]},
                             {"parts": [{"tool_call": {"id": "m2", "name": "find", "arguments": {}}}]}, {"parts": [{"text": "done"}]}], "at_end": "restart"},
+    "tells": {"again": True, "replies": [{"parts": [{"request": True}]}]},
     "fails": {"replies": [{"error": {"code": "PROVIDER_ERROR", "message": "no luck"}}], "at_end": "restart"},
 }
 for name, script in SCRIPTS.items():
@@ -85,8 +89,8 @@ def open_stream(s, body, path="/process", headers=None):
 
 def frames_of(text):
     """(id, object) of every frame."""
-    found = re.findall(r"id: (\S+)\ndata: (.*)\n\n", text)
-    assert "".join(f"id: {i}\ndata: {d}\n\n" for i, d in found) == re.sub(r"(?m)^: .*\n\n", "", text), text[:300]
+    found = re.findall(r"(?:id: (\S+)\n)?data: (.*)\n\n", text)
+    assert "".join((f"id: {i}\n" if i else "") + f"data: {d}\n\n" for i, d in found) == re.sub(r"(?m)^: .*\n\n", "", text), text[:300]
     return [(i, json.loads(d)) for i, d in found]
 
 
@@ -177,10 +181,14 @@ store: memory
 log: {{level: warn}}
 agents:
   far: {{remote: agentapi, url: "{S.url}/agents/looks/process"}}
+  told: {{remote: agentapi, url: "{S.url}/agents/tells/process", system: Speak of the sea.}}
+default_agent: far
 """
     with served.Server(WEFT, far, config) as b:
         last = process(b, {"input": [user("go")]})[-1]
         assert last["status"] == "completed" and text_of(last).endswith("done"), last
+        last = process(b, {"input": [user("go")], "model": "told"})[-1]
+        assert last["status"] == "completed" and "Speak of the sea." in text_of(last), last
 
 
 def text_of(response):
@@ -221,6 +229,68 @@ def test_a_request_streams_and_without_stream_gives_the_last_object():
     one = S.good("POST", "/process", {"input": [user("hello")], "stream": False})
     assert one["object"] == "response" and one["status"] == "completed" and text_of(one) == "hello", one
     assert set(one) == set(last)
+
+
+def chunks_of(body, path="/process"):
+    """The chunks of HTTP of a stream, as AgentScope's clients and tests read it."""
+    with socket.create_connection(("127.0.0.1", S.port)) as c:
+        text = json.dumps(body)
+        c.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+        f, chunks = c.makefile("rb"), []
+        while f.readline() != b"\r\n":
+            pass
+        while (size := int(f.readline(), 16)):
+            chunks.append(f.read(size).decode())
+            assert f.read(2) == b"\r\n"
+        return chunks
+
+
+def test_a_frame_is_a_chunk_that_begins_with_data():
+    for body in ({"input": [user("hello")]}, {"input": [user("x")], "model": "looks"}):
+        chunks = chunks_of(body)
+        assert all(re.fullmatch(r"data: .*\n\n", c) for c in chunks), chunks
+        check_order([json.loads(c[6:]) for c in chunks])
+        ids = "".join(chunks_of(body, "/process?ids=true"))
+        assert len(frames_of(ids)) == len(chunks) and all(i for i, _ in frames_of(ids)), ids[:300]
+    assert "ids" in json.dumps(refused(S, {"input": [user("x")]}, path="/process?ids=some"))
+
+
+def told(body):
+    """What the model was given."""
+    return json.loads(text_of(process(S, {"model": "tells", **body})[-1]))
+
+
+def test_what_a_model_sees_of_the_input():
+    system = {"role": "system", "content": [{"type": "text", "text": "Speak of the sea."}]}
+    seen = told({"input": [system, user("hi")]})["messages"]
+    assert len(seen) == 2 and "Speak of the sea." in seen[0] and seen[0].startswith("user: ") and seen[1] == "user: hi", seen
+    refused(S, {"input": [system, user("hi")]})
+    data = {"role": "user", "content": [{"type": "text", "text": "Buy"}, {"type": "data", "data": {"item": "tea", "n": 2.50}}]}
+    seen = told({"input": [data]})["messages"]
+    assert '{"item":"tea","n":2.5' in seen[-1] and "Buy" in seen[-1], seen
+    call = lambda id, kind: {"type": kind, "role": "assistant", "content": [{"type": "data", "data": {"call_id": id, "name": "pay", "arguments": '{"n":1}'}}]}
+    for kind in ("function_call", "plugin_call", "component_call", "mcp_call"):
+        past = [user("pay"), call("p1", kind), call("p2", kind), output("p1", '"paid"', kind + "_output"), output("p2", '"paid too"', kind + "_output"), user("and?")]
+        seen = told({"input": past, "session_id": "past-" + kind})["messages"]
+        assert "paid too" in json.dumps(seen) and "pay" in json.dumps(seen) and seen[-1] == "user: and?", seen
+        # Again, without ids: they are of the past, and nobody is asked for them.
+        seen = told({"input": [*past[1:5], user("again")], "session_id": "past-" + kind})["messages"]
+        assert sum(m == 'tool: "paid" "paid too"' for m in seen) == 1 and seen[-1] == "user: again", seen
+        for bad in ([call("q1", kind), user("x")], [call("q1", kind), output("q2", "1", kind + "_output"), user("x")],
+                    [call("q1", kind), output("q1", "1", kind + "_output"), output("q1", "2", kind + "_output")]):
+            assert refused(S, {"input": bad, "session_id": "past-" + kind, "model": "tells"})[0]["loc"][:2] == ["body", "input"]
+
+
+def test_the_addresses_of_agentscopes_servers():
+    c = S.connection()
+    c.request("GET", "/", headers={"Accept": "application/json"})
+    r = c.getresponse()
+    about = json.loads(r.read())
+    assert about["endpoints"]["process"] == "/process" and r.headers["vary"] == "Accept", about
+    c.request("GET", "/", headers={"Accept": "text/html,application/json"})
+    assert "<html" in c.getresponse().read().decode().lower()
+    answer = S.good("POST", "/compatible-mode/v1/responses", {"model": "echo", "input": "hello"})
+    assert answer["object"] == "response" and answer["output"][0]["content"][0]["text"] == "hello", answer
 
 
 def test_the_alias_and_the_lines():
@@ -429,7 +499,7 @@ def test_a_disconnect_cancels_nothing_and_the_session_is_joined():
 def test_cut_after_every_frame_and_joined():
     c, r = open_stream(S, {"input": [user("x")], "session_id": "cut", "model": "asks"})
     frames_of(r.read().decode())
-    c, r = open_stream(S, {"input": [output("c1", "42")], "session_id": "cut", "model": "asks"})
+    c, r = open_stream(S, {"input": [output("c1", "42")], "session_id": "cut", "model": "asks"}, "/process?ids=true")
     whole = r.read().decode()
     frames = frames_of(whole)
     check_order([v for _, v in frames])
@@ -617,7 +687,7 @@ def test_the_lines_of_the_guide_work():
         blocks = re.findall(r"```sh\n(.*?)```", f.read(), re.S)
     lines = "\n".join(blocks).replace("weft serve &\n", "").replace("http://127.0.0.1:8787", S.url)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", lines], capture_output=True, text=True)
-    assert done.returncode == 0 and len(blocks) == 4 and lines.count("curl") == 7, (done, len(blocks), lines.count("curl"))
+    assert done.returncode == 0 and len(blocks) == 4 and lines.count("curl") == 8, (done, len(blocks), lines.count("curl"))
     assert "detail" not in done.stdout and "not found" not in done.stdout and '"status":"ok"' in done.stdout, done.stdout
 
 

@@ -89,7 +89,8 @@ static void put_frame(struct sv_stream *st, const struct wd_frames *frames, size
     const struct wd_frame *frame = &frames->list.p[i];
     struct upp_str         data  = wb_str_sub(wb_buf_str(&frames->text), frame->from, frame->n);
     if (!st->lines) {
-        sv_sse_frame(&st->out, frame->name, data, id);
+        sv_sse_frame(&st->out, frame->name, data, st->apart ? NULL : id);
+        sv_stream_cut(st);
         return;
     }
     wb_buf_add(&st->out, data);
@@ -324,10 +325,12 @@ int sv_run_answer(struct sv_exchange *x, struct wb_uuid run, struct sv_run_strea
 WEFT_SUSPENDS int sv_run_stream(struct sv_exchange *x, struct wb_uuid run, struct sv_run_stream *s, struct upp_err *err)
 {
     struct feed           f;
-    struct sv_stream_opts opts = {
-        .headers = s->ops->headers, .lines = s->lines, .beat = s->ops->beat && x->settings->heartbeats ? beat : NULL};
-    unsigned tries = 0;
-    int      r;
+    struct sv_stream_opts opts  = {.headers = s->ops->headers,
+                                   .lines   = s->lines,
+                                   .apart   = s->plain,
+                                   .beat    = s->ops->beat && x->settings->heartbeats ? beat : NULL};
+    unsigned              tries = 0;
+    int                   r;
     do {
         r = feed_begin(x, run, s, &f, err);
         if (r >= 0)

@@ -23,6 +23,7 @@ struct sv_run_stream {
     bool                        to_wait; /* ends when the run waits for an answer from outside */
     struct sv_preamble          preamble;
     bool                        lines; /* JSON lines instead of server-sent events */
+    bool                        plain; /* frames without ids, each in a chunk of HTTP of its own */
     uint32_t                    skip;  /* of sv_run_answer: frames before the one */
     bool                        now;   /* of sv_run_answer: does not wait for it */
 };

@@ -27,11 +27,30 @@ static void begin(struct sv_stream *st)
         wb_buf_done(&st->out);
     wb_buf_clear(&st->out);
     st->before = 0;
+    st->cut    = false;
     if (st->chunked)
         wb_buf_add(&st->out, room);
 }
 
-/* Sends everything in one write: the head, if it was not sent yet, and all frames as one chunk. */
+void sv_stream_cut(struct sv_stream *st)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (!st->apart || !st->chunked || st->out.failed)
+        return;
+    char  *p = st->out.p + st->before;
+    size_t n = st->out.n - st->before - CHUNK_ROOM;
+    if (!n)
+        return;
+    for (size_t i = 0; i < CHUNK_ROOM - 2; i++) /* zeros in front: the room is filled */
+        p[i] = digits[n >> 4 * (CHUNK_ROOM - 3 - i) & 15];
+    memcpy(p + CHUNK_ROOM - 2, "\r\n", 2);
+    wb_buf_add(&st->out, UPP_STR("\r\n"));
+    st->before = st->out.n;
+    st->cut    = true;
+    wb_buf_add(&st->out, room);
+}
+
+/* Sends everything in one write: the head, if it was not sent yet, and all frames as one chunk, or as they were cut. */
 WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *err)
 {
     int r = wb_buf_check(&st->out, err); /* never sends a partial frame */
@@ -90,7 +109,7 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, const struct sv_stream_opts 
         int got   = source(arg, st, err);
         int r     = got;
 
-        if (got < 0 && st->out.n > st->before + (st->chunked ? CHUNK_ROOM : 0))
+        if (got < 0 && (st->cut || st->out.n > st->before + (st->chunked ? CHUNK_ROOM : 0)))
             (void)!flush(st, false, NULL); /* what there was before the failure */
         bool flushed = r >= 0 && (got != SV_PULL_MORE || st->out.n >= SV_STREAM_FLUSH);
         if (flushed)
@@ -157,6 +176,7 @@ WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_op
     if (!st)
         return -UPP_ENOMEM;
     st->lines         = opts->lines;
+    st->apart         = opts->apart;
     bool   keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
     size_t headers    = x->reply.headers.n;
     int    r          = write_head(st, opts->headers, keep_alive, err);

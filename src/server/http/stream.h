@@ -23,7 +23,9 @@ struct sv_stream {
     struct weft_cond    cond;
     bool                woken, chunked;
     bool                lines;  /* JSON lines instead of server-sent events */
-    size_t              before; /* bytes of the response's head, before the first chunk */
+    bool                apart;  /* each frame is a chunk of its own */
+    bool                cut;    /* `before` has frames */
+    size_t              before; /* bytes of the response's head and of whole chunks, before the chunk being made */
 };
 
 enum { SV_STREAM_FLUSH = 32 << 10, SV_STREAM_MAX = 48 << 20 };
@@ -34,6 +36,7 @@ typedef int sv_source(void *arg, struct sv_stream *st, struct upp_err *err);
 struct sv_stream_opts {
     const char *headers; /* additional headers, each with CRLF; NULL: none */
     bool        lines;   /* application/x-ndjson, without comments */
+    bool        apart;   /* each frame is a chunk of HTTP, for clients that take a chunk for one */
 
     /* Adds a frame after a long silence; 0: it has none to add, and a comment is sent. NULL: likewise. */
     int (*beat)(void *arg, struct sv_stream *st, struct upp_err *err);
@@ -43,6 +46,9 @@ struct sv_stream_opts {
  * does not read. If the source fails before it added a frame, nothing is sent: the failure can be the response. */
 WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const struct sv_stream_opts *opts, sv_source *source, void *arg,
                                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* A frame was added: with `apart` it is a chunk. */
+void sv_stream_cut(struct sv_stream *st);
 
 /* There is something to pull: call it on the loop, at any time while the stream runs. */
 void sv_stream_wake(void *stream);

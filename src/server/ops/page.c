@@ -10,7 +10,9 @@
  */
 #include <stdio.h>
 
+#include "base/defs.h"
 #include "base/random.h"
+#include "json/write.h"
 #include "server/ops/ops.h"
 #include "server/ops/pages.h"
 
@@ -103,8 +105,36 @@ static int respond(struct sv_exchange *x, const struct sv_page_file *files, size
     return 0;
 }
 
+/* What AgentScope's servers say about themselves: its tools look for the paths here. */
+static int write_service(struct sv_exchange *x, struct upp_err *err)
+{
+    static const char *const paths[][2] = {{"process", "/process"},
+                                           {"stream", "/process/stream"},
+                                           {"health", "/health"},
+                                           {"task", "/process/task"},
+                                           {"task_status", "/process/task/{task_id}"},
+                                           {"responses", "/compatible-mode/v1/responses"}};
+    struct wj_writer         w;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_put_str(&w, "service", UPP_STR("Weft"));
+    wj_put_str(&w, "mode", UPP_STR("standalone"));
+    wj_put_open(&w, "endpoints", '{');
+    for (size_t i = 0; i < WB_LEN(paths); i++)
+        wj_put_str(&w, paths[i][0], wb_cstr(paths[i][1]));
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    sv_reply_header(&x->reply, "Vary", UPP_STR("Accept"));
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}
+
+/* The page, unless the client asks for JSON and for no HTML. */
 int sv_get_page(struct sv_exchange *x, struct upp_err *err)
 {
+    struct upp_str accept = sv_http_header(x->request, UPP_STR("accept"), NULL);
+    if (wb_str_has_nocase(accept, UPP_STR("application/json")) && !wb_str_has_nocase(accept, UPP_STR("text/html")))
+        return write_service(x, err);
     return respond(x, sv_page_files, sv_page_n_files, UPP_STR("index.html"), true, err);
 }
 

@@ -77,29 +77,85 @@ static int mark_system(const struct reading *t, struct upp_message *m)
     return 0;
 }
 
-/* The message in the model, copied into the exchange's arena. 1; 0: nothing of it is there. */
-static int lift(const struct reading *t, yyjson_val *message, struct wm_entry *ret)
+/* Data in a user's message is JSON for the model: this protocol has no other place for it. */
+static void write_content(struct wj_writer *w, yyjson_val *part)
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(SV_MAX_BODY + 4096);
-    struct wd_convert_opts                          opts = {.size = sizeof opts, .now_ms = wb_wall_ms()};
-    wb_buf_addc(&text, '[');
-    int r = wj_write(message, &text, t->err);
-    wb_buf_addc(&text, ']');
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(SV_MAX_BODY * 6);
+    yyjson_val                           *data = yyjson_obj_get(part, "data");
+    if (!data || yyjson_is_null(data) || !wb_str_eq(wj_text_at(part, "type"), UPP_STR("data"))) {
+        wj_write_value(w, part);
+        return;
+    }
+    int r = wj_write(data, &json, w->err);
+    if (r < 0)
+        wj_writer_fail(w, r);
+    wj_write_open(w, '{');
+    wj_put_str(w, "type", UPP_STR("text"));
+    wj_put_value(w, "status", yyjson_obj_get(part, "status"));
+    wj_put_str(w, "text", wb_buf_str(&json));
+    wj_write_close(w, '}');
+}
+
+/* The message as the dialect reads it: its model has no system messages (take_message marks them). */
+static void write_message(struct wj_writer *w, yyjson_val *message)
+{
+    yyjson_val *key, *value, *part;
+    size_t      i, n, k, m;
+    bool        words  = wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_MESSAGE;
+    bool        system = words && wb_str_eq(wj_text_at(message, "role"), UPP_STR("system"));
+    wj_write_open(w, '{');
+    yyjson_obj_foreach(message, i, n, key, value)
+    {
+        if (system && wj_named(key, UPP_STR("role")))
+            wj_put_str(w, "role", UPP_STR("user"));
+        else if (words && wj_named(key, UPP_STR("content")) && yyjson_is_arr(value)) {
+            wj_put_open(w, "content", '[');
+            yyjson_arr_foreach(value, k, m, part) write_content(w, part);
+            wj_write_close(w, ']');
+        } else
+            wj_put_member(w, key);
+    }
+    wj_write_close(w, '}');
+}
+
+/* An entry of a document, copied into the exchange's arena. */
+static int copy_entry(const struct reading *t, const struct wm_doc_entry *from, int64_t now_ms, struct wm_entry *ret)
+{
+    *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    int r = wm_message_copy(&t->x->arena, &from->e.message, &ret->message, t->err);
     if (r >= 0)
-        r = wb_buf_check(&text, t->err);
-    if (r >= 0)
-        r = wd_document_read(&d, wd_document_find(UPP_STR("agentapi")), wb_buf_str(&text), &opts, t->err);
-    if (r < 0 || !d.doc.entries.n)
-        return r;
-    const struct wm_doc_entry *e = &d.doc.entries.p[0];
-    *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
-    r    = wm_message_copy(&t->x->arena, &e->e.message, &ret->message, t->err);
-    if (r >= 0)
-        r = put_residue(&t->x->arena, e, &ret->message.metadata, t->err);
-    ret->message.time_ms     = opts.now_ms;
+        r = put_residue(&t->x->arena, from, &ret->message.metadata, t->err);
+    ret->message.time_ms     = now_ms;
     ret->message.time_text   = (struct upp_str){NULL, 0};
     ret->message.interrupted = false;
+    return r;
+}
+
+/* Messages of the request, from `first` on, in the model. */
+static int read_document(const struct reading *t, yyjson_val *const *messages, size_t n, int64_t now_ms,
+                         struct wd_document *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SV_MAX_BODY * 6 + 4096);
+    struct wd_convert_opts                opts = {.size = sizeof opts, .now_ms = now_ms};
+    struct wj_writer                      w;
+    wj_writer_init(&w, &text, t->err);
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < n; i++)
+        write_message(&w, messages[i]);
+    wj_write_close(&w, ']');
+    int r = wj_writer_check(&w);
+    return r < 0 ? r : wd_document_read(ret, wd_document_find(UPP_STR("agentapi")), wb_buf_str(&text), &opts, t->err);
+}
+
+/* The message in the model. 1; 0: nothing of it is there. */
+static int lift(const struct reading *t, yyjson_val *message, struct wm_entry *ret)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+    int64_t                                         now = wb_wall_ms();
+    int                                             r   = read_document(t, &message, 1, now, &d);
+    if (r < 0 || !d.doc.entries.n)
+        return r;
+    r = copy_entry(t, &d.doc.entries.p[0], now, ret);
     return r < 0 ? r : ret->message.n_parts > 0;
 }
 
@@ -187,6 +243,94 @@ static int take_approval(const struct reading *t, yyjson_val *message)
     return 0;
 }
 
+/* ---- Calls of the past ------------------------------------------------------------------------------------------- */
+
+static bool is_call(yyjson_val *message)
+{
+    return wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_CALL;
+}
+
+static const struct upp_part *call_of(const struct upp_message *m, struct upp_str id)
+{
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, 1u << UPP_PART_CALL));)
+        if (id.n && wb_str_eq(p->id, id))
+            return p;
+    return NULL;
+}
+
+/* Has each call of a message its result in the next one, and each result its call? */
+static bool are_pairs(struct upp_message *calls, struct upp_message *results)
+{
+    size_t n = 0;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(calls, p, 1u << UPP_PART_CALL));)
+        n++;
+    for (size_t i = 0; i < results->n_parts; i++) {
+        const struct upp_part *call = call_of(calls, results->parts[i].id);
+        if (!call)
+            return false;
+        results->parts[i].name = call->name;
+    }
+    for (const struct upp_part *p = NULL; (p = upp_part_next(calls, p, 1u << UPP_PART_CALL));) {
+        size_t found = 0;
+        for (size_t i = 0; i < results->n_parts; i++)
+            found += wb_str_eq(results->parts[i].id, p->id);
+        if (found != 1)
+            return false;
+    }
+    return n && n == results->n_parts;
+}
+
+/* Is it another call, or the output of one of these? */
+static bool belongs(yyjson_val *const *calls, size_t n, yyjson_val *message)
+{
+    size_t      i, k, max, all;
+    yyjson_val *part, *other;
+    if (is_call(message))
+        return true;
+    if (wd_aap_kind(wj_text_at(message, "type")) != WD_AAP_OUTPUT)
+        return false;
+    yyjson_arr_foreach(yyjson_obj_get(message, "content"), i, max, part)
+    {
+        struct upp_str id = wj_text_at(yyjson_obj_get(part, "data"), "call_id");
+        for (size_t c = 0; id.n && c < n; c++)
+            yyjson_arr_foreach(yyjson_obj_get(calls[c], "content"), k, all, other)
+            {
+                if (is_call(calls[c]) && wb_str_eq(wj_text_at(yyjson_obj_get(other, "data"), "call_id"), id))
+                    return true;
+            }
+    }
+    return false;
+}
+
+static size_t count_calls(yyjson_val *const *messages, size_t n)
+{
+    size_t i = 1;
+    while (i < n && belongs(messages, i, messages[i]))
+        i++;
+    return i;
+}
+
+/* Calls that the session does not have, with their outputs: models are shown them, and nobody's calls are open. */
+static int take_calls(const struct reading *t, yyjson_val *const *messages, size_t n)
+{
+    static const char why[]                             = "a call that the session does not have comes with its output";
+    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+    struct sv_entries                              *to  = &t->p->start.messages;
+    int64_t                                         now = wb_wall_ms();
+    int                                             r   = read_document(t, messages, n, now, &d);
+    for (size_t i = 0; r >= 0 && i < d.doc.entries.n; i++) {
+        struct wm_entry *e = &to->p[to->n];
+        r                  = copy_entry(t, &d.doc.entries.p[i], now, e);
+        if (r < 0)
+            return r;
+        bool calls = e->message.role == UPP_ROLE_ASSISTANT;
+        if (calls != (i % 2 == 0) || (!calls && !are_pairs(&e[-1].message, &e->message)))
+            return wrong(t, messages[0], why);
+        to->n++;
+    }
+    return r >= 0 && (!d.doc.entries.n || d.doc.entries.n % 2) ? wrong(t, messages[0], why) : WB_MIN(r, 0);
+}
+
 /* ---- All of them ------------------------------------------------------------------------------------------------- */
 
 static int refuse_system(const struct reading *t, yyjson_val *message)
@@ -212,8 +356,6 @@ static int take(const struct reading *t, yyjson_val *message)
         return take_message(t, message, false);
     case WD_AAP_OUTPUT:
         return take_output(t, message);
-    case WD_AAP_CALL:
-        return wrong(t, message, "the session has no such call: calls are made by agents");
     case WD_AAP_REASONING:
         return wrong(t, message, "the session has no such reasoning: it is the model's");
     default:
@@ -247,11 +389,45 @@ WEFT_SUSPENDS static int join(struct reading *t)
     return r;
 }
 
+/* A message of calls that the session has answered: it is of the past, also without its id. */
+static bool is_past(const struct reading *t, yyjson_val *message)
+{
+    size_t      i, n;
+    yyjson_val *part, *content = yyjson_obj_get(message, "content");
+    if (!is_call(message) || !yyjson_arr_size(content))
+        return false;
+    yyjson_arr_foreach(content, i, n, part)
+    {
+        if (!sv_history_answered(&t->history, wj_text_at(yyjson_obj_get(part, "data"), "call_id")))
+            return false;
+    }
+    return true;
+}
+
+/* Those that the session does not have. */
+static int take_new(const struct reading *t, yyjson_val *list)
+{
+    yyjson_val **all = wb_new_n(&t->x->arena, yyjson_val *, yyjson_arr_size(list) + 1), *message;
+    size_t       i, max, n = 0;
+    int          r = 0;
+    if (!all)
+        return wb_arena_check(&t->x->arena, t->err);
+    yyjson_arr_foreach(list, i, max, message)
+    {
+        if (!sv_history_has(&t->history, wj_text_at(message, "id")) && !is_past(t, message))
+            all[n++] = message;
+    }
+    for (size_t some = 1; r >= 0 && n; all += some, n -= some) {
+        some = is_call(all[0]) ? count_calls(all, n) : 1;
+        r    = is_call(all[0]) ? take_calls(t, all, some) : take(t, all[0]);
+    }
+    return WB_MIN(r, 0);
+}
+
 int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
     struct reading t    = {.x = x, .p = p, .agent = wr_agent(x->core->engine, p->start.run.agent), .err = err};
-    yyjson_val    *list = sv_member(p->body.root, UPP_STR("input")), *message;
-    size_t         i, n;
+    yyjson_val    *list = sv_member(p->body.root, UPP_STR("input"));
     if (yyjson_arr_size(list) > MESSAGES)
         return sv_body_wrong(&p->body, list, err, "at most %d messages in one request", MESSAGES);
     int r = make_room(&t, yyjson_arr_size(list));
@@ -259,16 +435,12 @@ int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err
         r = sv_history_read(x, &p->start.thread, list, &t.history, err);
     if (r < 0)
         return r;
-    yyjson_arr_foreach(list, i, n, message)
-    {
-        if (!sv_history_has(&t.history, wj_text_at(message, "id")))
-            r = take(&t, message);
-        if (r < 0)
-            return r;
-    }
+    r = take_new(&t, list);
+    if (r < 0)
+        return r;
     if (p->start.messages.n || p->start.answers.n)
         return 0;
     if (p->is_new)
         return sv_body_wrong(&p->body, list, err, "a new session begins with a message");
-    return n ? join(&t) : 0;
+    return yyjson_arr_size(list) ? join(&t) : 0;
 }

@@ -19,12 +19,21 @@ static bool accepts(const struct sv_exchange *x, struct upp_str type)
     return accept.n && wb_str_has_nocase(accept, type);
 }
 
+/* AgentScope's clients and tests take a chunk of HTTP for a frame, and a frame for a line that begins with "data:".
+ * Who can come back with Last-Event-ID asks for ids: by ?ids=true, or by a GET, as EventSource does. */
 static int read_stream(struct sv_exchange *x, struct sv_run_stream *ret, struct upp_err *err)
 {
-    int r        = sv_run_stream_read(x, NULL, ret, err);
-    ret->to_wait = true;
-    ret->lines   = accepts(x, UPP_STR("application/x-ndjson"));
-    return r;
+    struct upp_str ids;
+    int            r = sv_run_stream_read(x, NULL, ret, err);
+    ret->to_wait     = true;
+    ret->lines       = accepts(x, UPP_STR("application/x-ndjson"));
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("ids"), &ids, err);
+    bool wanted = r > 0 ? wb_str_eq(ids, UPP_STR("true")) : x->request->method != SV_POST;
+    if (r > 0 && !wanted && !wb_str_eq(ids, UPP_STR("false")))
+        return upp_fail(err, UPP_EINVALID, "ids is true or false");
+    ret->plain = !wanted && !ret->lines && ret->ops == &wd_stream_agentapi;
+    return r < 0 ? r : 0;
 }
 
 /* The response object; waits for it with `whole`. */

@@ -289,6 +289,7 @@ WEFT_SUSPENDS static int create(struct sv_exchange *x, struct upp_err *err)
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/responses", create, 0, 0},
+    {SV_POST, "/compatible-mode/v1/responses", create, 0, 0}, /* where AgentScope's servers have it */
     {SV_GET, "/v1/responses/{response}", sv_response_get, 0, SV_ROUTE_LARGE},
     {SV_DELETE, "/v1/responses/{response}", sv_response_delete, 0, 0},
     {SV_POST, "/v1/responses/{response}/cancel", sv_response_cancel, 0, SV_ROUTE_SMALL},
