@@ -301,6 +301,8 @@ static void put_agent(struct wj_writer *w, const struct sv_exchange *x, const st
     wj_put_str(w, "description", def && def->card && def->card->description.n ? def->card->description : none);
     wj_put_str_or_empty(w, "model", model);
     wj_put_null(w, "instructions");
+    if (def && def == wr_agent(x->core->engine, none))
+        wj_put_bool(w, "is_default", true); /* the configuration's default_agent */
     put_tools(w, def);
 }
 

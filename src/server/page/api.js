@@ -1,5 +1,7 @@
 // The server's HTTP API: requests with the key, errors as messages, lists page by page, streams that resume.
 
+import { stringEnd } from "./exact.js";
+
 const STORED = "weft.key";
 let key = sessionStorage.getItem(STORED) || "";
 
@@ -36,7 +38,11 @@ async function failure(response) {
   return new ApiError(response.status, error.code, error.message || `The server answered ${response.status}.`, error.param);
 }
 
+/** Is it a path of this server, and the one that is written there? */
+const straight = (path) => path[0] === "/" && path[1] !== "/" && !/[\\\0- ]/.test(path) && !path.split("?")[0].split("/").some((part) => /^(\.|%2e){1,2}$/i.test(part));
+
 async function send(path, { method, body, headers = {}, signal } = {}) {
+  if (!straight(path)) throw new ApiError(404, "not_found", "There is nothing of this name.");
   const all = { ...headers };
   if (key) all.authorization = `Bearer ${key}`;
   let data = body;
@@ -57,8 +63,44 @@ async function send(path, { method, body, headers = {}, signal } = {}) {
   return response;
 }
 
-/** JSON of a route. With `body` it is a POST. Throws ApiError. */
-export const request = async (path, options) => (await send(path, options)).json();
+/** JSON of a route. With `body` it is a POST; `kept`: see keepText. Throws ApiError. */
+export async function request(path, { kept, ...options } = {}) {
+  const answer = await send(path, options);
+  if (!kept) return answer.json();
+  let data = await answer.text();
+  if (data.length > LARGE) await pause(0); // each step is a task of its own
+  data = keepText(data, kept);
+  if (data.length > LARGE) await pause(0);
+  return JSON.parse(data);
+}
+
+const CLOSED = /["{}[\]]/g, SCALAR = /[^,}\]\s]*/y;
+
+function valueEnd(text, i) {
+  if (text[i] === '"') return stringEnd(text, i);
+  SCALAR.lastIndex = i;
+  if (text[i] !== "{" && text[i] !== "[") return SCALAR.test(text) ? SCALAR.lastIndex : i;
+  CLOSED.lastIndex = i;
+  for (let depth = 0, found; (found = CLOSED.exec(text));) {
+    if (found[0] === '"') CLOSED.lastIndex = stringEnd(text, found.index);
+    else if (found[0] === "{" || found[0] === "[") depth++;
+    else if (--depth === 0) return CLOSED.lastIndex;
+  }
+  return text.length;
+}
+
+/** The JSON text in which the values of these members are strings with the text that they had: parsing it loses no digit and no
+ *  member of them. */
+export function keepText(text, names) {
+  const key = new RegExp(`(?<!\\\\)"(?:${names.join("|")})":\\s*`, "g"), out = []; // a quote within a string has a backslash
+  let from = 0;
+  while (key.test(text)) {
+    const at = key.lastIndex, end = valueEnd(text, at);
+    out.push(text.slice(from, at), JSON.stringify(text.slice(at, end)));
+    from = key.lastIndex = end;
+  }
+  return out.join("") + text.slice(from);
+}
 
 /** Text, or bytes with their type. */
 export const text = async (path, options) => (await send(path, options)).text();
@@ -85,29 +127,38 @@ export const pause = (ms, signal) => new Promise((done) => {
   signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
 });
 
-/** Cuts the text of server-sent events into {id, event, data}. */
+/** Cuts the text of server-sent events into {id, event, data}. Each character is looked at once, however long an event is. */
 export function sseParser(emit) {
-  let rest = "", event = { data: [] };
-  return (chunk) => {
-    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop();
-    for (const line of lines) {
-      if (line === "") {
-        if (event.data.length) emit({ id: event.id, event: event.event, data: event.data.join("\n") });
-        event = { data: [] };
-      } else if (!line.startsWith(":")) {
-        const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line);
-        if (name === "data") event.data.push(value);
-        else if (name === "id" || name === "event") event[name] = value;
-      }
+  let parts = [], event = { data: [] }, returned = false; // of a line that is not complete
+  const line = (text) => {
+    if (text === "") {
+      if (event.data.length) emit({ id: event.id, event: event.event, data: event.data.join("\n") });
+      event = { data: [] };
+    } else if (!text.startsWith(":")) {
+      const at = text.indexOf(":"), name = at < 0 ? text : text.slice(0, at), value = at < 0 ? "" : text.slice(at + (text[at + 1] === " " ? 2 : 1));
+      if (name === "data") event.data.push(value);
+      else if (name === "id" || name === "event") event[name] = value;
     }
+  };
+  return (chunk) => {
+    let from = returned && chunk[0] === "\n" ? 1 : 0; // of "\r\n" in two chunks
+    if (chunk) returned = chunk.endsWith("\r");
+    const ends = /\r\n|\n|\r/g;
+    ends.lastIndex = from;
+    for (let found; (found = ends.exec(chunk)); from = ends.lastIndex) {
+      parts.push(chunk.slice(from, found.index));
+      const all = parts.join("");
+      parts = [];
+      line(all);
+    }
+    if (from < chunk.length) parts.push(chunk.slice(from));
   };
 }
 
 /** A key that makes a repeated request harmless. (randomUUID is missing where the page is served without TLS.) */
 export const uniqueKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
-const FIRST_WAIT = 250, LAST_WAIT = 5000;
+const FIRST_WAIT = 250, LAST_WAIT = 5000, AT_ONCE = 16384, BUSY = 30, LARGE = 1 << 20;
 
 /**
  * Reads a stream of server-sent events, and reads on after a lost connection with Last-Event-ID, until `onEvent`
@@ -124,7 +175,14 @@ export async function stream(path, { onEvent, signal, lastId, onState = () => {}
         if (!over) over = onEvent(event) === true;
       });
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (let chunk; !over && !(chunk = await reader.read()).done;) { wait = FIRST_WAIT; feed(chunk.value); }
+      let since = performance.now();
+      for (let chunk; !over && !(chunk = await reader.read()).done;) {
+        wait = FIRST_WAIT;
+        for (let i = 0; i < chunk.value.length && !over && !signal?.aborted; i += AT_ONCE) {
+          feed(chunk.value.slice(i, i + AT_ONCE));
+          if (performance.now() - since > BUSY) { await pause(0, signal); since = performance.now(); } // others want to work, too
+        }
+      }
       if (over) reader.cancel().catch(() => {});
     } catch (error) {
       if (signal?.aborted || error.name === "AbortError") return id;

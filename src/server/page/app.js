@@ -30,6 +30,9 @@ const views = [
 
 threadActions.push((thread) => threadBar(thread, ""));
 
+/** What an id of a parameter looks like. Others would lead a request elsewhere: "../files/ID/content" is no thread. */
+const IDS = { thread: /^[\w:-][\w.:-]{0,199}$/, run: /^[\w:-][\w.:-]{0,199}$/ };
+
 /** The view of a path and its parameters; null: there is none. */
 function match(path) {
   let given;
@@ -37,7 +40,7 @@ function match(path) {
   for (const view of views) {
     const wanted = view.path.split("/"), params = {};
     if (wanted.length === given.length && wanted.every((part, i) => (part[0] === ":" ? (params[part.slice(1)] = given[i]) : part === given[i])))
-      return { view, params };
+      return Object.entries(params).every(([name, id]) => !IDS[name] || IDS[name].test(id)) ? { view, params } : null;
   }
   return null;
 }

@@ -41,10 +41,10 @@ export class Composer {
     this.working(false);
   }
 
-  /** Fills the list of agents; `agent` is chosen, or the one of last time. */
+  /** Fills the list of agents; `agent` is chosen, or the one of last time, or the default of the server. */
   async load(agent) {
     const all = [...(await agents()).values()];
-    const wanted = [agent, localStorage.getItem(CHOSEN), all[0]?.id].find((id) => all.some((a) => a.id === id));
+    const wanted = [agent, localStorage.getItem(CHOSEN), all.find((a) => a.is_default)?.id, all[0]?.id].find((id) => all.some((a) => a.id === id));
     fill(this.choice, all.map((a) => h("option", { value: a.id, selected: a.id === wanted }, a.name || a.id)));
     this.choice.value = wanted ?? "";
     if (!all.length) toast("The server has no agents", "bad");

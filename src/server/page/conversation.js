@@ -1,11 +1,12 @@
 // A conversation: pages of its log, the run at work, and the composer. A window of the log is in the page: older entries
 // come when one scrolls up, and what is far away is removed.
-import { items, query, request, stream, uniqueKey } from "./api.js";
+import { items, keepText, pause, query, request, uniqueKey } from "./api.js";
 import { copy, failed, fill, h, icon, iconButton } from "./dom.js";
-import { approvalsChanged } from "./approvals.js";
+import { approvalsChanged, callsOf } from "./approvals.js";
 import { Composer, messageOf } from "./ask.js";
 import { loadBranches, switcher } from "./branches.js";
-import { answers, approvalForm, disable, outputForm } from "./forms.js";
+import { answers, callForm, disable } from "./forms.js";
+import { liveStream } from "./live.js";
 import { fileOf, releaseMedia } from "./media.js";
 import { textOf, Turn, userMessage } from "./message.js";
 import { agents, nameOf } from "./roster.js";
@@ -13,7 +14,8 @@ import { announce, go, setActions, setTitle, shortcut } from "./shell.js";
 import { changed, rename, threadChanged, titleFrom } from "./threads.js";
 
 const PAGE = 40, WINDOW = 160; // entries of a request; groups in the page
-const POLL = 2500;
+const POLL = 2500, STILL = 250; // ms: between looks at a thread; of nothing more, until a run that waits is left alone
+const KEPT = ["arguments", "result"]; // shown from their text
 const OVER = new Set(["completed", "incomplete", "failed", "cancelled", "expired"]);
 const ENDED = { failed: "The run failed", cancelled: "Stopped", expired: "Nobody answered in time", incomplete: "Cut short by a limit" };
 
@@ -46,6 +48,7 @@ class Conversation {
     const grown = new ResizeObserver(() => this.stick());
     grown.observe(this.list);
     signal.addEventListener("abort", () => { grown.disconnect(); this.timed.disconnect(); }, { once: true });
+    this.list.addEventListener("click", (e) => { if (e.target.closest(".show-all")) this.sticky = false; }); // what comes is read from its beginning
     this.scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
   }
 
@@ -53,8 +56,13 @@ class Conversation {
 
   get below() { return this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight; }
 
+  /** Keeps the end in view: once per frame, because reading the height lays the page out. */
   stick() {
-    if (this.sticky) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (!this.sticky || this.sticking) return;
+    this.sticking = requestAnimationFrame(() => {
+      this.sticking = 0;
+      if (this.sticky) this.scroller.scrollTop = this.scroller.scrollHeight;
+    });
   }
 
   #scrolled() {
@@ -76,7 +84,7 @@ class Conversation {
 
   /* ---- Pages of the log ---- */
 
-  read(path, params) { return request(query(`${this.path}/${path}`, params), { signal: this.signal }); }
+  read(path, params) { return request(query(`${this.path}/${path}`, params), { signal: this.signal, kept: KEPT }); }
 
   entries(params) { return this.read("entries", { limit: PAGE, ...params }); }
 
@@ -303,36 +311,67 @@ class Conversation {
     turn.speaker(run.assistant_id, run.created_at * 1000);
     this.signal.addEventListener("abort", () => abort.abort(), { once: true, signal: abort.signal });
     this.stick();
-    let status = null;
+    let status = null, last;
     try {
-      await stream(`/v1/runs/${run.id}/events?as=uap`, { signal: abort.signal, onState: (s) => { state.lastChild.textContent = s === "open" ? "Working…" : "Reconnecting…"; }, onEvent: ({ id, data }) => {
-        const now = turn.frame(Number(/^\d+-(\d+)/.exec(id ?? "")?.[1] ?? 0), JSON.parse(data));
-        if (now) { status = now; this.#wait(turn, run, now); state.hidden = now.status === "waiting"; }
-        this.stick();
-        return now && OVER.has(now.status);
-      } });
+      while (!abort.signal.aborted && !OVER.has(status?.status)) {
+        // A run that waits is no stream: that would be a connection for hours.
+        let timer;
+        const still = new AbortController(), left = () => still.abort();
+        abort.signal.addEventListener("abort", left, { once: true });
+        last = await liveStream(`/v1/runs/${run.id}/events?as=uap`, { signal: still.signal, lastId: last, onState: (s) => { state.lastChild.textContent = s === "open" ? "Working…" : "Reconnecting…"; }, onEvent: ({ id, data }) => {
+          const now = turn.frame(Number(/^\d+-(\d+)/.exec(id ?? "")?.[1] ?? 0), JSON.parse(keepText(data, KEPT)));
+          clearTimeout(timer);
+          if (now) { status = now; state.hidden = now.status === "waiting"; }
+          if (now?.status === "waiting") timer = setTimeout(left, STILL);
+          this.stick();
+          return now && OVER.has(now.status);
+        } });
+        clearTimeout(timer);
+        abort.signal.removeEventListener("abort", left);
+        if (status?.status === "waiting" && !abort.signal.aborted) {
+          await this.#wait(turn, run, abort.signal);
+          state.hidden = false;
+        }
+      }
     } catch (error) {
-      failed(error);
+      if (!abort.signal.aborted) failed(error);
     }
     if (this.live?.turn !== turn || abort.signal.aborted) return;
     await this.#finish(run, turn, status);
   }
 
-  /** What the run waits for becomes forms at its calls. */
-  #wait(turn, run, { status, pending }) {
-    const answer = (call, body) => request(`/v1/runs/${run.id}/answers`, { body: { answers: [{ call_id: call, ...body }] } }).then(() => { turn.calls.get(call)?.state("running"); approvalsChanged(); });
-    for (const card of turn.calls.values()) card.form.replaceChildren();
-    if (turn.waits || status === "waiting") approvalsChanged(); // their number is in the navigation
-    turn.waits = status === "waiting";
-    if (!turn.waits) return;
-    for (const { toolCallId: id, toolName: name, arguments: args, approval } of pending || []) {
-      const card = turn.call(id, name, 0);
-      card.setArguments(args);
-      card.state("waiting");
-      card.details.open = true;
-      fill(card.form, approval ? approvalForm(name, (approved, reason) => answer(id, { approved, reason })) : outputForm(name, (output) => answer(id, { output })));
+  /** What the run waits for becomes forms at its calls, until it waits for nothing more. */
+  async #wait(turn, run, signal) {
+    const shown = new Set();
+    let wake;
+    const answer = async (call, body) => {
+      await request(`/v1/runs/${run.id}/answers`, { body: { answers: [{ call_id: call, ...body }] } });
+      turn.calls.get(call)?.state("running");
+      approvalsChanged();
+      wake?.abort();
+    };
+    for (let first = true; !signal.aborted; first = false) {
+      wake = new AbortController();
+      const calls = document.hidden && !first ? null : await callsOf(run.id, signal).catch((error) => { if (error.status === 404) return []; return null; }); // null: not now
+      const open = new Set(calls?.map((call) => call.call_id) ?? shown);
+      for (const id of shown) if (!open.has(id)) { turn.calls.get(id)?.form.replaceChildren(); shown.delete(id); }
+      for (const call of calls ?? []) {
+        const { call_id: id, function: { name, arguments: args } } = call, card = turn.call(id, name, 0);
+        if (shown.has(id)) continue; // somebody may be typing in it
+        shown.add(id);
+        card.setArguments(args);
+        card.state("waiting");
+        fill(card.form, callForm(call, (body) => answer(id, body)));
+      }
+      if (calls) {
+        if (first) { approvalsChanged(); announce("The agent waits for your answer."); } // their number is in the navigation
+        if (!calls.length) break;
+      }
+      this.stick();
+      signal.addEventListener("abort", () => wake.abort(), { once: true, signal: wake.signal });
+      await pause(POLL, wake.signal);
     }
-    announce("The agent waits for your answer.");
+    if (!signal.aborted) approvalsChanged();
   }
 
   /** The run is over: its entries replace its events, because they have ids. */
@@ -341,7 +380,7 @@ class Conversation {
     this.composer.working(false);
     try {
       const known = new Set(this.groups.flatMap((g) => g.entries.map((e) => e.id))), all = [];
-      for await (const e of items(`${this.path}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal })) if (!known.has(e.id)) all.push(e);
+      for await (const e of items(`${this.path}/entries`, { run_id: run.id, order: "asc" }, { signal: this.signal, kept: KEPT })) if (!known.has(e.id)) all.push(e);
       if (this.live?.turn !== turn) return;
       el.remove();
       this.live = null;

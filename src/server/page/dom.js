@@ -1,13 +1,13 @@
 // Elements from data. Strings become text nodes: nothing here, and nothing in the other modules, parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SAFE = /^(https?:|mailto:|blob:|#|\/(?!\/))/i;
+const SAFE = /^(https?:|mailto:|blob:|#|\/(?![/\\]))/i; // browsers read "/\\host" as "//host"
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "open", "selected", "tabIndex", "readOnly", "multiple", "indeterminate"]);
 
 /** An address that may be followed, or undefined: no javascript:, data: or other scheme. */
 export function safeUrl(url) {
   const text = String(url).trim();
-  return SAFE.test(text) ? text : undefined;
+  return SAFE.test(text) && !/[\0-\x1f]/.test(text) ? text : undefined; // browsers leave tabs and line ends out
 }
 
 function set(node, name, value) {

@@ -25,6 +25,6 @@ export function envelopeCard(e, { to, asked } = {}) {
   return h("div", { class: ["envelope", e.type === "error" && "bad"] },
     h("div", { class: "row" }, icon("handoff"), h("strong", {}, sender(e), to && ` → ${to}`), intent && h("span", { class: "pill" }, intent),
       score !== null && h("span", { class: "pill", title: why || null }, `${Math.round(score * 100)} % sure`), id && h("a", { class: "push", href: `#/exchange/${encodeURIComponent(id)}` }, "Exchange")),
-    task && h("p", { class: "label" }, task), body && body !== task && markdown(body),
+    task && h("p", { class: "label" }, task.slice(0, 2000)), body && body !== task && markdown(body),
     e.data !== undefined && (e.type !== "text" || !body) && codeBlock(JSON.stringify(e.data, null, 2), "json"));
 }

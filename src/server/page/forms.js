@@ -1,5 +1,6 @@
 // What a run waits for, and what agents ask in structured messages (AITP), as forms.
 import { failed, h, icon, parsed } from "./dom.js";
+import { exact, exactBox } from "./exact.js";
 
 let number = 0;
 const fresh = () => `form-${++number}`;
@@ -8,72 +9,102 @@ export function disable(form, yes = true) {
   for (const control of form.querySelectorAll("button, input, textarea, select")) control.disabled = yes;
 }
 
-/** Runs an action with its form disabled; an error is shown. */
-function doing(form, action) {
+/** Runs an action with its form disabled; an error is shown, and `again` says what can be pressed then. */
+function doing(form, action, again = () => {}) {
   disable(form);
-  return Promise.resolve(action()).catch((error) => { failed(error); disable(form, false); });
+  return Promise.resolve(action()).catch((error) => { failed(error); disable(form, false); again(); });
 }
 
 /* ---- Waiting runs ---- */
 
-/** "May this call run?" answer(approved, reason). */
-export function approvalForm(name, answer) {
-  const id = fresh(), reason = h("input", { id, placeholder: "Reason, if you deny it", autocomplete: "off" });
-  const form = h("form", { class: "ask-form", "aria-label": `Approval of ${name}`, onsubmit: (e) => { e.preventDefault(); doing(form, () => answer(true)); } },
-    h("p", {}, icon("approvals"), h("span", {}, "May ", h("strong", {}, name), " run?")),
+const label = (name, run) => `${name}${run ? `, run ${run}` : ""}`;
+
+/** What a person decides about: a call of /v1/approvals, with its arguments as the tool gets them. */
+const shownCall = ({ description, function: { name, arguments: args } }, onEnd) => [description && h("p", { class: "note" }, exact(description)), exactBox(`Arguments of ${name}`, args, onEnd)];
+
+/** "May this call run?" answer(approved, reason). No key in the form approves: only the button does, and not before all of the
+ *  arguments has been in view. */
+export function approvalForm(call, answer, run) {
+  const id = fresh(), { name } = call.function, reason = h("input", { id, placeholder: "Reason, if you deny it", autocomplete: "off", onkeydown: (e) => {
+    if (e.key !== "Enter" || e.isComposing) return;
+    e.preventDefault();
+    if (reason.value.trim()) deny();
+  } });
+  let seen = false;
+  const approve = h("button", { class: "primary", type: "button", disabled: true, "aria-describedby": `${id}-end`, onkeydown: (e) => { if (e.repeat) e.preventDefault(); }, onclick: () => doing(form, () => answer(true), ready) }, "Approve");
+  const note = h("p", { class: "note", id: `${id}-end` }, "Scroll to the end of the arguments to approve.");
+  const ready = () => { approve.disabled = !seen; note.hidden = seen; };
+  const deny = () => doing(form, () => answer(false, reason.value.trim() || undefined), ready);
+  const form = h("form", { class: "ask-form", "aria-label": label(`Approval of ${name}`, run), onsubmit: (e) => e.preventDefault() },
+    h("p", {}, icon("approvals"), h("span", {}, "May ", h("strong", {}, exact(name)), " run?")), shownCall(call, () => { seen = true; ready(); }), note,
     h("label", { class: "unseen", for: id }, "Reason"), reason,
-    h("div", { class: "row" }, h("button", { class: "primary", type: "submit" }, "Approve"), h("button", { type: "button", onclick: () => doing(form, () => answer(false, reason.value.trim() || undefined)) }, "Deny")));
+    h("div", { class: "row" }, approve, h("button", { type: "button", onclick: deny }, "Deny")));
   return form;
 }
 
 /** The result of a tool that the client runs. answer(output). */
-export function outputForm(name, answer) {
-  const id = fresh(), output = h("textarea", { id, rows: 3, required: true });
-  const form = h("form", { class: "ask-form", "aria-label": `Result of ${name}`, onsubmit: (e) => {
+export function outputForm(call, answer, run) {
+  const id = fresh(), { name } = call.function, output = h("textarea", { id, rows: 3, required: true });
+  const form = h("form", { class: "ask-form", "aria-label": label(`Result of ${name}`, run), onsubmit: (e) => {
     e.preventDefault();
     const data = parsed(output.value);
     doing(form, () => answer(data === undefined ? output.value : data));
-  } }, h("label", { for: id }, `Result of ${name} (JSON or text)`, output), h("div", { class: "row" }, h("button", { class: "primary", type: "submit" }, "Send the result")));
+  } }, shownCall(call), h("label", { for: id }, `Result of ${name} (JSON or text)`, output), h("div", { class: "row" }, h("button", { class: "primary", type: "submit" }, "Send the result")));
   return form;
 }
 
-/* ---- Structured messages ---- */
+/** What a call of /v1/approvals asks for. answer({approved, reason} or {output}). */
+export const callForm = (call, answer, run) => (call.kind === "tool" ? outputForm(call, (output) => answer({ output }), run) : approvalForm(call, (approved, reason) => answer({ approved, reason }), run));
+
+/* ---- Structured messages: what agents ask, which nobody may take for a question of the page ---- */
+
+const MOST = 100; // options or fields
 
 const reply = (schema, content) => JSON.stringify({ $schema: schema, ...content });
+const words = (text) => exact(String(text).slice(0, 1000));
+/** What is sent for a text, where that is something else. */
+const sent = (id, shown) => String(id) !== String(shown) && h("code", { class: "sent" }, words(id));
+
+/** A frame around what an agent asks: who asks, and that it is not Weft. */
+const framed = (hooks, ...children) => h("div", { class: "asked" },
+  h("p", { class: "asked-by" }, icon("agents"), h("strong", {}, words(hooks.asker || "An agent")), h("span", {}, "asks. This is a question of the agent, not of Weft.")), children,
+  h("p", { class: "note" }, "Your answer goes to the agent as your message, with what is in this frame."));
 
 function decisionForm(schema, asked, hooks) {
-  const many = asked.type === "checkbox", group = fresh(), options = Array.isArray(asked.options) ? asked.options : [];
-  const answer = (ids) => hooks.reply(reply(schema, { decision: { request_decision_id: asked.id, options: ids.map((id) => ({ id })) } }));
-  const title = h("legend", {}, asked.title || asked.description || "Choose one");
-  if (!many) return h("fieldset", { class: "ask-form", data: { request: asked.id } }, title, asked.title && asked.description && h("p", { class: "note" }, asked.description),
-    h("div", { class: "options" }, options.map((o) => h("button", { type: "button", class: "option", disabled: !hooks.reply, onclick: (e) => doing(e.target.closest("fieldset"), () => answer([o.id])) },
-      h("strong", {}, o.name || o.id), o.description && h("span", { class: "note" }, o.description)))));
-  const form = h("form", { data: { request: asked.id }, onsubmit: (e) => { e.preventDefault(); doing(form, () => answer([...form.querySelectorAll("input:checked")].map((i) => i.value))); } },
-    h("fieldset", { class: "ask-form" }, title, options.map((o) => h("label", { class: "inline" }, h("input", { type: "checkbox", name: group, value: o.id }), o.name || o.id)),
-      h("div", { class: "row" }, h("button", { class: "primary", type: "submit", disabled: !hooks.reply }, "Send"))));
-  return form;
+  const many = asked.type === "checkbox", group = fresh(), options = (Array.isArray(asked.options) ? asked.options : []).slice(0, MOST).map(({ id, name, description }) => ({ id: String(id), name: String(name || id), description }));
+  const answer = (chosen) => hooks.reply(reply(schema, { decision: { request_decision_id: asked.id, options: chosen.map(({ id, name }) => (id === name ? { id } : { id, name })) } }));
+  const title = h("legend", {}, words(asked.title || asked.description || "Choose one"), " ", sent(asked.id, ""));
+  const option = (o) => [h("strong", {}, words(o.name)), sent(o.id, o.name), o.description && h("span", { class: "note" }, words(o.description))];
+  if (!many) return framed(hooks, h("fieldset", { class: "ask-form", data: { request: asked.id } }, title, asked.title && asked.description && h("p", { class: "note" }, words(asked.description)),
+    h("div", { class: "options" }, options.map((o) => h("button", { type: "button", class: "option", disabled: !hooks.reply, onclick: (e) => doing(e.target.closest("fieldset"), () => answer([o])) }, option(o))))));
+  const boxes = options.map((o) => h("input", { type: "checkbox", name: group, disabled: !hooks.reply }));
+  const form = h("form", { data: { request: asked.id }, onsubmit: (e) => { e.preventDefault(); doing(form, () => answer(options.filter((_, i) => boxes[i].checked))); } },
+    h("fieldset", { class: "ask-form" }, title, options.map((o, i) => h("label", { class: "inline" }, boxes[i], option(o))),
+      h("div", { class: "row" }, h("button", { type: "submit", disabled: !hooks.reply }, "Send the answer"))));
+  return framed(hooks, form);
 }
 
-const AUTOCOMPLETE = /^[a-z-]+$/;
+/** What a browser may complete for an agent: no passwords, codes or cards. */
+const COMPLETED = new Set(["name", "given-name", "family-name", "email", "tel", "organization", "street-address", "address-line1", "address-line2", "address-level1", "address-level2", "postal-code", "country", "country-name"]);
 
 function field(f, id) {
   const common = { id, required: !!f.required, value: f.default_value ?? "" };
-  if (Array.isArray(f.options) && f.type !== "combobox") return h("select", common, h("option", { value: "" }, ""), f.options.map((o) => h("option", { value: o, selected: o === f.default_value }, o)));
-  if (f.type === "textarea") return h("textarea", { ...common, rows: 3 });
-  return h("input", { ...common, type: ["number", "email", "tel", "url", "date"].includes(f.type) ? f.type : "text", step: "any", autocomplete: AUTOCOMPLETE.test(f.autocomplete || "") ? f.autocomplete : "off", list: f.options ? `${id}-list` : null });
+  if (Array.isArray(f.options) && f.type !== "combobox") return h("select", common, h("option", { value: "" }, ""), f.options.slice(0, MOST).map((o) => h("option", { value: o, selected: o === f.default_value }, o)));
+  if (f.type === "textarea") return h("textarea", { ...common, rows: 3, autocomplete: "off" });
+  return h("input", { ...common, type: ["number", "email", "tel", "url", "date"].includes(f.type) ? f.type : "text", step: "any", autocomplete: COMPLETED.has(f.autocomplete) ? f.autocomplete : "off", list: f.options ? `${id}-list` : null });
 }
 
 function dataForm(schema, asked, hooks) {
-  const fields = (asked.form?.fields || []).map((f) => ({ ...f, key: fresh() })), inputs = fields.map((f) => field(f, f.key));
-  const form = h("form", { class: "ask-form", data: { request: asked.id }, onsubmit: (e) => {
+  const fields = (asked.form?.fields || []).slice(0, MOST).map((f) => ({ ...f, key: fresh() })), inputs = fields.map((f) => field(f, f.key));
+  const form = h("form", { class: "ask-form", autocomplete: "off", data: { request: asked.id }, onsubmit: (e) => {
     e.preventDefault();
     const given = fields.map((f, i) => ({ id: f.id, value: inputs[i].value })).filter((f) => f.value !== "");
     doing(form, () => hooks.reply(reply(schema, { data: { request_data_id: asked.id, fields: given } })));
-  } }, h("p", {}, h("strong", {}, asked.title || asked.description || "Some data, please")), asked.title && h("p", { class: "note" }, asked.description),
-    fields.map((f, i) => h("label", { for: f.key }, `${f.label || f.id}${f.required ? " *" : ""}`, inputs[i], f.description && h("span", { class: "note" }, f.description),
-      f.type === "combobox" && Array.isArray(f.options) && h("datalist", { id: `${f.key}-list` }, f.options.map((o) => h("option", { value: o }))))),
-    h("div", { class: "row" }, h("button", { class: "primary", type: "submit", disabled: !hooks.reply }, asked.fillButtonLabel || "Send")));
-  return form;
+  } }, h("p", {}, h("strong", {}, words(asked.title || asked.description || "Some data, please")), sent(asked.id, "")), asked.title && h("p", { class: "note" }, words(asked.description || "")),
+    fields.map((f, i) => h("div", { class: "field" }, h("label", { for: f.key }, words(f.label || f.id), f.required ? " *" : ""), sent(f.id, f.label || f.id), inputs[i], f.description && h("span", { class: "note" }, words(f.description)),
+      f.type === "combobox" && Array.isArray(f.options) && h("datalist", { id: `${f.key}-list` }, f.options.slice(0, MOST).map((o) => h("option", { value: o }))))),
+    h("div", { class: "row" }, h("button", { type: "submit", disabled: !hooks.reply }, "Send the answer")));
+  return framed(hooks, form);
 }
 
 /** The id of the request that a structured message answers, or undefined. */
@@ -82,9 +113,9 @@ export function answers(text) {
   try { const { decision, data } = JSON.parse(text); return decision?.request_decision_id ?? data?.request_data_id; } catch { return undefined; }
 }
 
-const answered = (rows) => h("dl", { class: "answered" }, rows.map(([name, v]) => h("div", {}, h("dt", {}, name), h("dd", {}, v))));
+const answered = (rows) => h("dl", { class: "answered" }, rows.slice(0, MOST).map(([name, v, id]) => h("div", {}, h("dt", {}, words(name)), h("dd", {}, words(v), " ", sent(id, v)))));
 
-/** A structured message as a form or as what it says; null: the text is none. */
+/** A structured message as a form or as what it says; null: the text is none. hooks: {reply(text), asker}. */
 export function structured(text, hooks) {
   if (!text.startsWith("{") || !text.includes('"$schema"') || text.length > 100000) return null;
   const data = parsed(text), schema = data?.$schema; // it may not be complete yet
@@ -92,8 +123,8 @@ export function structured(text, hooks) {
   try {
     if (data.request_decision) return decisionForm(schema, data.request_decision, hooks);
     if (data.request_data) return dataForm(schema, data.request_data, hooks);
-    if (data.decision) return answered([["Decision", data.decision.options.map((o) => o.name || o.id).join(", ")]]);
-    if (data.data) return answered(data.data.fields.map((f) => [f.label || f.id, String(f.value ?? "")]));
+    if (data.decision) return answered(data.decision.options.map((o) => ["Decision", o.name || o.id, o.id]));
+    if (data.data) return answered(data.data.fields.map((f) => [f.label || f.id, f.value ?? "", f.value ?? ""]));
   } catch { /* of another shape: shown as text */ }
   return null;
 }

@@ -2,39 +2,38 @@
 // log's entries or, while the run works, from its events.
 import { duration, fill, h, hue, icon, parsed, timeOf } from "./dom.js";
 import { envelopeCard, envelopeOf, sender } from "./envelope.js";
+import { FIRST, LongText, longText } from "./long.js";
 import { codeBlock, Markdown } from "./markdown.js";
 import { media } from "./media.js";
 import { Plan, stepOf } from "./plan.js";
 import { nameOf } from "./roster.js";
+import { exact, exactBox, printed } from "./exact.js";
 import { structured } from "./forms.js";
 
-const LONG = 12000; // characters of a value that are shown at first
+const LINES = 1 << 20; // of a value that is broken into lines
+const BRIEF = 160, PARTS = 100; // characters of arguments in a line; parts of a message that are made at a time
 const ROUTER = "weft.router"; // the agent whose calls are envelopes
 const DENIED = /^Tool execution denied(?: by approval handler)?(?:: )?/; // what the result of such a call begins with
 
 /* ---- Values ---- */
 
-const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "");
+/** What a kept JSON text shows: the text that it is, or its tokens in lines. */
+function readable(kept) {
+  const string = kept?.startsWith('"') ? parsed(kept) : undefined;
+  if (string !== undefined) return { text: string, kind: "text" };
+  return { text: kept === undefined ? "" : kept.length > LINES ? kept : Array.from(printed(kept), (part) => part.text).join(""), kind: "json" };
+}
 
-/** JSON or text, folded if it is long. */
-export function value(data, label) {
-  const text = pretty(data), kind = typeof data === "string" ? "text" : "json";
-  if (text.length <= LONG) return codeBlock(text, kind);
-  const box = h("div", {}, codeBlock(`${text.slice(0, LONG)}\n…`, kind));
-  box.append(h("button", { type: "button", class: "quiet", onclick: () => fill(box, codeBlock(text, kind)) }, `Show all of the ${label} (${text.length.toLocaleString()} characters)`));
-  return box;
+/** JSON or text. `kept`: its JSON text (keepText). */
+export function value(kept) {
+  const { text, kind } = readable(kept);
+  return codeBlock(text, kind);
 }
 
 /** A text that is a form, what somebody answered in one, or an envelope; null: it is prose. */
 function special(text, hooks) {
   const envelope = envelopeOf(text);
   return envelope ? envelopeCard(envelope) : structured(text, hooks);
-}
-
-/** The arguments of a call in a few words. */
-function brief(args) {
-  if (args == null || typeof args !== "object") return String(args ?? "");
-  return Object.entries(args).map(([name, v]) => `${name}: ${typeof v === "string" ? v : JSON.stringify(v)}`).join(", ").slice(0, 160);
 }
 
 /* ---- A tool call ---- */
@@ -64,11 +63,11 @@ export class ToolCard {
     fill(this.#status, kind === "calling" ? spinner : kind === "running" ? [spinner, "running"] : said ? [said, text && ` · ${text}`] : text || icon("check"));
   }
 
-  /** Arguments as a value, or a piece of their text. */
-  setArguments(args) {
+  /** Their JSON text. */
+  setArguments(args = "{}") {
     const envelope = this.router && envelopeOf(args);
     this.#args = args;
-    this.#brief.textContent = envelope ? [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, 160) : brief(args);
+    fill(this.#brief, envelope ? [envelope.intent, envelope.task].filter(Boolean).join(": ").slice(0, BRIEF) : exact(args.slice(0, BRIEF).replace(/^\{|\}$/g, "")));
     if (envelope) {
       this.name.textContent = `${sender(envelope)} → ${nameOf(this.called)}`;
       fill(this.#icon, icon("handoff"));
@@ -77,8 +76,9 @@ export class ToolCard {
   }
 
   addArguments(piece) {
-    this.#args = (typeof this.#args === "string" ? this.#args : "") + piece;
-    this.#brief.textContent = this.#args.slice(0, 160);
+    const before = this.#args.length; // once it is long, nobody puts it together for each piece
+    this.#args += piece;
+    if (before < BRIEF) fill(this.#brief, exact(this.#args.slice(0, BRIEF)));
   }
 
   start(time) {
@@ -86,8 +86,10 @@ export class ToolCard {
     this.state("running");
   }
 
+  /** `result`: its JSON text. */
   end(result, isError, time) {
-    this.#result = { result, isError };
+    const text = isError && result?.startsWith('"') && result.length < FIRST ? parsed(result) : undefined;
+    this.#result = { result, isError, denied: DENIED.test(text) ? text.replace(DENIED, "") : undefined };
     this.form.replaceChildren();
     if (time && this.started) this.ms = time - this.started;
     this.took(this.ms);
@@ -98,8 +100,8 @@ export class ToolCard {
    *  with one time for both: nothing is said then. */
   took(ms) {
     if (!this.#result) return;
-    const { result, isError } = this.#result, denied = isError && typeof result === "string" && DENIED.test(result);
-    this.state(denied ? "denied" : isError ? "failed" : "done", denied ? result.replace(DENIED, "").slice(0, 80) : ms ? duration(ms) : "");
+    const { isError, denied } = this.#result;
+    this.state(denied !== undefined ? "denied" : isError ? "failed" : "done", denied?.slice(0, 80) ?? (ms ? duration(ms) : ""));
   }
 
   get failed() { return !!this.#result?.isError; }
@@ -107,11 +109,11 @@ export class ToolCard {
   /** The body is made when somebody looks at it. */
   #draw() {
     if (!this.details.open) return;
-    const args = typeof this.#args === "string" ? parsed(this.#args || "{}") ?? this.#args : this.#args, { result = null, isError } = this.#result ?? {};
-    const asked = this.router && envelopeOf(args), answer = this.router && envelopeOf(result), part = (label, data) => h("div", {}, h("p", { class: "label" }, label), value(data, label.toLowerCase()));
+    const { result, isError } = this.#result ?? {}, answer = this.router && result && envelopeOf(readable(result).text), asked = this.router && envelopeOf(this.#args);
+    const part = (label, node) => h("div", {}, h("p", { class: "label" }, label), node);
     this.#body.classList.toggle("exchanged", !!asked);
-    fill(this.#body, asked ? envelopeCard(asked, { to: nameOf(this.called) }) : part("Arguments", args),
-      this.#result && (answer ? envelopeCard(answer, { asked }) : part(isError ? "Error" : "Result", result)));
+    fill(this.#body, asked ? envelopeCard(asked, { to: nameOf(this.called) }) : part("Arguments", exactBox("Arguments", this.#args || "{}")),
+      this.#result && (answer ? envelopeCard(answer, { asked }) : part(isError ? "Error" : "Result", value(result))));
   }
 }
 
@@ -119,21 +121,36 @@ export class ToolCard {
 
 const EVENTS = { "agent.handoff": ({ from, to }) => ["handoff", `${nameOf(from)} handed over to ${nameOf(to)}`], "actor.joined": (d) => ["agents", `${d.id || d.actor || "Somebody"} joined`], "actor.left": (d) => ["agents", `${d.id || d.actor || "Somebody"} left`] };
 
-/** A text that grows. draw() shows it, at most once per frame. */
+/** A text that grows. draw(piece) shows what has come, at most once per frame. Only its beginning is at hand: nobody puts a long
+ *  text together for each of its pieces. */
 class Growing {
-  text = "";
-  #queued = false;
+  head = ""; // its first characters, as many as are shown
+  length = 0;
+  #all = "";
+  #fresh = [];
+
+  get text() { return this.#all; }
 
   append(piece) {
-    this.text += piece;
-    if (this.#queued) return;
-    this.#queued = true;
-    requestAnimationFrame(() => { this.#queued = false; this.draw(); });
+    if (!piece) return;
+    this.#all += piece;
+    this.length += piece.length;
+    if (!this.#fresh.length) requestAnimationFrame(() => this.#show());
+    this.#fresh.push(piece);
+  }
+
+  #show() {
+    const piece = this.#fresh.join("");
+    this.#fresh = [];
+    if (this.head.length <= FIRST) this.head += piece;
+    this.draw(piece);
   }
 
   set(text) {
-    this.text = text;
-    this.draw();
+    this.#all = text;
+    this.length = text.length;
+    this.#fresh = [text];
+    this.#show();
     return this;
   }
 }
@@ -142,28 +159,29 @@ class Text extends Growing {
   #view = new Markdown();
   el = this.#view.el;
 
-  constructor(turn) {
+  constructor(turn, asker) {
     super();
     this.turn = turn;
+    this.asker = asker;
   }
 
-  draw() {
-    const shown = special(this.text, this.turn.hooks);
-    if (shown) fill(this.el, shown);
-    else this.#view.set(this.text);
+  draw(piece) {
+    const shown = this.head.startsWith("{") && piece.trimEnd().endsWith("}") && special(this.text, { ...this.turn.hooks, asker: this.asker });
+    if (shown) this.#view.show(shown);
+    else this.#view.set(this.head, this.length, () => this.text);
     this.turn.hooks.grown?.();
   }
 }
 
 class Reasoning extends Growing {
-  #body = h("div", { class: "reasoning-body" });
+  #body = new LongText("div", { class: "reasoning-body" });
 
   constructor(label = "Reasoning") {
     super();
-    this.el = h("details", { class: "reasoning" }, h("summary", {}, icon("bulb"), label), this.#body);
+    this.el = h("details", { class: "reasoning" }, h("summary", {}, icon("bulb"), label), this.#body.el);
   }
 
-  draw() { this.#body.textContent = this.text; }
+  draw(piece) { this.#body.append(piece); }
 }
 
 /** All that a run writes. hooks: {answer(call, ...), reply(text), grown()}. */
@@ -197,7 +215,7 @@ export class Turn {
   }
 
   text(from) {
-    const view = this.#place(new Text(this), from);
+    const view = this.#place(new Text(this, nameOf(this.#agent)), from);
     this.texts.push(view);
     return view;
   }
@@ -294,9 +312,29 @@ export class Turn {
     if (e.role === "assistant") this.speaker(e.agent, e.time_ms);
     if (e.role === "assistant") this.step(stepOf(e.phase));
     if (e.deleted) return this.#place({ el: h("p", { class: "note" }, "This message was deleted.") });
-    for (const part of e.parts) this.part(part, e);
+    for (const part of e.parts.slice(0, PARTS)) this.part(part, e);
+    if (e.parts.length > PARTS) this.#more(e, PARTS);
     if (!e.internal && this.#step !== undefined) this.#stepEnd(this.#step);
     if (e.status === "incomplete") this.#place({ el: h("p", { class: "note" }, "Stopped here.") });
+  }
+
+  /** The parts of an entry that has very many, when somebody wants them. */
+  #more(e, from) {
+    if (!this.body) this.speaker(this.#agent);
+    const rest = h("div", {}), body = this.body;
+    const button = h("button", { type: "button", class: "quiet show-all", onclick: () => {
+      const last = this.body;
+      this.body = h("div", { class: "said" });
+      rest.append(this.body);
+      for (const part of e.parts.slice(from, from + PARTS)) this.part(part, e);
+      this.body = last;
+      from += PARTS;
+      if (from >= e.parts.length) button.remove();
+      else { button.textContent = label(); rest.after(button); }
+    } });
+    const label = () => `Show ${Math.min(PARTS, e.parts.length - from)} of ${(e.parts.length - from).toLocaleString()} more parts`;
+    button.textContent = label();
+    body.append(rest, button);
   }
 
   part(part, e) {
@@ -317,7 +355,8 @@ export class Turn {
 export function userMessage(entry) {
   const text = textOf(entry), others = entry.parts.filter((p) => p.type !== "text"), shown = special(text, {});
   return h("article", { class: "user", "aria-label": `${entry.agent || "You"} said` }, entry.agent && h("span", { class: "note" }, entry.agent),
-    h("div", { class: "bubble" }, entry.deleted ? h("span", { class: "note" }, "This message was deleted.") : shown || text, others.length ? h("div", { class: "attached" }, others.map(media)) : null));
+    h("div", { class: "bubble" }, entry.deleted ? h("span", { class: "note" }, "This message was deleted.") : shown || longText(text),
+      others.length ? h("div", { class: "attached" }, others.slice(0, PARTS).map(media), others.length > PARTS && h("span", { class: "note" }, `and ${others.length - PARTS} more`)) : null));
 }
 
 export const textOf = (entry) => entry.parts.filter((p) => p.type === "text").map((p) => p.text).join("\n");

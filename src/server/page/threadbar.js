@@ -17,8 +17,13 @@ export function threadBar(thread, current) {
 /** "…" of an id that is too long to read. */
 export const short = (id) => String(id).replace(/^[a-z]+_/, "").slice(0, 8);
 
-/** What a message says, for pictures and comparisons. */
-export const messageText = (m) => m.content.map((part) => part.text?.value ?? `[${part.type.replace(/_.*/, "")}]`).join("\n");
+const SAID = 20000;
+
+/** What a message says, for pictures and comparisons: its beginning. */
+export function messageText(m) {
+  const all = m.content.slice(0, 100).map((part) => part.text?.value.slice(0, SAID) ?? `[${part.type.replace(/_.*/, "")}]`).join("\n");
+  return all.length > SAID ? `${all.slice(0, SAID)}…` : all;
+}
 
 /** Whose colour it has: as everywhere, by the agent's id. */
 export const colour = (m) => (m.role === "user" ? "user" : hue(m.assistant_id || "Assistant"));

@@ -69,7 +69,7 @@ function describe(row, start) {
     Kind: kindOf(row)[1], Agent: nameOf(row.agent), "Step of the plan": row.run?.planStepId || row.planStepId, Step: row.step, Provider: row.provider, Began: `after ${duration(row.started - start)}`,
     "First output": row.firstOutput && `${duration(row.firstOutput - row.started)} later`, Took: row.ended == null ? "not over" : took(row),
     Tokens: u && `${u.inputTokens} in, ${u.outputTokens} out${u.cacheReadTokens ? `, ${u.cacheReadTokens} from the cache` : ""}${u.reasoningTokens ? `, ${u.reasoningTokens} of reasoning` : ""}`,
-    Cost: money(row.cost), Outcome: outcome(row) || "done", Call: row.toolCallId, Run: row.run && short(row.run.turnId), Input: row.input,
+    Cost: money(row.cost), Outcome: outcome(row) || "done", Call: row.toolCallId, Run: row.run && short(row.run.turnId), Input: row.input?.slice(0, 4000),
   };
   return [h("dl", { class: "facts" }, Object.entries(pairs).filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     row.error && h("pre", { class: "error", tabindex: "0" }, row.error.message || JSON.stringify(row.error, null, 2))];

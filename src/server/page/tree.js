@@ -84,7 +84,7 @@ function place(boxes) {
 
 /* ---- The picture ---- */
 
-const clip = (text, n) => { const line = String(text ?? "").replace(/\s+/g, " ").trim(); return line.length > n ? `${line.slice(0, n - 1)}…` : line; };
+const clip = (text, n) => { const line = String(text ?? "").slice(0, 1000).replace(/\s+/g, " ").trim(); return line.length > n ? `${line.slice(0, n - 1)}…` : line; };
 
 /** What is in a box of a picture: its frame, a stripe in its colour, a name and a line of text. */
 export const boxParts = (width, height, name, text) => [svg("rect", { class: "frame", width, height, rx: 9 }), svg("rect", { class: "stripe", width: 3, height: height - 18, y: 9, rx: 1.5 }),

@@ -77,7 +77,7 @@ const tests = {
     await page.goto(`${server.url}/#/`);
     await page.locator(".agent-card", { hasText: "onerror" }).waitFor(SHOWN);
     await page.goto(`${server.url}/#/t/${encodeURIComponent(HOSTILE)}`);
-    await page.locator(".empty", { hasText: "thread" }).waitFor(SHOWN);
+    await page.locator(".empty", { hasText: "no such page" }).waitFor(SHOWN);
     await page.goto(at(thread));
     await page.locator(".group").first().waitFor(SHOWN);
     await send(page, "please fail", "main");
@@ -221,7 +221,7 @@ const tests = {
     const page = await openPage(browser, at(id));
     await says(page, "Still here.");
     await send(page, "disguise it");
-    await page.locator(".tool-body", { hasText: "recursive" }).waitFor(SHOWN);
+    await page.locator(".tool .exact", { hasText: "recursive" }).waitFor(SHOWN);
     assert(await page.locator(".tool .envelope").count() === 0, "the arguments of a tool as an envelope");
     await clean(page);
   },
