@@ -2,7 +2,7 @@
  * read again as the same.
  */
 #include "dialects/core/convert.h"
-#include "support/decode/ui.h"
+#include "dialects/ui/decode.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

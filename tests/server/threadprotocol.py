@@ -162,6 +162,64 @@ def test_thinking_has_its_signature():
         assert reasoning["providerMetadata"]["pydantic_ai"]["signature"] == "c2lnbmF0dXJl", said
 
 
+def recorded(s, agent, text):
+    """The stream of /api/chat as a client would record it."""
+    c = s.connection()
+    c.request("POST", "/api/chat", json.dumps({"id": f"chat-{agent}", "agent": agent, "messages": [
+        {"id": "u-1", "role": "user", "parts": [{"type": "text", "text": text}]}]}))
+    r = c.getresponse()
+    stream = r.read()
+    c.close()
+    assert r.status == 200, stream
+    return stream
+
+
+def converted(stream, *args):
+    r = subprocess.run([WEFT, "convert", "--log", "--to", "thread", *args], input=stream, capture_output=True, timeout=60)
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout), r.stderr.decode()
+
+
+# covers: TP-33
+def test_a_recorded_ui_stream_becomes_a_thread():
+    with serve("stream") as s:
+        for agent in ("claude", "thinks"):
+            stream = recorded(s, agent, "hello")
+            document, told = converted(stream, "--from", "ui")
+            assert told == "", told
+            [turn] = document["turns"]
+            thread = [t for t in s.good("GET", "/v1/threads")["data"]][0]["id"]
+            stored = export(s, thread)["turns"][1]
+            short = lambda turn: [(p["part_kind"], p["content"]) for p in parts(turn)]
+            assert short(turn) == short(stored), (stream, turn, stored)
+            assert short(converted(stream)[0]["turns"][0]) == short(turn), "the dialect is detected"
+
+
+def test_a_ui_stream_of_anybody_becomes_a_thread():
+    chunks = [{"type": "start", "messageId": "m1"}, {"type": "start-step"},
+              {"type": "thinking-delta", "id": "r", "delta": "Hm"}, {"type": "reasoning-delta", "id": "r", "delta": "."},
+              {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "The "},
+              {"type": "text-delta", "id": "t", "delta": "weather."}, {"type": "text-end", "id": "t"},
+              {"type": "tool-input-available", "toolCallId": "c1", "toolName": "weather", "input": {"city": "Oslo"}},
+              {"type": "tool-output-available", "toolCallId": "c1", "output": {"t": 4}},
+              {"type": "data-note", "data": {"x": 1}}, {"type": "tomorrow"}, {"type": "finish-step"}, {"type": "finish"}]
+    sse = "".join(f"data: {json.dumps(c)}\n\n" for c in chunks) + "data: [DONE]\n\n"
+    lines = "".join(json.dumps(c) + "\n" for c in chunks)
+    for stream in (sse, lines, sse.replace("\n", "\r\n")):
+        document, told = converted(stream.encode(), "--from", "ui", "--agent", "bot")
+        assert "1 chunks of unknown types" in told, told
+        said, result, note = document["turns"][0]["messages"]
+        assert [{k: v for k, v in p.items() if k != "provider_name"} for p in said["parts"]] == [
+            {"part_kind": "thinking", "content": "Hm."}, {"part_kind": "text", "content": "The weather."},
+            {"part_kind": "tool-call", "tool_name": "weather", "tool_call_id": "c1", "args": {"city": "Oslo"}}], said
+        assert result["parts"] == [{"part_kind": "tool-return", "tool_name": "weather", "tool_call_id": "c1", "status": "success",
+                                    "content": {"t": 4}}], result
+        assert note["message_type"] == "system" and (note["event_type"], note["event_data"]) == ("note", {"x": 1}), note
+    r = subprocess.run([WEFT, "convert", "--log", "--from", "ui", "--to", "thread"], input=b'data: {"type":"start"}\n\ndata: {"no":1}\n',
+                       capture_output=True, timeout=60)
+    assert r.returncode == 1 and b"line 3" in r.stderr, r.stderr
+
+
 # covers: TP-37/1
 def test_a_view_begins_with_the_system_prompt():
     with serve("view") as s:

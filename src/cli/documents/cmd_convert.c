@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
@@ -13,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/setup.h"
 #include "dialects/agentapi/decode.h"
+#include "dialects/ui/decode.h"
 
 struct asked {
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
@@ -46,11 +48,24 @@ static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
     return any ? wb_buf_check(to, err) : upp_fail(err, UPP_EINVALID, "there is no line in it");
 }
 
-/* A log as one document: the lines of a stream become its response, all others the items of a list. */
+static int read_ui_stream(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
+{
+    size_t skipped;
+    int    r =
+        wd_ui_stream_document(lines, c->opts.agent, c->opts.now_ms ? c->opts.now_ms : wb_wall_ms(), to, &skipped, err);
+    if (r >= 0 && skipped)
+        (void)fprintf(stderr, "weft convert: %zu chunks of unknown types were skipped\n", skipped);
+    return r;
+}
+
+/* A log as one document: the lines of a stream become its messages, all others the items of a list. */
 static int read_log(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
 {
-    bool may = !c->from || c->from == &wd_document_agentapi;
-    return may && wd_aap_is_stream(lines) ? wd_aap_stream_document(lines, to, err) : join(lines, to, err);
+    if ((!c->from || c->from == &wd_document_agentapi) && wd_aap_is_stream(lines))
+        return wd_aap_stream_document(lines, to, err);
+    if ((!c->from || c->from == &wd_document_ui) && wd_ui_is_stream(lines))
+        return read_ui_stream(c, lines, to, err);
+    return join(lines, to, err);
 }
 
 static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)

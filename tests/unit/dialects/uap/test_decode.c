@@ -3,7 +3,7 @@
 
 #include "dialects/core/convert.h"
 #include "support/decode/uap.h"
-#include "support/decode/ui.h"
+#include "dialects/ui/decode.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"

@@ -4,7 +4,7 @@
 
 #include "base/hooks.h"
 #include "dialects/core/convert.h"
-#include "support/decode/ui.h"
+#include "dialects/ui/decode.h"
 #include "support/test.h"
 #include "support/vast.h"
 

@@ -1,4 +1,4 @@
-/* support/decode/ui.h — reading a UI message stream (docs/dialects/ui.md) into the model.
+/* dialects/ui/decode.h — reading a UI message stream (docs/dialects/ui.md) into the model.
  *
  *     struct wd_ui_decoder d;
  *     wd_ui_decoder_init(&d, &doc, &arena, agent);
@@ -54,5 +54,13 @@ int wd_ui_decode(struct wd_ui_decoder *d, struct upp_str data, int64_t now_ms, s
 
 /* Nothing more comes: what is still open was cut. */
 int wd_ui_decode_end(struct wd_ui_decoder *d, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Are these the lines of a stream (Server-Sent Events, or a chunk per line)? Its first chunk is one that begins. */
+bool wd_ui_is_stream(struct upp_str lines);
+
+/* Writes the messages of a whole stream as a document, a list (docs/dialects/ui.md). `agent`: if the stream names none.
+ * *skipped: the chunks that nobody knows. err names the line that is wrong. */
+int wd_ui_stream_document(struct upp_str lines, struct upp_str agent, int64_t now_ms, struct wb_buf *out,
+                          size_t *skipped, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -1,9 +1,9 @@
-/* support/decode/ui_turn.c — a message that was gathered from a stream as a turn of the model.
+/* dialects/ui/decode_turn.c — a message that was gathered from a stream as a turn of the model.
  *
  * As lift.c cuts a UI message: each step is what was said, then the results, then the events that came
  * meanwhile; events before anything was said stand before it.
  */
-#include "support/decode/ui_turn.h"
+#include "dialects/ui/decode_turn.h"
 
 #include "base/err.h"
 #include "dialects/core/lift.h"

@@ -1,15 +1,15 @@
-/* support/decode/ui.c — chunks of a UI message stream, gathered into what the message says.
+/* dialects/ui/decode.c — chunks of a UI message stream, gathered into what the message says.
  *
  * As the AI SDK's own reader does it, but lenient: a delta without a start opens its text, and thinking is reasoning.
  * What a chunk says that is no part (sources, errors, aborts, files at addresses) is a system event.
  */
-#include "support/decode/ui.h"
+#include "dialects/ui/decode.h"
 
 #include <upp/model.h>
 
 #include "base/err.h"
 #include "dialects/core/lift.h"
-#include "support/decode/ui_turn.h"
+#include "dialects/ui/decode_turn.h"
 #include "dialects/ui/doc.h"
 #include "json/read.h"
 #include "json/value.h"
