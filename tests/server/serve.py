@@ -434,7 +434,7 @@ def test_a_run_is_handed_over(s):
     assert told[0]["agentId"] == handed[0]["agentId"] != told[-1]["agentId"]
     said = s.good("GET", f"/v1/threads/{thread}/messages?order=asc")["data"]
     assert [(m["role"], m["assistant_id"], m["content"][0]["text"]["value"]) for m in said] == [
-        ("user", None, "hello"), ("assistant", "first", "Over."), ("user", None, "Go on."), ("assistant", "second", "Go on.")]
+        ("user", None, "hello"), ("assistant", "first", "Over."), ("assistant", "second", "Go on.")]  # the prompt of a handoff is nobody's message
     chunks = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?as=ui")]
     assert [c["type"] for c in chunks if c != "[DONE]" and c["type"].startswith("data-")] == ["data-agent.handoff"]
     assert [c["messageId"] for c in chunks if c != "[DONE]" and c["type"] == "start"] == [chunks[0]["messageId"]]
