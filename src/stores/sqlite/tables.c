@@ -221,15 +221,11 @@ int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err)
         return refused(s, err, "the tables are those of an older weft: open it once for writing (`weft run`, `serve`)");
     if (s->opts.read_only)
         return 0;
-    int64_t wal = 0, sums = 0;
+    int64_t wal = 0;
     if (version == 0) /* these take effect only before anything is written, which auto_vacuum does */
         r = ws_conn_reserve(s, c, err);
     if (r >= 0 && version == 0)
         r = ws_conn_exec(s, c, "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;", err);
-    if (r >= 0 && version != 0) {
-        (void)sqlite3_file_control(c->db, "main", WS_VFS_SUMMED, &sums);
-        s->vfs.sums = sums; /* then so has a copy of it */
-    }
     if (r >= 0)
         r = ws_conn_number(s, c, "PRAGMA journal_mode = WAL", &wal, err);
     if (r >= 0)

@@ -180,6 +180,8 @@ static int has_sums(sqlite3_file *s, bool *ret)
     bool none = rc == SQLITE_IOERR_SHORT_READ || (rc == SQLITE_OK && memcmp(first, nothing, sizeof nothing) == 0);
     if (rc == SQLITE_OK && !none)
         db->sums = ws_page_has_sums(first) ? SUMS_ALL : SUMS_NONE;
+    if (db->sums == SUMS_ALL) /* then so has what VACUUM INTO makes of it */
+        atomic_store(&db->v->sums, true);
     *ret = none ? db->v->sums : db->sums == SUMS_ALL;
     sqlite3_free(first);
     return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
@@ -340,12 +342,6 @@ static int f_FileControl(sqlite3_file *f, int op, void *arg)
         *(int64_t *)arg  = file(f)->damaged;
         file(f)->damaged = 0;
         return SQLITE_OK;
-    }
-    if (op == WS_VFS_SUMMED && file(f)->database) {
-        bool sums;
-        int  rc         = has_sums(f, &sums);
-        *(int64_t *)arg = rc == SQLITE_OK && sums;
-        return rc;
     }
     if (op != WS_VFS_ROOM || !file(f)->v->hooks)
         return below(f)->pMethods->xFileControl(below(f), op, arg);

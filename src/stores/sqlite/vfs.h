@@ -38,8 +38,8 @@ struct ws_vfs {
     _Atomic uint64_t wal_syncs; /* successful ones */
     _Atomic bool     sync_failed; /* any sync, ever */
 
-    bool sums;      /* a database that is empty gets sums: it reserves bytes for them */
-    bool unchecked; /* pages are not checked when they are read */
+    _Atomic bool sums;      /* a database that is empty gets sums: it reserves bytes for them */
+    bool         unchecked; /* pages are not checked when they are read */
 
     _Atomic int        gaps;     /* enum ws_gaps */
     _Atomic int        reserved; /* bytes at the end of pages; known once gaps is */
@@ -50,8 +50,8 @@ struct ws_vfs {
 };
 
 /* File controls (int64_t *) of a database: how many bytes its disk has room for; which of its pages was found damaged
- * last (asked once: then it is 0); whether its pages have sums. */
-enum { WS_VFS_ROOM = 0x57454654, WS_VFS_DAMAGED, WS_VFS_SUMMED };
+ * last (asked once: then it is 0). */
+enum { WS_VFS_ROOM = 0x57454654, WS_VFS_DAMAGED };
 
 /* base: the name of the VFS below; NULL: the system's. The struct must not move until ws_vfs_done. */
 int  ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
