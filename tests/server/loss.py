@@ -475,6 +475,45 @@ def test_nothing_is_acknowledged_in_a_file_that_was_replaced():
             pass
 
 
+def test_a_copy_without_the_log():
+    """cp of a database in use has none of what is only in its log; other copies have all, and nobody is asked anything."""
+    db = f"{folder()}/weft.db"
+    with Server(db) as s:
+        threads = [s.thread() for _ in range(5)]
+        cp, both, vacuumed, backed_up, stopped = (f"{folder()}/weft.db" for _ in range(5))
+        shutil.copy(db, cp)
+        shutil.copy(db, both)
+        shutil.copy(f"{db}-wal", f"{both}-wal")
+        c = sqlite3.connect(db, timeout=60)
+        c.execute("VACUUM INTO ?", (vacuumed,))
+        to = sqlite3.connect(backed_up)
+        c.backup(to)
+        to.close()
+        c.close()
+        s.stop()
+    shutil.copy(db, stopped)
+    why = f"{cp}-wal: is missing: the database was in use when it was copied"
+    p = subprocess.run([WEFT, "threads", "--store", f"sqlite:{cp}"], capture_output=True, text=True, cwd=HERE)
+    assert p.returncode == 1 and why in p.stderr, p
+    p = doctor(cp)
+    assert p.returncode == 1 and why in p.stdout, p
+    s = Server(cp, good=False)
+    assert why in s.said(), s.said()
+    p, report, _ = exported(cp)
+    assert p.returncode == 1 and report["tables"][0]["table"] == "write-ahead log", report
+    p = subprocess.run([WEFT, "backup", f"{cp}.backup", "--store", f"sqlite:{cp}"], capture_output=True, text=True, cwd=HERE)
+    assert p.returncode == 1 and why in p.stderr, p
+    with Server(cp, "--accept-loss") as s:
+        assert s.has(threads) == 0
+        s.stop()
+    assert "is missing: the database was in use when it was copied" in doctor(cp).stdout
+    for copy in (cp, both, vacuumed, backed_up, stopped):
+        with Server(copy) as s:
+            assert s.has(threads) == (0 if copy == cp else 5), copy
+            s.stop()
+            assert not s.said(), s.said()
+
+
 def test_the_database_is_written_over():
     """The same file, other bytes, after a kill: its log is still the old one's."""
     other, _ = killed(20)

@@ -286,12 +286,12 @@ static void close_copy(struct copying *c)
 /* An id of its own: a WAL that is left next to it is never taken for the copy's. */
 static int give_id(struct copying *c, struct upp_err *err)
 {
-    char     sql[64];
+    char     sql[128];
     uint32_t id;
     int64_t  n = WB_CALL(random)(&id, sizeof id);
     if (n != sizeof id)
         return wb_fail_sys(err, n < 0 ? (int)n : -EIO, UPP_ESTORE, "no randomness for the id of a database");
-    (void)snprintf(sql, sizeof sql, "PRAGMA user_version = %u", (id & INT32_MAX) | 1);
+    (void)snprintf(sql, sizeof sql, "PRAGMA user_version = %u;" WS_LOSS_UNMARK, (id & INT32_MAX) | 1);
     return execute(c, sql, err);
 }
 

@@ -156,7 +156,7 @@ int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err)
     WB_CLEANUP(wb_fd_close) int fd = -1;
     int                         r  = open_lock(path, O_RDONLY, err, &fd);
     if (r < 0)
-        return r == -UPP_ENOTFOUND ? 0 : r;
+        return r == -UPP_ENOTFOUND ? 1 : r;
     r = try_lock(fd, LOCK_SH);
     if (r < 0)
         return fail(err, r, path, "read");

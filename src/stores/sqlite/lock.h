@@ -32,8 +32,8 @@ void ws_lock_release(struct ws_lock *l);
 /* The owner of the database at path. -UPP_ENOTFOUND: there is no lock file, or nobody holds it. */
 int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Opens the lock file for reading while nobody owns the database (the caller closes *ret): 1. 0: somebody owns it, or
- * there is no lock file. */
+/* Opens the lock file for reading while nobody owns the database (the caller closes *ret, which stays as it was if
+ * there is no lock file): 1. 0: somebody owns it. */
 int ws_lock_open_unowned(const char *path, int *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* PATH.sock; if that is too long for a socket, a short name in the same folder. -UPP_EINVALID: that is too long,

@@ -149,6 +149,36 @@ static int check_all(struct ws_sqlite *s, struct upp_err *err)
     return r;
 }
 
+/* The mark holds the schema's version, which SQLite changes when it copies a database through its log (VACUUM INTO, its
+ * backup functions): those copies have all of it. */
+bool ws_loss_is_marked(sqlite3 *db)
+{
+    static const char ask[] =
+        "SELECT 1 FROM meta, pragma_schema_version v WHERE name = 'in_use' AND value = v.schema_version";
+    sqlite3_stmt *st = NULL;
+    bool          is = sqlite3_prepare_v2(db, ask, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    (void)sqlite3_finalize(st);
+    return is;
+}
+
+/* If it cannot be written, nobody will be told about a copy: no reason to refuse the store. */
+int ws_loss_mark(struct ws_sqlite *s)
+{
+    static const char put[] =
+        "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) SELECT 'in_use', schema_version, " WS_SUM(
+            "meta", "'in_use', schema_version") " FROM pragma_schema_version";
+    return ws_loss_is_marked(s->writer.db) ? 0 : ws_conn_exec(s, &s->writer, put, NULL) >= 0;
+}
+
+void ws_loss_unmark(struct ws_sqlite *s)
+{
+    enum { BUSY_MS = 500 }; /* a stop does not wait long for another program */
+    (void)sqlite3_busy_timeout(s->writer.db, BUSY_MS);
+    if (ws_conn_exec(s, &s->writer, WS_LOSS_UNMARK, NULL) < 0)
+        wb_log(WB_WARN, "the database stays marked as in use: copies of it will be taken for incomplete",
+               WB_LZ("path", s->path));
+}
+
 int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err)
 {
     struct ws_promise_look *x    = s->look;
@@ -164,6 +194,12 @@ int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err)
         if (!s->opts.accept_loss || s->opts.read_only)
             return refuse(s->path, x, err);
         r = put_aside(s, x, err);
+    }
+    if (r >= 0 && ws_promise_is_new_here(x) && ws_loss_is_marked(s->writer.db)) {
+        (void)snprintf(x->why, sizeof x->why, WS_LOSS_COPIED);
+        x->bad = true;
+        if (!s->opts.accept_loss || s->opts.read_only)
+            return refuse(s->path, x, err);
     }
     return r >= 0 && x->bad ? check_all(s, err) : r;
 }

@@ -234,6 +234,7 @@ int ws_promise_look(const char *path, int lock, struct ws_promise_look *x, struc
     if (r < 0)
         return r;
     read_boot(boot);
+    x->looked     = true;
     x->same_boot  = x->known && boot[0] && memcmp(boot, x->record.boot, sizeof boot) == 0;
     bool in_place = x->known && fstat(lock, &st) == 0 && (uint64_t)st.st_ino == x->record.lock_inode;
     bool used     = x->known && x->record.inode && !x->record.clean;

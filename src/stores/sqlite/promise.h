@@ -57,6 +57,7 @@ struct ws_promise_page {
 /* ---- Checking, before SQLite opens the file ------------------------------------------------------------------ */
 
 struct ws_promise_look {
+    bool                looked;
     bool                known; /* there is a record, and it is of this database */
     bool                same_boot;
     struct ws_record    record;
@@ -72,6 +73,13 @@ struct ws_promise_look {
     char    why[320];
     char    aside_suffix[40]; /* suffix of the name under which the WAL was set aside */
 };
+
+/* Is it the first time that the database is opened where it is, without a WAL? (A start that was refused leaves a
+ * record, but not of which database.) */
+static inline bool ws_promise_is_new_here(const struct ws_promise_look *x)
+{
+    return x->looked && !x->bad && (!x->known || !x->record.inode) && !x->wal.frames;
+}
 
 /* lock: the descriptor of FILE.lock, or -1: then there is no record. Blocks. */
 int ws_promise_look(const char *path, int lock, struct ws_promise_look *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -149,6 +149,28 @@ static int apply_wal(struct ws_salvage *s, const char *from, const struct ws_pro
     return r;
 }
 
+static bool was_copied_in_use(const char *copy)
+{
+    sqlite3 *db     = NULL;
+    bool     marked = sqlite3_open_v2(copy, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+                  ws_loss_is_marked(db);
+    (void)sqlite3_close_v2(db);
+    return marked;
+}
+
+/* What is known to be lost of it, whatever its frames are. */
+static void note_lost_wal(struct ws_salvage *s, const struct ws_promise_look *x)
+{
+    char why[sizeof s->losses[0].why];
+    (void)snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, x->why);
+    if (x->bad && x->database)
+        lose(s, "file", why);
+    else if (x->bad && !x->known)
+        lose(s, "write-ahead log", "it is of another database");
+    else if (ws_promise_is_new_here(x) && was_copied_in_use(s->copy))
+        lose(s, "write-ahead log", WS_LOSS_COPIED);
+}
+
 /* The WAL: if all its frames are good, SQLite reads it itself. */
 static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp_err *err)
 {
@@ -159,11 +181,12 @@ static int copy_wal(struct ws_salvage *s, const char *path, int lock, struct upp
     (void)snprintf(to, sizeof to, "%s-wal", s->copy);
     if (r >= 0)
         s->row = x->row;
-    if (r >= 0 && x->bad && !x->known)
-        lose(s, "write-ahead log", "it is of another database");
-    else if (r >= 0 && (x->bad ? x->needed : !x->known && x->wal.frames < x->wal.there))
+    if (r >= 0)
+        note_lost_wal(s, x);
+    bool theirs = r >= 0 && x->bad && !x->known && !x->database;
+    if (r >= 0 && !theirs && (x->bad ? x->needed : !x->known && x->wal.frames < x->wal.there))
         r = apply_wal(s, from, x, err);
-    else if (r >= 0 && x->wal.exists && !x->bad)
+    else if (r >= 0 && !theirs && !x->aside && x->wal.exists && (!x->bad || x->database))
         r = copy_file(s, from, to, err);
     wb_free(x);
     return r;

@@ -90,7 +90,13 @@ static int open_files(void *arg, struct upp_err *err)
         r = checkpoint_wal(s, err);
     if (r >= 0 && locks && (r = ws_loss_record(s, err)) > 0)
         r = checkpoint_wal(s, err);
-    if (r >= 0 && (r = ws_index_open(s, err)) > 0)
+    if (r >= 0)
+        r = ws_index_open(s, err);
+    if (r >= 0 && locks && ws_loss_mark(s) > 0)
+        r = 1;
+    if (r >= 0 && locks && atomic_load(&s->vfs.sync_failed))
+        r = ws_poisoned(s, err);
+    if (r > 0)
         r = checkpoint_wal(s, err);
     if (r >= 0 && !s->opts.read_only) {
         int64_t strays = 0;
@@ -118,8 +124,10 @@ static int close_files(void *arg, struct upp_err *err)
     (void)err;
     if (s->writer.db) {
         whole = whole && ws_vfs_watch(&s->vfs, true);
+        if (whole && s->lock_file.fd >= 0)
+            ws_loss_unmark(s);
         if (whole && !s->opts.read_only)
-            whole = ws_batch_sync(s, NULL) >= 0;
+            whole = ws_batch_sync(s, NULL) >= 0 && !atomic_load(&s->vfs.sync_failed);
         if (whole) {
             (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
             (void)ws_promise_checkpoint_begin(&s->promise);

@@ -367,6 +367,15 @@ ws_change_fn ws_put_value, ws_drop_value, ws_add_piece, ws_name_blob, ws_drop_bl
 int ws_loss_check_files(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 int ws_loss_check_tables(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Marks the database as in use (1: it wrote something), and as closed. A copy of a database in use has the mark, and
+ * not what is only in its WAL. */
+int  ws_loss_mark(struct ws_sqlite *s) UPP_MUST_CHECK;
+void ws_loss_unmark(struct ws_sqlite *s);
+bool ws_loss_is_marked(sqlite3 *db);
+#define WS_LOSS_UNMARK "DELETE FROM meta WHERE name = 'in_use'"
+#define WS_LOSS_COPIED                                                                                                 \
+    "is missing: the database was in use when it was copied, and what was written last may be only in it"
+
 void ws_loss_done(struct ws_sqlite *s, bool undo); /* undo: puts the WAL back that was set aside */
 
 /* Gives the database an id if it has none, and records an accepted loss. 1: it wrote something. */
