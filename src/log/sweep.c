@@ -109,10 +109,10 @@ static WEFT_SUSPENDS int sweep_audit(struct wl__sweeping *x)
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(WL__SCRATCH);
     struct upp_str                            after = {0};
     struct wl_value                          *list;
-    struct wl_change                          drops[PAGE];
+    struct wl_change                         *drops = wb_new_n(&a, struct wl_change, PAGE);
     size_t                                    n = 0, n_drops = 0;
-    if (x->retention.audit_ms < 0)
-        return 0;
+    if (x->retention.audit_ms < 0 || !drops)
+        return drops ? 0 : wb_arena_check(&a, x->err);
     int r = wl_get_value(x->s, x->o, AUDITED, AT, &a, &after, x->err);
     if (r >= 0 || r == -UPP_ENOTFOUND)
         r = wl_list_values(x->s, x->o, UPP_STR(WL_AUDIT), after, PAGE, &a, &list, &n, x->err);
