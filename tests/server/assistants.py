@@ -107,6 +107,10 @@ def test_a_card_has_the_definition_for_those_who_may_replace_it():
         few, all = s.add_key("a"), s.add_key("b", "run,instructions")
         assert s.ask("GET", "/agents/plain", headers=few)[1]["definition"] is None
         assert s.ask("GET", "/agents/plain", headers=all)[1]["definition"]["instructions"]
+        run = s.ask("POST", "/v1/threads/runs", {"assistant_id": "plain", "thread": {"messages": [{"role": "user", "content": "Hi"}]}}, headers=all)[1]
+        view = f"/v1/threads/{run['thread_id']}/export?as=pydantic&view=plain"
+        sees = lambda key: "Nobody sees this prompt." in json.dumps(s.ask("GET", view, headers=key)[1])
+        assert sees(all) and not sees(few)  # the prompt of an agent's view
     with Host("card", ", instructions: false") as s:
         assert s.ask("GET", "/agents/plain", headers=all)[1]["definition"] is None
 

@@ -2,9 +2,9 @@
 #include "server/doors/agent.h"
 
 #include "json/pointer.h"
-#include "server/http/server.h"
-
 #include "json/value.h"
+#include "server/http/auth.h"
+#include "server/http/server.h"
 
 struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name)
 {
@@ -13,6 +13,11 @@ struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name)
         return name;
     struct upp_str agent = sv_name_find(&x->settings->names, name);
     return agent.n ? agent : name;
+}
+
+bool sv_agent_shows_all(const struct sv_exchange *x)
+{
+    return !x->settings->no_instructions && sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) >= 0;
 }
 
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,

@@ -9,6 +9,9 @@
  * else what `aliases` of the configuration say. The engine knows no aliases. */
 struct upp_str sv_agent_named(const struct sv_exchange *x, struct upp_str name);
 
+/* May the client read the prompts of agents, and what else only the server knows of them? Who may also replace them. */
+bool sv_agent_shows_all(const struct sv_exchange *x);
+
 /* The agent of the path (/agents/{agent}/...), or the one that a member of the body names ("assistant_id", "model").
  * 1: *ret; 0: neither names one. -UPP_EINVALID: both do, and differ. */
 int sv_agent_read(const struct sv_exchange *x, const struct sv_body *b, const char *member, struct upp_str *ret,

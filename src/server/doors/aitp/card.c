@@ -2,10 +2,10 @@
 #include "base/defs.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "server/doors/agent.h"
 #include "server/doors/aitp/routes.h"
 #include "server/doors/assistants.h"
 #include "server/doors/v1/routes.h"
-#include "server/http/auth.h"
 #include "server/http/server.h"
 
 /* URLs are relative to the server: behind a proxy nobody else knows its name. */
@@ -58,7 +58,7 @@ static void put_tool(struct wj_writer *w, const struct wr_tool *t)
 /* A configured prompt, and tools that the server runs, are for those who may also replace them: null for others. */
 static void put_definition(struct wj_writer *w, const struct sv_exchange *x, const struct wr_agent_def *def)
 {
-    if (def->base || x->settings->no_instructions || sv_auth_need(x, SV_SCOPE_INSTRUCTIONS, NULL) < 0) {
+    if (def->base || !sv_agent_shows_all(x)) {
         wj_put_null(w, "definition");
         return;
     }

@@ -13,8 +13,9 @@
 #include "dialects/core/convert.h"
 #include "json/write.h"
 #include "model/file_url.h"
-#include "server/doors/keyed.h"
+#include "server/doors/agent.h"
 #include "server/doors/aitp/members.h"
+#include "server/doors/keyed.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
 #include "server/http/core.h"
@@ -87,17 +88,19 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
     return wj_writer_check(&w);
 }
 
-/* What is known about an agent that is defined now. A view of an agent begins with its system prompt; no other document
- * reveals that. */
+/* What is known about an agent that is defined now. A view of an agent begins with its system prompt, for those who may
+ * read it; no other document reveals that. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
-    const struct wr_agent_def *def = wr_agent(arg, agent->name);
+    struct sv_exchange        *x   = arg;
+    const struct wr_agent_def *def = wr_agent(x->core->engine, agent->name);
     if (!def || def->base)
         return;
     agent->id = def->id;
     if (def->title.n)
         agent->name = def->title;
-    agent->prompt_now = def->system;
+    if (sv_agent_shows_all(x))
+        agent->prompt_now = def->system;
 }
 
 /* The same for a chat: as in its stream, an agent's id is its name in the configuration. */
@@ -138,7 +141,7 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
     const struct wd_document_ops               *to     = what->to;
     const struct sv_server_opts                *o      = &x->server->opts;
-    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x->core->engine, .dialect = wb_cstr(to->name)};
+    struct wa_thread_doc_opts                   opts   = {.agent = know_agent, .arg = x, .dialect = wb_cstr(to->name)};
     if (strcmp(to->name, "aitp") == 0 && sv_aitp_has_members(t))
         opts.agent = NULL; /* actors are called as the thread calls them */
     int            r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
