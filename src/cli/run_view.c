@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/defs.h"
+#include "cli/reveal.h"
 #include "cli/terminal.h"
 #include "log/log.h"
 #include "json/read.h"
@@ -313,16 +314,18 @@ static void explain_pending(struct cli_run_view *s, const char *run)
         return;
     yyjson_arr_foreach(list, i, max, p)
     {
-        WB_CLEANUP(wb_buf_done) struct wb_buf arguments = WB_BUF(SMALL_MAX);
-        yyjson_val                           *v         = yyjson_obj_get(p, "arguments");
-        struct upp_str                        call      = wj_text_at(p, "toolCallId");
-        bool                                  approval  = yyjson_is_true(yyjson_obj_get(p, "approval"));
+        WB_CLEANUP(wb_buf_done) struct wb_buf arguments = WB_BUF(SMALL_MAX), shown = WB_BUF(8 * SMALL_MAX);
+        yyjson_val                           *v        = yyjson_obj_get(p, "arguments");
+        struct upp_str                        exact    = wj_text_at(p, "argumentsJson");
+        struct upp_str                        call     = wj_text_at(p, "toolCallId");
+        bool                                  approval = yyjson_is_true(yyjson_obj_get(p, "approval"));
         if (v && wj_write(v, &arguments, NULL) < 0)
             wb_buf_clear(&arguments);
+        cli_reveal(&shown, exact.p ? exact : wb_buf_str(&arguments), 0);
         (void)fputs("  ", stderr);
         cli_print_text(stderr, wj_text_at(p, "toolName"), 4);
         (void)putc(' ', stderr);
-        cli_print_text(stderr, wb_buf_str(&arguments), 4);
+        cli_print_text(stderr, shown.failed ? UPP_STR("(too long to be shown)") : wb_buf_str(&shown), 4);
         (void)fprintf(stderr, ": %s\n    weft %s %s ", approval ? "may it run?" : "what is its result?",
                       approval ? "approve" : "answer", run);
         print_word(stderr, call);

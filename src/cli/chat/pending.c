@@ -5,13 +5,14 @@
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "cli/chat/chat.h"
+#include "cli/reveal.h"
 #include "cli/terminal.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/value.h"
 #include "json/write.h"
 
-enum { ARGUMENTS_MAX = 8 << 20, NOTE_BYTES = 4000 };
+enum { ARGUMENTS_MAX = 8 << 20, SHOWN_MAX = 8 * ARGUMENTS_MAX, NOTE_BYTES = 4000 };
 
 enum {
     ASK_AGAIN   = 100 /* beside enum cli_line */,
@@ -49,13 +50,16 @@ WEFT_SUSPENDS static int read_line(struct cli_chat *c, const char *prompt, const
 /* ---- The call -----------------------------------------------------------------------------------------------------
  */
 
-/* A text as it is, anything else as JSON. */
-static int value_text(yyjson_val *v, struct wb_buf *out, struct upp_err *err)
+/* JSON, of a text without its quotes: all of it can be seen. indent as of cli_reveal. */
+static int value_text(yyjson_val *v, unsigned indent, struct wb_buf *out, struct upp_err *err)
 {
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ARGUMENTS_MAX);
     wb_buf_clear(out);
-    if (!yyjson_is_str(v))
-        return wj_write(v, out, err);
-    wb_buf_add(out, wj_text(v));
+    int r = wj_write(v, &json, err);
+    if (r < 0)
+        return r;
+    struct upp_str text = wb_buf_str(&json);
+    cli_reveal(out, yyjson_is_str(v) ? wb_str_sub(text, 1, text.n - 2) : text, indent);
     return wb_buf_check(out, err);
 }
 
@@ -82,20 +86,23 @@ static int put_line(struct cli_chat *c, const struct cli_note *as, struct call *
 /* One member per paragraph, of at most a few rows. */
 static int show_members(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX), line = WB_BUF(2u * NOTE_BYTES);
-    struct cli_note                       as = {.indent = 6, .rows = MEMBER_ROWS};
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SHOWN_MAX), line = WB_BUF(2u * NOTE_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf title = WB_BUF(SHOWN_MAX);
+    struct cli_note                       as    = {.indent = 6, .rows = MEMBER_ROWS};
     yyjson_val                           *name, *v;
     size_t                                i, max;
     int                                   r = 0;
     yyjson_obj_foreach(call->given, i, max, name, v)
     {
         if (r >= 0 && i < MEMBERS)
-            r = value_text(v, &text, err);
+            r = value_text(v, 0, &text, err);
+        if (r >= 0 && i < MEMBERS)
+            r = value_text(name, 0, &title, err);
         if (r < 0 || i == MEMBERS)
             break;
         wb_buf_clear(&line);
         wb_buf_add(&line, UPP_STR("    "));
-        add_beginning(&line, wj_text(name), NAME_BYTES, call);
+        add_beginning(&line, wb_buf_str(&title), NAME_BYTES, call);
         wb_buf_add(&line, UPP_STR(": "));
         add_beginning(&line, wb_buf_str(&text), NOTE_BYTES, call);
         r = put_line(c, &as, call, &line, err);
@@ -109,10 +116,14 @@ static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(2u * NOTE_BYTES);
     const struct cli_note                 bold = {.style = CLI_STYLE_BOLD};
-    struct upp_str                        json = wb_buf_str(&call->arguments);
-    struct upp_str                        who  = wb_cstr(call->approval ? "" : " is for you to run");
-    size_t                                room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
-    bool here = !yyjson_is_obj(call->given) || call->tool.n + json.n + who.n + 3 <= room;
+    WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(SHOWN_MAX);
+    cli_reveal(&seen, wb_buf_str(&call->arguments), 0);
+    if (seen.failed)
+        return wb_buf_check(&seen, err);
+    struct upp_str json = wb_buf_str(&seen);
+    struct upp_str who  = wb_cstr(call->approval ? "" : " is for you to run");
+    size_t         room = c->view.terminal ? c->view.screen.width : NOTE_BYTES;
+    bool           here = !yyjson_is_obj(call->given) || call->tool.n + json.n + who.n + 3 <= room;
     wb_buf_add(&line, UPP_STR("? "));
     add_beginning(&line, call->tool, NAME_BYTES, call);
     if (here) {
@@ -127,23 +138,28 @@ static int show_call(struct cli_chat *c, struct call *call, struct upp_err *err)
 /* All of the arguments, also what was too long before. */
 static int show_all(struct cli_chat *c, const struct call *call, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ARGUMENTS_MAX);
-    FILE                                 *out  = c->view.terminal ? stdout : stderr;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(SHOWN_MAX), title = WB_BUF(SHOWN_MAX);
+    FILE                                 *out = c->view.terminal ? stdout : stderr;
     yyjson_val                           *name, *v;
     size_t                                i, max;
     int                                   r = 0;
-    if (!yyjson_is_obj(call->given))
-        cli_print_text(out, wb_buf_str(&call->arguments), 0);
+    if (!yyjson_is_obj(call->given)) {
+        cli_reveal(&text, wb_buf_str(&call->arguments), 0);
+        cli_print_text(out, wb_buf_str(&text), 0);
+        r = wb_buf_check(&text, err);
+    }
     yyjson_obj_foreach(call->given, i, max, name, v)
     {
         if (r >= 0)
-            r = value_text(v, &text, err);
+            r = value_text(v, 6, &text, err);
+        if (r >= 0)
+            r = value_text(name, 0, &title, err);
         if (r < 0)
             break;
         (void)fputs("    ", out);
-        cli_print_text(out, wj_text(name), 6);
+        cli_print_text(out, wb_buf_str(&title), 6);
         (void)fputs(": ", out);
-        cli_print_text(out, wb_buf_str(&text), 6);
+        cli_print_text(out, wb_buf_str(&text), 0); /* its lines are indented: none looks like another member */
         (void)fputc('\n', out);
     }
     (void)fflush(out);
@@ -178,10 +194,11 @@ WEFT_SUSPENDS static int other_arguments(struct cli_chat *c, struct call *call, 
 }
 
 /* Neither yes nor no. */
-static int again(struct cli_chat *c, const struct call *call, struct upp_err *err)
+static int again(struct cli_chat *c, struct call *call, struct upp_err *err)
 {
-    int r = is_word(c, "a", "all")
-                ? show_all(c, call, err)
+    bool all = is_word(c, "a", "all");
+    call->shortened &= !all;
+    int r = all ? show_all(c, call, err)
                 : cli_chat_note(&c->view, CLI_STYLE_FAINT, err,
                                 "y runs it, n denies it, e lets you edit its arguments, a shows all of them; Ctrl-C "
                                 "leaves it waiting");
@@ -190,12 +207,19 @@ static int again(struct cli_chat *c, const struct call *call, struct upp_err *er
 
 WEFT_SUSPENDS static int ask_approval(struct cli_chat *c, struct call *call, struct wj_writer *w, struct upp_err *err)
 {
-    const char *prompt = call->shortened ? "may it run? [y]es, [n]o, [e]dit, show [a]ll: "
-                                         : "may it run? [y]es, [n]o, [e]dit arguments: ";
     for (;;) {
-        int r = read_line(c, prompt, NULL, err);
+        int r = read_line(c,
+                          call->shortened ? "may it run? [n]o, [e]dit, show [a]ll first: "
+                                          : "may it run? [y]es, [n]o, [e]dit arguments: ",
+                          NULL, err);
         if (r != CLI_LINE_READ)
             return r;
+        if (is_word(c, "y", "yes") && call->shortened) { /* nobody agrees to what he has not seen */
+            r = cli_chat_note(&c->view, 0, err, "not all of its arguments were shown: a shows them");
+            if (r < 0)
+                return r;
+            continue;
+        }
         if (is_word(c, "y", "yes") || is_word(c, "n", "no")) {
             wj_put_bool(w, "approved", is_word(c, "y", "yes"));
             return CLI_LINE_READ;
@@ -225,7 +249,7 @@ WEFT_SUSPENDS static int ask_result(struct cli_chat *c, struct wj_writer *w, str
 }
 
 /* 1: an answer is in c->answers. */
-WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struct upp_err *err)
+WEFT_SUSPENDS static int ask_call(struct cli_chat *c, struct wb_arena *arena, yyjson_val *pending, struct upp_err *err)
 {
     WB_CLEANUP(call_done)
     struct call      call = {.id        = wj_text_at(pending, "toolCallId"),
@@ -234,7 +258,15 @@ WEFT_SUSPENDS static int ask_call(struct cli_chat *c, yyjson_val *pending, struc
                              .arguments = WB_BUF(ARGUMENTS_MAX),
                              .approval  = yyjson_is_true(yyjson_obj_get(pending, "approval"))};
     struct wj_writer w;
-    int              r = call.given ? wj_write(call.given, &call.arguments, err) : 0;
+    struct upp_str   exact = wj_text_at(pending, "argumentsJson");
+    int              r     = 0;
+    if (exact.p) { /* what the tool receives */
+        wb_buf_add(&call.arguments, exact);
+        r = wb_buf_check(&call.arguments, err);
+        if (r >= 0 && wj_read(arena, exact, NULL, &call.given, NULL) < 0)
+            call.given = NULL;
+    } else if (call.given)
+        r = wj_write(call.given, &call.arguments, err);
     if (r >= 0)
         r = show_call(c, &call, err);
     if (r < 0)
@@ -284,7 +316,7 @@ WEFT_SUSPENDS int cli_chat_answer(struct cli_chat *c, struct upp_err *err)
         return r;
     yyjson_arr_foreach(list, i, max, p)
     {
-        r = ask_call(c, p, err);
+        r = ask_call(c, &arena, p, err);
         if (r <= 0)
             return r < 0 ? r : cli_chat_note(&c->view, CLI_STYLE_FAINT, err, "(it still waits; /approve asks again)");
         c->attempts = 0;

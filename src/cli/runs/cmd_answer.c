@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "cli/reveal.h"
 #include "cli/runs/follow.h"
 #include "cli/terminal.h"
 #include "json/read.h"
@@ -11,7 +12,7 @@
 #include "json/write.h"
 #include "log/log.h"
 
-enum { INPUT_MAX = 8 << 20, LIST_MAX = 8 << 20, SHOWN = 200 /* bytes of a call's arguments in messages */ };
+enum { INPUT_MAX = 8 << 20, LIST_MAX = 64 << 20 };
 
 enum what { APPROVE, DENY, ANSWER };
 
@@ -56,10 +57,10 @@ static int take_item(struct answering *c, yyjson_val *item, struct upp_err *err)
     wb_buf_add(&c->others, UPP_STR("  "));
     add_on_line(&c->others, call);
     wb_buf_addf(&c->others, "  waits for %s: ", tool ? "a result" : "an approval");
-    add_on_line(&c->others, wj_text_at(function, "name"));
+    cli_reveal(&c->others, wj_text_at(function, "name"), 0);
     wb_buf_addc(&c->others, ' ');
-    add_on_line(&c->others, wb_str_sub(arguments, 0, SHOWN));
-    wb_buf_add(&c->others, wb_cstr(arguments.n > SHOWN ? "...\n" : "\n"));
+    cli_reveal(&c->others, arguments, 0); /* to its end: somebody decides about it */
+    wb_buf_addc(&c->others, '\n');
     if (tool != (c->what == ANSWER) || (c->call.n && !named))
         return wb_buf_check(&c->others, err);
     c->n++;

