@@ -229,11 +229,34 @@ static int take_page(sqlite3_file *f, unsigned char *page, int n, sqlite3_int64 
     return SQLITE_OK;
 }
 
+/* Newer SQLite reads overflow pages past its cache, and of each only what the row has there: the check needs all of it.
+ */
+static int read_part(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
+{
+    unsigned char *page = sqlite3_malloc(WS_PAGE);
+    if (!page)
+        return SQLITE_IOERR_NOMEM;
+    int rc = below(f)->pMethods->xRead(below(f), page, WS_PAGE, at);
+    if (rc == SQLITE_OK)
+        rc = take_page(f, page, WS_PAGE, at);
+    if (rc == SQLITE_OK)
+        memcpy(p, page, (size_t)n);
+    sqlite3_free(page);
+    return rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
+}
+
 /* The system's files call some errors of a read (EIO) a corrupt file system, and SQLite makes damage of that. But what
  * could not be read is not damaged: the next read may succeed. */
 static int f_Read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 {
-    int rc = below(f)->pMethods->xRead(below(f), p, n, at);
+    bool sums = false;
+    int  rc   = SQLITE_OK;
+    if (file(f)->database && n < WS_PAGE && at >= WS_PAGE && at % WS_PAGE == 0)
+        rc = has_sums(f, &sums);
+    if (rc == SQLITE_OK && sums)
+        return read_part(f, p, n, at);
+    if (rc == SQLITE_OK)
+        rc = below(f)->pMethods->xRead(below(f), p, n, at);
     if (rc != SQLITE_OK)
         return rc == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : rc;
     if (n < 512 || !file(f)->of || (file(f)->wal && in_frame(at) != 0)) /* no page */

@@ -12,6 +12,7 @@
 #include "stores/blobs/blobs.h"
 #include "stores/sqlite/page.h"
 #include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/store.h"
 #include "stores/sqlite/wal.h"
 #include "support/stores.h"
 
@@ -340,6 +341,48 @@ TEST_WITH(store_names_a_damaged_page_of_its_log, .no_torture = "the file is chan
 {
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(reads_a_hurt_wal, NULL, &err), 0);
+}
+
+static bool flip_byte(long at)
+{
+    unsigned char byte;
+    FILE         *f  = fopen(db_path(), "r+b");
+    bool          is = f && fseek(f, at, SEEK_SET) == 0 && fread(&byte, 1, 1, f) == 1;
+    byte ^= 1;
+    is = is && fseek(f, at, SEEK_SET) == 0 && fwrite(&byte, 1, 1, f) == 1;
+    return f && fclose(f) == 0 && is;
+}
+
+/* ---- Reads past the cache ------------------------------------------------------------------------------------ */
+
+/* Newer SQLite reads overflow pages like this: whole or in part, without its cache. */
+WEFT_SUSPENDS static int reads_parts(void *arg, struct upp_err *err)
+{
+    static unsigned char page[WS_PAGE], part[WS_PAGE];
+    struct wl_store     *s;
+    sqlite3_file        *f = NULL;
+    (void)arg;
+    TRY(open_db(&s, err));
+    TRY(fill_node(s, 0, err));
+    s->ops->close(s);
+    TRY(open_db(&s, err));
+    sqlite3 *db  = ((struct ws_sqlite *)(void *)s)->writer.db;
+    bool     all = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f;
+    for (sqlite3_int64 at = WS_PAGE; all && at < 8 * WS_PAGE; at += WS_PAGE)
+        for (int n = 100; n < WS_PAGE; n += WS_PAGE_BODY - 100) {
+            all = all && f->pMethods->xRead(f, page, WS_PAGE, at) == SQLITE_OK;
+            all = all && f->pMethods->xRead(f, part, n, at) == SQLITE_OK && memcmp(page, part, (size_t)n) == 0;
+        }
+    bool hurt = flip_byte(3 * WS_PAGE + 2000);
+    bool told = hurt && f && f->pMethods->xRead(f, part, 100, 3 * WS_PAGE) == SQLITE_CORRUPT;
+    s->ops->close(s);
+    return all && told ? 0 : upp_fail(err, UPP_EBUG, "parts of pages: %d %d", all, told);
+}
+
+TEST_WITH(store_checks_pages_that_are_read_in_part, .no_torture = "the file is changed from outside")
+{
+    struct upp_err err = {0};
+    CHECK_INT(test_on_loop(reads_parts, NULL, &err), 0);
 }
 
 /* ---- Neighbours ---------------------------------------------------------------------------------------------- */
