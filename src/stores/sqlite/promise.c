@@ -87,7 +87,7 @@ static int file_open(const char *path, struct file *f, struct upp_err *err)
     f->fd = -EINTR;
     for (int i = 0; i < 100 && f->fd == -EINTR; i++)
         f->fd = WB_CALL(open)(path, O_RDONLY | O_CLOEXEC, 0);
-    if (f->fd == -ENOENT)
+    if (f->fd == -ENOENT || f->fd == -ENOTDIR) /* SQLite says so */
         return 0;
     if (f->fd < 0)
         r = f->fd;

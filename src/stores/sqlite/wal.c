@@ -137,7 +137,7 @@ static int reader_open(struct reader *x, const char *path, struct upp_err *err)
     x->fd = -EINTR;
     for (int i = 0; i < 100 && x->fd == -EINTR; i++)
         x->fd = WB_CALL(open)(path, O_RDONLY | O_CLOEXEC, 0);
-    if (x->fd == -ENOENT)
+    if (x->fd == -ENOENT || x->fd == -ENOTDIR)
         return 0;
     if (x->fd < 0)
         return failed(x, x->fd, err);
