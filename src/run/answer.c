@@ -196,9 +196,10 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         int r = wr_launch(run, err);
         if (r < 0)
             return r;
-        *launched      = true;
-        row.status     = WM_RUNNING;
-        row.expires_ms = 0;
+        *launched           = true;
+        run->tree->was_read = !wb_list_empty(&run->tree->readers);
+        row.status          = WM_RUNNING;
+        row.expires_ms      = 0;
     } else
         wr_set_expiry(run, &row, a->now); /* a later one, if the answered calls had the least time */
     const struct wl_alias alias = {

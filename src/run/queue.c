@@ -159,7 +159,8 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
         return 0;
     }
     wr_tree_take(run->tree, run);
-    r = wr_start_draft(s->what, s->notice, run, err);
+    run->tree->was_read = !wb_list_empty(&run->tree->readers); /* nobody has left what nobody could read yet */
+    r                   = wr_start_draft(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {

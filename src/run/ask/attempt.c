@@ -323,7 +323,8 @@ int wr_attempts(struct wr_asking *a, struct upp_err *err)
         why->retry_after_ms = 0; /* a failure sets it */
         wb_crashpoint("ask.open");
         r = monitored_attempt(a, why);
-        wr_breaker_note(a->run->engine, a->run->model, r, why);
+        if (r != -UPP_ETIMEOUT || wr_budget_ms(a->run) > 0) /* else it is the run's own limit */
+            wr_breaker_note(a->run->engine, a->run->model, r, why);
         wb_crashpoint("ask.said");
         if (r >= 0) {
             struct upp_str wrong = {0};

@@ -29,11 +29,11 @@ static WEFT_SUSPENDS int runs(struct place *p, const char *text, unsigned n, str
 static WEFT_SUSPENDS int queue_runs(struct place *p, const char *text, struct wr_started *queued, unsigned n,
                                     struct upp_err *err)
 {
-    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
-    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    struct upp_err     why   = {.http = 503};
-    struct wr_started  holder[MANY];
-    uint8_t            status;
+    struct upp_part          part  = {.kind = UPP_PART_TEXT, .text = wb_cstr(text)};
+    struct upp_message       input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct upp_err           why   = {.http = 503};
+    static struct wr_started holder[MANY];
+    uint8_t                  status;
     for (unsigned i = 0; i < n; i++) {
         TRY(rig_start(&p->rig, "main", "wait", NULL, &holder[i], err));
         TRY(place_await(p, holder[i].run, &status, err));
@@ -83,9 +83,9 @@ TEST(breaker_holds_a_queued_run_until_its_model_answers)
 
 static WEFT_SUSPENDS int many_wait(struct place *p, struct upp_err *err)
 {
-    struct wr_started queued[MANY];
-    uint8_t           status;
-    unsigned          n = 0;
+    static struct wr_started queued[MANY];
+    uint8_t                  status;
+    unsigned                 n = 0;
     TRY(queue_runs(p, "down", queued, MANY, err));
     TRY(weft_sleep_ms(600000, err)); /* ten minutes: some have tried */
     for (int i = 0; i < MANY; i++) {
