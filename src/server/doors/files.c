@@ -245,8 +245,11 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
     }
     if (r == 0)
         r = ws_file_end(u->writer, f->id, put, n, &f->blob, &f->bytes, err);
-    if (r == -UPP_EBUSY && u->keyed.key.key.n && sv_keyed_file(&u->keyed, text, NULL) > 0)
-        r = 1; /* another request with the key was first */
+    if (r == -UPP_EBUSY && u->keyed.key.key.n) {
+        int first = sv_keyed_file(&u->keyed, text, err);
+        if (first != 0)
+            return first; /* another request with the key was first */
+    }
     return r == -UPP_EBUSY ? upp_fail(err, UPP_EBUSY, "there is a file '%.*s' already", UPP_FMT(alias.text)) : r;
 }
 

@@ -138,7 +138,10 @@ int sv_keyed_begin(struct sv_exchange *x, enum sv_makes what, struct sv_keyed *k
 
 int sv_keyed_end(struct sv_keyed *k, int r, struct upp_err *err)
 {
-    return r < 0 && k->taken ? find(k, err) : r;
+    if (r >= 0 || !k->taken)
+        return r;
+    r = find(k, err);
+    return r ? r : upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first");
 }
 
 int sv_keyed_thread(struct sv_keyed *k, int r, struct wl_thread *t, struct upp_err *err)

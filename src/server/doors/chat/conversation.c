@@ -235,6 +235,22 @@ WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_
     return sv_start_run(x, s, run, err);
 }
 
+/* The run does not wait any more, or not for that: the same request was first, if the conversation has its name. */
+WEFT_SUSPENDS static int join_first(struct sv_exchange *x, const struct sv_chat_place *place,
+                                    const struct sv_chat_messages *m, struct sv_start *s, struct wb_uuid *run,
+                                    struct upp_err *err)
+{
+    struct wm_run had;
+    int           r = m->list.n ? sv_chat_recall(x, s->run.agent, m, &had, err) : -UPP_ENOTFOUND;
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    if (r < 0 || !wb_uuid_eq(had.id, place->waits))
+        return begin_anew(x, m, s, run, err);
+    s->joined = true;
+    *run = x->run = had.id;
+    return 0;
+}
+
 /* Lets the run that waits continue. Another request may have answered meanwhile. */
 WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat_place *place,
                                      const struct sv_chat_messages *m, struct sv_start *s, struct wr_from *from,
@@ -245,13 +261,13 @@ WEFT_SUSPENDS static int answer_wait(struct sv_exchange *x, const struct sv_chat
         return upp_fail(err, UPP_EINVALID, "the run waits for results or approvals, and the request has none");
     int r = wr_get(x->core->engine, &x->owner, place->waits, &x->arena, &look, err);
     if (r >= 0 && !place->named && !are_open(&look, &s->answers))
-        return begin_anew(x, m, s, run, err);
+        return join_first(x, place, m, s, run, err);
     if (r >= 0)
         r = sv_next_options(x, &look.run, s, &s->answers.options, err);
     if (r >= 0)
         r = sv_answer_calls_as(x, place->waits, &s->answers, s->run.alias, err);
     if (r == -UPP_EINVALID && !place->named)
-        return begin_anew(x, m, s, run, err);
+        return join_first(x, place, m, s, run, err);
     *run = x->run = place->waits;
     if (r >= 0)
         *from = (struct wr_from){look.epoch, look.last, 0}; /* the client has what came before the wait */

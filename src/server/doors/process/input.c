@@ -22,7 +22,7 @@
 #include "server/http/error.h"
 #include "server/http/server.h"
 
-enum { MESSAGES = 256 /* in one request */ };
+enum { MESSAGES = 256 /* in one request */, PAIRS_MAX = 1024 /* calls and outputs, all messages together */ };
 
 struct reading {
     struct sv_exchange        *x;
@@ -408,13 +408,19 @@ static bool is_past(const struct reading *t, yyjson_val *message)
 static int take_new(const struct reading *t, yyjson_val *list)
 {
     yyjson_val **all = wb_new_n(&t->x->arena, yyjson_val *, yyjson_arr_size(list) + 1), *message;
-    size_t       i, max, n = 0;
+    size_t       i, max, n = 0, parts = 0;
     int          r = 0;
     if (!all)
         return wb_arena_check(&t->x->arena, t->err);
     yyjson_arr_foreach(list, i, max, message)
     {
-        if (!sv_history_has(&t->history, wj_text_at(message, "id")) && !is_past(t, message))
+        if (sv_history_has(&t->history, wj_text_at(message, "id")))
+            continue;
+        if (is_call(message) || wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_OUTPUT)
+            parts += yyjson_arr_size(yyjson_obj_get(message, "content"));
+        if (parts > PAIRS_MAX) /* each call is compared with each output */
+            return wrong(t, message, "a request has at most 1024 calls and outputs");
+        if (!is_past(t, message))
             all[n++] = message;
     }
     for (size_t some = 1; r >= 0 && n; all += some, n -= some) {
