@@ -120,7 +120,7 @@ static void add_key(struct wc_reader *r, const struct wc_node *n, struct reading
         wc_mistake(r, n, "at most %d keys", MAX_KEYS);
     else if (read_secret(r, n, "an api_key", &text)) {
         m->keys[m->opts.keys.n++] = (struct upp_key){.text = text};
-        if (!wc_has_variables(n) && wc_hide(r, UPP_STR(""), text))
+        if (wc_hide(r, UPP_STR(""), text) && !wc_has_variables(n))
             wc_inline_secret(r, n);
     }
 }
@@ -153,8 +153,8 @@ static void read_headers(struct wc_reader *r, const struct wc_node *n, void *int
             wc_mistake(r, i->key, "at most %d headers", MAX_HEADERS);
         else if (wc_null(i->value) || read_secret(r, i->value, "a header", &h.value)) {
             m->headers[m->opts.n_headers++] = h;
-            if (h.value.n && !wc_has_variables(i->value) && wc_is_secret_name(h.name) &&
-                wc_hide(r, UPP_STR(""), h.value))
+            if (h.value.n && wc_is_secret_name(h.name) && wc_hide(r, UPP_STR(""), h.value) &&
+                !wc_has_variables(i->value))
                 wc_inline_secret(r, i->value);
         }
     }

@@ -34,6 +34,14 @@ static bool stays(const char *name)
     return strncmp(name, "LC_", 3) == 0;
 }
 
+/* Paths, addresses and names of models come from the environment, too, and models and tools need them as they are. Of
+ * those an address with a password is a secret. */
+static bool is_secret(struct upp_str name, struct upp_str value)
+{
+    return !name.n || wc_is_secret_name(name) ||
+           (wb_str_find(value, UPP_STR("://"), 0) != SIZE_MAX && wb_str_find(value, UPP_STR("@"), 0) != SIZE_MAX);
+}
+
 bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
 {
     struct wc_config *c = r->config;
@@ -53,7 +61,7 @@ bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
     *v                 = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
     v->from_file       = is_from_file(r, name, value);
     int code =
-        name.n && stays(name.p) ? wb_hide_in_errors(value, &v->hidden, r->err) : wb_hide(value, &v->hidden, r->err);
+        is_secret(name, value) ? wb_hide(value, &v->hidden, r->err) : wb_hide_in_errors(value, &v->hidden, r->err);
     if (code == 0 && name.n && (code = wb_secret_new(value, &v->value, r->err)) < 0)
         wb_unhide(v->hidden);
     wc_fail(r, code);

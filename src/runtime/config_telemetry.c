@@ -63,7 +63,7 @@ static void read_header(struct wc_reader *r, const struct wc_item *i, struct wc_
     else if (wc_secret(r, i->value, "a header", &hidden, &h.value)) {
         if (hidden)
             h.value = wb_secret_reveal(hidden); /* the configuration holds it */
-        else if (wc_is_secret_name(h.name) && wc_hide(r, UPP_STR(""), h.value))
+        if (wc_is_secret_name(h.name) && wc_hide(r, UPP_STR(""), h.value) && !hidden)
             wc_inline_secret(r, i->value);
         if (is_value(h.value))
             t->headers[t->n_headers++] = h;

@@ -148,7 +148,8 @@ static void read_env(struct wc_reader *r, const struct wc_node *n, void *into)
             wc_mistake(r, i->key, "this variable is there a second time");
         else if (is_variable(r, i->key) && wc_secret(r, i->value, "a variable", &secret, &value)) {
             *variable(t, i->key->text) = (struct wa_variable){.name = i->key->text, .value = value, .secret = secret};
-            if (!secret && wc_is_secret_name(i->key->text) && wc_hide(r, UPP_STR(""), value))
+            if (wc_is_secret_name(i->key->text) && wc_hide(r, UPP_STR(""), secret ? wb_secret_reveal(secret) : value) &&
+                !secret)
                 wc_inline_secret(r, i->value);
         }
     }

@@ -49,7 +49,7 @@ static void read_secret(struct wc_reader *r, const struct wc_node *n, void *into
         return;
     if (hidden)
         text = wb_secret_reveal(hidden); /* the configuration holds it */
-    else if (wc_hide(r, UPP_STR(""), text))
+    if (wc_hide(r, UPP_STR(""), text) && !hidden)
         wc_inline_secret(r, n);
     WB_CLEANUP(wb_secret_freep) struct wb_secret *key  = NULL;
     int                                           code = wc_webhook_key(text, &key, &err);
