@@ -180,9 +180,9 @@ static int write_call(const struct replaying *p, const struct we_envelope *reque
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "model", p->opts.live);
+    if (prompt->system.n) /* as the router asks an agent (envelope/run/child.c) */
+        wj_put_str(&w, "additional_instructions", prompt->system);
     wj_put_open(&w, "messages", '[');
-    if (prompt->system.n)
-        put_message(&w, "system", prompt->system);
     put_message(&w, "user", prompt->user);
     wj_write_close(&w, ']');
     put_parameters(&w, request->parameters);

@@ -81,7 +81,6 @@ static int read_options(struct sv_exchange *x, struct request *q, struct upp_err
     static const struct sv_alias aliases[] = {{"model", NULL}, /* names the agent */
                                               {"max_completion_tokens", "max_tokens"},
                                               {"instructions", NULL},
-                                              {"additional_instructions", NULL},
                                               {"truncation_strategy", NULL},
                                               {NULL, NULL}};
     q->start.system                        = q->messages.instructions;
