@@ -61,7 +61,7 @@ LOST = {
     "pydantic": {"title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent",
                  "event": "a system event", "enriched texts": "a system event"},
     "ui": {"title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent", "vendor's ids": "why the model stopped, and its ids",
-           "why it stopped": "why the model stopped, and its ids", "usage of each call": None},
+           "why it stopped": "why the model stopped, and its ids", "usage of each call": None, "prompt of the handoff": "what one agent asked another"},
     "assistants": {"source of the tool": "what providers said of parts", "title": "the thread's title, metadata and parent", "parent": "the thread's title, metadata and parent", "thought": "what was thought",
                    "models": "the model and the usage of an agent that took over", "providers": "how the agents were made", "vendor's ids": "what providers said of a message", "usage of each call": None,
                    "tokens thought": "tokens of caches and of reasoning", "tokens of caches": "tokens of caches and of reasoning", "event": "an event", "enriched texts": "an event",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT MUX SESSION STREAM QUERY TEAM   (TAP)
 set -u
-root=$1 ask=$2 tools=$3 agent=$4 mux=$5 session=$6 stream=$7 query=$8 team=$9
+root=$1 ask=$2 tools=$3 agent=$4 mux=$5 session=$(realpath "$6") stream=$7 query=$8 team=$9
 . "$root/tests/support/tap.sh"
 unset UPP_MODEL
 check "ask answers" "$ask"
