@@ -522,7 +522,7 @@ static const char *const elsewhere[] = {
 
 static int read_file(const char *name, struct wb_buf *ret)
 {
-    char path[512], part[4096];
+    char path[512], part[1024];
     snprintf(path, sizeof path, "%s/%s", test_tree, name);
     FILE *f = fopen(path, "r");
     if (!f)
