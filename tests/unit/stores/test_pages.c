@@ -268,34 +268,41 @@ static bool is_honest(const struct answers *x, const struct answers *want)
     return x->rows_then == ROWS + 1 || x->rows_then < 0;
 }
 
+static void answers_donep(struct answers **x)
+{
+    answers_done(*x);
+    memset(*x, 0, sizeof **x);
+}
+
 TEST_WITH(store_tells_every_flipped_bit_of_every_page, .no_torture = "the file is changed from outside", .seconds = 600)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf   whole = WB_BUF(64 << 20), hurt = WB_BUF(64 << 20);
-    WB_CLEANUP(answers_done) struct answers want = {0};
-    struct upp_err                          err  = {0};
-    struct ws_sqlite_pages                  pages;
-    uint64_t                                random = 20, named = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf     whole = WB_BUF(64 << 20), hurt = WB_BUF(64 << 20);
+    static struct answers                     kept[2]; /* too large for a frame */
+    WB_CLEANUP(answers_donep) struct answers *want = &kept[0];
+    struct upp_err                            err  = {0};
+    struct ws_sqlite_pages                    pages;
+    uint64_t                                  random = 20, named = 0;
     CHECK(test_on_loop(fill, NULL, &err) == 0);
     CHECK(wb_file_read(db_path(), &whole, &err) >= 0);
-    CHECK(ask_file(&want) == 0 && want.appended == 0 && want.rows_then == ROWS + 1);
+    CHECK(ask_file(want) == 0 && want->appended == 0 && want->rows_then == ROWS + 1);
     const uint64_t all = whole.n / WS_PAGE, flips = test_times("WEFT_FLIPS", 1000);
     CHECK(put_file(&whole) && ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
     CHECK(pages.summed && pages.n == all && !pages.wrong);
     for (uint64_t i = 0; i < flips; i++) {
-        WB_CLEANUP(answers_done) struct answers is = {0};
+        WB_CLEANUP(answers_donep) struct answers *is = &kept[1];
         const uint64_t page = i % all, bit = next_random(&random) % (8 * WS_PAGE), at = page * WS_PAGE + bit / 8;
         whole.p[at] ^= (char)(1 << bit % 8);
         bool put = put_file(&whole);
         whole.p[at] ^= (char)(1 << bit % 8);
         CHECK(put && ws_sqlite_check_pages(db_path(), &pages, &err) == 0);
         bool found = !matters(at) || (pages.summed && pages.wrong == 1 && pages.first == page + 1);
-        CHECK(ask_file(&is) == 0);
-        bool honest = is_honest(&is, &want);
+        CHECK(ask_file(is) == 0);
+        bool honest = is_honest(is, want);
         if (!found || !honest)
             test_note("page %llu, bit %llu", (unsigned long long)page + 1, (unsigned long long)bit);
         CHECK(found && honest);
         for (size_t k = 0; k < QUESTIONS; k++)
-            named += is.opened < 0 || is.r[k] < 0;
+            named += is->opened < 0 || is->r[k] < 0;
     }
     CHECK(named > flips); /* on average each fails more than one question */
 }
