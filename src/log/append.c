@@ -95,7 +95,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     if (r < 0)
         return r;
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end.time_ms);
-    t.updated_ms = WB_MAX(now, t.updated_ms);
+    t.updated_ms = WB_MAX(wl_list_time(s, now), t.updated_ms);
     r            = wl_row_of(p->entries, p->n, t.head, &end, now, &p->body, &row, err);
     if (r < 0)
         return r;

@@ -12,15 +12,6 @@ enum { PAGE = 64, PAGE_ARENA = 4 << 20, RECORD = 16 << 10, IDS = 1 << 20 /* file
 
 /* ---- Ids --------------------------------------------------------------------------------------------------------- */
 
-int wl_file_id_new(int64_t now_ms, struct wb_uuid *ret, struct upp_err *err)
-{
-    uint64_t random[2];
-    int      r = wb_random(random, sizeof random, err);
-    if (r >= 0)
-        *ret = wb_uuid_v8((uint64_t)now_ms << 12 | (random[0] & 0xfff), random[1]);
-    return r;
-}
-
 struct upp_str wl_file_id(struct wb_uuid id, char out[WL_FILE_ID + 1])
 {
     memcpy(out, WL_FILE_PREFIX, 5);
@@ -43,6 +34,35 @@ static bool id_of(struct upp_str name, struct wb_uuid *ret)
     for (size_t i = 0; i < sizeof ret->b; i++)
         ret->b[i] = (unsigned char)~ret->b[i];
     return true;
+}
+
+/* The store knows the times that it gave since it was opened: those of files before that are in their ids. A damaged
+ * record prevents no upload. */
+WEFT_SUSPENDS static int newest(struct wl_store *s, const struct wl_owner *o, int64_t *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(PAGE_ARENA);
+    struct wl_value                          *v;
+    struct wb_uuid                            id;
+    uint64_t                                  high, low;
+    size_t                                    n;
+    int r = wl_list_values(s, o, UPP_STR(WL_FILES), (struct upp_str){0}, 1, &a, &v, &n, err);
+    *ret  = r >= 0 && n && id_of(v->name, &id) && wb_uuid_v8_bits(id, &high, &low) ? (int64_t)(high >> 12) : 0;
+    return r == -UPP_ESTORE ? 0 : r;
+}
+
+WEFT_SUSPENDS int wl_file_id_new(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, struct wb_uuid *ret,
+                                 struct upp_err *err)
+{
+    int64_t  last;
+    uint64_t random[2];
+    int      r = newest(s, o, &last, err);
+    if (r >= 0)
+        r = wb_random(random, sizeof random, err);
+    if (r < 0)
+        return r;
+    int64_t time = wl_list_time(s, WB_MAX(now_ms, last + 1));
+    *ret         = wb_uuid_v8((uint64_t)time << 12 | (random[0] & 0xfff), random[1]);
+    return 0;
 }
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */

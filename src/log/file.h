@@ -25,7 +25,9 @@ struct wl_file {
     struct wl_blob_key blob;
 };
 
-int wl_file_id_new(int64_t now_ms, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* Later in lists than the tenant's other files, also if the clock was set back. */
+WEFT_SUSPENDS int wl_file_id_new(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, struct wb_uuid *ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* An id, as "file-..." or an alias of it (WL_ALIAS_FILE). -UPP_ENOTFOUND, also for files of another user and for
  * expired ones. Texts are in the arena. */

@@ -70,6 +70,8 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
     int              r = check_position(s, from, node, length, &under, err);
     if (r >= 0)
         r = wl_fork_make(from, node, length, a, &t, err);
+    if (r >= 0)
+        t.updated_ms = wl_list_time(s, t.created_ms);
     for (unsigned i = 0; r >= 0 && i < WL_ID_TRIES; i++) {
         r = try_fork(s, &t, err);
         if (r == 0) {

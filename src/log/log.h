@@ -47,8 +47,8 @@ struct wl_new_thread {
     struct wl_change changes[3];
     size_t           n;
 };
-int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, struct wl_new_thread *ret,
-                   struct upp_err *err) UPP_MUST_CHECK;
+int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                   struct wl_new_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes one and commits it with its first entries, which get the indices from 0 on. */
 WEFT_SUSPENDS int wl_thread_new_with(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,

@@ -434,9 +434,11 @@ struct wl_store {
         uint64_t commits, transactions, syncs, rows, bytes;
     } count;
     /* Unused in a store that is in front of another. */
-    _Atomic uint8_t state; /* enum wl_state */
-    uint8_t         index; /* enum wl_index; a store without an index scans the log, and finds any part of a text */
-    _Atomic uint8_t index_state; /* enum wl_index_state */
+    _Atomic uint8_t  state; /* enum wl_state */
+    uint8_t          index; /* enum wl_index; a store without an index scans the log, and finds any part of a text */
+    _Atomic uint8_t  index_state; /* enum wl_index_state */
+    _Atomic int64_t  listed_ms;   /* the latest of wl_list_time */
+    _Atomic uint64_t listed_at;   /* on the monotonic clock */
 };
 
 static inline enum wl_state wl_store_state(const struct wl_store *s)
@@ -455,6 +457,11 @@ static inline bool wl_store_files(const struct wl_store *s, struct wl_files *ret
         *ret = s->ops->files(s);
     return s->ops->files != NULL;
 }
+
+/* The time of what is listed by time and is made or changed now (now_ms: the wall clock): never earlier than a time
+ * that was given before. While a clock that was set back is behind, it goes on at half the speed, so that lists stay in
+ * order and the clock catches up. `s` NULL: now_ms. */
+int64_t wl_list_time(struct wl_store *s, int64_t now_ms);
 
 static inline enum wl_index_state wl_store_index_state(const struct wl_store *s)
 {

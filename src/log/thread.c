@@ -19,8 +19,26 @@ static int check_metadata(struct upp_str metadata, struct upp_err *err)
     return r < 0 ? upp_wrap(err, r, "metadata of a thread") : 0;
 }
 
-int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, struct wl_new_thread *ret,
-                   struct upp_err *err)
+int64_t wl_list_time(struct wl_store *s, int64_t now_ms)
+{
+    if (!s)
+        return now_ms;
+    while (s->inner)
+        s = s->inner;
+    int64_t  last = atomic_load(&s->listed_ms), next;
+    uint64_t mono = wb_mono_ms();
+    do { /* two threads may both add the same time: they are ahead by it, and in order */
+        uint64_t at     = atomic_load(&s->listed_at);
+        int64_t  passed = at && mono > at ? (int64_t)((mono - at) / 2) : 0;
+        next            = WB_MAX(now_ms, last + passed);
+    } while (!atomic_compare_exchange_weak(&s->listed_ms, &last, next));
+    if (next != last)
+        atomic_store(&s->listed_at, mono);
+    return next;
+}
+
+int wl_thread_make(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                   struct wl_new_thread *ret, struct upp_err *err)
 {
     static const struct wl_thread_opts none = {.size = sizeof none};
     struct wb_uuid                     ids[3]; /* thread, tree, node */
@@ -51,7 +69,7 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
                           .title      = opts->title,
                           .metadata   = opts->metadata,
                           .created_ms = now,
-                          .updated_ms = now},
+                          .updated_ms = wl_list_time(s, now)},
                .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
                .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
     };
@@ -71,7 +89,7 @@ WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, c
     struct wl_new_thread                  made;
     struct wl_row                         row;
     struct wl_change                      changes[WB_LEN(made.changes) + 1];
-    int                                   r = wl_thread_make(o, opts, &made, err);
+    int                                   r = wl_thread_make(s, o, opts, &made, err);
     if (r >= 0 && n)
         r = wl_row_of(entries, n, made.root.key, &(struct wl_end){0}, made.thread.created_ms, &body, &row, err);
     if (r < 0)
@@ -127,7 +145,7 @@ WEFT_SUSPENDS int wl_thread_set(struct wl_store *s, const struct wl_owner *o, st
     if (r < 0)
         return r;
     now.metadata   = metadata;
-    now.updated_ms = WB_MAX(wb_wall_ms(), t->updated_ms);
+    now.updated_ms = WB_MAX(wl_list_time(s, wb_wall_ms()), t->updated_ms);
     r              = s->ops->commit(s, &c, err);
     if (r < 0)
         return r == -UPP_EBUSY ? 1 : r;

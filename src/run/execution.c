@@ -258,7 +258,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     row.usage               = run->pub.state.usage;
     row.ended_ms            = run->time_ms;
     row.expires_ms          = 0;
-    struct wl_thread thread = {.id = row.thread, .updated_ms = run->time_ms};
+    struct wl_thread thread = {.id = row.thread, .updated_ms = wl_list_time(run->engine->store, run->time_ms)};
     struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
                                {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}},
                                {.kind = WL_TOUCH_THREAD, .thread = &thread}};

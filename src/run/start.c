@@ -46,7 +46,7 @@ static int new_thread(struct wr_starting *s, struct upp_err *err)
     else if (!is_home(s->engine, opts.id))
         r = upp_fail(err, UPP_EBUG, "the new thread belongs to another engine");
     if (r >= 0)
-        r = wl_thread_make(&s->what->owner, &opts, &s->fresh, err);
+        r = wl_thread_make(s->engine->store, &s->what->owner, &opts, &s->fresh, err);
     if (r < 0)
         return r;
     s->thread = s->fresh.thread;
@@ -302,11 +302,12 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
     if (s->what->n_before)
         to[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &s->before};
     if (s->forked) {
-        s->thread.head = s->row.node;
-        s->thread.at   = 0;
-        to[n++]        = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &s->thread};
+        s->thread.updated_ms = wl_list_time(s->engine->store, s->row.created_ms);
+        s->thread.head       = s->row.node;
+        s->thread.at         = 0;
+        to[n++]              = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &s->thread};
     } else if (!s->fresh.n) {
-        s->thread.updated_ms = s->row.created_ms;
+        s->thread.updated_ms = wl_list_time(s->engine->store, s->row.created_ms);
         s->thread.head       = s->row.node;
         to[n++]              = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
     }

@@ -214,7 +214,7 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
     row.status        = WM_WAITING;
     row.epoch         = run->tree->epoch;
     wr_set_expiry(run, &row, ev);
-    struct wl_thread thread = {.id = row.thread, .updated_ms = wr_now(run)};
+    struct wl_thread thread = {.id = row.thread, .updated_ms = wl_list_time(run->engine->store, wr_now(run))};
     struct wl_change set[]  = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("wait.before");
     int r = wr_flush(run, &(struct wr_more){set, row.depth ? 1 : 2}, err);

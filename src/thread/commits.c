@@ -466,7 +466,7 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
         r = wa_extras_take_events(a, &x.metadata, &first, err);
     if (r >= 0)
         r = wl_thread_make(
-            o, UPP_OPTS(wl_thread_opts, .metadata = x.metadata, .alias = alias ? doc->id : (struct upp_str){0}),
+            s, o, UPP_OPTS(wl_thread_opts, .metadata = x.metadata, .alias = alias ? doc->id : (struct upp_str){0}),
             &x.made, err);
     if (r >= 0)
         r = make_nodes(&x, &first, err);

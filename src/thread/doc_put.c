@@ -202,7 +202,7 @@ int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc
         return wa_fail_taken(doc->id, err);
     if (taken < 0)
         return taken;
-    int r            = wl_thread_make(o,
+    int r            = wl_thread_make(s, o,
                                       UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata,
                                                .alias = named && !taken ? doc->id : (struct upp_str){0}),
                                       &p.made, err);

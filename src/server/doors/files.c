@@ -224,7 +224,7 @@ static WEFT_SUSPENDS int finish(struct upload *u, struct upp_err *err)
     f->created_ms = wb_wall_ms();
     r             = read_expiry(u, err);
     if (r >= 0)
-        r = wl_file_id_new(f->created_ms, &f->id, err);
+        r = wl_file_id_new(x->server->opts.store, &x->owner, f->created_ms, &f->id, err);
     if (r >= 0)
         r = ws_file_key(u->writer, &f->blob, &f->bytes, err);
     if (r >= 0)

@@ -104,6 +104,11 @@ static int open_files(void *arg, struct upp_err *err)
         s->strays      = strays != 0;
     }
     if (r >= 0 && !s->opts.read_only) {
+        int64_t latest = 0; /* damage of it is found where threads are read: others can be */
+        if (ws_conn_number(s, &s->writer, "SELECT max(updated) FROM threads", &latest, NULL) >= 0)
+            (void)wl_list_time(&s->store, latest);
+    }
+    if (r >= 0 && !s->opts.read_only) {
         r = ws_conn_prepare(s, WS_WRITER, &s->writer, err);
         (void)sqlite3_wal_hook(s->writer.db, ws_batch_hook, s);
     }

@@ -22,7 +22,7 @@ static WEFT_SUSPENDS int put(struct wl_store *s, struct wl_owner o, struct wl_fi
     struct wl_value                                record;
     f->user = o.user;
     f->type = UPP_STR("text/plain");
-    TRY(wl_file_id_new(f->created_ms, &f->id, err));
+    TRY(wl_file_id_new(s, &o, f->created_ms, &f->id, err));
     TRY(ws_file_open(s, &o, 0, &writer, err));
     TRY(ws_file_write(writer, text, err));
     TRY(ws_file_key(writer, &f->blob, &f->bytes, err));
