@@ -329,6 +329,40 @@ def test_instructions_and_users_have_scopes():
         assert [x["id"] for x in good(s, "GET", "/v1/threads", fixed)["data"]] == [anns]
 
 
+def test_an_assistant_is_changed_by_its_maker_or_an_admin():
+    f = Folder("makers")
+    with f.start() as s:
+        def make(key, name, **who):
+            return "/v1/assistants/" + good(s, "POST", "/v1/assistants", key, {"model": "echo", "name": name}, **who)["id"]
+
+        def others(key, path, **who):
+            for answer in (ask(s, "POST", path, key, {"name": "Mine"}, **who), ask(s, "DELETE", path, key, **who)):
+                assert "was made by another user: this needs an API key with the scope admin" in refused(answer, 403, "insufficient_scope")
+
+        ann, bob = f.add("ann", "--tenant", "acme", "--user", "ann"), f.add("bob", "--tenant", "acme", "--user", "bob")
+        front, admin = f.add("front", "--tenant", "acme", "--scope", "run,act-as"), f.add("admin", "--tenant", "acme", "--scope", "run,admin")
+        foreign = f.add("foreign", "--tenant", "other", "--scope", "run,admin")
+        anns, nobodys = make(ann, "Ann's"), make(front, "Nobody's")
+        for key, who in ((bob, {}), (front, {}), (front, {"weft_user": "bob"})):
+            others(key, anns, **who)
+        for key, who in ((ann, {}), (front, {"weft_user": "bob"})):  # as one that was made before there were makers
+            others(key, nobodys, **who)
+        refused(ask(s, "POST", anns, foreign, {"name": "x"}), 404, "not_found")
+        for key in (ann, bob, front):  # all of the tenant read and run it
+            assert good(s, "GET", anns, key)["name"] == "Ann's" and "user" not in good(s, "GET", anns, key)
+            assert len([x for x in good(s, "GET", "/v1/assistants", key)["data"] if x["id"].startswith("asst_")]) == 2
+            t = thread(s, key)
+            ended(s, key, t, json.loads(run(s, key, t, anns.rsplit("/", 1)[1])[2])["id"])
+        assert good(s, "POST", anns, ann, {"name": "A"})["name"] == "A"
+        assert good(s, "POST", anns, front, {"name": "B"}, weft_user="ann")["name"] == "B"
+        assert good(s, "POST", anns, admin, {"name": "C"})["name"] == "C"
+        others(bob, anns)
+        assert good(s, "POST", anns, ann, {"name": "D"})["name"] == "D"  # an admin's change makes it nobody else's
+        good(s, "POST", nobodys, front, {"name": "E"})
+        good(s, "DELETE", anns, ann)
+        good(s, "DELETE", nobodys, admin)
+
+
 def test_the_socket_is_local_and_may_name_a_tenant():
     f = Folder("socket")
     with f.start() as s:

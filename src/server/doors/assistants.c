@@ -15,7 +15,7 @@
 
 enum { PAGE = 256 };
 
-/* Assistants belong to the tenant, whoever of its users made them. */
+/* Assistants are their tenant's: all of its users read and run them. Who made one is in its record. */
 static struct wl_owner owner_of(const struct sv_exchange *x)
 {
     return (struct wl_owner){.tenant = x->owner.tenant};
@@ -33,7 +33,7 @@ static int no_assistant(struct upp_str id, struct upp_err *err)
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
-/* {"created_ms": N, "model": ..., ...} */
+/* {"created_ms": N, "user": ..., "model": ..., ...} */
 static int read_record(struct upp_str text, struct wb_arena *a, struct sv_assistant *ret, struct upp_err *err)
 {
     uint64_t ms = 0;
@@ -44,6 +44,7 @@ static int read_record(struct upp_str text, struct wb_arena *a, struct sv_assist
     if (!yyjson_is_raw(created) || !wb_str_u64(wj_text(created), &ms))
         return upp_fail(err, UPP_ESTORE, "the record of an assistant has no time");
     ret->created_ms = (int64_t)ms;
+    ret->user       = wj_text_at(ret->record, "user");
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct sv_assistant {
     int64_t        created_ms; /* of an agent 0 */
     yyjson_val    *record;     /* its settings as the client gave them; NULL: it is an agent */
     struct upp_str agent;      /* the agent's name; empty: it is stored */
+    struct upp_str user;       /* who made it, and may change it; empty: a client without a user, or nobody knows */
 };
 
 /* By id: a stored one, or an agent by its name or its own id (asst_ and hex digits). All of it is in the arena.

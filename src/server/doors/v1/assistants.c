@@ -9,6 +9,7 @@
 #include "server/doors/metadata.h"
 #include "server/doors/options.h"
 #include "server/doors/v1/routes.h"
+#include "server/http/auth.h"
 #include "server/http/server.h"
 
 /* ---- Settings ---------------------------------------------------------------------------------------------------- */
@@ -87,15 +88,19 @@ static int read_settings(struct sv_exchange *x, struct sv_body *ret, struct upp_
     return r;
 }
 
-/* The record: what is given, over what was there. null takes a setting away; a model always is. */
+/* The record: what is given, over what was there. null takes a setting away; a model always is. Whoever changes it,
+ * its maker stays. */
 static int make_record(struct sv_exchange *x, const struct sv_body *b, const struct sv_assistant *old,
                        int64_t created_ms, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2 * SV_ASSISTANT_BYTES);
+    struct upp_str                        user = old ? old->user : x->owner.user;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2 * SV_ASSISTANT_BYTES);
     struct wj_writer                      w;
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     wj_put_i64(&w, "created_ms", created_ms);
+    if (user.n)
+        wj_put_str(&w, "user", user);
     for (size_t i = 0; settings[i]; i++) {
         const char *name  = settings[i];
         yyjson_val *given = b->root ? yyjson_obj_get(b->root, name) : NULL;
@@ -140,7 +145,8 @@ WEFT_SUSPENDS int sv_get_assistant(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : answer(x, &s, err);
 }
 
-/* The stored one that {a} names: an agent stays as the configuration says. */
+/* The stored one that {a} names, for somebody who may change it: an agent stays as the configuration says, and what a
+ * user made is that user's, or an administrator's. */
 WEFT_SUSPENDS static int find_stored(struct sv_exchange *x, struct sv_assistant *ret, struct upp_err *err)
 {
     int r = sv_assistant_find(x, x->params[0], &x->arena, ret, err);
@@ -148,7 +154,10 @@ WEFT_SUSPENDS static int find_stored(struct sv_exchange *x, struct sv_assistant 
         r = upp_fail(err, UPP_EREFUSED,
                      "'%.*s' is an agent of the server's configuration: it is neither modified nor deleted here",
                      UPP_FMT(ret->id));
-    return r;
+    if (r < 0 || wb_str_eq(ret->user, x->owner.user) || sv_auth_need(x, SV_SCOPE_ADMIN, NULL) >= 0)
+        return r;
+    r = sv_auth_need(x, SV_SCOPE_ADMIN, err);
+    return upp_wrap(err, r, "assistant '%.*s' was made by another user", UPP_FMT(ret->id));
 }
 
 WEFT_SUSPENDS int sv_modify_assistant(struct sv_exchange *x, struct upp_err *err)
