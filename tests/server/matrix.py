@@ -344,12 +344,12 @@ def test_bodies_that_are_too_large():
 
 
 def test_keys():
-    """No key: 401. A key of another tenant: what the route names is not found."""
+    """No key: 401, or 429. A key of another tenant: what the route names is not found."""
     def one(method, path, op):
         ids = fixture()
         where, body = place(path, op, ids), body_for(method, path, op, ids)
         status, _, answer = HOST.ask(method, where, body, {})
-        assert status == (401 if op["security"] else 200), (status, answer)
+        assert status in ((401, 429) if op["security"] else (200,)), (status, answer)  # 429: more than are answered in a minute
         if op["security"] and re.search(r"(\{[atmrskfe]\}|\{session\})", path) and path != "/process/task/{r}":
             status, _, answer = HOST.ask(method, where, body, FOREIGN)
             assert status == 404, (status, answer)

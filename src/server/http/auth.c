@@ -39,12 +39,23 @@ static int deny_key(struct sv_conn *c)
                 "no valid API key: send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'");
 }
 
+/* Without a valid key. Not of one that was revoked meanwhile: its client was known. */
+static int deny_stranger(struct sv_conn *c)
+{
+    uint64_t wait    = sv_strangers_count(&c->server->strangers, wb_cstr(c->client), wb_mono_ms());
+    c->auth.stranger = true;
+    if (!wait)
+        return deny_key(c);
+    c->auth.retry_ms = wait;
+    return deny(c, 429, "rate_limit_exceeded", "too many requests without a valid API key come from this address");
+}
+
 static int find_key(struct sv_conn *c)
 {
     struct sv_keys *keys = c->server->opts.keys;
     struct sv_key  *k    = keys ? sv_keys_find(keys, given_key(&c->http)) : NULL;
     if (!k)
-        return deny_key(c);
+        return deny_stranger(c);
     k->refs++;
     c->auth.key    = k;
     c->auth.scopes = sv_scopes_all(k->scopes);

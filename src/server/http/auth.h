@@ -19,6 +19,7 @@ struct sv_auth {
     struct sv_key   *key;      /* NULL: none */
     struct sv_bucket bucket;   /* the key's, after this request was counted: its response may be made on another loop */
     uint8_t          scopes;   /* enum sv_scope */
+    bool             stranger; /* refused for want of a valid key: the log has sums of these (strangers.h) */
     int              denied;   /* status of the response that takes the place of the handler's; 0: none */
     const char      *code;     /* of a refusal; NULL: it was not refused here */
     uint64_t         retry_ms; /* likewise */

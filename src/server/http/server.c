@@ -530,6 +530,18 @@ WEFT_SUSPENDS static int gives_memory_back(void *arg, struct upp_err *err)
     }
 }
 
+/* Those who came once more than was told, and not again. */
+WEFT_SUSPENDS static int tells_strangers(void *arg, struct upp_err *err)
+{
+    struct sv_server *s = arg;
+    for (;;) {
+        int r = weft_sleep_ms(SV_STRANGERS_MS / 4, err);
+        if (r < 0)
+            return r;
+        sv_strangers_tell(&s->strangers, wb_mono_ms());
+    }
+}
+
 /* Waits until no connection is busy, at most drain_ms, which a second signal shortens. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
@@ -560,6 +572,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         r = weft_scope_spawn(&s->fibers, "certificate", watches_certificate, s, NULL, err);
     if (r >= 0 && s->opts.store)
         r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
+    if (r >= 0 && s->opts.keys)
+        r = weft_scope_spawn(&s->fibers, "strangers", tells_strangers, s, NULL, err);
     if (r >= 0 && s->opts.trim)
         r = weft_scope_spawn(&s->fibers, "memory", gives_memory_back, s, NULL, err);
     while (r >= 0 && !s->stopping)
@@ -572,6 +586,7 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
         sv_core_settle(&s->cores[i]);
     wb_list_each (l, &s->conns) /* their fibers were cancelled before they began */
         sv_conn_free(wb_item(l, struct sv_conn, link));
+    sv_strangers_tell(&s->strangers, UINT64_MAX);
     if (r >= 0 && s->failed.code) {
         if (err)
             *err = s->failed;

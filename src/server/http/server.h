@@ -20,6 +20,7 @@
 #include "server/http/net.h"
 #include "server/http/route.h"
 #include "server/http/settings.h"
+#include "server/http/strangers.h"
 
 struct wr_engine;
 struct sv_keys;
@@ -123,6 +124,7 @@ struct sv_server {
     bool                  reload; /* there was a SIGHUP */
     struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
     int                   signal_fd;
+    struct sv_strangers   strangers;
     struct sv_counts      count;
     struct sv_date        date;
     char                 *scratch; /* SV_READ bytes: what was just read, between two waits */

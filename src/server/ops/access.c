@@ -1,4 +1,5 @@
-/* server/ops/access.c — counts requests, and logs one line for each.
+/* server/ops/access.c — counts requests, and logs one line for each, but for those without a valid API key: whoever
+ * reaches the server could fill the disk with them (server/http/strangers.h).
  *
  *     time=... level=info msg=request method=GET route=/v1/threads/{t} status=200 bytes=312 ms=0.214 id=req_...
  * tenant=local client=127.0.0.1
@@ -58,6 +59,6 @@ void sv_ops_answered(void *arg, const struct sv_exchange *x)
     sv_metrics_add(ops->metrics, SV_HTTP_BYTES, NULL, x->conn->sent);
     if (ops->opts.telemetry)
         sv_telemetry_request(ops->opts.telemetry, x);
-    if (!ops->opts.no_access_log && wb_log_on(WB_INFO))
+    if (!ops->opts.no_access_log && !x->conn->auth.stranger && wb_log_on(WB_INFO))
         log_request(x, ns);
 }
