@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/change.h"
+#include "log/forget.h"
 #include "log/staged.h"
 #include "log/lines.h"
 #include "log/pages.h"
@@ -115,6 +116,7 @@ WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o,
 struct deleting {
     struct wl_store       *s;
     const struct wl_owner *o;
+    bool                   forgets; /* no audit, and the sweep need not wait */
     struct wb_arena        a;
     struct wl_change       list[WL_CHANGES];
     size_t                 n;
@@ -145,14 +147,15 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
 static int add(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_value *gone = wb_new_n(&x->a, struct wl_value, 3);
-    int r = gone ? wl_deleted_note(x->o, t, wb_wall_ms(), &x->a, &gone[0], x->err) : wb_arena_check(&x->a, x->err);
+    int              r    = gone ? wl_deleted_note(x->o, t, x->forgets ? 0 : wb_wall_ms(), &x->a, &gone[0], x->err)
+                                 : wb_arena_check(&x->a, x->err);
     if (r < 0)
         return r;
     gone[1]         = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = gone[0].name};
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_THREAD, .thread = t};
     x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[0]};
     x->list[x->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &gone[1]};
-    if (t->kind == WL_SUB)
+    if (t->kind == WL_SUB || x->forgets)
         return 0;
     gone[2]         = (struct wl_value){UPP_STR(WL_AUDIT), gone[0].name, gone[0].bytes};
     x->list[x->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &gone[2]};
@@ -210,18 +213,30 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     return r;
 }
 
-WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                   struct upp_err *err)
+WEFT_SUSPENDS static int delete (struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, bool forgets,
+                                 struct upp_err *err)
 {
     struct deleting *x = wb_calloc(1, sizeof *x);
     int              r = x ? 1 : upp_fail(err, UPP_ENOMEM, "no memory to delete a thread");
     for (unsigned i = 0; r > 0 && i < TRIES; i++) {
         wb_arena_done(&x->a);
-        *x = (struct deleting){.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .err = err};
+        *x = (struct deleting){.s = s, .o = o, .forgets = forgets, .a = WB_ARENA(WL__LARGE), .err = err};
         r  = try_once(x, t);
     }
     if (x)
         wb_arena_done(&x->a);
     wb_free(x);
     return r > 0 ? upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
+}
+
+WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct upp_err *err)
+{
+    return delete (s, o, t, false, err);
+}
+
+WEFT_SUSPENDS int wl__thread_forget(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                    struct upp_err *err)
+{
+    return delete (s, o, t, true, err);
 }

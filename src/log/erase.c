@@ -8,6 +8,7 @@
 #include "base/crash.h"
 #include "base/vec.h"
 #include "log/derived.h"
+#include "log/forget.h"
 #include "log/lines.h"
 #include "log/note.h"
 #include "log/pages.h"
@@ -256,4 +257,11 @@ WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, co
     if (r >= 0)
         wb_crashpoint("erase.after");
     return r;
+}
+
+WEFT_SUSPENDS int wl_tree_forget(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                 struct upp_err *err)
+{
+    int r = wl__tree_erase_content(s, o, t, err);
+    return r < 0 ? r : wl__thread_forget(s, o, t, err);
 }

@@ -4,10 +4,11 @@
 #include "base/random.h"
 #include "log/change.h"
 #include "log/file.h"
+#include "run/unstored.h"
 #include "runtime/runtime.h"
 #include "stores/check.h"
 
-enum { EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* per tenant and round */ };
+enum { UNSTORED_MS = 20000, EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* per tenant and round */ };
 
 static struct wl_retention retention(const struct wc_config *c)
 {
@@ -78,6 +79,45 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     return r < 0 ? r : failed;
 }
 
+/* Threads of requests that said `store: false`, of all tenants. */
+static WEFT_SUSPENDS int sweep_unstored(struct wl_store *s, struct upp_err *err)
+{
+    char           name[WS_NAME_MAX];
+    struct upp_str after = {0};
+    int            r = 0, failed = 0;
+    for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_str                           *list;
+        size_t                                    erased;
+        r = wl_list_tenants(s, after, TENANTS, &a, &list, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            r = wr_unstored_sweep(s, &(struct wl_owner){.tenant = list[i]}, &erased, failed < 0 ? NULL : err);
+            if (r < 0 && r != -UPP_ECANCELED) { /* those of the other tenants nevertheless */
+                failed = failed < 0 ? failed : r;
+                r      = 0;
+            }
+        }
+        if (r < 0 || !n || list[n - 1].n > sizeof name)
+            break;
+        memcpy(name, list[n - 1].p, list[n - 1].n);
+        after = wb_str(name, list[n - 1].n);
+    }
+    return r < 0 ? r : failed;
+}
+
+static WEFT_SUSPENDS int unstored_main(void *arg, struct upp_err *err)
+{
+    struct wrt_runtime *rt = arg;
+    for (uint64_t pause = 1000;; pause = WB_MIN(2 * pause, UNSTORED_MS)) { /* runs that a crash cut off end soon */
+        struct upp_err why = {0};
+        int            r   = sweep_unstored(rt->store, &why);
+        if (r < 0 && r != -UPP_ECANCELED)
+            wb_log(WB_WARN, "what is not to be stored could not be erased; it is tried again", WB_LZ("why", why.msg));
+        if (r == -UPP_ECANCELED || weft_sleep_ms(pause, err) < 0)
+            return 0;
+    }
+}
+
 /* With jitter, so that servers started together do not sweep at the same time. */
 static uint64_t pause_ms(const struct wc_config *c)
 {
@@ -113,5 +153,6 @@ static WEFT_SUSPENDS int sweep_main(void *arg, struct upp_err *err)
 
 int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err)
 {
-    return weft_scope_spawn(&rt->background, "sweeper", sweep_main, rt, NULL, err);
+    int r = weft_scope_spawn(&rt->background, "unstored", unstored_main, rt, NULL, err);
+    return r < 0 ? r : weft_scope_spawn(&rt->background, "sweeper", sweep_main, rt, NULL, err);
 }

@@ -576,7 +576,7 @@ def test_bad_requests_name_the_place():
         ({**good, "logprobs": True}, 400, "/logprobs"),
         ({**good, "functions": [{"name": "f"}]}, 400, "/functions"),
         ({**good, "stream": "yes"}, 400, "/stream"),
-        ({**good, "store": False}, 400, "/store"),
+        ({**good, "store": "no"}, 400, "/store"),
     ]
     with Server(WEFT, folder("bad")) as s:
         for body, status, place in cases:

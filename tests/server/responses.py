@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from served import Server, main
 
@@ -42,6 +43,13 @@ agents:
   tells: {model: tells}
   hands: {model: hands}
   alone: {model: tells, gateway: true}
+"""
+OUTER = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:outer.db
+log: {level: warn}
+models: {inner: {provider: openai, model: echo, base_url: "http://127.0.0.1:%d/v1", api_key: none}}
+agents: {outer: {model: inner}}
 """
 
 
@@ -402,6 +410,113 @@ def test_system_text_of_clients():
         assert a["instructions"] == "FIRST\n\nOBEY-ME", a
 
 
+def left(s):
+    """What lists and search find."""
+    return [s.good("GET", "/v1/threads?limit=100")["data"], s.good("GET", "/v1/search?q=secret")["data"]]
+
+
+def wait_until_nothing_is_left(s):
+    end = time.monotonic() + 90
+    while left(s) != [[], []]:
+        assert time.monotonic() < end, left(s)
+        time.sleep(0.2)
+
+
+def test_what_is_not_stored_is_not_found():
+    with Server(WEFT, folder("unstored")) as s:
+        for stream in (False, True):
+            body = {"model": "echo", "input": "a secret", "store": False, "instructions": "secret too"}
+            a = frames(s, "POST", URL, {**body, "stream": True})[-1][2]["response"] if stream else ask(s, **body)
+            assert a["status"] == "completed" and a["store"] is False and text(a) == "a secret", a
+            for path in (f"{URL}/{a['id']}", f"{URL}/{a['id']}/input_items", f"/v1/conversations/{a['conversation']['id']}",
+                         f"/v1/threads/thread_{a['conversation']['id'][5:]}/export?as=thread",
+                         f"/v1/threads/thread_{a['conversation']['id'][5:]}/entries",
+                         f"/v1/threads/thread_{a['conversation']['id'][5:]}/audit",
+                         f"/v1/runs/run_{a['id'][5:]}", f"/v1/runs/run_{a['id'][5:]}/events"):
+                assert s.ask("GET", path)[0] == 404, path
+            chat = {"model": "echo", "messages": [{"role": "user", "content": "a secret"}], "store": False}
+            if stream:
+                frames_ = s.connection()
+                frames_.request("POST", "/v1/chat/completions", json.dumps({**chat, "stream": True}))
+                assert frames_.getresponse().read().endswith(b"data: [DONE]\n\n")
+            else:
+                assert s.good("POST", "/v1/chat/completions", chat)["choices"][0]["message"]["content"] == "a secret"
+            assert left(s) == [[], []], left(s)
+        # A run that waits stays until it has ended.
+        talk = [{"role": "user", "content": "a secret"}]
+        a = ask(s, model="picks", input=talk, store=False)
+        assert s.good("GET", f"{URL}/{a['id']}")["store"] is False
+        talk += a["output"] + [{"type": "function_call_output", "call_id": i["call_id"], "output": "x"} for i in a["output"] if i["type"] == "function_call"]
+        b = ask(s, model="picks", input=talk, store=False)
+        assert b["id"] == a["id"] + "_2" and text(b) == "Picked.", b
+        a = ask(s, model="picks", input="a secret", store=False)
+        b = ask(s, previous_response_id=a["id"], store=False, input=[{"type": "function_call_output", "call_id": i["call_id"], "output": "x"}
+                                                                     for i in a["output"] if i["type"] == "function_call"])
+        assert text(b) == "Picked." and left(s) == [[], []], left(s)
+        # One that fails, too; and nothing is added to what is stored.
+        ask(s, model="fails", input="a secret", store=False)
+        assert left(s) == [[], []], left(s)
+        kept = ask(s, model="echo", input="kept")
+        status, e = s.ask("POST", URL, {"previous_response_id": kept["id"], "input": "a secret", "store": False})
+        assert status == 400 and "store" in e["error"]["message"], e
+        status, e = s.ask("POST", URL, {"conversation": kept["conversation"]["id"], "model": "echo", "input": "a secret", "store": False})
+        assert status == 400 and "store" in e["error"]["message"], e
+        again = ask(s, model="echo", store=False, input=[{"role": "user", "content": "kept"}, {"role": "assistant", "content": "kept"}, {"role": "user", "content": "a secret"}])
+        assert text(again) == "a secret" and len(threads(s)) == 1 and left(s)[1] == [], left(s)
+
+
+def test_what_is_not_stored_is_erased_after_a_kill():
+    path = folder("unstored-kill")
+    with Server(WEFT, path) as s:
+        frames(s, "POST", URL, {"model": "slow", "input": "a secret", "store": False, "stream": True}, limit=6)
+        s.process.kill()
+        s.process.wait()
+    with Server(WEFT, path) as s:
+        wait_until_nothing_is_left(s)
+
+
+def test_what_is_not_stored_has_a_long_answer():
+    long = "secret " * 30000  # the last event is longer than what is sent in one piece
+    with Server(WEFT, folder("unstored-long")) as s:
+        a = frames(s, "POST", URL, {"model": "echo", "input": long, "store": False, "stream": True})[-1][2]["response"]
+        assert text(a) == long and left(s) == [[], []], a["status"]
+
+
+def test_two_clients_send_what_is_not_stored():
+    with Server(WEFT, folder("unstored-two")) as s, ThreadPoolExecutor(4) as pool:
+        body = {"model": "slow", "input": "a secret", "store": False, "stream": True}
+        keys = [{"Idempotency-Key": "same"}] * 2 + [{}] * 2
+        ends = list(pool.map(lambda h: frames(s, "POST", URL, body, h)[-1], keys))
+        assert [e[1] for e in ends] == ["response.completed"] * 4, ends
+        assert {text(e[2]["response"]) for e in ends} == {"0123456789" * 4} and left(s) == [[], []], left(s)
+
+
+def test_an_answer_need_not_say_that_nothing_is_stored():
+    with Server(WEFT, folder("unstored-answer")) as s:
+        a = ask(s, model="picks", input="a secret", store=False)
+        b = ask(s, previous_response_id=a["id"], input=[{"type": "function_call_output", "call_id": i["call_id"], "output": "x"}
+                                                        for i in a["output"] if i["type"] == "function_call"])
+        assert b["store"] is False and text(b) == "Picked.", b
+        wait_until_nothing_is_left(s)
+
+
+def test_a_client_leaves_what_is_not_stored():
+    with Server(WEFT, folder("unstored-left")) as s:
+        frames(s, "POST", URL, {"model": "slow", "input": "a secret", "store": False, "stream": True}, limit=6)
+        wait_until_nothing_is_left(s)
+
+
+def test_weft_is_the_model_of_weft():
+    """Weft's own provider of this API says `store: false`."""
+    path = folder("unstored-outer")
+    with Server(WEFT, folder("unstored-inner")) as inner, Server(WEFT, path, OUTER % inner.port) as outer:
+        for _ in range(2):
+            run = outer.good("POST", "/v1/responses", {"model": "outer", "input": "a secret"})
+            assert text(run) == "a secret", run
+            assert left(inner) == [[], []], left(inner)
+        assert len(threads(outer)) == 2
+
+
 def test_in_the_background_and_cancelled():
     with Server(WEFT, folder("background")) as s:
         a = ask(s, model="slow", input="go", background=True)
@@ -589,7 +704,8 @@ def test_bad_requests_name_the_place():
         ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "/input/0/content/0/type"),
         ({"input": [{"type": "computer_call"}]}, "/input/0/type"),
         ({"input": [{"type": "function_call_output", "call_id": "c9", "output": "x"}]}, "/input/0"),
-        ({"input": "x", "store": False}, "/store"),
+        ({"input": "x", "store": "no"}, "/store"),
+        ({"input": "x", "store": False, "background": True}, "/background"),
         ({"input": "x", "truncation": "auto"}, "/truncation"),
         ({"input": "x", "temperature": 3}, "/temperature"),
         ({"input": "x", "prompt": {"id": "p"}}, "/prompt"),

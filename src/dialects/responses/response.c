@@ -269,7 +269,7 @@ void resp_write(struct resp_stream *s, struct wj_writer *w, const char *status)
     if (s->items.n)
         wj_write_raw(w, s->items.p, s->items.n);
     wj_write_close(w, ']');
-    wj_put_bool(w, "store", true);
+    wj_put_bool(w, "store", !yyjson_is_true(yyjson_obj_get(v, RESP_OPTION_UNSTORED)));
     wj_put_str(w, "truncation", UPP_STR("disabled"));
     put_options(s, w, v);
     if (wb_str_eq(wb_cstr(status), UPP_STR("in_progress")) || wb_str_eq(wb_cstr(status), UPP_STR("queued")))

@@ -14,6 +14,9 @@
 #include "model/event.h"
 #include "model/run.h"
 
+/* true, among the options of a run: its request said `store: false`. */
+#define RESP_OPTION_UNSTORED "weft_unstored"
+
 /* A call that the server runs. */
 struct resp_call {
     struct upp_str id, name, arguments;

@@ -380,12 +380,10 @@ int sv_options_merge(struct wb_arena *a, struct upp_str under, struct upp_str ov
     return wj_writer_text(&w, a, ret);
 }
 
-int sv_options_stored(const struct sv_body *b, struct upp_err *err)
+int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err)
 {
     bool store = true;
     int  r     = sv_body_bool(b, b->root, UPP_STR("store"), &store, err);
-    if (r < 0 || store)
-        return r < 0 ? r : 0;
-    return sv_body_wrong(b, sv_member(b->root, UPP_STR("store")), err,
-                         "every conversation is stored: leave 'store' out, and delete the thread afterwards");
+    *unstored  = !store;
+    return r < 0 ? r : 0;
 }

@@ -40,7 +40,7 @@ int sv_options_may_prompt(struct sv_exchange *x, const struct sv_body *b, const 
  * JSON. v NULL: there is none. */
 int sv_metadata_check(const struct sv_body *b, yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
 
-/* `store` of the doors that have it: what is run is stored, so `false` is refused. */
-int sv_options_stored(const struct sv_body *b, struct upp_err *err) UPP_MUST_CHECK;
+/* `store` of the doors that have it. *unstored: it is false. */
+int sv_options_stored(const struct sv_body *b, bool *unstored, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

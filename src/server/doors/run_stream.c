@@ -4,6 +4,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/failure.h"
+#include "run/unstored.h"
 #include "server/doors/start.h"
 #include "server/http/conn.h"
 #include "server/http/error.h"
@@ -18,6 +19,7 @@ struct feed {
     bool                        empty; /* the client has received nothing, and there was nothing so far */
     struct sv_exchange         *x;
     struct wb_uuid              run;
+    struct wb_uuid              unstored; /* thread that is erased at the end; all zero: none */
     uint64_t                    drop;     /* frames that the client has */
     struct sv_preamble          preamble; /* until it is sent */
     struct wd_frames            frames;
@@ -147,6 +149,20 @@ static bool ends_at_wait(const struct feed *f)
     return f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
 }
 
+/* Before the last frames are sent: a client that has them finds nothing any more. */
+WEFT_SUSPENDS static void erase_unstored(struct feed *f)
+{
+    static const struct wb_uuid none;
+    if (!wb_uuid_eq(f->unstored, none))
+        wr_unstored_end(f->x->server->opts.store, &f->x->owner, f->unstored);
+    f->unstored = none;
+}
+
+static bool ends_the_run(const struct wm_event *ev)
+{
+    return ev->kind == WM_RUN && !ev->from->depth && wm_status_ended(ev->status);
+}
+
 /* One event: its frames, each with its id. Frames that the client has already only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
@@ -159,9 +175,13 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
     int r = wr_reader_try(f->reader, ends_at_wait(f), &ev, sv_stream_wake, st, err);
     if (r == -UPP_EBUSY)
         return SV_PULL_LATER;
+    if (r == 0)
+        erase_unstored(f);
     if (r <= 0)
         return r < 0 ? r : end(f, st, err);
     r = encode(f, st, &ev, wr_reader_received(f->reader, &ev), err);
+    if (r >= 0 && ends_the_run(&ev)) /* not one pull later: long frames may have been sent by then */
+        erase_unstored(f);
     return r < 0 ? r : SV_PULL_MORE;
 }
 
@@ -197,6 +217,8 @@ WEFT_SUSPENDS static int feed_begin(struct sv_exchange *x, struct wb_uuid run, s
     int r            = f->ops->of_the_run ? sv_run_stream_look(x, run, s, err) : 0;
     if (r < 0)
         return r;
+    if (s->unstored)
+        f->unstored = s->opts.thread;
     f->state = wb_calloc(1, WB_MAX(f->ops->state_size, 1));
     r        = f->state ? wr_reader_open(x->core->engine, &x->owner, run, &s->from, &f->reader, err)
                         : upp_fail(err, UPP_ENOMEM, "no memory for a stream");

@@ -22,10 +22,11 @@ struct sv_run_stream {
     struct wr_from              from;    /* after this event; all zero: from the start */
     bool                        to_wait; /* ends when the run waits for an answer from outside */
     struct sv_preamble          preamble;
-    bool                        lines; /* JSON lines instead of server-sent events */
-    bool                        plain; /* frames without ids, each in a chunk of HTTP of its own */
-    uint32_t                    skip;  /* of sv_run_answer: frames before the one */
-    bool                        now;   /* of sv_run_answer: does not wait for it */
+    bool                        unstored; /* its thread is erased before the end of the stream is sent */
+    bool                        lines;    /* JSON lines instead of server-sent events */
+    bool                        plain;    /* frames without ids, each in a chunk of HTTP of its own */
+    uint32_t                    skip;     /* of sv_run_answer: frames before the one */
+    bool                        now;      /* of sv_run_answer: does not wait for it */
 };
 
 /* What a request asks for: `?as=` chooses the dialect (otherwise `as`; NULL: the door's), `?children=` and the

@@ -48,6 +48,7 @@ struct sv_start {
     struct upp_str        asked;        /* SV_ASKED; empty: the agent's name */
     struct upp_str        system;       /* of the client, for an agent that is a gateway; empty: none */
     bool                  background;   /* SV_BACKGROUND */
+    bool                  unstored;     /* the thread is erased with the end of the run (run/unstored.h) */
     bool                  indexed;      /* filled here: run.alias is the id of an envelope */
     bool                  joined;       /* filled here: a request with the same key had started the run */
 };

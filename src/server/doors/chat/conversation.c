@@ -1,10 +1,13 @@
 /* server/doors/chat/conversation.c — see conversation.h. */
 #include "server/doors/chat/conversation.h"
 
+#include "dialects/responses/response.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "log/log.h"
 #include "model/id.h"
+#include "run/unstored.h"
+#include "server/doors/options.h"
 #include "server/http/server.h"
 
 enum { BATCH = 128, ANSWER_MAX = 64 << 20 };
@@ -207,6 +210,31 @@ int sv_chat_find(struct sv_exchange *x, struct upp_str agent, const struct sv_ch
     return r == -UPP_ENOTFOUND || r >= 0 ? 0 : r;
 }
 
+/* ---- Without storing ----------------------------------------------------------------------------------------- */
+
+int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    struct wl_store            *store = x->server->opts.store;
+    int r = wb_uuid_eq(place->waits, none) ? 0 : wr_is_unstored(store, &x->owner, place->thread.id, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (place->named)
+        return upp_fail(err, UPP_EINVALID,
+                        "with 'store': false nothing is kept, and what it would continue is stored: send all messages");
+    *place = (struct sv_chat_place){0};
+    r = sv_options_merge(&x->arena, s->run.options, UPP_STR("{\"" RESP_OPTION_UNSTORED "\":true}"), &s->run.options,
+                         err);
+    if (r >= 0)
+        r = sv_start_new_thread(s, NULL, err);
+    return r < 0 ? r : wr_unstored_note(store, &x->owner, s->thread_opts.id, err);
+}
+
+void sv_chat_erase(struct sv_exchange *x, const struct sv_start *s)
+{
+    wr_unstored_end(x->server->opts.store, &x->owner, s->new_thread ? s->thread_opts.id : s->thread.id);
+}
+
 /* Are all answers for calls that wait, and of the kind that they wait for? */
 static bool are_open(const struct wr_run_info *look, const struct sv_answers *a)
 {
@@ -224,8 +252,9 @@ static bool are_open(const struct wr_run_info *look, const struct sv_answers *a)
 WEFT_SUSPENDS static int begin_anew(struct sv_exchange *x, const struct sv_chat_messages *m, struct sv_start *s,
                                     struct wb_uuid *run, struct upp_err *err)
 {
-    if (!m->list.n)
-        return upp_fail(err, UPP_EINVALID, "there is nothing to answer");
+    if (!m->list.n || s->unstored)
+        return upp_fail(err, UPP_EINVALID,
+                        m->list.n ? "the calls are not open any more" : "there is nothing to answer");
     s->thread      = (struct wl_thread){0};
     s->new_thread  = true;
     s->made_thread = true;

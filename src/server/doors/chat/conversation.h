@@ -29,6 +29,14 @@ WEFT_SUSPENDS int sv_chat_find(struct sv_exchange *x, struct upp_str agent, cons
                                const struct sv_answers *answers, struct sv_chat_place *ret,
                                struct upp_err *err) UPP_MUST_CHECK;
 
+/* The place of a request that says `store: false`: a thread of its own, which is noted (run/unstored.h), or a run that
+ * waits on such a thread. For other places -UPP_EINVALID if the request names them. Before the place is used. */
+WEFT_SUSPENDS int sv_chat_unstored(struct sv_exchange *x, struct sv_chat_place *place, struct sv_start *s,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Erases the thread of such a request, if its run has ended. If that fails it is tried again later. */
+WEFT_SUSPENDS void sv_chat_erase(struct sv_exchange *x, const struct sv_start *s);
+
 /* The entry of the log that the id of a call leads to (WR_CALL_IDS), and which part of it. False: to none. */
 bool sv_call_entry(struct upp_str call, struct wb_uuid *entry, uint32_t *part);
 

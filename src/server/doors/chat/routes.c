@@ -31,7 +31,7 @@ struct request {
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 /* Members that change what the client would get, and that runs do not have. */
-static int refuse(const struct sv_body *b, struct upp_err *err)
+static int refuse(const struct sv_body *b, bool *unstored, struct upp_err *err)
 {
     static const char *const names[] = {"functions",  "function_call", "logprobs",           "top_logprobs",
                                         "logit_bias", "audio",         "web_search_options", NULL};
@@ -40,7 +40,7 @@ static int refuse(const struct sv_body *b, struct upp_err *err)
         if (v && !yyjson_is_false(v) && !(yyjson_is_obj(v) && !yyjson_obj_size(v)))
             return sv_body_wrong(b, v, err, "'%s' is not supported", names[i]);
     }
-    int r = sv_options_stored(b, err);
+    int r = sv_options_stored(b, unstored, err);
     if (r < 0)
         return r;
     yyjson_val *n   = sv_member(b->root, UPP_STR("n"));
@@ -96,7 +96,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     *q                               = (struct request){.start.run = {.owner = x->owner, .on_busy = WR_REJECT}};
     int r                            = sv_body_read(x, known, &q->body, err);
     if (r >= 0)
-        r = refuse(&q->body, err);
+        r = refuse(&q->body, &q->start.unstored, err);
     if (r >= 0)
         r = read_agent(x, q, err);
     if (r >= 0)
@@ -134,6 +134,8 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     }
     if (r >= 0)
         r = q->streams ? sv_run_stream(x, run, &q->stream, err) : sv_run_answer(x, run, &q->stream, err);
+    if (q->start.unstored)
+        sv_chat_erase(x, &q->start);
     return r < 0 ? r : 0;
 }
 
@@ -157,12 +159,15 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
         return sv_join_go(x, &q->joining, join, err);
     if (r >= 0)
         r = sv_chat_find(x, q->start.run.agent, &q->messages, NULL, &q->place, err);
+    if (r >= 0 && q->start.unstored)
+        r = sv_chat_unstored(x, &q->place, &q->start, err);
     if (r < 0)
         return r;
-    q->start.thread = q->place.thread;
-    if (wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
+    q->stream.unstored = q->start.unstored;
+    q->start.thread    = q->place.thread;
+    if (!q->start.new_thread && wb_uuid_eq(q->start.thread.id, (struct wb_uuid){{0}}))
         r = sv_start_new_thread(&q->start, NULL, err);
-    else
+    else if (!q->start.new_thread)
         from = q->messages.next;
     q->start.made_thread = q->start.new_thread || q->place.made;
     q->start.messages    = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};

@@ -113,9 +113,15 @@ static int read_stream(struct sv_exchange *x, struct request *q, struct upp_err 
     if (r >= 0)
         r = sv_body_bool(&q->body, q->body.root, UPP_STR("background"), &q->background, err);
     if (r >= 0)
+        r = sv_options_stored(&q->body, &q->start.unstored, err);
+    if (r >= 0 && q->start.unstored && q->background)
+        return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("background")), err,
+                             "a response in the background is stored: nobody else would see its end");
+    if (r >= 0)
         r = sv_run_stream_read(x, NULL, &q->stream, err);
     q->stream.opts.responses.whole = !q->streams;
     q->stream.to_wait              = true;
+    q->stream.unstored             = q->start.unstored;
     return r < 0 ? r : 0;
 }
 
@@ -202,7 +208,11 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         q->joining.run.id = run;
         return sv_join_go(x, &q->joining, join, err);
     }
-    return r < 0 ? r : answer_run(x, q, run, err);
+    if (r >= 0)
+        r = answer_run(x, q, run, err);
+    if (q->start.unstored)
+        sv_chat_erase(x, &q->start);
+    return r;
 }
 
 /* Adds the results of the new messages to the approvals. */
@@ -231,18 +241,22 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
     int                      r    = 0;
     if (wb_uuid_eq(q->place.thread.id, none) && (m->next || q->items.answers.n)) {
         r = sv_chat_find(x, q->start.run.agent, m, &q->items.answers, &q->place, err);
+        if (r >= 0 && q->start.unstored)
+            r = sv_chat_unstored(x, &q->place, &q->start, err);
         if (r >= 0 && !wb_uuid_eq(q->place.thread.id, none))
             from = m->next;
         if (r >= 0 && wb_uuid_eq(q->place.waits, none))
             q->items.answers = (struct sv_answers){0}; /* of another conversation, or none: they have no authority */
         else if (r >= 0)
             r = add_results(x, m, &q->items.answers, err);
-    }
+    } else if (q->start.unstored)
+        r = sv_chat_unstored(x, &q->place, &q->start, err);
     if (r >= 0 && wb_uuid_eq(q->place.thread.id, none)) {
         if (!m->list.n)
             return sv_body_wrong(&q->body, sv_member(q->body.root, UPP_STR("input")), err,
                                  "there is nothing to answer");
-        r = sv_start_new_thread(&q->start, NULL, err);
+        if (!q->start.new_thread)
+            r = sv_start_new_thread(&q->start, NULL, err);
     }
     q->start.thread      = q->place.thread;
     q->start.made_thread = q->start.new_thread || q->place.made;
