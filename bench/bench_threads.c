@@ -80,7 +80,7 @@ WEFT_SUSPENDS static void fill_some(struct database *d, const struct wb_uuid *id
     for (unsigned at = 0; at < n;) {
         struct wl_commit c = {.owner = owner, .changes = changes};
         for (unsigned i = 0; i < TOGETHER && at < n; i++, at++) {
-            need(wl_thread_make(&owner, UPP_OPTS(wl_thread_opts, .id = ids[at]), &made[i], &err));
+            need(wl_thread_make(d->store, &owner, UPP_OPTS(wl_thread_opts, .id = ids[at]), &made[i], &err));
             rows[i] =
                 (struct wl_row){.node = made[i].root.key, .n_entries = ENTRIES, .format = WM_FORMAT, .body = body};
             for (size_t k = 0; k < made[i].n; k++)
