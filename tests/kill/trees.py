@@ -210,6 +210,7 @@ class Trees:
         """What was deleted was deleted a week ago."""
         with sqlite3.connect(f"{self.folder}/weft.db") as db:
             db.create_function("weft_sum", -1, weft_sum)
+            db.execute("DELETE FROM meta WHERE name = 'in_use'")  # else it is a copy of a database in use, without its log
             for tenant, name, text in db.execute("SELECT tenant, name, bytes FROM vals WHERE space = CAST('deleted' AS BLOB)").fetchall():
                 value = json.loads(text)
                 value["time"] -= WEEK
@@ -218,7 +219,7 @@ class Trees:
                            (json.dumps(value, separators=(",", ":")), tenant, name))
         db.close()
         stamp_pages(f"{self.folder}/weft.db")
-        # The record of what the WAL must hold knows nothing of this: if the last transaction was a deletion, its pages differ now.
+        # The record of what the WAL must hold knows nothing of this: if the last transaction was a deletion, its pages differ.
         with open(f"{self.folder}/weft.db.lock", "r+b") as lock:
             lock.seek(RECORD)
             lock.write(bytes(4096))
