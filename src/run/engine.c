@@ -22,8 +22,12 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     struct wr_engine *e = wb_calloc(1, sizeof *e);
     if (!e)
         return upp_fail(err, UPP_ENOMEM, "no memory for an engine");
-    int r = upp_http_new(NULL, &e->http, err); /* connects nothing until it is used */
+    /* When there is no memory, whoever reads a run must hear that it has failed, and not wait until there is. */
+    int r = wb_vec_reserve(&e->failed_runs, WR_FAILED_RUNS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an engine");
+    if (r >= 0)
+        r = upp_http_new(NULL, &e->http, err); /* connects nothing until it is used */
     if (r < 0) {
+        wb_vec_done(&e->failed_runs);
         wb_free(e);
         return r;
     }

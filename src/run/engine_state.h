@@ -5,7 +5,7 @@
 #include "run/tree.h"
 #include "upp/client/call.h"
 
-enum { WR_BUCKETS = 1024 };
+enum { WR_BUCKETS = 1024, WR_FAILED_RUNS = 64 /* for which there is always room */ };
 
 /* Free lists of what runs consist of, with their memory: at most this many of each, none of them large. */
 enum { WR_POOL_ITEMS = 64, WR_POOL_BYTES = 64 << 10, WR_POOL_CALLS = 16 };

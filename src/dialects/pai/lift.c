@@ -156,12 +156,19 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
 
 /* ThreadProtocol has an identifier for every medium: the one that would be written again is not stored, so that it
  * appears in no other dialect. */
-static struct upp_str own_identifier(const struct wd_lifting *l, const struct upp_media *m, struct upp_str given)
+static int own_identifier(const struct wd_lifting *l, const struct upp_media *m, struct upp_str *given,
+                          struct upp_err *err)
 {
-    char generated[WD_PAI_IDENTIFIER];
-    if (!given.n || !wb_str_eq(l->doc->dialect, UPP_STR("thread")))
-        return given;
-    return wb_str_eq(wd_pai_identifier(m, generated, NULL), given) ? (struct upp_str){0} : given;
+    struct upp_err why = {0};
+    char           generated[WD_PAI_IDENTIFIER];
+    if (!given->n || !wb_str_eq(l->doc->dialect, UPP_STR("thread")))
+        return 0;
+    struct upp_str own = wd_pai_identifier(m, generated, &why);
+    if (!own.n && why.code == UPP_ENOMEM)
+        return upp_fail(err, UPP_ENOMEM, "no memory for an identifier");
+    if (wb_str_eq(own, *given))
+        *given = (struct upp_str){0};
+    return 0;
 }
 
 static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_parts *to,
@@ -185,8 +192,11 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
                                     .mime   = item.media_type};
     part.kind  = wd_pai_medium(item.kind, item.media_type);
     part.media = media;
+    int r      = own_identifier(l, media, &item.identifier, err);
+    if (r < 0)
+        return r;
     wj_writer_init(&b.w, &b.text, err);
-    sidecar_str(&b, "identifier", own_identifier(l, media, item.identifier));
+    sidecar_str(&b, "identifier", item.identifier);
     if (item.force_download && !yyjson_is_false(item.force_download))
         sidecar_value(&b, "force_download", item.force_download);
     sidecar_value(&b, "vendor_metadata", item.vendor_metadata);
@@ -195,7 +205,7 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
         sidecar_str(&b, "provider_name", of->provider_name);
         sidecar_value(&b, "provider_details", of->provider_details);
     }
-    int r = sidecar_end(&b, l, &part.metadata, err);
+    r = sidecar_end(&b, l, &part.metadata, err);
     wb_buf_done(&b.text);
     return r < 0 ? r : wd_parts_add(to, &part, err);
 }

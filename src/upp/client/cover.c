@@ -175,6 +175,8 @@ bool upp__cover_take_close(struct upp__cover *v, struct upp_step_event *ret)
 
 bool upp__cover_rest(struct upp__cover *v, uint32_t part, struct upp_step_event *ret)
 {
+    if (part >= v->n) /* there was no memory for it */
+        return false;
     wb_buf_clear(&v->text);
     wb_mask_stream_end(&v->parts[part], &v->text);
     if (!v->text.n || v->text.failed)

@@ -723,13 +723,14 @@ static WEFT_SUSPENDS int join_after_a_try(struct place *p, struct upp_err *err)
     struct wr_from     from;
     struct upp_turn   *turn = NULL;
     TRY(wr_start(p->rig.engine, &what, &s, err));
-    TRY(read_until_it_fails(p, s.run, &from, err));
+    int r               = read_until_it_fails(p, s.run, &from, err);
     p->lazy.bad_read_in = 3; /* after the run's row, twice */
-    FAIL_UNLESS(wr_cancel(p->rig.engine, &rig_owner, s.run, err) == -UPP_ESTORE);
-    int r = wr_join(s.tree, &turn, err);
+    int canceled        = r < 0 ? r : wr_cancel(p->rig.engine, &rig_owner, s.run, err);
+    int joined          = r < 0 ? r : wr_join(s.tree, &turn, err);
     upp_turn_free(turn);
     wr_tree_release(s.tree);
-    FAIL_UNLESS(r == -UPP_ESTORE);
+    TRY(r);
+    FAIL_UNLESS(canceled == -UPP_ESTORE && joined == -UPP_ESTORE);
     return 0;
 }
 
