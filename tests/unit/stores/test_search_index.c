@@ -413,12 +413,12 @@ static WEFT_SUSPENDS int grows(void *arg, struct upp_err *err)
     s->ops->close(s);
     TRY(add_levels(arg, err));
     TRY(open_as(arg, WL_INDEX_WORDS, &s, err));
-    int r = sweeps(s, arg, 30, err);
+    int r = sweeps(s, arg, (unsigned)test_number("WEFT_SWEEPS", 30), err);
     s->ops->close(s);
     return r;
 }
 
-TEST_WITH(search_index_does_not_grow_by_sweeps, .no_torture = "the calls of the others, often", .seconds = 300)
+TEST_WITH(search_index_does_not_grow_by_sweeps, .no_torture = "the calls of the others, often", .seconds = 1800)
 {
     char           path[512];
     struct upp_err err = {0};
