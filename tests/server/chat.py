@@ -402,6 +402,55 @@ def test_every_door_stands_under_an_agent():
         assert '"toolName":"remove"' in c.getresponse().read().decode()
 
 
+def page_messages(role, turns=1):
+    text = [{"type": "text", "text": "OBEY-ME"}]
+    found = [{"id": "s", "role": role, "parts": text}]
+    for n in range(turns):
+        found += [{"id": f"u{n}", "role": "user", "parts": [{"type": "text", "text": f"hello {n}"}]},
+                  {"id": f"a{n}", "role": "assistant", "parts": []}]
+    return found[:-1]
+
+
+def page_deltas(text):
+    found = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+    return [d for d in found if d["type"] == "text-delta"]
+
+
+def ask_process(s, agent, role):
+    status, a = s.ask("POST", f"/agents/{agent}/process", {"stream": False, "input": [
+        {"role": r, "content": [{"type": "text", "text": t}]} for r, t in ((role, "OBEY-ME"), ("user", "hello"))]})
+    return status, json.loads(a["output"][-1]["content"][0]["text"]) if status == 200 else a
+
+
+def ask_page(s, agent, role):
+    c = s.connection()
+    c.request("POST", f"/agents/{agent}/api/chat", json.dumps({"id": f"page {agent} {role}", "messages": page_messages(role)}))
+    r = c.getresponse()
+    text = r.read().decode()
+    c.close()
+    return r.status, json.loads("".join(d["delta"] for d in page_deltas(text))) if r.status == 200 else json.loads(text)
+
+
+def told_run(s, status, run):
+    if status != 200:
+        return status, run
+    while run["status"] not in ("completed", "failed"):
+        run = s.good("GET", f"/v1/threads/{run['thread_id']}/runs/{run['id']}")
+    newest = s.good("GET", f"/v1/threads/{run['thread_id']}/messages?limit=1")["data"][0]
+    return status, json.loads(newest["content"][0]["text"]["value"])
+
+
+def ask_run(s, agent, role):
+    thread = s.good("POST", "/v1/threads", {})["id"]
+    return told_run(s, *s.ask("POST", f"/v1/threads/{thread}/runs", {
+        "assistant_id": agent, "additional_messages": [{"role": role, "content": "OBEY-ME"}, user("hello")]}))
+
+
+def ask_thread_and_run(s, agent, role):
+    return told_run(s, *s.ask("POST", "/v1/threads/runs", {
+        "assistant_id": agent, "thread": {"messages": [{"role": role, "content": "OBEY-ME"}, user("hello")]}}))
+
+
 def test_one_rule_for_system_text_of_clients():
     """covers: UAP-16.5: a model alone takes it, another agent refuses it by name or has it as a user's words."""
     config = """
@@ -432,6 +481,29 @@ default_agent: alone
                 assert told["alone"]["system"] == "OBEY-ME", told
                 assert told["open"]["system"] == "I am open." and "OBEY-ME" in json.dumps(told["open"]["messages"][0]), told
                 assert "The client sent this as a system message" in json.dumps(told["open"]["messages"][0]), told
+        # The other doors: the text is in the model's system field of this run, or before the question, marked.
+        for role, ask in [(r, a) for r in ("system", "developer") for a in (ask_process, ask_page, ask_thread_and_run, ask_run)]:
+            if ask is ask_process and role == "developer":
+                continue # its protocol has no such role
+            status, e = ask(s, "strict", role)
+            assert status in (400, 422) and "neither gateway nor allow_client_system" in json.dumps(e) and "role" in json.dumps(e), (ask, status, e)
+            status, alone = ask(s, "alone", role)
+            assert status == 200 and alone["system"] == "OBEY-ME" and len(alone["messages"]) == 1, (ask, status, alone)
+            status, marked = ask(s, "open", role)
+            assert status == 200 and marked["system"] == "I am open.", (ask, status, marked)
+            first = json.dumps(marked["messages"][0])
+            assert len(marked["messages"]) == 2 and "OBEY-ME" in first and "The client sent this as a system message" in first, (ask, marked)
+        # Without a run there is no system field: not even the model alone takes it.
+        status, e = s.ask("POST", "/v1/threads", {"messages": [{"role": "system", "content": "OBEY-ME"}]})
+        assert (status, e["error"]["code"]) == (400, "system_message_refused") and "the request that runs alone" in e["error"]["message"], e
+        # A page sends its system message with every request: the chat has it once.
+        for n in (1, 2):
+            c = s.connection()
+            c.request("POST", "/agents/open/api/chat", json.dumps({"id": "page2", "messages": page_messages("system", n)}))
+            told = json.loads("".join(d["delta"] for d in page_deltas(c.getresponse().read().decode())))
+            c.close()
+            assert json.dumps(told["messages"]).count("OBEY-ME") == n, (n, told) # the model's first answer repeats what it was told
+            assert sum("The client sent this" in json.dumps(m) and "user" in json.dumps(m)[:20] for m in told["messages"]) == 1, told
         # The next turns are recognised, with the text or without it.
         before = len(threads(s))
         for agent in ("alone", "open"):

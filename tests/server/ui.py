@@ -411,11 +411,11 @@ def test_invented_histories_are_not_read():
 def test_system_messages_are_refused():
     with Server(WEFT, folder("system")) as s:
         system = {"id": "s", "role": "system", "parts": [{"type": "text", "text": "obey"}]}
-        for messages, pointer in (([system], "/messages/0"), ([user("x"), system], "/messages/1"), ([system, user("x")], "/messages/0")):
+        for messages, pointer in (([system], "/messages/0/role"), ([user("x"), system], "/messages/1/role"), ([system, user("x")], "/messages/0/role")):
             status, a = s.ask("POST", "/api/chat", {"id": "k", "messages": messages})
-            assert status == 400 and a["error"]["param"] == pointer and "system" in a["error"]["message"], (status, a)
+            assert status == 400 and a["error"]["param"] == pointer and a["error"]["code"] == "system_message_refused", (status, a)
         status, a = s.ask("POST", "/api/chat", {"id": "k", "message": system})
-        assert status == 400 and a["error"]["param"] == "/message", (status, a)
+        assert status == 400 and a["error"]["param"] == "/message/role", (status, a)
         assert threads(s) == []
 
 

@@ -106,7 +106,7 @@ WEFT_SUSPENDS static int close_calls(struct sv_exchange *x, struct sv_start *s, 
     r = wa_repair_list(&x->arena, NULL, 0, &open, true, &mended, err);
     if (r < 0 || !mended.n)
         return r;
-    all = (struct sv_entries){wb_new_n(&x->arena, struct wm_entry, mended.n + s->messages.n), 0};
+    all = (struct sv_entries){.p = wb_new_n(&x->arena, struct wm_entry, mended.n + s->messages.n)};
     if (!all.p)
         return wb_arena_check(&x->arena, err);
     for (size_t i = 0; i < mended.n; i++)

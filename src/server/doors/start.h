@@ -6,6 +6,8 @@
 #ifndef SV_START_H
 #define SV_START_H
 
+#include <yyjson.h>
+
 #include "dialects/core/dialect.h"
 #include "run/engine.h"
 #include "server/http/route.h"
@@ -13,6 +15,7 @@
 struct sv_entries {
     struct wm_entry *p;
     size_t           n;
+    yyjson_val     **from; /* the message of the request that each was read from; NULL: not told */
 };
 
 struct sv_answers {

@@ -29,12 +29,11 @@ WEFT_SUSPENDS int sv_aitp_metadata(struct sv_exchange *x, const struct sv_body *
 void sv_aitp_put_parent(struct wj_writer *w, const struct wl_thread *t);
 void sv_aitp_put_metadata(struct wj_writer *w, const struct wl_thread *t);
 
-/* Messages that were read from a request (`given`: one, or a list of them), to be appended to this thread. Sets author,
- * role and metadata of the entries, and checks structured messages. fresh: the thread has no messages yet.
- * -UPP_EREFUSED: an author who is not a member, or not the client. */
-WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, yyjson_val *given,
-                                  const struct wl_thread *t, bool fresh, struct sv_entries *e,
-                                  struct upp_err *err) UPP_MUST_CHECK;
+/* Messages that were read from a request (e->from), to be appended to this thread. Sets author, role and metadata of
+ * the entries, and checks structured messages. fresh: the thread has no messages yet. -UPP_EREFUSED: an author who is
+ * not a member, or not the client. */
+WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t, bool fresh,
+                                  struct sv_entries *e, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Gives a message that a run wrote its author, metadata.actor, before it is shown; in threads with members. */
 int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line,

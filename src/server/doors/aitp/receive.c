@@ -320,8 +320,8 @@ static int write_metadata(struct receiving *q, size_t i, size_t at)
     return r < 0 ? r : wj_writer_text(&w, &q->x->arena, &q->e->p[i].message.metadata);
 }
 
-WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, yyjson_val *given,
-                                  const struct wl_thread *t, bool fresh, struct sv_entries *e, struct upp_err *err)
+WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b, const struct wl_thread *t, bool fresh,
+                                  struct sv_entries *e, struct upp_err *err)
 {
     WB_CLEANUP(receiving_done)
     struct receiving q = {
@@ -337,7 +337,7 @@ WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b
     if (r >= 0 && !q.remarks)
         r = wb_arena_check(&x->arena, err);
     for (size_t i = 0; r >= 0 && i < e->n; i++) {
-        yyjson_val *v = yyjson_is_arr(given) ? yyjson_arr_get(given, i) : given;
+        yyjson_val *v = e->from[i];
         q.remarks[i]  = (struct remark){.given = v, .metadata = sv_member(v, UPP_STR("metadata"))};
         r             = name_author(&q, &e->p[i], &q.remarks[i]);
     }

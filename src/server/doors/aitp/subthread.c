@@ -150,12 +150,12 @@ WEFT_SUSPENDS static int make(struct sv_exchange *x, struct wl_store *s, struct 
     if (r >= 0)
         r = copy_messages(&q, &copies, err);
     if (r >= 0)
-        r = sv_read_messages(x, &q.b, q.b.root, UPP_STR("new_messages"), wr_agent(x->core->engine, x->agent), &added,
-                             err);
+        r = sv_read_messages(x, &q.b, q.b.root, UPP_STR("new_messages"), wr_agent(x->core->engine, x->agent), NULL,
+                             &added, err);
     opts.parent = q.from.id;
     if (r >= 0)
-        r = sv_aitp_receive(x, &q.b, sv_member(q.b.root, UPP_STR("new_messages")),
-                            &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true, &added, err);
+        r = sv_aitp_receive(x, &q.b, &(struct wl_thread){.metadata = opts.metadata, .parent = opts.parent}, true,
+                            &added, err);
     for (size_t i = 0; r >= 0 && i < added.n; i++)
         copies.p[copies.n++] = added.p[i];
     return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, copies.p, copies.n, &x->arena, ret, err);

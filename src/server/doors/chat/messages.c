@@ -300,41 +300,24 @@ int sv_chat_push(struct sv_chat_building *rd, yyjson_val *at, uint8_t role, stru
     return 0;
 }
 
-/* The rule of all doors for system messages of clients (UAP 16.5): a model alone has them as its system prompt, another
- * agent as a user's words, if its configuration says so. */
 int sv_chat_push_system(struct sv_chat_building *rd, yyjson_val *at, const struct upp_message *m, struct upp_err *err)
 {
-    yyjson_val *role = sv_member(at, UPP_STR("role"));
-    if (upp_part_next(m, NULL, UPP_PARTS_CONTENT & ~(1u << UPP_PART_TEXT)))
-        return sv_body_wrong(rd->body, at, err, "a system message consists of text");
-    if (!rd->agent || (!rd->agent->gateway && !rd->agent->allow_client_system))
-        return sv_refuse_system(rd->body, role ? role : at, rd->agent, err);
-    if (!rd->agent->gateway) {
-        struct upp_part *parts = wb_new_n(&rd->x->arena, struct upp_part, m->n_parts + 1);
-        if (!parts)
-            return wb_arena_check(&rd->x->arena, err);
-        parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
-        memcpy(parts + 1, m->parts, m->n_parts * sizeof *parts);
-        return sv_chat_push(rd, at, UPP_ROLE_USER, parts, m->n_parts + 1, err);
-    }
-    if (!rd->to->system)
-        rd->to->system = at;
-    if (rd->instructions.n)
-        wb_buf_add(&rd->instructions, UPP_STR("\n\n"));
-    return sv_chat_text(&rd->instructions, m, err);
+    struct upp_message taken = *m;
+    int                r     = sv_system_take(rd->body, at, rd->agent, &rd->x->arena, &taken, &rd->system, err);
+    return r <= 0 ? r : sv_chat_push(rd, at, taken.role, taken.parts, taken.n_parts, err);
 }
 
 int sv_chat_begin(struct sv_chat_building *rd, struct sv_exchange *x, const struct sv_body *body,
                   const struct wr_agent_def *agent, size_t max, struct sv_chat_messages *to, struct upp_err *err)
 {
     *to        = (struct sv_chat_messages){0};
-    *rd        = (struct sv_chat_building){.x            = x,
-                                           .body         = body,
-                                           .agent        = agent,
-                                           .to           = to,
-                                           .max          = max,
-                                           .instructions = WB_BUF(SV_MAX_BODY),
-                                           .digested     = WB_BUF(SV_MAX_BODY * 2)};
+    *rd        = (struct sv_chat_building){.x        = x,
+                                           .body     = body,
+                                           .agent    = agent,
+                                           .to       = to,
+                                           .max      = max,
+                                           .system   = SV_SYSTEM,
+                                           .digested = WB_BUF(SV_MAX_BODY * 2)};
     to->list.p = wb_new_n(&x->arena, struct wm_entry, max);
     return to->list.p ? 0 : wb_arena_check(&x->arena, err);
 }
@@ -344,8 +327,8 @@ int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err
     int r = check_results(rd, at, err);
     if (r < 0)
         return r;
-    rd->to->instructions = wb_arena_dup(&rd->x->arena, wb_buf_str(&rd->instructions));
-    r                    = wb_arena_check(&rd->x->arena, err);
+    rd->to->system = rd->system.first;
+    r              = sv_system_text(&rd->x->arena, &rd->system, &rd->to->instructions, err);
     if (r >= 0 && rd->to->next)
         r = name_of(rd, rd->before, rd->to->before, err);
     return r < 0 ? r : name_of(rd, rd->digested.n, rd->to->all, err);
@@ -353,7 +336,7 @@ int sv_chat_end(struct sv_chat_building *rd, yyjson_val *at, struct upp_err *err
 
 void sv_chat_done(struct sv_chat_building *rd)
 {
-    wb_buf_done(&rd->instructions);
+    sv_system_done(&rd->system);
     wb_buf_done(&rd->digested);
 }
 

@@ -9,6 +9,7 @@
 
 #include "run/engine.h"
 #include "server/doors/start.h"
+#include "server/doors/system_text.h"
 #include "server/http/body.h"
 
 enum {
@@ -33,7 +34,7 @@ struct sv_chat_building {
     const struct wr_agent_def *agent; /* whose tools a client cannot have called; NULL: none */
     struct sv_chat_messages   *to;
     size_t                     max;
-    struct wb_buf              instructions;
+    struct sv_system           system;
     struct wb_buf              digested; /* the conversation so far, in one spelling */
     size_t                     before;   /* how much of it is before the last assistant message */
 };

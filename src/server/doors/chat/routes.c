@@ -170,7 +170,7 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
     else if (!q->start.new_thread)
         from = q->messages.next;
     q->start.made_thread = q->start.new_thread || q->place.made;
-    q->start.messages    = (struct sv_entries){q->messages.list.p + from, q->messages.list.n - from};
+    q->start.messages    = (struct sv_entries){.p = q->messages.list.p + from, .n = q->messages.list.n - from};
     return r < 0 ? r : sv_start_at_home(x, &q->start, answer, err);
 }
 

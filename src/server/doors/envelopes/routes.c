@@ -204,7 +204,7 @@ WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct request *q, 
     q->part           = (struct upp_part){.kind = UPP_PART_TEXT, .text = q->text};
     q->entry          = (struct wm_entry){.kind    = WM_ENTRY_MESSAGE,
                                           .message = {.role = UPP_ROLE_USER, .parts = &q->part, .n_parts = 1}};
-    q->start.messages = (struct sv_entries){&q->entry, 1};
+    q->start.messages = (struct sv_entries){.p = &q->entry, .n = 1};
     return wb_arena_check(&x->arena, err);
 }
 

@@ -17,7 +17,7 @@
 #include "model/upp_json.h"
 #include "server/doors/process/history.h"
 #include "server/doors/process/process.h"
-#include "server/doors/v1/objects.h"
+#include "server/doors/system_text.h"
 #include "server/http/core.h"
 #include "server/http/error.h"
 #include "server/http/server.h"
@@ -29,6 +29,7 @@ struct reading {
     struct sv_process         *p;
     struct sv_history          history;
     const struct wr_agent_def *agent;
+    struct sv_system           system;
     struct upp_err            *err;
 };
 
@@ -64,19 +65,6 @@ static int put_residue(struct wb_arena *a, const struct wm_doc_entry *e, struct 
     return wj_writer_text(&w, a, ret);
 }
 
-/* Precedes a client's system message, if the agent allows it. */
-static int mark_system(const struct reading *t, struct upp_message *m)
-{
-    struct upp_part *parts = wb_new_n(&t->x->arena, struct upp_part, m->n_parts + 1);
-    if (!parts)
-        return wb_arena_check(&t->x->arena, t->err);
-    parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
-    memcpy(parts + 1, m->parts, m->n_parts * sizeof *parts);
-    m->parts = parts;
-    m->n_parts++;
-    return 0;
-}
-
 /* Data in a user's message is JSON for the model: this protocol has no other place for it. */
 static void write_content(struct wj_writer *w, yyjson_val *part)
 {
@@ -102,7 +90,7 @@ static void write_message(struct wj_writer *w, yyjson_val *message)
     yyjson_val *key, *value, *part;
     size_t      i, n, k, m;
     bool        words  = wd_aap_kind(wj_text_at(message, "type")) == WD_AAP_MESSAGE;
-    bool        system = words && wb_str_eq(wj_text_at(message, "role"), UPP_STR("system"));
+    bool        system = words && sv_system_role(wj_text_at(message, "role"));
     wj_write_open(w, '{');
     yyjson_obj_foreach(message, i, n, key, value)
     {
@@ -168,7 +156,7 @@ static int only_text(const struct reading *t, yyjson_val *at, const struct upp_m
 }
 
 /* A message that is none of the past. */
-static int take_message(const struct reading *t, yyjson_val *message, bool system)
+static int take_message(struct reading *t, yyjson_val *message, bool system)
 {
     struct sv_entries *to = &t->p->start.messages;
     struct wm_entry   *e  = &to->p[to->n];
@@ -177,12 +165,14 @@ static int take_message(const struct reading *t, yyjson_val *message, bool syste
         return wrong(t, message, "there is nothing in the message that a model could read");
     if (r < 0)
         return r;
-    if (system)
-        e->message.role = UPP_ROLE_USER;
-    r = system                                  ? mark_system(t, &e->message)
-        : e->message.role == UPP_ROLE_ASSISTANT ? only_text(t, message, &e->message)
-        : e->message.role == UPP_ROLE_USER      ? 0
-                                                : wrong(t, message, "messages come from the user");
+    if (system) {
+        r = sv_system_take(&t->p->body, message, t->agent, &t->x->arena, &e->message, &t->system, t->err);
+        to->n += r > 0;
+        return WB_MIN(r, 0);
+    }
+    r = e->message.role == UPP_ROLE_ASSISTANT ? only_text(t, message, &e->message)
+        : e->message.role == UPP_ROLE_USER    ? 0
+                                              : wrong(t, message, "messages come from the user");
     to->n += r >= 0;
     return r;
 }
@@ -333,27 +323,12 @@ static int take_calls(const struct reading *t, yyjson_val *const *messages, size
 
 /* ---- All of them ------------------------------------------------------------------------------------------------- */
 
-static int refuse_system(const struct reading *t, yyjson_val *message)
-{
-    int r = wrong(t, message, "system messages of clients are not taken");
-    if (t->err) {
-        t->err->code = UPP_EREFUSED;
-        (void)snprintf(t->err->cause, sizeof t->err->cause, "%s", SV_CLIENT_SYSTEM);
-        r = -UPP_EREFUSED;
-    }
-    return r;
-}
-
-static int take(const struct reading *t, yyjson_val *message)
+static int take(struct reading *t, yyjson_val *message)
 {
     struct upp_str type = wj_text_at(message, "type"), role = wj_text_at(message, "role");
     switch (wd_aap_kind(type)) {
     case WD_AAP_MESSAGE:
-        if (wb_str_eq(role, UPP_STR("system"))) {
-            bool allowed = t->agent && t->agent->allow_client_system;
-            return allowed ? take_message(t, message, true) : refuse_system(t, message);
-        }
-        return take_message(t, message, false);
+        return take_message(t, message, sv_system_role(role));
     case WD_AAP_OUTPUT:
         return take_output(t, message);
     case WD_AAP_REASONING:
@@ -405,7 +380,7 @@ static bool is_past(const struct reading *t, yyjson_val *message)
 }
 
 /* Those that the session does not have. */
-static int take_new(const struct reading *t, yyjson_val *list)
+static int take_new(struct reading *t, yyjson_val *list)
 {
     yyjson_val **all = wb_new_n(&t->x->arena, yyjson_val *, yyjson_arr_size(list) + 1), *message;
     size_t       i, max, n = 0, parts = 0;
@@ -432,18 +407,24 @@ static int take_new(const struct reading *t, yyjson_val *list)
 
 int sv_process_input(struct sv_exchange *x, struct sv_process *p, struct upp_err *err)
 {
-    struct reading t    = {.x = x, .p = p, .agent = wr_agent(x->core->engine, p->start.run.agent), .err = err};
-    yyjson_val    *list = sv_member(p->body.root, UPP_STR("input"));
+    struct reading t = {
+        .x = x, .p = p, .agent = wr_agent(x->core->engine, p->start.run.agent), .system = SV_SYSTEM, .err = err};
+    yyjson_val *list = sv_member(p->body.root, UPP_STR("input"));
     if (yyjson_arr_size(list) > MESSAGES)
         return sv_body_wrong(&p->body, list, err, "at most %d messages in one request", MESSAGES);
     int r = make_room(&t, yyjson_arr_size(list));
     if (r >= 0 && !p->is_new)
         r = sv_history_read(x, &p->start.thread, list, &t.history, err);
+    if (r >= 0)
+        r = take_new(&t, list);
+    if (r >= 0)
+        r = sv_system_text(&x->arena, &t.system, &p->start.system, err);
+    sv_system_done(&t.system);
     if (r < 0)
         return r;
-    r = take_new(&t, list);
-    if (r < 0)
-        return r;
+    if (p->start.answers.n && p->start.system.n)
+        return sv_body_wrong(&p->body, t.system.first, err,
+                             "a system message begins a run, and the request continues one");
     if (p->start.messages.n || p->start.answers.n)
         return 0;
     if (p->is_new)

@@ -261,7 +261,7 @@ WEFT_SUSPENDS static int choose_thread(struct sv_exchange *x, struct request *q,
     q->start.thread      = q->place.thread;
     q->start.made_thread = q->start.new_thread || q->place.made;
     q->start.answers     = q->items.answers;
-    q->start.messages    = (struct sv_entries){m->list.p + from, m->list.n - from};
+    q->start.messages    = (struct sv_entries){.p = m->list.p + from, .n = m->list.n - from};
     return r < 0 ? r : 0;
 }
 

@@ -18,36 +18,32 @@ enum { CHAT_MAX = 200, MESSAGES_MAX = 65536, PARTS_MAX = 1024 };
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
-static int read_role(struct sv_ui_request *q, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+static int read_role(const struct sv_ui_request *q, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    *ret  = (struct upp_str){NULL, 0};
-    int r = sv_body_str(&q->body, v, UPP_STR("role"), ret, err);
-    if (r < 0 || !wb_str_eq(*ret, UPP_STR("system")))
-        return r;
-    r = upp_fail(err, UPP_EREFUSED, "no system message is taken from a client: the prompt is the agent's");
-    wj_pointer_err(err, q->body.root, v);
-    return r;
+    *ret = (struct upp_str){NULL, 0};
+    return sv_body_str(&q->body, v, UPP_STR("role"), ret, err);
 }
 
-/* Looks at every message only as far as its role: a system message is refused wherever it is. */
+/* Looks at every message only as far as its role. */
 static int read_messages(struct sv_ui_request *q, struct upp_err *err)
 {
-    yyjson_val    *list = NULL, *v;
+    yyjson_val    *v;
     size_t         i, max;
     struct upp_str role = {NULL, 0}, id = {NULL, 0};
     int            r = sv_body_object(&q->body, q->body.root, UPP_STR("message"), &q->last, err);
     if (r == 0)
-        r = sv_body_array(&q->body, q->body.root, UPP_STR("messages"), &list, err);
+        r = sv_body_array(&q->body, q->body.root, UPP_STR("messages"), &q->list, err);
     if (r < 0)
         return r;
-    size_t n = yyjson_arr_size(list);
+    size_t n = yyjson_arr_size(q->list);
     if (n > MESSAGES_MAX)
-        return sv_body_wrong(&q->body, list, err, "at most %d messages", MESSAGES_MAX);
-    yyjson_arr_foreach(list, i, max, v)
+        return sv_body_wrong(&q->body, q->list, err, "at most %d messages", MESSAGES_MAX);
+    yyjson_arr_foreach(q->list, i, max, v)
     {
         if (!yyjson_is_obj(v))
             return sv_body_wrong(&q->body, v, err, "a message is an object");
         r = read_role(q, v, &role, err);
+        q->n_system += sv_system_role(role);
         if (r >= 0 && i + 1 < n && wb_str_eq(role, UPP_STR("assistant"))) {
             r         = sv_body_str(&q->body, v, UPP_STR("id"), &id, err);
             q->before = id;
@@ -59,6 +55,19 @@ static int read_messages(struct sv_ui_request *q, struct upp_err *err)
     return q->last || q->regenerate
                ? 0
                : sv_body_wrong(&q->body, q->body.root, err, "the request has neither messages nor a message");
+}
+
+static bool is_taken(const struct sv_ui_request *q)
+{
+    return q->continues || q->question || q->regenerate;
+}
+
+/* A last message of another role. */
+static int refuse_last(const struct sv_ui_request *q, struct upp_err *err)
+{
+    yyjson_val *at = sv_member(q->last, UPP_STR("role"));
+    return sv_body_wrong(&q->body, at ? at : q->last, err,
+                         "the last message is a user's, or an assistant's with outputs");
 }
 
 static int read_trigger(struct sv_ui_request *q, struct upp_err *err)
@@ -94,18 +103,15 @@ int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *q, struct upp_err *e
         r = read_messages(q, err);
     if (r >= 0)
         r = read_role(q, q->last, &role, err);
+    q->n_system += !q->list && sv_system_role(role);
     if (r >= 0)
         r = sv_body_str(&q->body, q->last, UPP_STR("id"), &q->last_id, err);
     if (r < 0)
         return r;
     q->question  = wb_str_eq(role, UPP_STR("user"));
     q->continues = !q->regenerate && wb_str_eq(role, UPP_STR("assistant"));
-    if (!q->continues && !q->question && !q->regenerate) {
-        yyjson_val *at = sv_member(q->last, UPP_STR("role"));
-        return sv_body_wrong(&q->body, at ? at : q->last, err,
-                             "the last message is a user's, or an assistant's with outputs");
-    }
-    return 0;
+    bool taken   = is_taken(q) || sv_system_role(role); /* sv_ui_system */
+    return taken ? 0 : refuse_last(q, err);
 }
 
 /* ---- A user's message -------------------------------------------------------------------------------------------- */
@@ -159,8 +165,9 @@ static int read_part(struct sv_exchange *x, const struct sv_ui_request *q, yyjso
     return sv_body_wrong(&q->body, at ? at : v, err, "a part of type '%.*s' is not taken from a user", UPP_FMT(type));
 }
 
-WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
-                              struct upp_err *err)
+/* A message as an entry of the user. */
+WEFT_SUSPENDS static int read_entry(struct sv_exchange *x, const struct sv_ui_request *q, yyjson_val *message,
+                                    struct wm_entry *ret, struct upp_err *err)
 {
     yyjson_val *parts = NULL, *v;
     size_t      i, max;
@@ -168,8 +175,9 @@ WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request 
     struct upp_message *m = &ret->message;
     m->role               = UPP_ROLE_USER;
     m->time_ms            = wb_wall_ms();
-    m->id                 = q->last_id;
-    int r                 = sv_body_array(&q->body, q->last, UPP_STR("parts"), &parts, err);
+    int r                 = sv_body_str(&q->body, message, UPP_STR("id"), &m->id, err);
+    if (r >= 0)
+        r = sv_body_array(&q->body, message, UPP_STR("parts"), &parts, err);
     if (r >= 0 && yyjson_arr_size(parts) > PARTS_MAX)
         r = sv_body_wrong(&q->body, parts, err, "at most %d parts", PARTS_MAX);
     if (r < 0)
@@ -185,8 +193,59 @@ WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request 
         m->n_parts += r > 0;
     }
     if (!m->n_parts)
-        return sv_body_wrong(&q->body, parts ? parts : q->last, err, "the message is empty");
+        return sv_body_wrong(&q->body, parts ? parts : message, err, "the message is empty");
     return sv_check_files(x, &q->body, parts, ret, 0, 1, err);
+}
+
+int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret, struct upp_err *err)
+{
+    return read_entry(x, q, q->last, ret, err);
+}
+
+/* ---- System messages --------------------------------------------------------------------------------------------- */
+
+/* A message that is no system message changes nothing but where the last answer is. */
+WEFT_SUSPENDS static int take_system(struct sv_exchange *x, const struct sv_ui_request *q,
+                                     const struct wr_agent_def *agent, yyjson_val *v, struct sv_system *to,
+                                     struct sv_entries *ret, struct upp_err *err)
+{
+    struct wm_entry *e = &ret->p[ret->n];
+    struct upp_str   role;
+    int              r = read_role(q, v, &role, err);
+    if (r < 0 || !sv_system_role(role)) {
+        if (wb_str_eq(role, UPP_STR("assistant")))
+            ret->n = 0;
+        return r;
+    }
+    r = read_entry(x, q, v, e, err);
+    if (r >= 0)
+        r = sv_system_take(&q->body, v, agent, &x->arena, &e->message, to, err);
+    ret->n += r > 0;
+    return r;
+}
+
+int sv_ui_system(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_agent_def *agent,
+                 struct upp_str *text, struct sv_entries *ret, struct upp_err *err)
+{
+    WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
+
+    yyjson_val *v;
+    size_t      i, max;
+    int         r = 0;
+    *ret          = (struct sv_entries){.p = wb_new_n(&x->arena, struct wm_entry, q->n_system + 1)};
+    if (!ret->p)
+        return wb_arena_check(&x->arena, err);
+    yyjson_arr_foreach(q->n_system ? q->list : NULL, i, max, v)
+    {
+        r = take_system(x, q, agent, v, &system, ret, err);
+        if (r < 0)
+            return r;
+    }
+    if (q->n_system && !q->list)
+        r = take_system(x, q, agent, q->last, &system, ret, err);
+    if (r >= 0)
+        r = sv_system_text(&x->arena, &system, text, err);
+    return r < 0 || is_taken(q) ? r : refuse_last(q, err);
 }
 
 /* ---- Outputs and approvals --------------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@
 struct sv_ui_request {
     struct sv_body body;
     struct upp_str chat;       /* id of the chat */
+    yyjson_val    *list;       /* all messages; NULL: the request has the last one alone */
+    size_t         n_system;   /* how many of the messages are a client's system messages */
     yyjson_val    *last;       /* the last message; NULL: none, and regenerate */
     struct upp_str before;     /* id of the assistant message before it; NULL: none */
     struct upp_str message_id; /* of the message that is edited or made anew; NULL: none */
@@ -27,6 +29,11 @@ int sv_ui_read(struct sv_exchange *x, struct sv_ui_request *ret, struct upp_err 
 /* The last message as an entry: texts and files. */
 WEFT_SUSPENDS int sv_ui_entry(struct sv_exchange *x, const struct sv_ui_request *q, struct wm_entry *ret,
                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* The system messages of the request (server/doors/system_text.h): *text of all for a gateway, otherwise entries of
+ * those after the last answer. Those that the agent does not take are refused, wherever they are. */
+WEFT_SUSPENDS int sv_ui_system(struct sv_exchange *x, const struct sv_ui_request *q, const struct wr_agent_def *agent,
+                               struct upp_str *text, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The outputs and approvals in the last message for calls that are pending. -UPP_EINVALID: none; -UPP_EREFUSED: an
  * output for a call that needs an approval. */

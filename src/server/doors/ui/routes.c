@@ -41,7 +41,8 @@ WEFT_SUSPENDS static int find_active(struct sv_exchange *x, const struct wl_thre
 
 struct work {
     struct sv_ui_request q;
-    struct wm_entry      entry; /* the user's message */
+    struct wm_entry      entry;  /* the user's message ... */
+    struct sv_entries    system; /* ... and the client's system messages before it, which the agent takes */
     struct sv_start      start;
     struct sv_run_stream stream;
     struct sv_joining    joining;
@@ -76,7 +77,9 @@ WEFT_SUSPENDS static int read_agent(struct sv_exchange *x, struct work *w, struc
     if (!def)
         return sv_agent_unknown(x, b, "agent", name, UPP_ENOTFOUND, err);
     w->start.run.agent = def->base ? name : def->name; /* a stored assistant */
-    r                  = sv_options_read(x, b, b->root, w->start.run.agent, aliases, &w->start.run.options, err);
+    r                  = sv_ui_system(x, &w->q, def, &w->start.system, &w->system, err);
+    if (r >= 0)
+        r = sv_options_read(x, b, b->root, w->start.run.agent, aliases, &w->start.run.options, err);
     return r < 0 ? r : sv_assistant_start(x, &w->start.run, err);
 }
 
@@ -185,8 +188,11 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         r = sv_ui_place(x, &w->q, &w->start, err);
     if (r < 0)
         return r;
-    if (r > 0)
-        w->start.messages = (struct sv_entries){&w->entry, 1};
+    if (r > 0) {
+        bool fresh        = w->start.new_thread || w->q.before.p; /* otherwise the chat may have them */
+        w->start.messages = (struct sv_entries){.p = w->system.p, .n = fresh ? w->system.n : 0};
+        w->start.messages.p[w->start.messages.n++] = w->entry; /* there is room for it */
+    }
     r = sv_start_run(x, &w->start, &run, err);
     if (r == -UPP_EBUSY && w->start.new_thread && !w->again) { /* another request has just made the chat */
         w->again = true;

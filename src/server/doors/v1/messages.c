@@ -32,8 +32,8 @@ WEFT_SUSPENDS int sv_find_thread_to_change(struct sv_exchange *x, struct wl_thre
 }
 
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_entries *ret,
-                                   struct upp_err *err)
+                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_system *system,
+                                   struct sv_entries *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
     size_t      i, max;
@@ -41,19 +41,24 @@ WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *
     int r = sv_body_array(b, object, name, &list, err);
     if (r <= 0)
         return r;
-    ret->n = yyjson_arr_size(list);
-    if (ret->n > SV_MAX_MESSAGES)
+    size_t size = yyjson_arr_size(list);
+    if (size > SV_MAX_MESSAGES)
         return sv_body_wrong(b, list, err, "at most %d messages in one request", SV_MAX_MESSAGES);
-    ret->p = wb_new_n(&x->arena, struct wm_entry, ret->n ? ret->n : 1);
-    if (!ret->p)
+    ret->p    = wb_new_n(&x->arena, struct wm_entry, size + 1);
+    ret->from = wb_new_n(&x->arena, yyjson_val *, size + 1);
+    if (!ret->p || !ret->from)
         return wb_arena_check(&x->arena, err);
     yyjson_arr_foreach(list, i, max, v)
     {
-        r = sv_read_message(b, v, agent, &x->arena, &ret->p[i], err);
-        if (r >= 0)
-            r = sv_read_files(x, b, v, agent, &ret->p[i].message, err);
+        struct wm_entry *e = &ret->p[ret->n];
+        r                  = sv_read_message(b, v, agent, &x->arena, system, e, err);
+        if (r == 0)
+            continue;
+        if (r > 0)
+            r = sv_read_files(x, b, v, agent, &e->message, err);
         if (r < 0)
             return r;
+        ret->from[ret->n++] = v;
     }
     return 0;
 }
@@ -143,17 +148,17 @@ WEFT_SUSPENDS static int write_message(struct sv_exchange *x, const struct wl_th
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                 const struct wr_agent_def *agent, struct wl_thread_opts *opts,
-                                 struct sv_entries *entries, struct upp_err *err)
+                                 const struct wr_agent_def *agent, struct sv_system *system,
+                                 struct wl_thread_opts *opts, struct sv_entries *entries, struct upp_err *err)
 {
     *opts = (struct wl_thread_opts){.size = sizeof *opts, .child = true};
     int r = sv_read_thread_metadata(x, b, object, NULL, &opts->metadata, &opts->parent, err);
     if (r >= 0)
         r = sv_read_title(b, object, &opts->title, err);
     if (r >= 0)
-        r = sv_read_messages(x, b, object, UPP_STR("messages"), agent, entries, err);
+        r = sv_read_messages(x, b, object, UPP_STR("messages"), agent, system, entries, err);
     const struct wl_thread made = {.metadata = opts->metadata, .parent = opts->parent};
-    return r < 0 ? r : sv_aitp_receive(x, b, sv_member(object, UPP_STR("messages")), &made, true, entries, err);
+    return r < 0 ? r : sv_aitp_receive(x, b, &made, true, entries, err);
 }
 
 WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, struct wl_thread *ret,
@@ -165,7 +170,7 @@ WEFT_SUSPENDS static int make_thread(struct sv_exchange *x, struct wl_store *s, 
     struct sv_body           b;
     int                      r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_read_thread(x, &b, b.root, default_agent(x), &opts, &entries, err);
+        r = sv_read_thread(x, &b, b.root, default_agent(x), NULL, &opts, &entries, err);
     return r < 0 ? r : wl_thread_new_with(s, &x->owner, &opts, entries.p, entries.n, &x->arena, ret, err);
 }
 
@@ -202,7 +207,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     struct sv_body           b;
     struct wl_thread         t;
     struct wl_line           line = {0};
-    struct sv_entries        one  = {&line.entry, 1};
+    struct sv_entries        one  = {&line.entry, 1, &b.root};
     struct sv_keyed          k;
     struct wj_writer         w;
     int                      r = sv_find_thread(x, &t, err);
@@ -213,11 +218,11 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     if (r >= 0)
-        r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
+        r = sv_read_message(&b, b.root, default_agent(x), &x->arena, NULL, &line.entry, err);
     if (r >= 0)
         r = sv_read_files(x, &b, b.root, default_agent(x), &line.entry.message, err);
     if (r >= 0)
-        r = sv_aitp_receive(x, &b, b.root, &t, false, &one, err);
+        r = sv_aitp_receive(x, &b, &t, false, &one, err);
     if (r >= 0)
         r = sv_keyed_end(&k, wl_append(&k.store, &x->owner, &t, &line.entry, 1, &line.index, err), err);
     if (r == -UPP_EBUSY)

@@ -189,8 +189,7 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
     return 0;
 }
 
-/* system: the first part is a note that it came as a system message. */
-static int read_content(const struct sv_body *b, yyjson_val *v, bool system, struct wb_arena *a, struct upp_message *m,
+static int read_content(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_message *m,
                         struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content"));
@@ -199,55 +198,30 @@ static int read_content(const struct sv_body *b, yyjson_val *v, bool system, str
     bool string = yyjson_is_str(content);
     if (!string && !yyjson_is_arr(content))
         return sv_body_wrong(b, content, err, "a content is a string or an array of parts");
-    size_t n = string ? 1 : yyjson_arr_size(content), at = 0;
+    size_t n = string ? 1 : yyjson_arr_size(content);
     if (n == 0 || (string && !wj_text(content).n))
         return sv_body_wrong(b, content, err, "the content is empty");
-    m->parts = wb_new_n(a, struct upp_part, n + 1);
+    m->parts = wb_new_n(a, struct upp_part, n);
     if (!m->parts)
         return wb_arena_check(a, err);
-    if (system)
-        m->parts[at++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
-    m->n_parts = at + n;
+    m->n_parts = n;
     if (string) {
-        m->parts[at] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
+        m->parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
         return 0;
     }
     size_t      i, max;
     yyjson_val *part;
     yyjson_arr_foreach(content, i, max, part)
     {
-        int r = read_part(b, part, m->role, a, &m->parts[at + i], err);
+        int r = read_part(b, part, m->role, a, &m->parts[i], err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* In any spelling that a later reader might accept. */
-static bool is_system(struct upp_str role)
-{
-    struct upp_str word = wb_str_trim(role);
-    return wb_str_eq_nocase(word, UPP_STR("system")) || wb_str_eq_nocase(word, UPP_STR("developer"));
-}
-
-int sv_refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent, struct upp_err *err)
-{
-    char           shown[WJ_QUOTED];
-    struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
-    int            r =
-        upp_fail(err, UPP_EREFUSED,
-                 "no message of role %s is taken from a client: the system prompt is what the agent's definition says "
-                 "(and %.*s has neither gateway nor allow_client_system)",
-                 wj_quote(wj_text(role), shown, sizeof shown), UPP_FMT(who));
-    wj_pointer_err(err, b->root, role);
-    if (err)
-        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_CLIENT_SYSTEM);
-    return r;
-}
-
-/* The message's role. *system: it came as a system message, and is treated as a user's. */
-static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, uint8_t *ret,
-                     bool *system, struct upp_err *err)
+/* The message's role. *system: it is a system message, and is read as a user's first. */
+static int read_role(const struct sv_body *b, yyjson_val *v, uint8_t *ret, bool *system, struct upp_err *err)
 {
     struct upp_str role  = {NULL, 0};
     yyjson_val    *given = sv_member(v, UPP_STR("role"));
@@ -259,13 +233,10 @@ static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_age
         *system = false;
         return 0;
     }
-    bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
-    *system    = exact && agent && agent->allow_client_system;
-    if (is_system(role) && !*system)
-        return sv_refuse_system(b, given, agent, err);
-    *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
-           : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
-                                                       : 0;
+    *system = sv_system_role(role);
+    *ret    = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
+              : wb_str_eq(role, UPP_STR("assistant"))     ? UPP_ROLE_ASSISTANT
+                                                          : 0;
     return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
 }
 
@@ -291,24 +262,33 @@ int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str
 }
 
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
-                    struct wm_entry *ret, struct upp_err *err)
+                    struct sv_system *to, struct wm_entry *ret, struct upp_err *err)
 {
     struct upp_str metadata = {NULL, 0};
     bool           system;
     *ret = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
-    if (v && yyjson_is_str(v))
-        return read_bare(b, v, a, &ret->message, err);
+    if (v && yyjson_is_str(v)) {
+        int r = read_bare(b, v, a, &ret->message, err);
+        return r < 0 ? r : 1;
+    }
     if (!v || !yyjson_is_obj(v))
         return v ? sv_body_wrong(b, v, err, "a message is an object or a string")
                  : upp_fail(err, UPP_EINVALID, "no message");
-    int r = read_role(b, v, agent, &ret->message.role, &system, err);
+    int r = read_role(b, v, &ret->message.role, &system, err);
     if (r < 0)
         return r;
     ret->message.time_ms = wb_wall_ms();
-    r                    = read_content(b, v, system, a, &ret->message, err);
+    r                    = read_content(b, v, a, &ret->message, err);
+    if (r >= 0 && system) {
+        r = sv_system_take(b, v, agent, a, &ret->message, to, err);
+        if (r == 0)
+            return 0;
+    }
     if (r >= 0)
         r = sv_metadata_read(b, v, a, &metadata, err);
-    return r <= 0 ? r : sv_message_metadata(a, metadata, &ret->message.metadata, err);
+    if (r > 0)
+        r = sv_message_metadata(a, metadata, &ret->message.metadata, err);
+    return r < 0 ? r : 1;
 }
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */

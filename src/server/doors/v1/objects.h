@@ -6,6 +6,7 @@
 #include "json/write.h"
 #include "log/log.h"
 #include "run/engine.h"
+#include "server/doors/system_text.h"
 #include "server/http/body.h"
 
 /* "run_" + 32 hex digits, as a JSON string; a UUID of zeros is null. */
@@ -42,25 +43,17 @@ int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_run_in
 /* "queued", "in_progress" ...: clients know these eight words and poll forever on any other. */
 const char *sv_run_status(const struct wr_run_info *look);
 
-/* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
-#define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"
-
-/* Refuses a system message of a client, with the cause SV_CLIENT_SYSTEM. agent NULL: none. */
-int sv_refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent,
-                     struct upp_err *err) UPP_MUST_CHECK;
-
 /* A client's metadata, as a message has it: under the name of its dialect. */
 int sv_message_metadata(struct wb_arena *a, struct upp_str given, struct upp_str *ret,
                         struct upp_err *err) UPP_MUST_CHECK;
 
 /* A message of a request (a bare string is a user's): role user or assistant, content text (a string or parts) and, of
  * a user, image_url and image_file. Anything else is refused with its pointer: a client's account of the past has no
- * authority. The entry points into the arena. Role system or developer is refused with the cause SV_CLIENT_SYSTEM
- * unless `agent`, for which the request is (NULL: none), allows it: then it becomes a user message, and its first part
- * is the mark above.
+ * authority. The entry points into the arena. System messages are taken as sv_system_take says for `agent`, for which
+ * the request is (NULL: none), and `system`. 1: an entry; 0: it is a part of `system` and no entry.
  */
 int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
-                    struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
+                    struct sv_system *system, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Of server/doors/v1/message_files.c: an image part of a request, by address or, if `file`, by the id of a file. */
 int sv_read_image(const struct sv_body *b, yyjson_val *v, bool file, struct wb_arena *a, struct upp_part *ret,

@@ -5,6 +5,7 @@
 #include "server/doors/options.h"
 #include "json/write.h"
 #include "server/doors/run_stream.h"
+#include "server/doors/system_text.h"
 #include "server/doors/start.h"
 #include "server/http/body.h"
 #include "server/http/door.h"
@@ -151,16 +152,18 @@ int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
 void sv_list_begin(struct wj_writer *w);
 void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
 
-/* Entries of an array of messages of an object, for an agent (NULL: none); no entries without an array. */
+/* Entries of an array of messages of an object, for an agent (NULL: none); no entries without an array. `system`: where
+ * a gateway's system messages go (server/doors/system_text.h). */
 enum { SV_MAX_MESSAGES = 256 /* in one request */ };
 WEFT_SUSPENDS int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_entries *ret,
-                                   struct upp_err *err) UPP_MUST_CHECK;
+                                   struct upp_str name, const struct wr_agent_def *agent, struct sv_system *system,
+                                   struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A thread that a request describes, with its messages. */
 WEFT_SUSPENDS int sv_read_thread(struct sv_exchange *x, const struct sv_body *b, yyjson_val *object,
-                                 const struct wr_agent_def *agent, struct wl_thread_opts *opts,
-                                 struct sv_entries *entries, struct upp_err *err) UPP_MUST_CHECK;
+                                 const struct wr_agent_def *agent, struct sv_system *system,
+                                 struct wl_thread_opts *opts, struct sv_entries *entries,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Why a message is incomplete: its run tells. One whose run the sweep has removed can only have failed. */
 WEFT_SUSPENDS int sv_why_incomplete(struct sv_exchange *x, const struct wl_line *line, const char **ret,

@@ -49,6 +49,8 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
 WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, struct sv_run_request *ret,
                               struct upp_err *err)
 {
+    WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
+
     struct sv_start *s  = &ret->start;
     bool             is = !wb_uuid_eq(s->thread.id, (struct wb_uuid){{0}}); /* otherwise it comes with the run */
     s->run.owner        = x->owner;
@@ -68,10 +70,11 @@ WEFT_SUSPENDS int sv_read_run(struct sv_exchange *x, const struct sv_body *b, st
         r = sv_assistant_start(x, &s->run, err);
     if (r >= 0)
         r = sv_read_messages(x, b, b->root, UPP_STR("additional_messages"), wr_agent(x->core->engine, s->run.agent),
-                             &s->messages, err);
+                             &system, &s->messages, err);
+    if (r >= 0)
+        r = sv_system_text(&x->arena, &system, &s->system, err);
     if (r >= 0 && is)
-        r = sv_aitp_receive(x, b, sv_member(b->root, UPP_STR("additional_messages")), &s->thread, false, &s->messages,
-                            err);
+        r = sv_aitp_receive(x, b, &s->thread, false, &s->messages, err);
     if (r >= 0 && is && !s->run.agent.n)
         r = sv_aitp_answerer(x, &s->thread, &s->messages, &s->run.agent, err);
     if (r >= 0)

@@ -18,7 +18,7 @@ static int join(struct sv_exchange *x, const struct sv_entries *first, struct sv
     memcpy(all, first->p, first->n * sizeof *all);
     if (to->n)
         memcpy(all + first->n, to->p, to->n * sizeof *all);
-    *to = (struct sv_entries){all, first->n + to->n};
+    *to = (struct sv_entries){.p = all, .n = first->n + to->n};
     return 0;
 }
 
@@ -26,13 +26,21 @@ static int join(struct sv_exchange *x, const struct sv_entries *first, struct sv
 WEFT_SUSPENDS static int read_thread(struct sv_exchange *x, const struct sv_body *b, struct sv_start *s,
                                      struct upp_err *err)
 {
+    WB_CLEANUP(sv_system_done) struct sv_system system = SV_SYSTEM;
+
     yyjson_val       *thread   = NULL;
+    struct upp_str    more     = s->system;
     struct sv_entries messages = {0};
     s->new_thread              = true;
     s->thread_opts             = (struct wl_thread_opts){.size = sizeof s->thread_opts};
     int r                      = sv_body_object(b, b->root, UPP_STR("thread"), &thread, err);
     if (r > 0)
-        r = sv_read_thread(x, b, thread, wr_agent(x->core->engine, s->run.agent), &s->thread_opts, &messages, err);
+        r = sv_read_thread(x, b, thread, wr_agent(x->core->engine, s->run.agent), &system, &s->thread_opts, &messages,
+                           err);
+    if (r >= 0)
+        r = sv_system_text(&x->arena, &system, &s->system, err);
+    if (r >= 0 && more.n)
+        s->system = s->system.n ? wb_arena_printf(&x->arena, "%.*s\n\n%.*s", UPP_FMT(s->system), UPP_FMT(more)) : more;
     return r < 0 ? r : join(x, &messages, &s->messages, err);
 }
 
