@@ -635,6 +635,128 @@ def test_what_a_provider_refuses_reaches_the_client():
             assert (a["status"], a["error"]["code"]) == ("failed", "server_error"), a
 
 
+def test_stored_completions():
+    """With store: true, and only then: listed, retrieved, updated, deleted, with their messages; of their owner alone."""
+    with Server(WEFT, folder("stored")) as s:
+        one = chat(s, "echo", [user("one")], store=True, metadata={"kind": "a", "n": "1"})
+        chat(s, "echo", [user("not")])
+        chat(s, "echo", [user("not this")], store=False)
+        two = chat(s, "removes", [user("two")], store=True, metadata={"kind": "b"})
+        three = chat(s, "echo", [user("three")], store=True, metadata={"kind": "a"})
+        assert s.ask("POST", URL, {"model": "fails", "messages": [user("x")], "store": True})[0] == 500
+        ids = [a["id"] for a in (one, two, three)]
+
+        def listed(query=""):
+            found = s.good("GET", URL + query)
+            data = [a["id"] for a in found["data"]]
+            assert (found["object"], found["first_id"], found["last_id"]) == ("list", data[0] if data else None, data[-1] if data else None), found
+            return data, found["has_more"]
+        assert listed() == (ids, False), listed()
+        assert listed("?order=desc") == (ids[::-1], False)
+        assert listed("?limit=2") == (ids[:2], True) and listed(f"?limit=2&after={ids[1]}") == (ids[2:], False)
+        assert listed("?limit=1&order=desc") == (ids[2:], True) and listed(f"?order=desc&limit=1&after={ids[2]}") == ([ids[1]], True)
+        assert listed("?model=removes") == ([ids[1]], False) and listed("?metadata[kind]=a") == ([ids[0], ids[2]], False)
+        assert listed("?metadata%5Bkind%5D=a&metadata%5Bn%5D=1&model=echo") == ([ids[0]], False) and listed("?metadata[kind]=c") == ([], False)
+        assert s.good("GET", f"{URL}/{ids[0]}") == {**one, "metadata": {"kind": "a", "n": "1"}}
+        assert s.good("GET", URL)["data"][1] == {**two, "metadata": {"kind": "b"}}
+        got = s.good("POST", f"{URL}/{ids[0]}", {"metadata": {"kind": "c"}})
+        assert got == {**one, "metadata": {"kind": "c"}} and listed("?metadata[kind]=c") == ([ids[0]], False)
+        assert s.good("POST", f"{URL}/{ids[0]}", {"metadata": None})["metadata"] == {}
+        for bad, place in (({}, None), ({"metadata": "x"}, "/metadata"), ({"metadata": {"a": 1}}, "/metadata/a")):
+            status, e = s.ask("POST", f"{URL}/{ids[0]}", bad)
+            assert (status, e["error"]["param"]) == (400, place), (bad, status, e)
+
+        # Its messages: all that it answers, also of earlier requests.
+        four = chat(s, "echo", [user("one"), said("one"), user([{"type": "text", "text": "look"},
+                                                                {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}])], store=True)
+        found = s.good("GET", f"{URL}/{four['id']}/messages")
+        assert [(m["role"], m["content"]) for m in found["data"]] == [("user", "one"), ("assistant", "one"), ("user", "look")], found
+        assert [p["type"] for p in found["data"][2]["content_parts"]] == ["text", "image_url"] and found["data"][0]["content_parts"] is None, found
+        assert found["data"][2]["content_parts"][1]["image_url"]["url"] == "https://example.com/a.png" and not found["has_more"], found
+        down = s.good("GET", f"{URL}/{four['id']}/messages?order=desc&limit=2")
+        assert down["data"] == found["data"][:0:-1] and down["has_more"] and down["last_id"] == found["data"][1]["id"], down
+        for order, rest in (("desc", found["data"][:1]), ("asc", found["data"][2:])):
+            assert s.good("GET", f"{URL}/{four['id']}/messages?order={order}&after={found['data'][1]['id']}")["data"] == rest, order
+
+        # What is not there, or is another user's.
+        plain = chat(s, "echo", [user("plain")])["id"]
+        stranger, other = "chatcmpl-" + "0" * 32, {"weft-user": "bob"}
+        for id in (plain, stranger, ids[0] + "-2", "chatcmpl-x", "run_x"):
+            for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/messages"), ("POST", "")):
+                if id == ids[0] + "-2" and (method, path) != ("GET", ""):
+                    continue
+                status, e = s.ask(method, f"{URL}/{id}{path}", {"metadata": {}} if method == "POST" else None)
+                assert (status, e["error"]["code"]) == (404, "not_found"), (method, id, path, status, e)
+        assert s.ask("GET", URL, None, other)[1]["data"] == []
+        for method, path in (("GET", f"/{ids[0]}"), ("DELETE", f"/{ids[0]}"), ("GET", f"/{ids[0]}/messages"), ("POST", f"/{ids[0]}")):
+            status, e = s.ask(method, URL + path, {"metadata": {}} if method == "POST" else None, other)
+            assert status == 404, (method, path, status, e)
+        for query in (f"?after={ids[0]}", "?after=x", "?limit=0", "?limit=101", "?order=up", "?metadata[a]=1&metadata[a]=2",
+                      "?" + "&".join(f"metadata[k{i}]=1" for i in range(17))):
+            assert s.ask("GET", URL + query, None, other)[0] == 400, query
+
+        # Deleting it erases what was said.
+        assert s.good("DELETE", f"{URL}/{ids[2]}") == {"object": "chat.completion.deleted", "id": ids[2], "deleted": True}
+        assert s.ask("GET", f"{URL}/{ids[2]}")[0] == 404 and s.good("GET", "/v1/search?q=three")["data"] == []
+        assert s.ask("GET", f"{URL}?after={ids[2]}")[0] == 400
+        thread = s.good("GET", f"/v1/responses/resp_{ids[0][9:]}")["conversation"]["id"][5:]
+        s.good("DELETE", f"/v1/threads/{thread}")
+        assert listed() == ([ids[1]], False), "it goes with its thread"
+        s.good("DELETE", f"{URL}/{ids[1]}")
+        assert listed() == ([], False)
+
+
+def test_each_answer_of_a_run_is_a_stored_completion():
+    """A request with results continues the run: another completion, with an id of its own, whatever it says of store."""
+    with Server(WEFT, folder("stored-tools")) as s:
+        talk = [user("go")]
+        a = chat(s, "picks", talk, store=True)
+        talk += [a["choices"][0]["message"]] + [{"role": "tool", "tool_call_id": c["id"], "content": f"it {i}"}
+                                                for i, c in enumerate(a["choices"][0]["message"]["tool_calls"])]
+        assert [x["id"] for x in s.good("GET", URL)["data"]] == [a["id"]], "also while its calls are open"
+        b = chat(s, "picks", talk)
+        assert b["id"] == a["id"] + "-2", b
+        for order, ids in (("asc", [a["id"], b["id"]]), ("desc", [b["id"], a["id"]])):
+            assert [x["id"] for x in s.good("GET", f"{URL}?order={order}")["data"]] == ids
+            first = s.good("GET", f"{URL}?order={order}&limit=1")
+            assert first["has_more"] and first["last_id"] == ids[0], first
+            assert [x["id"] for x in s.good("GET", f"{URL}?order={order}&limit=1&after={ids[0]}")["data"]] == ids[1:]
+            assert s.good("GET", f"{URL}?order={order}&after={ids[1]}")["data"] == []
+        assert s.good("GET", f"{URL}/{b['id']}") == {**b, "metadata": {}}
+        found = s.good("GET", f"{URL}/{b['id']}/messages")["data"]
+        assert [(m["role"], m["content"], m.get("tool_call_id")) for m in found[2:]] == [("tool", f"it {i}", talk[2 + i]["tool_call_id"]) for i in range(2)], found
+        assert found[1]["tool_calls"] == talk[1]["tool_calls"] and len({m["id"] for m in found}) == 4, found
+        for i in range(4):
+            assert s.good("GET", f"{URL}/{b['id']}/messages?after={found[i]['id']}")["data"] == found[i + 1:], i
+            assert s.good("GET", f"{URL}/{b['id']}/messages?order=desc&after={found[i]['id']}")["data"] == found[:i][::-1], i
+        status, e = s.ask("DELETE", f"{URL}/{b['id']}")
+        assert status == 400 and "continues an earlier one" in e["error"]["message"], e
+        s.good("DELETE", f"{URL}/{a['id']}")
+        assert s.good("GET", URL)["data"] == []
+
+
+def test_a_list_of_stored_completions_has_pages():
+    """Of 45 runs every third is stored, and every stored one but each fifth has an answer."""
+    with Server(WEFT, folder("stored-pages")) as s:
+        ids = []
+        for i in range(45):
+            agent = "fails" if i % 15 == 0 else "echo"
+            status, a = s.ask("POST", URL, {"model": agent, "messages": [user(f"n{i}")], **({"store": True} if i % 3 == 0 else {})})
+            if i % 3 == 0 and agent == "echo":
+                ids.append(a["id"])
+        for order, want in (("asc", ids), ("desc", ids[::-1])):
+            for limit in (1, 3, 11, 12, 100):
+                found, after = [], ""
+                while True:
+                    page = s.good("GET", f"{URL}?order={order}&limit={limit}{after}")
+                    found += [a["id"] for a in page["data"]]
+                    assert len(page["data"]) == limit or not page["has_more"], page["has_more"]
+                    if not page["has_more"]:
+                        break
+                    after = f"&after={page['last_id']}"
+                assert found == want, (order, limit, found, want)
+
+
 def test_bad_requests_name_the_place():
     good = {"model": "echo", "messages": [user("x")]}
     cases = [

@@ -19,13 +19,14 @@
 #include "json/value.h"
 
 enum {
-    SCRATCH_MAX = 64 << 20,
-    HEAD_MAX    = 1 << 16,
-    ID_MAX      = sizeof "chatcmpl-" + WB_UUID_HEX + sizeof "-4294967295",
+    SCRATCH_MAX  = 64 << 20,
+    HEAD_MAX     = 1 << 16,
+    METADATA_MAX = 1 << 20,
+    ID_MAX       = sizeof "chatcmpl-" + WB_UUID_HEX + sizeof "-4294967295",
 };
 
 struct chat {
-    bool           whole, with_usage;
+    bool           whole, with_usage, with_metadata;
     bool           begun;     /* the answer has its first chunk */
     bool           paused;    /* the client has to act */
     bool           separated; /* text was sent, and another message begins: an empty line is due */
@@ -38,6 +39,7 @@ struct chat {
 
     struct upp_usage usage; /* of this answer */
     struct wb_buf    agent;
+    struct wb_buf    metadata;        /* JSON; empty: {} */
     struct wb_buf    asked;           /* the name that the request asked for; empty: the agent's */
     struct wb_buf    text, reasoning; /* whole */
     struct wd_open   open;
@@ -286,6 +288,10 @@ static void completion(struct chat *s, const struct wm_event *ev, struct wd_out 
     wd_end(o, '}');
     wd_end(o, ']');
     put_usage(o, &s->usage);
+    if (s->with_metadata) {
+        struct upp_str metadata = s->metadata.n ? wb_buf_str(&s->metadata) : UPP_STR("{}");
+        wj_put_raw(&o->w, "metadata", metadata.p, metadata.n);
+    }
     if (asks(ev, true))
         put_approvals(s, o, ev);
     wd_frame_close(o, UPP_STR("}"));
@@ -376,16 +382,21 @@ static void run(struct chat *s, const struct wm_event *ev, struct wd_out *o)
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-/* The name that the request asked for, if it is not the agent's. */
-static int read_asked(struct chat *s, struct upp_str options, struct upp_err *err)
+/* The name that the request asked for, if it is not the agent's; and the metadata, if it is shown. */
+static int read_options(struct chat *s, struct upp_str options, struct upp_err *err)
 {
-    yyjson_val *v = NULL;
-    if (wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) >= options.n)
+    yyjson_val *v     = NULL, *metadata;
+    bool        asked = wb_str_find(options, UPP_STR(WD_OPTION_ASKED), 0) < options.n;
+    int         r     = 0;
+    if (!asked && !(s->with_metadata && options.n))
         return 0;
     if (wj_read(&s->scratch, options, NULL, &v, NULL) >= 0)
         wb_buf_add(&s->asked, wj_text_at(v, WD_OPTION_ASKED));
+    metadata = yyjson_obj_get(v, "metadata");
+    if (s->with_metadata && yyjson_is_obj(metadata))
+        r = wj_write(metadata, &s->metadata, err);
     wb_arena_reset(&s->scratch);
-    return wb_buf_check(&s->asked, err);
+    return r < 0 ? r : wb_buf_check(&s->asked, err);
 }
 
 static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
@@ -393,16 +404,18 @@ static int chat_begin(void *state, const struct wd_stream_opts *opts, struct upp
     struct chat *s = state;
     *s             = (struct chat){.agent     = WB_BUF(HEAD_MAX),
                                    .asked     = WB_BUF(HEAD_MAX),
+                                   .metadata  = WB_BUF(METADATA_MAX),
                                    .text      = WB_BUF(WD_FRAMES_TEXT / 2),
                                    .reasoning = WB_BUF(WD_FRAMES_TEXT / 4),
                                    .scratch   = WB_ARENA(SCRATCH_MAX)};
     if (opts) {
-        s->whole      = opts->chat.whole;
-        s->with_usage = opts->chat.usage;
-        s->created_ms = opts->created_ms;
+        s->whole         = opts->chat.whole;
+        s->with_usage    = opts->chat.usage;
+        s->with_metadata = opts->chat.metadata;
+        s->created_ms    = opts->created_ms;
     }
     wd_open_init(&s->open);
-    return opts ? read_asked(s, opts->options, err) : 0;
+    return opts ? read_options(s, opts->options, err) : 0;
 }
 
 static int chat_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
@@ -451,6 +464,7 @@ static void chat_done(void *state)
     wd_open_done(&s->open);
     wb_buf_done(&s->agent);
     wb_buf_done(&s->asked);
+    wb_buf_done(&s->metadata);
     wb_buf_done(&s->text);
     wb_buf_done(&s->reasoning);
     wb_arena_done(&s->scratch);

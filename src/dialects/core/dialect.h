@@ -45,8 +45,9 @@ struct wd_agentapi_opts {
 };
 
 struct wd_chat_opts {
-    bool whole; /* one frame at the end: the completion, or an error with the name "error" */
-    bool usage; /* a chunk with the usage before the end */
+    bool whole;    /* one frame at the end: the completion, or an error with the name "error" */
+    bool usage;    /* a chunk with the usage before the end */
+    bool metadata; /* whole: the completion has the run's metadata, as a stored one */
 };
 
 struct wd_responses_opts {

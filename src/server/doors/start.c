@@ -3,6 +3,7 @@
 
 #include <openssl/evp.h>
 
+#include "base/defs.h"
 #include "base/log.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -184,6 +185,8 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
         return r;
     if (s->background)
         add_option(x, &s->run.options, UPP_STR("\"" SV_BACKGROUND "\":true"));
+    if (s->stored)
+        add_option(x, &s->run.options, UPP_STR("\"" SV_STORED "\":true"));
     if (x->trace.id[0])
         add_option(x, &s->run.options, wb_arena_printf(&x->arena, "\"traceparent\":\"%s\"", x->trace.parent));
     if (s->made_thread)
@@ -204,15 +207,18 @@ static int add_options(struct sv_exchange *x, struct sv_start *s, struct upp_err
 /* Does an option belong to the run, whatever the next request says? */
 static bool stays(struct upp_str name)
 {
-    return wb_str_eq(name, UPP_STR("traceparent")) ||
-           (wb_str_starts(name, UPP_STR("weft_")) && !wb_str_eq(name, UPP_STR(SV_ASKED)) &&
-            !wb_str_eq(name, UPP_STR(SV_BACKGROUND)) && !wb_str_eq(name, UPP_STR(SV_SYSTEM_OPTION)));
+    static const char *const of_requests[] = {SV_ASKED, SV_BACKGROUND, SV_SYSTEM_OPTION, SV_STORED};
+    for (size_t i = 0; i < WB_LEN(of_requests); i++)
+        if (wb_str_eq(name, wb_cstr(of_requests[i])))
+            return false;
+    return wb_str_eq(name, UPP_STR("traceparent")) || wb_str_starts(name, UPP_STR("weft_"));
 }
 
-/* A request that names an agent keeps the run's model, and the name that the run was asked by. */
+/* A request that names an agent keeps the run's model, and the name that the run was asked by. What is stored stays. */
 static bool stays_if_not_set(struct upp_str name)
 {
-    return wb_str_eq(name, UPP_STR("model")) || wb_str_eq(name, UPP_STR(SV_ASKED));
+    return wb_str_eq(name, UPP_STR("model")) || wb_str_eq(name, UPP_STR(SV_ASKED)) ||
+           wb_str_eq(name, UPP_STR(SV_STORED));
 }
 
 static void put_options(struct wj_writer *w, yyjson_val *of_run, yyjson_val *of_request)
@@ -238,6 +244,8 @@ int sv_next_options(struct sv_exchange *x, const struct wm_run *run, struct sv_s
     int                                   r = s->system.n ? add_system(x, s, err) : 0;
     if (r >= 0 && s->asked.n)
         r = add_text(x, &s->run.options, SV_ASKED, s->asked, err);
+    if (r >= 0 && s->stored)
+        add_option(x, &s->run.options, UPP_STR("\"" SV_STORED "\":true"));
     if (r >= 0)
         r = wr_check_options(x->core->engine, s->run.agent, s->run.options, err);
     if (r >= 0)

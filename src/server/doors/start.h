@@ -32,6 +32,9 @@ enum { SV_ANSWERS_MAX = 128 };
 /* Option of a run: the name of the conversation that it answers, where clients send it whole (doors/chat). */
 #define SV_CONVERSATION "weft_conversation"
 
+/* Option of a run: a chat completion that its client has stored (doors/chat/stored.h). */
+#define SV_STORED "weft_stored"
+
 /* Options of a run: the name that its request asked for, where that is not the agent's; whether it was to work in the
  * background; whether its system text is the client's (struct sv_start). */
 #define SV_ASKED         WD_OPTION_ASKED
@@ -51,6 +54,7 @@ struct sv_start {
     struct upp_str        asked;        /* SV_ASKED; empty: the agent's name */
     struct upp_str        system;       /* of the client, for an agent that is a gateway; empty: none */
     bool                  background;   /* SV_BACKGROUND */
+    bool                  stored;       /* SV_STORED */
     bool                  unstored;     /* the thread is erased with the end of the run (run/unstored.h) */
     bool                  indexed;      /* filled here: run.alias is the id of an envelope */
     bool                  joined;       /* filled here: a request with the same key had started the run */

@@ -134,11 +134,14 @@ int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *r
     return 0;
 }
 
+/* A name that ends with [ stands for all with a key after it. */
 static bool is_queried(const struct sv_exchange *x, struct upp_str name)
 {
-    for (size_t i = 0; i < x->n_queried; i++)
-        if (wb_str_eq(x->queried[i], name))
+    for (size_t i = 0; i < x->n_queried; i++) {
+        struct upp_str known = x->queried[i];
+        if (wb_str_eq(known, name) || (known.n && known.p[known.n - 1] == '[' && wb_str_starts(name, known)))
             return true;
+    }
     return false;
 }
 
@@ -193,4 +196,43 @@ int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, st
     if (found)
         *ret = value;
     return found;
+}
+
+/* Decodes a parameter, if it is one of NAME[KEY]. 1; 0: it has another name. */
+static int read_pair(struct sv_exchange *x, struct upp_str text, struct upp_str name, struct sv_pair *ret,
+                     struct upp_err *err)
+{
+    size_t         at = wb_str_find(text, UPP_STR("="), 0);
+    struct upp_str key;
+    int            r = sv_decode(&x->arena, wb_str_sub(text, 0, at), true, &key, err);
+    if (r < 0)
+        return r;
+    if (!wb_str_starts(key, name) || key.n == name.n || key.p[key.n - 1] != ']')
+        return 0;
+    ret->key = wb_str_sub(key, name.n, key.n - name.n - 1);
+    r = sv_decode(&x->arena, at == SIZE_MAX ? UPP_STR("") : wb_str_sub(text, at + 1, SIZE_MAX), true, &ret->value, err);
+    return r < 0 ? r : 1;
+}
+
+int sv_query_object(struct sv_exchange *x, const char *name, struct sv_pair *ret, size_t max, struct upp_err *err)
+{
+    struct upp_str rest = x->request->query, text;
+    struct sv_pair pair;
+    size_t         n = 0;
+    if (x->n_queried < SV_QUERIED)
+        x->queried[x->n_queried++] = wb_cstr(name);
+    while (rest.p && wb_str_split(&rest, '&', &text)) {
+        int r = read_pair(x, text, wb_cstr(name), &pair, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            continue;
+        if (n == max)
+            return upp_fail(err, UPP_EINVALID, "at most %zu parameters '%s...]'", max, name);
+        for (size_t i = 0; i < n; i++)
+            if (wb_str_eq(ret[i].key, pair.key))
+                return upp_fail(err, UPP_EINVALID, "'%s%.*s]' is given twice", name, UPP_FMT(pair.key));
+        ret[n++] = pair;
+    }
+    return (int)n;
 }

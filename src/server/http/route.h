@@ -100,6 +100,14 @@ int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *r
 /* A query parameter, decoded: 1; 0: absent. -UPP_EINVALID: more than one of that name. */
 int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Query parameters NAME[KEY]=VALUE, as clients write an object: keys and values, decoded; their number. `name` ends
+ * with the bracket. -UPP_EINVALID: more than `max`, or one of them twice. */
+struct sv_pair {
+    struct upp_str key, value;
+};
+int sv_query_object(struct sv_exchange *x, const char *name, struct sv_pair *ret, size_t max,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
 /* Names the query parameters that nobody has looked for in the header weft-ignored. Before the head is written. */
 void sv_query_report(struct sv_exchange *x);
 

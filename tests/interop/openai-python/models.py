@@ -64,6 +64,25 @@ def tools():
     assert b.choices[0].message.content == "There.", b
 
 
+def listed():
+    a = chat.create(model="main", messages=user("hello"), store=True, metadata={"topic": "parks", "n": "1"})
+    b = chat.create(model="main", messages=[*user("hello"), {"role": "assistant", "content": HELLO}, *user("think")], store=True, metadata={"topic": "parks"})
+    chat.create(model="main", messages=user("hello"))
+    found = list(chat.list(metadata={"topic": "parks"}, limit=1))
+    assert [c.id for c in found] == [a.id, b.id] and found[0].choices == a.choices, found
+    assert [c.id for c in chat.list(metadata={"topic": "parks", "n": "1"}, model="main", order="desc")] == [a.id]
+    got = chat.retrieve(a.id)
+    assert got.choices == a.choices and got.usage == a.usage and got.metadata == {"topic": "parks", "n": "1"}, got
+    assert chat.update(a.id, metadata={"topic": "seas"}).metadata == {"topic": "seas"}
+    assert [c.id for c in chat.list(metadata={"topic": "seas"})] == [a.id]
+    messages = list(chat.messages.list(b.id, limit=2))
+    assert [(m.role, m.content) for m in messages] == [("user", "hello"), ("assistant", HELLO), ("user", "think")] and len({m.id for m in messages}) == 3, messages
+    gone = chat.delete(b.id)
+    assert (gone.id, gone.deleted, gone.object) == (b.id, True, "chat.completion.deleted"), gone
+    refused(lambda: chat.retrieve(b.id), openai.NotFoundError, "not_found")
+    assert [c.id for c in chat.list()] == [a.id]
+
+
 def events():
     a = responses.create(model="main", input="hello")
     assert a.output_text == HELLO and responses.retrieve(a.id).output == a.output
@@ -112,6 +131,7 @@ def again():
 with server:
     check("completions, whole and streamed", completions)
     check("a tool of the client", tools)
+    check("stored completions: list, retrieve, update, delete, messages", listed)
     check("responses, whole and streamed", events)
     check("the input of a response, deleting and cancelling", stored)
     check("conversations and their items", conversations)

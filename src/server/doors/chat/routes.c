@@ -7,6 +7,7 @@
 #include "json/write.h"
 #include "server/doors/chat/conversation.h"
 #include "server/doors/chat/join.h"
+#include "server/doors/chat/stored.h"
 #include "server/doors/agent.h"
 #include "server/doors/assistants.h"
 #include "server/doors/options.h"
@@ -85,6 +86,7 @@ static int read_options(struct sv_exchange *x, struct request *q, struct upp_err
                                               {NULL, NULL}};
     q->start.system                        = q->messages.instructions;
     q->start.asked                         = wj_text_of(sv_member(q->body.root, UPP_STR("model")));
+    q->start.stored                        = yyjson_is_true(sv_member(q->body.root, UPP_STR("store")));
     return sv_options_read(x, &q->body, q->body.root, q->start.run.agent, aliases + q->model, &q->start.run.options,
                            err);
 }
@@ -176,6 +178,11 @@ WEFT_SUSPENDS static int complete(struct sv_exchange *x, struct upp_err *err)
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/chat/completions", complete, 0, 0},
+    {SV_GET, "/v1/chat/completions", sv_chat_list, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/chat/completions/{completion}", sv_chat_get, 0, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/chat/completions/{completion}", sv_chat_update, 0, 0},
+    {SV_DELETE, "/v1/chat/completions/{completion}", sv_chat_delete, 0, 0},
+    {SV_GET, "/v1/chat/completions/{completion}/messages", sv_chat_list_messages, 0, SV_ROUTE_LARGE},
 };
 const struct sv_door sv_door_chat = {
     .name = "chat", .prefix = "/v1/chat/", .routes = rows, .n_routes = WB_LEN(rows), .stream = "chat", .agents = true};
