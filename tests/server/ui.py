@@ -419,6 +419,32 @@ def test_system_messages_are_refused():
         assert threads(s) == []
 
 
+def test_an_id_that_is_used_again_gets_no_old_answer():
+    """Pages that count their messages begin again with the first id: only the newest message can be a repetition."""
+    with Server(WEFT, folder("ids-again")) as s:
+        def post(chat, *parts, id="m1"):
+            body = {"id": chat, "agent": "echo", "message": {"id": id, "role": "user", "parts": list(parts)}}
+            return Stream(s, "POST", "/api/chat", body).read()
+
+        def text(t):
+            return {"type": "text", "text": t}
+        first = post("k", text("yes"))
+        assert post("k", text("yes")).id == first.id and len(s.good("GET", "/api/chat/k")) == 2, "sent again"
+        post("k", text("and then?"), id="m2")
+        later = post("k", text("yes"))
+        assert later.id != first.id and said(s.good("GET", "/api/chat/k"))[-2:] == [("user", "yes"), ("assistant", "yes")]
+        # Other content: text, or a file.
+        assert post("k", text("no")).text == "no"
+        for n, data in enumerate(("aGk=", "aG8=")):
+            post("files", {"type": "file", "mediaType": "text/plain", "filename": "a.txt", "url": f"data:text/plain;base64,{data}"})
+            assert len(s.good("GET", "/api/chat/files")) == 2 * n + 2, (n, data)
+        # Another conversation: a fork begins with the same question.
+        last = post("k", text("ok"), id="m3")
+        fork = s.good("POST", "/v1/threads/k/fork", {})["id"]
+        again = post(fork, text("ok"), id="m3")
+        assert again.id != last.id and len(s.good("GET", f"/api/chat/{fork}")) == len(s.good("GET", "/api/chat/k")) + 2
+
+
 def test_a_new_message_while_a_run_waits():
     with Server(WEFT, folder("instead")) as s:
         for chat, text in (("tool", "where am I"), ("approval", "remove it")):

@@ -30,8 +30,7 @@ int sv_join_key(struct sv_exchange *x, const struct wr_start *start, struct sv_j
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
-/* Is it the answer to this request, and not to one of another day? A run that has failed is not. */
-static bool is_recent(const struct wm_run *run)
+bool sv_join_recent(const struct wm_run *run)
 {
     return !wm_status_ended(run->status) ||
            (run->status == WM_COMPLETED && wb_wall_ms() - run->ended_ms < (int64_t)RECENT_MS);
@@ -46,7 +45,7 @@ int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct s
     int r = sv_chat_recall(x, agent, m, &ret->run, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
-    return is_recent(&ret->run);
+    return sv_join_recent(&ret->run);
 }
 
 int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret, struct upp_err *err)

@@ -25,6 +25,10 @@ WEFT_SUSPENDS int sv_join_key(struct sv_exchange *x, const struct wr_start *star
 WEFT_SUSPENDS int sv_join_messages(struct sv_exchange *x, struct upp_str agent, const struct sv_chat_messages *m,
                                    struct sv_joining *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Is the run's answer that to a request which is repeated, and not to one of another day? It is still at work, or was
+ * completed less than a minute ago. */
+bool sv_join_recent(const struct wm_run *run);
+
 /* Where the answer to this request begins. To be called where the run is at home. */
 WEFT_SUSPENDS int sv_join_from(struct sv_exchange *x, const struct sv_joining *j, struct wr_from *ret,
                                struct upp_err *err) UPP_MUST_CHECK;

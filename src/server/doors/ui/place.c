@@ -167,11 +167,18 @@ int sv_ui_place(struct sv_exchange *x, const struct sv_ui_request *q, struct sv_
     return q->regenerate ? place_again(x, q, s, err) : place_message(x, q, s, err);
 }
 
+static bool is_same_part(const struct upp_part *a, const struct upp_part *b)
+{
+    if (a->kind != b->kind || !wb_str_eq(a->text, b->text) || !a->media != !b->media)
+        return false;
+    return !a->media || (a->media->source == b->media->source && wb_str_eq(a->media->data, b->media->data));
+}
+
 static bool is_same(const struct upp_message *a, const struct upp_message *b)
 {
     bool same = a->n_parts == b->n_parts;
     for (size_t i = 0; same && i < a->n_parts; i++)
-        same = a->parts[i].kind == b->parts[i].kind && wb_str_eq(a->parts[i].text, b->parts[i].text);
+        same = is_same_part(&a->parts[i], &b->parts[i]);
     return same;
 }
 
@@ -188,9 +195,9 @@ int sv_ui_asked(struct sv_exchange *x, const struct sv_ui_request *q, const stru
     if (r >= 0)
         r = wl_path_tail(s, &x->owner, &path, path.length, ASKED, &x->arena, &lines, &n, err);
     for (size_t i = r < 0 ? 0 : n; i-- > 0;)
-        if (is_question(&lines[i]) && has_id(&lines[i], q->last_id)) {
+        if (is_question(&lines[i])) { /* only the last one: what went on since was not repeated */
             *run = lines[i].run;
-            return is_same(&lines[i].entry.message, m) && !wb_uuid_eq(*run, none);
+            return has_id(&lines[i], q->last_id) && is_same(&lines[i].entry.message, m) && !wb_uuid_eq(*run, none);
         }
     return r < 0 ? r : 0;
 }

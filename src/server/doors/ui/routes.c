@@ -95,7 +95,8 @@ WEFT_SUSPENDS static bool is_left(struct sv_exchange *x, struct wb_uuid run)
 }
 
 /* A run ends that waits for what the client did not do any more, or that nobody reads any more: the chat goes on
- * without it. One that works ends here: its answer so far is a part of the thread, where the next message may belong. */
+ * without it. One that works ends here: its answer so far is a part of the thread, where the next message may belong.
+ */
 WEFT_SUSPENDS static int end_left(struct sv_exchange *x, struct wb_uuid run, struct wr_start *start,
                                   struct upp_err *err)
 {
@@ -153,8 +154,9 @@ WEFT_SUSPENDS static int join(struct sv_exchange *x, struct upp_err *err)
     return sv_run_stream(x, x->run, &w->stream, err);
 }
 
-/* The chat has the message already: its run is joined, or, if that has failed or was cancelled, a new one answers it.
- * 1: *run. */
+/* The chat ends with the message already, or with its answer: the run is joined, or, if that has failed or was
+ * cancelled, a new one answers it. Pages that count their messages use an id twice, so that an old answer is none. 1:
+ * *run. */
 WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struct wb_uuid *run, struct upp_err *err)
 {
     struct wm_run row;
@@ -165,10 +167,10 @@ WEFT_SUSPENDS static int find_asked(struct sv_exchange *x, struct work *w, struc
         return r;
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
-    if (!wm_status_ended(row.status) || row.status == WM_COMPLETED)
-        return 1;
-    w->q.regenerate = true;
-    return 0;
+    if (!wb_uuid_eq(row.thread, w->start.thread.id)) /* of the chat that this one was forked from */
+        return 0;
+    w->q.regenerate = wm_status_ended(row.status) && row.status != WM_COMPLETED;
+    return sv_join_recent(&row);
 }
 
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
