@@ -24,9 +24,12 @@ log: {level: warn}
 models:
   echo: {provider: scripted, echo: true}
   slow: {provider: scripted, script: script.json}
+  asks: {provider: scripted, script: asks.json}
 tools:
   once: {description: Counts, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo x >> once; sleep 0.3; echo done"], delivery: at_most_once}
+  pick: {parameters: {type: object}}
 agents:
+  asks: {model: asks, tools: [pick]}
   echo: {model: echo}
   acts: {model: slow, tools: [once]}
 default_agent: echo
@@ -44,6 +47,8 @@ def server(name, **env):
             f.write(CONFIG)
         with open(f"{path}/script.json", "w") as f:
             json.dump(SCRIPT, f)
+        with open(f"{path}/asks.json", "w") as f:
+            json.dump({"replies": [{"parts": [{"tool_call": {"id": "p1", "name": "pick", "arguments": {}}}]}, {"parts": [{"text": "thanks"}]}]}, f)
     return Server(WEFT, path, loops=["--loops", os.environ.get("WEFT_TEST_LOOPS", "2")], **env)
 
 
@@ -234,6 +239,12 @@ def test_elsewhere_it_is_named():
             status, text, headers = send(s, path, body, "k")
             assert status != 200 or headers["weft-ignored"] == "idempotency-key", (path, status, text, headers)
         assert send(s, f"/v1/threads/{t}", {"metadata": {}, "odd": 1}, "k")[2].get_all("weft-ignored") == ["odd", "idempotency-key"]
+        run = json.loads(send(s, f"/v1/threads/{t}/runs", {"assistant_id": "asks", "additional_messages": [user_message("go")]})[1])
+        while run["status"] != "requires_action":
+            run = s.good("GET", f"/v1/threads/{t}/runs/{run['id']}")
+        outputs = {"stream": True, "odd": 1, "tool_outputs": [{"tool_call_id": "p1", "output": "x"}]}
+        status, text, headers = send(s, f"/v1/threads/{t}/runs/{run['id']}/submit_tool_outputs", outputs, "k")
+        assert headers["content-type"] == "text/event-stream" and headers.get_all("weft-ignored") == ["odd", "idempotency-key"], (text, headers.items())
         for key in ("", "x" * 256):
             assert send(s, "/v1/threads", {}, key or " ")[0] == 400, key
         c = s.connection()

@@ -552,6 +552,22 @@ def test_runs_at_once():
             assert ended(s, key, third, done)["status"] == "completed"
 
 
+def test_a_repeated_task_starts_no_second_run():
+    f = Folder("repeated")
+    with f.start() as s:
+        key = f.add("k", "--limits", "runs=1")
+        for more, headers in (({"id": "mine"}, {}), ({}, {"Idempotency_Key": "once"})):
+            body = {"input": [{"role": "user", "content": [{"type": "text", "text": "go"}]}], **more}
+            def post():
+                return ask(s, "POST", "/agents/asks/process/task", key, body, **headers)
+            status, _, text = post()
+            assert status == 200, text
+            assert post()[::2] == (200, text), "the limit is for runs that are started"
+            refused(ask(s, "POST", "/agents/asks/process/task", key, {**body, "id": "other"}), 429, "rate_limit_exceeded")
+            good(s, "POST", f"/v1/runs/{json.loads(text)['task_id']}/cancel", key)
+            until(lambda: json.loads(ask(s, "GET", f"/process/task/{json.loads(text)['task_id']}", key)[2])["status"] == "finished")
+
+
 def test_tokens_a_day():
     f = Folder("tokens")
     with f.start() as s:

@@ -430,13 +430,25 @@ WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
+/* An Idempotency-Key that changes nothing. */
+static void report_key(struct sv_exchange *x)
+{
+    size_t n = 0;
+    if (!x->keyed && x->request->method & (SV_POST | SV_DELETE))
+        (void)sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
+    if (n)
+        sv_reply_header(&x->reply, "weft-ignored", UPP_STR("idempotency-key"));
+}
+
 int sv_conn_headers(struct sv_exchange *x, struct upp_err *err)
 {
     /* Answers are of whoever asked, and of this moment: nobody on the way keeps them, but for what says otherwise. */
     if (wb_str_find(wb_buf_str(&x->reply.headers), UPP_STR("Cache-Control: "), 0) == SIZE_MAX)
         sv_reply_header(&x->reply, "Cache-Control", UPP_STR("no-store"));
-    if (x->reply.status < 300)
+    if (x->reply.status < 300) { /* of a stream it is not set yet */
         sv_query_report(x);
+        report_key(x);
+    }
     if (x->settings->allowed.origins)
         sv_cors_write(&x->reply.headers, x->conn->allow);
     return wb_buf_check(&x->reply.headers, err);
@@ -580,12 +592,6 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
     if (large) { /* frees what was read before another request reads: the response is complete */
         wb_arena_done(&x->arena);
         sv_server_turn_end(x->server);
-    }
-    if (r >= 0 && !x->reply.sent && !x->keyed && x->request->method & (SV_POST | SV_DELETE)) {
-        size_t n;
-        (void)sv_http_header(x->request, UPP_STR("idempotency-key"), &n);
-        if (n)
-            sv_reply_header(&x->reply, "weft-ignored", UPP_STR("idempotency-key"));
     }
     if (r >= 0 && !x->reply.sent) {
         r = wb_buf_check(&x->reply.headers, err);

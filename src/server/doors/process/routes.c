@@ -5,7 +5,6 @@
 #include "log/log.h"
 #include "server/doors/process/process.h"
 #include "server/doors/v1/routes.h"
-#include "server/http/auth.h"
 #include "server/http/conn.h"
 #include "server/http/server.h"
 
@@ -70,11 +69,6 @@ WEFT_SUSPENDS static int start(struct sv_exchange *x, struct sv_process *p, stru
             r = wr_get(x->core->engine, &x->owner, last.id, &x->arena, &look, err);
         if (r == -UPP_ENOTFOUND)
             r = 0;
-    }
-    if (r >= 0 && !p->start.answers.n) { /* before a thread is stored for a run that is refused */
-        r = sv_auth_may_start(x, err);
-        if (r >= 0)
-            r = wr_check_options(x->core->engine, p->start.run.agent, p->start.run.options, err);
     }
     if (r >= 0)
         r = sv_process_open(p, err);
