@@ -486,6 +486,34 @@ def test_an_export_lists_the_members_of_its_point():
     post(t, "four", "blue")
 
 
+def test_a_moved_thread_has_its_members_in_the_same_commit():
+    """Whoever kills the server after the commit that forks or moves a thread finds the members of its new position."""
+    for point, what, want in (("fork.after:1", "fork", {"me", "red"}), ("restore.after:1", "restore", {"me", "red"}), ("restore.after:1", "checkout", {"me", "red", "blue"})):
+        folder = tempfile.mkdtemp(prefix="weft-aitp-kill-")
+
+        def life(**env):
+            return Server(WEFT, folder, "server: {listen: '127.0.0.1:0'}\nstore: sqlite:a.db\nmodels: {echo: {provider: scripted, echo: true}}\nagents: {echo: {model: echo}}\n", **env)
+        with life() as s:
+            t = s.good("POST", "/v1/threads", {"actors": [actor("me"), actor("red")]})["id"]
+            first = s.good("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "one"})["id"]
+            s.good("POST", f"/v1/threads/{t}/actors", {"id": "blue"})
+            trunk = s.good("GET", f"/v1/threads/{t}/tree")["nodes"][0]["id"]
+            if what == "checkout":
+                s.good("POST", f"/v1/threads/{t}/restore", {"after": first})
+        with life(WEFT_CRASHPOINT=point) as s:
+            body = {"fork": {"at": first}, "restore": {"after": first}, "checkout": {"node_id": trunk}}[what]
+            try:
+                s.ask("POST", f"/v1/threads/{t}/{what}", body)
+                raise AssertionError("it answered")
+            except (ConnectionError, OSError, http.client.HTTPException):
+                s.process.wait(timeout=30)
+        with life() as s:
+            threads = [x["id"] for x in s.good("GET", "/v1/threads")["data"]]
+            at = next(x for x in threads if x != t) if what == "fork" else t
+            assert {a["id"] for a in s.good("GET", f"/v1/threads/{at}/actors")["data"]} == want, (what, s.good("GET", f"/v1/threads/{at}"))
+            assert len(threads) == 1 + (what == "fork")
+
+
 # ---- The audit -----------------------------------------------------------------------------------------------------
 
 def test_the_audit_has_everything_in_order():

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "server/doors/front.h"
 #include "server/doors/start.h"
 #include "server/http/server.h"
 
@@ -48,51 +49,16 @@ static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct 
     return k->taken ? upp_fail(err, UPP_EREFUSED, "another request with this Idempotency-Key was first") : r;
 }
 
-static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r,
-                              struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
-{
-    return s->inner->ops->rows(s->inner, o, r, a, ret, err);
-}
-
-static WEFT_SUSPENDS int get(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, void *ret,
-                             struct upp_err *err)
-{
-    return s->inner->ops->get(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_ask *ask, struct wb_arena *a, struct wl_list *ret,
-                              struct upp_err *err)
-{
-    return s->inner->ops->list(s->inner, ask, a, ret, err);
-}
-
-static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
-                                struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
-{
-    return s->inner->ops->follow(s->inner, after, max_rows, max_bytes, a, ret, n, err);
-}
-
-static WEFT_SUSPENDS int search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
-                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
-{
-    return s->inner->ops->search(s->inner, o, q, a, ret, n, err);
-}
-
-static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
-{
-    return s->inner->ops->at_once ? s->inner->ops->at_once(s->inner, fn, arg, err) : fn(s, arg, err);
-}
-
 static const struct wl_store_ops ops = {
     .size    = sizeof ops,
     .name    = "keyed",
     .commit  = commit,
-    .rows    = rows,
-    .get     = get,
-    .list    = list,
-    .follow  = follow,
-    .search  = search,
-    .at_once = at_once, /* no close: the request ends, not the store */
+    .rows    = sv_front_rows,
+    .get     = sv_front_get,
+    .list    = sv_front_list,
+    .follow  = sv_front_follow,
+    .search  = sv_front_search,
+    .at_once = sv_front_at_once, /* no close: the request ends, not the store */
 };
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */

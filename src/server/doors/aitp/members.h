@@ -39,9 +39,16 @@ WEFT_SUSPENDS int sv_aitp_receive(struct sv_exchange *x, const struct sv_body *b
 int sv_aitp_name_author(struct wb_arena *a, const struct wl_thread *t, struct wl_line *line,
                         struct upp_err *err) UPP_MUST_CHECK;
 
-/* The thread was forked from, or moved from, the end of a path: its members become those of its position now. */
-WEFT_SUSPENDS int sv_aitp_moved(struct sv_exchange *x, const struct wl_path *from, struct wl_thread *t,
-                                struct upp_err *err) UPP_MUST_CHECK;
+/* A thread is moved, or forked from `from`: with this store, in front of `behind`, its members become those of its new
+ * position in the same commit. m->metadata: what the thread has then; NULL: as before. */
+struct sv_aitp_move {
+    struct wl_store         store;
+    struct sv_exchange     *x;
+    const struct wl_thread *from;
+    struct upp_str          metadata;
+};
+struct wl_store *sv_aitp_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
+                                    struct sv_aitp_move *m);
 
 /* The list of the thread's messages and of those of all threads below it (family.c). */
 WEFT_SUSPENDS int sv_aitp_list_family(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;

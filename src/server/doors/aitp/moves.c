@@ -1,12 +1,14 @@
 /* server/doors/aitp/moves.c — a thread that is forked or moved has the members of its new position (AITP-5).
  *
  * The log has who joined and who left. Undoing the events of the old path gives those that the thread was made with;
- * the events of the new path, applied to them, those of the new position.
+ * the events of the new path, applied to them, those of the new position. They are in the commit that moves the thread.
  */
 #include "base/defs.h"
+#include "base/hooks.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "server/doors/aitp/routes.h"
+#include "server/doors/front.h"
 #include "server/http/server.h"
 
 enum { METADATA_MAX = 1 << 20, BATCH = 128, LIST_MAX = 4 * WD_AITP_MEMBERS_MAX };
@@ -106,21 +108,46 @@ static int write_metadata(const struct list *l, yyjson_val *old, struct upp_str 
     return wj_writer_text(&w, &l->x->arena, ret);
 }
 
-WEFT_SUSPENDS int sv_aitp_moved(struct sv_exchange *x, const struct wl_path *from, struct wl_thread *t,
-                                struct upp_err *err)
+/* The path to where a commit puts a thread. Its head may be a branch of the same commit: no event is on that. */
+WEFT_SUSPENDS static int path_to(const struct sv_aitp_move *m, const struct wl_commit *c, const struct wl_thread *t,
+                                 struct wl_path *ret, struct upp_err *err)
 {
-    struct wl_store *s   = x->server->opts.store;
-    yyjson_val      *old = NULL, *actor;
-    struct list      l   = {.x = x, .err = err};
-    struct wl_path   to;
-    struct upp_str   metadata;
-    size_t           i, n;
-    if (!sv_aitp_has_members(t))
-        return 0;
+    struct sv_exchange *x = m->x;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->changes[i].kind == WL_ADD_NODE && c->changes[i].node->key == t->head)
+            return wl_path_open(m->store.inner, &x->owner, c->changes[i].node->parent,
+                                c->changes[i].node->parent_length, &x->arena, ret, err);
+    return wl_thread_path(m->store.inner, &x->owner, t, &x->arena, ret, err);
+}
+
+/* The path to where the thread is now: as it is stored, or as the request has found the one that is forked. */
+WEFT_SUSPENDS static int path_from(const struct sv_aitp_move *m, const struct wl_change *row, struct wl_path *ret,
+                                   struct upp_err *err)
+{
+    struct sv_exchange *x = m->x;
+    struct wl_thread    now;
+    if (row->kind == WL_ADD_THREAD)
+        return wl_thread_path(m->store.inner, &x->owner, m->from, &x->arena, ret, err);
+    int r = wl_get_thread(m->store.inner, &x->owner, row->thread->id, &x->arena, &now, err);
+    return r < 0 ? r : wl_thread_path(m->store.inner, &x->owner, &now, &x->arena, ret, err);
+}
+
+/* The metadata of the thread with the members of the position that the commit gives it. */
+WEFT_SUSPENDS static int metadata_there(const struct sv_aitp_move *m, const struct wl_commit *c,
+                                        const struct wl_change *row, struct upp_str *ret, struct upp_err *err)
+{
+    struct sv_exchange     *x   = m->x;
+    const struct wl_thread *t   = row->thread;
+    yyjson_val             *old = NULL, *actor;
+    struct list             l   = {.x = x, .err = err};
+    struct wl_path          from, to;
+    size_t                  i, n;
     l.actors = wb_new_n(&x->arena, yyjson_val *, LIST_MAX);
     int r    = l.actors ? wj_read(&x->arena, t->metadata, NULL, &old, err) : wb_arena_check(&x->arena, err);
     if (r >= 0)
-        r = wl_thread_path(s, &x->owner, t, &x->arena, &to, err);
+        r = path_from(m, row, &from, err);
+    if (r >= 0)
+        r = path_to(m, c, t, &to, err);
     if (r < 0)
         return r;
     yyjson_arr_foreach(yyjson_obj_get(old, "actors"), i, n, actor)
@@ -128,13 +155,60 @@ WEFT_SUSPENDS int sv_aitp_moved(struct sv_exchange *x, const struct wl_path *fro
         if (l.n < LIST_MAX)
             l.actors[l.n++] = actor;
     }
-    r = walk(&l, from, false);
+    r = walk(&l, &from, false);
     if (r >= 0)
         r = walk(&l, &to, true);
+    return r < 0 ? r : write_metadata(&l, old, ret);
+}
+
+/* The row of the thread that a commit adds or moves, if it has members. */
+static const struct wl_change *moved_row(const struct wl_commit *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if ((c->changes[i].kind == WL_ADD_THREAD || c->changes[i].kind == WL_SET_THREAD) &&
+            sv_aitp_has_members(c->changes[i].thread))
+            return &c->changes[i];
+    return NULL;
+}
+
+static WEFT_SUSPENDS int commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    struct sv_aitp_move    *m   = WB_OUTER(s, struct sv_aitp_move, store);
+    const struct wl_change *row = moved_row(c);
+    if (!row)
+        return s->inner->ops->commit(s->inner, c, err);
+    struct wl_thread  t    = *row->thread;
+    struct wl_commit  with = *c;
+    struct wl_change *list = wb_calloc(c->n, sizeof *list);
+    int r = list ? metadata_there(m, c, row, &t.metadata, err) : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
+    if (r >= 0) {
+        memcpy(list, c->changes, c->n * sizeof *list);
+        list[row - c->changes].thread = &t;
+        with.changes                  = list;
+        r                             = s->inner->ops->commit(s->inner, &with, err);
+        c->conflict                   = with.conflict;
+    }
+    wb_free(list);
     if (r >= 0)
-        r = write_metadata(&l, old, &metadata);
-    if (r < 0 || wb_str_eq(metadata, t->metadata))
-        return r;
-    r = wl_thread_set(s, &x->owner, t, metadata, err);
-    return r > 0 ? upp_fail(err, UPP_EBUSY, "the thread was changed by somebody else") : r;
+        m->metadata = t.metadata;
+    return r;
+}
+
+static const struct wl_store_ops ops = {
+    .size    = sizeof ops,
+    .name    = "moving",
+    .commit  = commit,
+    .rows    = sv_front_rows,
+    .get     = sv_front_get,
+    .list    = sv_front_list,
+    .follow  = sv_front_follow,
+    .search  = sv_front_search,
+    .at_once = sv_front_at_once,
+};
+
+struct wl_store *sv_aitp_move_begin(struct sv_exchange *x, struct wl_store *behind, const struct wl_thread *from,
+                                    struct sv_aitp_move *m)
+{
+    *m = (struct sv_aitp_move){.store = {.ops = &ops, .inner = behind}, .x = x, .from = from};
+    return &m->store;
 }

@@ -9,17 +9,15 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-/* The thread, its path, and the one member that the body of these routes has: *which is its index in `known`. 0: there
+/* The thread, and the one member that the body of these routes has: *which is its index in `known`. 0: there
  * is none. */
 WEFT_SUSPENDS static int read_request(struct sv_exchange *x, const char *const *known, struct wl_thread *t,
-                                      struct wl_path *path, size_t *which, struct upp_str *ret, struct upp_err *err)
+                                      size_t *which, struct upp_str *ret, struct upp_err *err)
 {
     struct sv_body b;
     int            found = 0;
     *ret                 = (struct upp_str){NULL, 0};
     int r                = sv_find_thread_to_change(x, t, err);
-    if (r >= 0 && sv_aitp_has_members(t)) /* otherwise nobody asks for it */
-        r = wl_thread_path(x->server->opts.store, &x->owner, t, &x->arena, path, err);
     if (r >= 0)
         r = sv_body_read(x, known, &b, err);
     for (size_t i = 0; r >= 0 && known[i]; i++) {
@@ -63,19 +61,19 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread         t, fork;
-    struct wl_path           path;
     static const char *const known[] = {"at", NULL};
     struct upp_str           at;
     size_t                   which;
+    struct sv_aitp_move      m;
     struct sv_keyed          k;
     int                      r = sv_keyed_begin(x, SV_MAKES_THREAD, &k, err);
     if (r == 0) {
-        r = read_request(x, known, &t, &path, &which, &at, err);
+        struct wl_store *s = sv_aitp_move_begin(x, &k.store, &t, &m);
+        r                  = read_request(x, known, &t, &which, &at, err);
         if (r >= 0)
-            r = wa_thread_fork(&k.store, &x->owner, &t, at, &x->arena, &fork, err);
-        x->done = r >= 0;
-        if (r >= 0)
-            r = sv_aitp_moved(x, &path, &fork, err);
+            r = wa_thread_fork(s, &x->owner, &t, at, &x->arena, &fork, err);
+        if (r >= 0 && m.metadata.p)
+            fork.metadata = m.metadata;
     }
     r = sv_keyed_thread(&k, r, &fork, err);
     return r < 0 ? r : sv_answer_thread(x, &fork, err);
@@ -85,10 +83,9 @@ WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 enum { CHECKPOINT, BEFORE, AFTER };
 static const char *const places[] = {[CHECKPOINT] = "checkpoint_id", [BEFORE] = "before", [AFTER] = "after", NULL};
 
-WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_thread *t, struct upp_str id, bool before,
-                                         struct upp_err *err)
+WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_store *s, struct wl_thread *t,
+                                         struct upp_str id, bool before, struct upp_err *err)
 {
-    struct wl_store   *s = x->server->opts.store;
     struct wa_position to;
     int                r = wa_message_find(s, &x->owner, t, id, before, &to, err);
     if (r == 0)
@@ -98,34 +95,32 @@ WEFT_SUSPENDS static int move_to_message(struct sv_exchange *x, struct wl_thread
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wl_thread t;
-    struct wl_path   path;
-    struct upp_str   id;
-    size_t           which;
-    int              r = read_request(x, places, &t, &path, &which, &id, err);
+    struct wl_thread    t;
+    struct upp_str      id;
+    size_t              which;
+    struct sv_aitp_move m;
+    struct wl_store    *s = sv_aitp_move_begin(x, x->server->opts.store, NULL, &m);
+    int                 r = read_request(x, places, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "the place to go back to is missing: checkpoint_id, before or after");
     if (r >= 0)
-        r = which == CHECKPOINT ? wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err)
-                                : move_to_message(x, &t, id, which == BEFORE, err);
-    if (r >= 0)
-        r = sv_aitp_moved(x, &path, &t, err);
+        r = which == CHECKPOINT ? wa_thread_restore(s, &x->owner, &t, id, &x->arena, err)
+                                : move_to_message(x, s, &t, id, which == BEFORE, err);
     return r < 0 ? r : answer_place(x, &t, err);
 }
 
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread         t;
-    struct wl_path           path;
     static const char *const known[] = {"node_id", NULL};
     struct upp_str           id;
     size_t                   which;
-    int                      r = read_request(x, known, &t, &path, &which, &id, err);
+    struct sv_aitp_move      m;
+    struct wl_store         *s = sv_aitp_move_begin(x, x->server->opts.store, NULL, &m);
+    int                      r = read_request(x, known, &t, &which, &id, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
     if (r >= 0)
-        r = wa_thread_checkout(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
-    if (r >= 0)
-        r = sv_aitp_moved(x, &path, &t, err);
+        r = wa_thread_checkout(s, &x->owner, &t, id, &x->arena, err);
     return r < 0 ? r : answer_place(x, &t, err);
 }
