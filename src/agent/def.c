@@ -123,6 +123,24 @@ static int check_structure(struct wa_def *d, struct upp_err *err)
     return r < 0 ? upp_wrap(err, r, "structure") : 0;
 }
 
+static bool is_built_in(const struct weft_strategy *s)
+{
+    return !s->stream && (s->execute == weft_strategy_loop.execute || s->execute == weft_strategy_react.execute ||
+                          s->execute == weft_strategy_plan.execute);
+}
+
+/* Does a function of the program get its runs, and so what weft_run_history returns? Middleware is looked at by
+ * itself. */
+static bool gets_runs(const struct weft_agent *a, const struct wa_def *d)
+{
+    if (a->hooks || a->tool_strategy || a->rights || !is_built_in(&a->execution))
+        return true;
+    for (size_t i = 0; i < d->pub.n_tools; i++)
+        if (d->tools[i].kind == WR_TOOL_FUNCTION)
+            return true;
+    return false;
+}
+
 static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
 {
     struct wb_arena arena = WB_ARENA(DEF_BYTES);
@@ -152,6 +170,7 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
         r = make_handoffs(a, d, err);
     if (r >= 0)
         r = make_tools(b, a, d, err);
+    d->pub.reads_history = gets_runs(a, d);
     if (r >= 0)
         r = check_model(a, d, err);
     if (r >= 0)

@@ -133,6 +133,7 @@ struct wl_line {
     struct wb_uuid  id;    /* model/id.h */
     struct wb_uuid  run;   /* the run that wrote it; all zero: none */
     struct wm_entry entry; /* with its results joined in */
+    struct upp_str  grants; /* of its row (model/row.h) */
 };
 
 /* At most `max` entries of the path that end before `end` (counted from the start of the path), in path order: reads

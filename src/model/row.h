@@ -30,6 +30,9 @@ struct wm_sidecar {
     struct upp_str text;
 };
 
+/* The member of a run's state that says what is granted on its path before the run (run/path.c). */
+#define WM_STATE_GRANTS "grants"
+
 #define WM_SIDECAR_OWN "weft" /* the dialect of the model's own sidecars */
 
 /* Does it describe a turn, which begins at its first entry? */
@@ -48,6 +51,7 @@ struct wm_row {
     struct wm_event *records; /* number, from and entry ids are not stored: wm_expand fills them in */
     size_t           n_records;
     struct upp_str   state; /* JSON: the run's state from here on; empty: unchanged */
+    struct upp_str   grants; /* wm_row_read_entries: the member WM_STATE_GRANTS of the state; empty: none */
     struct upp_str   tape;
     struct wm_entry *lost;  /* the message of the tape if it was voided: in no history. NULL: not voided */
     struct upp_str   agent; /* name of the agent after a handoff; empty: the run's own */
@@ -69,7 +73,7 @@ int wm_row_read(struct wb_arena *a, unsigned format, struct upp_str body, struct
                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads only the entries, for histories: skips tape and records, except TOOL_ENDED records, which have the results that
- * `refs` name. */
+ * `refs` name. Of the state only what it says of grants. */
 int wm_row_read_entries(struct wb_arena *a, unsigned format, struct upp_str body, struct wm_row *ret,
                         struct upp_err *err) UPP_MUST_CHECK;
 

@@ -246,6 +246,16 @@ static void get_lost(struct wm_get *g, yyjson_val *v)
         wm_get_refuse(g, v, "one entry, behind a void as the first record");
 }
 
+static void get_state(struct wm_get *g, yyjson_val *v)
+{
+    struct wm_row *row    = g->row;
+    yyjson_val    *grants = g->entries_only ? yyjson_obj_get(v, WM_STATE_GRANTS) : NULL;
+    if (!g->entries_only)
+        row->state = wm_get_json(g, v, false);
+    else if (grants)
+        row->grants = wm_get_json(g, grants, false);
+}
+
 static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_row *row = into;
@@ -278,8 +288,7 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
         get_records(g, v);
         break;
     case 'x':
-        if (!g->entries_only)
-            row->state = wm_get_json(g, v, false);
+        get_state(g, v);
         break;
     case 'b':
         get_sidecars(g, v);

@@ -81,6 +81,13 @@ struct wr_handoff {
 
 extern const struct upp_str wr_handoff_parameters; /* of HANDOFF tools, as JSON Schema */
 
+/* The end of a history that a model receives: the messages from the first user's on that are followed by at least
+ * `keep` - 1 others, or as many more as have this many tokens (run/settings/window.h). */
+struct wr_window {
+    uint64_t tokens;
+    size_t   keep;
+};
+
 /* Middleware, assembled by the layer above. Each function may be NULL. */
 struct wr_middleware {
     void *arg;
@@ -111,6 +118,9 @@ struct wr_middleware {
      * events come just before their record is committed: at least once across a crash. */
     void (*observe)(void *arg, struct weft_run *run, const struct wm_event *ev);
 
+    /* How much of the history `view` leaves; tokens 0: it may need all of it, as may other functions. */
+    struct wr_window window;
+
     const struct weft_budget *const *budgets; /* in addition to those of the agent's rights */
     size_t                           n_budgets;
 };
@@ -131,6 +141,7 @@ struct wr_agent_def {
     bool                            check_structure;     /* responses must fit `structure` */
     bool                            allow_client_system; /* accept clients' system messages as marked user messages */
     bool                            gateway; /* a model alone: clients' system messages are its system prompt */
+    bool                            reads_history; /* a program's function may ask for all of it (weft_run_history) */
     bool                            base; /* runs on it have a name of their own, and their model from their options */
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;

@@ -4,7 +4,7 @@
 #include "json/write.h"
 #include "run/event.h"
 
-enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, HELD = 64, NOTED = 65536 };
+enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, CARRIED_BYTES = 64 << 10, HELD = 64, NOTED = 65536 };
 
 static void write_targets(struct wj_writer *w, const struct weft_system_event *ev)
 {
@@ -126,6 +126,73 @@ int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct
     for (size_t i = 0, n = yyjson_arr_size(tools); r >= 0 && i < n; i++) {
         struct wr_grant g = {.tool = wj_text_of(yyjson_arr_get(tools, i)), .step = step, .given = given};
         r                 = g.tool.n ? note_tool(run, g, targets, err) : 0;
+    }
+    return r;
+}
+
+/* Does a later one say the same, or the contrary, of its tool and agent? */
+static bool is_replaced(const struct wr_run *run, size_t i, size_t n)
+{
+    const struct wr_grant *g = &run->grants.p[i];
+    for (size_t k = i + 1; k < n; k++) {
+        const struct wr_grant *later = &run->grants.p[k];
+        if (wb_str_eq(later->tool, g->tool) && (!later->agent.n || wb_str_eq(later->agent, g->agent)))
+            return true;
+    }
+    return false;
+}
+
+int wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(CARRIED_BYTES);
+    struct upp_err                        why = {0};
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, &why);
+    wj_write_open(&w, '[');
+    wj_write_u64(&w, before);
+    for (size_t i = 0; i < n; i++) {
+        const struct wr_grant *g = &run->grants.p[i];
+        if (is_replaced(run, i, n))
+            continue;
+        wj_write_open(&w, '[');
+        wj_write_str(&w, g->tool);
+        wj_write_str(&w, g->agent.n ? g->agent : UPP_STR(""));
+        wj_write_u64(&w, g->given);
+        wj_write_close(&w, ']');
+    }
+    wj_write_close(&w, ']');
+    *ret  = (struct upp_str){0};
+    int r = wj_writer_text(&w, &run->memory, ret);
+    if (r == -UPP_ELIMIT)
+        return 0;
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
+
+bool wr_grants_before(struct wr_run *run, struct upp_str json, uint32_t *ret)
+{
+    yyjson_val *v;
+    uint64_t    n;
+    if (wj_read(&run->memory, json, NULL, &v, NULL) < 0 || !yyjson_is_arr(v) || !yyjson_is_raw(yyjson_arr_get(v, 0)) ||
+        !wb_str_u64(wj_text(yyjson_arr_get(v, 0)), &n) || n > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)n;
+    return true;
+}
+
+int wr_grants_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
+{
+    yyjson_val *v;
+    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    for (size_t i = 1, n = r < 0 ? 0 : yyjson_arr_size(v); i < n; i++) {
+        yyjson_val     *item = yyjson_arr_get(v, i), *given = yyjson_arr_get(item, 2);
+        struct wr_grant g = {.tool = wj_text_of(yyjson_arr_get(item, 0)), .agent = wj_text_of(yyjson_arr_get(item, 1))};
+        if (!g.tool.n || !yyjson_is_raw(given))
+            return upp_fail(err, UPP_ESTORE, "the state of a run has no fitting '" WM_STATE_GRANTS "'");
+        g.given = wb_str_eq(wj_text(given), UPP_STR("1"));
+        if (!wb_vec_push(&run->grants, g, GRANTS))
+            return upp_fail(err, run->grants.n >= GRANTS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a grant");
     }
     return r;
 }

@@ -17,6 +17,14 @@ int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Reads the grants of an event on the path. step: after how many steps of this run they hold; 0: at once. */
 int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The first n grants, those of the path before this position, as a run's state has them: [position, [tool, agent, 1 or
+ * 0] ...]. Empty: there are too many for it. wr_grants_before: the position; false: it is no such list. */
+int  wr_grants_write(struct wr_run *run, size_t n, uint32_t before, struct upp_str *ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
+bool wr_grants_before(struct wr_run *run, struct upp_str json, uint32_t *ret);
+int  wr_grants_read(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+
 bool wr_granted(const struct wr_run *run, const struct wr_tool *tool); /* wr_offers for a run with grants */
 /* Is the tool offered to the model in this step? */
 static inline bool wr_offers(const struct wr_run *run, const struct wr_tool *tool)

@@ -11,6 +11,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "run/event.h"
+#include "run/path.h"
 #include "run/step.h"
 #include "run/tools.h"
 #include "run/turn.h"

@@ -1,9 +1,10 @@
-/* run/journal.c — loads a run from the log: history for the model, journal of the current step, state. */
+/* run/journal.c — loads a run from the log: journal of the current step, state, executions; the path is in path.c. */
 #include "base/hooks.h"
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/journal.h"
 #include "run/middleware.h"
+#include "run/path.h"
 #include "run/step.h"
 #include "run/turn.h"
 
@@ -351,137 +352,7 @@ static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err
     return r;
 }
 
-/* ---- The path -------------------------------------------------------------------------------------------- */
-
-/* Does this run's model receive the entry? */
-static bool on_path(const struct wr_run *run, const struct wl_line *line)
-{
-    const struct wm_entry *e = &line->entry;
-    if (wm_is_hidden(e))
-        return false;
-    if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
-        return false;
-    /* Only its run (and that run's branches) sees scaffolding, and there only the agent that wrote it. */
-    return e->audience != WM_AUDIENCE_RUN ||
-           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
-            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
-}
-
-static int add_history(struct wr_run *run, const struct upp_message *m, size_t position, struct upp_err *err)
-{
-    if (!wb_vec_push(&run->positions, (uint32_t)position, UINT32_MAX))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
-    run->n_history++;
-    return wr_path_add(run, m, err);
-}
-
-static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
-{
-    int r = 0;
-    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
-        r = wr_ids_add(&run->ids, p->id, err);
-        if (r >= 0 && run->row.depth)
-            r = wr_ids_add(&run->tree->ids, p->id, err);
-    }
-    return r;
-}
-
-/* An answer needs a question before it: providers and chat templates refuse a history that begins with an answer, or
- * has two in a row. A placeholder replaces an erased question if there is no other. */
-static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n, size_t position, struct upp_err *err)
-{
-    static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
-    const struct wl_line        *line = &lines[position];
-    if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
-        (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
-        return 0;
-    size_t next = position + 1;
-    while (next < n && !on_path(run, &lines[next]))
-        next++;
-    if (next == n || lines[next].entry.message.role != UPP_ROLE_ASSISTANT)
-        return 0;
-    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
-    struct upp_part    *parts = wb_new(&run->memory, struct upp_part);
-    if (!m || !parts)
-        return wb_arena_check(&run->memory, err);
-    *parts     = part;
-    *m         = line->entry.message;
-    m->parts   = parts;
-    m->n_parts = 1;
-    return add_history(run, m, position, err);
-}
-
-/* After how many of the run's own steps a grant holds: one of another run at once. A branch has the history of its run,
- * whose current step has not ended: its grants do not hold in the branch. */
-static uint32_t grant_step(const struct wr_run *run, const struct wl_line *line)
-{
-    if (wb_uuid_eq(line->run, run->row.id))
-        return line->entry.step;
-    bool step_goes_on =
-        run->branch && wb_uuid_eq(line->run, run->row.parent) && line->entry.step > run->parent->pub.state.step;
-    return step_goes_on ? UINT32_MAX : 0;
-}
-
-static int load_event(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
-{
-    bool mine = wb_uuid_eq(line->run, run->row.id) && !wr_is_context(&line->entry);
-    int  r    = mine && run->branch ? wr_event_note(run, line->entry.data, err) : 0;
-    return r < 0 ? r : wr_grant_note(run, line->entry.data, grant_step(run, line), err);
-}
-
-/* Adds one entry of the path, as the run's agent sees it. */
-static int load_line(struct wr_run *run, const struct wl_line *line, size_t position, struct upp_err *err)
-{
-    const struct upp_message *m    = &line->entry.message, *seen;
-    bool                      mine = wb_uuid_eq(line->run, run->row.id);
-    int                       r    = 0;
-    if (line->entry.kind == WM_ENTRY_EVENT)
-        return load_event(run, line, err);
-    if (!on_path(run, line))
-        return 0;
-    if (mine && line->entry.audience == WM_AUDIENCE_ALL)
-        r = wr_mine_note(run, m, err);
-    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first step has the input */
-        run->step.from.messages = run->mine.n;
-    if (r >= 0)
-        r = wr_message_for_agent(run, m, line->entry.who, &seen, err);
-    if (r >= 0)
-        r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, position, err);
-    if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
-        r = wr_reasoned(run, m, err);
-    return r < 0 ? r : add_ids(run, m, err);
-}
-
-static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
-{
-    struct wl_store *s = run->engine->store;
-    struct wl_path   path;
-    struct wl_line  *lines;
-    size_t           n;
-    int              r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
-    if (r >= 0)
-        r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
-    struct wr_summary before = {0};
-    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it replaces everything before it */
-        r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
-    if (r < 0)
-        return r;
-    run->middleware.input_position = (uint32_t)n;
-    for (size_t i = 0; i < n; i++) {
-        struct wl_line *line = &lines[i];
-        if (i < before.through && line->entry.kind != WM_ENTRY_EVENT)
-            continue; /* a summary covers it; grants hold all the same */
-        run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
-        if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
-            run->pub.input = &line->entry.message;
-        if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
-            run->middleware.input_position = WB_MIN(run->middleware.input_position, (uint32_t)i);
-        r = wm_is_hidden(&line->entry) ? add_erased(run, lines, n, i, err) : load_line(run, line, i, err);
-        if (r < 0)
-            return r;
-    }
-    return wr_context_restore(run, lines, n, err);
-}
+/* ---- Loading ----------------------------------------------------------------------------------------------- */
 
 int wr_load(struct wr_run *run, struct upp_err *err)
 {
@@ -490,7 +361,7 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r < 0)
         return r;
-    r = load_path(run, err);
+    r = wr_path_load(run, err);
     if (r >= 0) {
         wr_used_restore(run);
         r = wr_turn_restore(run, err);
@@ -499,35 +370,4 @@ int wr_load(struct wr_run *run, struct upp_err *err)
         r = executions_read(run, err);
     bool ends = run->unfit || run->row.cancel; /* which needs nothing of the history before it */
     return ends && r == -UPP_ESTORE ? 0 : r;
-}
-
-static struct upp_str speaker_of(const struct wr_run *run, size_t message)
-{
-    for (size_t i = 0; i < run->speakers.n; i++)
-        if (message < run->speakers.p[i].until)
-            return run->speakers.p[i].who;
-    return (struct upp_str){0};
-}
-
-int wr_path_reload(struct wr_run *run, struct upp_err *err)
-{
-    if (run->engine->store) {
-        run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
-        run->positions.n = run->middleware.n_remembered = 0;
-        run->middleware.input                           = NULL;
-        wr_ids_clear(&run->ids);
-        return load_path(run, err);
-    }
-    /* Without a store the history is the caller's, and its authors are not known. */
-    run->path.n                  = run->n_history;
-    run->middleware.n_remembered = 0;
-    for (size_t i = 0; i < run->mine.n; i++) {
-        const struct upp_message *seen = run->mine.p[i];
-        int                       r    = wr_message_for_agent(run, run->mine.p[i], speaker_of(run, i), &seen, err);
-        if (r >= 0)
-            r = wr_path_add(run, i == 0 && run->middleware.input && run->pub.input ? run->middleware.input : seen, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
 }

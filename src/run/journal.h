@@ -1,4 +1,4 @@
-/* run/journal.h — what the log has of a run: its path, and the messages and calls of its current step. */
+/* run/journal.h — what the log has of a run: the messages and calls of its current step. */
 #ifndef WR_JOURNAL_H
 #define WR_JOURNAL_H
 
@@ -43,8 +43,5 @@ static inline bool wr_is_open_branch(const struct wr_call *c)
 {
     return c->state == WR_CALL_STARTED && c->branch;
 }
-
-/* Reloads history and messages, for the agent that was just handed the thread. */
-WEFT_SUSPENDS int wr_path_reload(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -418,16 +418,20 @@ static uint64_t number_in(struct wr_run *run, struct upp_str json, const char *n
     return wb_str_u64(wj_text(v), &n) ? n : otherwise;
 }
 
-bool wr_summary_before(struct wr_run *run, const struct wl_line *lines, size_t n, struct wr_summary *ret)
+bool wr_is_summary(struct wr_run *run, const struct wl_line *line, uint32_t at, uint32_t *through)
 {
-    for (size_t i = n; i-- > 0;)
-        if (lines[i].entry.audience == WM_AUDIENCE_MODEL && !wm_is_erased(&lines[i].entry) &&
-            !wb_uuid_eq(lines[i].run, run->row.id)) {
-            uint64_t through = number_in(run, lines[i].entry.data, "through", i);
-            *ret             = (struct wr_summary){.at = i, .through = WB_MIN(through, i)};
-            return true;
-        }
-    return false;
+    if (line->entry.audience != WM_AUDIENCE_MODEL || wm_is_erased(&line->entry) || wb_uuid_eq(line->run, run->row.id))
+        return false;
+    uint64_t n = number_in(run, line->entry.data, "through", at);
+    *through   = n < at ? (uint32_t)n : at;
+    return true;
+}
+
+bool wr_counts_history(const struct wr_run *run, const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    return wb_uuid_eq(line->run, run->row.id) && wr_is_context(e) &&
+           (e->audience == WM_AUDIENCE_MODEL || e->kind == WM_ENTRY_EVENT);
 }
 
 bool wr_is_context(const struct wm_entry *e)
@@ -445,7 +449,7 @@ static bool is_history(const struct wr_run *run, const struct wl_line *line, uin
 }
 
 /* The new messages of the history follow its entry. */
-static int restore_history(struct wr_run *run, struct upp_str data, const struct wl_line *lines, size_t n,
+static int restore_history(struct wr_run *run, struct upp_str data, struct wl_line *const *lines, size_t n,
                            struct upp_err *err)
 {
     yyjson_val *v = NULL;
@@ -462,19 +466,19 @@ static int restore_history(struct wr_run *run, struct upp_str data, const struct
     for (size_t i = 0; i < n_keep; i++, item = unsafe_yyjson_get_next(item))
         if (!wb_str_i64(wj_text(item), &keep[i]))
             return upp_fail(err, UPP_ESTORE, "the history of the run is no list of numbers");
-    for (size_t i = 0; i < n && !is_history(run, &lines[i], WM_ENTRY_EVENT); i++)
-        if (is_history(run, &lines[i], WM_ENTRY_MESSAGE))
-            fresh[n_fresh++] = &lines[i].entry.message;
+    for (size_t i = 0; i < n && !is_history(run, lines[i], WM_ENTRY_EVENT); i++)
+        if (is_history(run, lines[i], WM_ENTRY_MESSAGE))
+            fresh[n_fresh++] = &lines[i]->entry.message;
     return path_history(run, keep, n_keep, fresh, n_fresh, err);
 }
 
 /* In the order in which they were made: each refers to the path as it was then. */
-int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n, struct upp_err *err)
+int wr_context_restore(struct wr_run *run, struct wl_line *const *lines, size_t n, struct upp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
-        const struct wm_entry *e = &lines[i].entry;
-        if (!wb_uuid_eq(lines[i].run, run->row.id) || !wr_is_context(e))
+        const struct wm_entry *e = &lines[i]->entry;
+        if (!wb_uuid_eq(lines[i]->run, run->row.id) || !wr_is_context(e))
             continue;
         if (e->audience == WM_AUDIENCE_MODEL)
             r = path_cover(run, &e->message, number_in(run, e->data, "covers", 0), err);

@@ -57,13 +57,14 @@ void wr_observe_step(struct wr_run *run);
 /* An entry by which middleware changed what the model receives? It is not on the path at its own position. */
 bool wr_is_context(const struct wm_entry *e);
 
-/* The newest summary of an earlier run: its index, and the first line that it does not cover. */
-struct wr_summary {
-    size_t at, through;
-};
-bool wr_summary_before(struct wr_run *run, const struct wl_line *lines, size_t n, struct wr_summary *ret);
+/* Is it a summary of an earlier run? Then *through is the first position of the path that it does not cover; `at` is
+ * its own. */
+bool wr_is_summary(struct wr_run *run, const struct wl_line *line, uint32_t at, uint32_t *through);
+
+/* Is it a change of this run that refers to messages of the history by their number? */
+bool wr_counts_history(const struct wr_run *run, const struct wl_line *line);
 
 /* Repeats middleware's changes of the path, for a recovered run. */
-int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+int wr_context_restore(struct wr_run *run, struct wl_line *const *lines, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

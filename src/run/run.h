@@ -80,6 +80,8 @@ struct wr_run {
     char              id_text[WB_UUID_TEXT + 1];
     int64_t           time_ms;   /* of the newest entry on the path */
     size_t            n_history; /* messages of the path before the input */
+    uint32_t          unread;    /* entries at the beginning of the path that were not read */
+    struct upp_str    carried;   /* grants of the path before the run, for its state (run/path.c); empty: none */
     struct upp_str    data;      /* the structured answer; empty: none */
     struct upp_turn  *turn;      /* its final turn, if somebody needs it; NULL: none yet */
     bool              has_files; /* some message of its path refers to an uploaded file */

@@ -23,6 +23,7 @@ static const char BELOW[]    = "below";
 static const char MESSAGES[] = "messages";
 static const char MS[]       = "ms";
 static const char BRANCHES[] = "branches";
+static const char GRANTS[]   = WM_STATE_GRANTS;
 
 static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 {
@@ -111,6 +112,8 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
         wj_put_raw(&w, REQUEST, run->middleware.request.p, run->middleware.request.n);
     put_used(&w, run);
     write_branches(&w, run);
+    if (run->carried.n)
+        wj_put_raw(&w, GRANTS, run->carried.p, run->carried.n);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }

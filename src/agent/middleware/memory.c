@@ -245,8 +245,17 @@ static void drop(void *own)
     wb_free(own);
 }
 
+/* A summary is made of the whole history. */
+static struct wr_window window(const void *own)
+{
+    const struct memory *m = own;
+    if (m->opts.mode == WEFT_SUMMARISE)
+        return (struct wr_window){0};
+    return (struct wr_window){.tokens = m->opts.max_tokens, .keep = m->opts.keep_last};
+}
+
 const struct weft_middleware_kind wa_memory = {
-    .name = "memory", .make = make, .free = drop, .before = before, .view = view};
+    .name = "memory", .make = make, .free = drop, .before = before, .view = view, .window = window};
 
 struct weft_middleware weft_memory_with(const struct weft_memory_opts *opts)
 {

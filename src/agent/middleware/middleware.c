@@ -424,6 +424,23 @@ int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
     return 0;
 }
 
+/* How much of the history the chain needs: what the first view leaves, if nothing else looks at it. A function of the
+ * program gets the whole history in its context. */
+static struct wr_window window_of(const struct chain *ch)
+{
+    struct wr_window window = {0};
+    bool             viewed = false;
+    for (size_t i = 0; i < ch->n; i++) {
+        const struct weft_middleware_kind *kind = ch->items[i].kind;
+        if (!kind)
+            return (struct wr_window){0};
+        if (kind->view && !viewed && kind->window)
+            window = kind->window(ch->items[i].own);
+        viewed |= kind->view != NULL;
+    }
+    return window;
+}
+
 /* Warns once about middleware that sees the input before guardrails does: that may be intended. */
 static void warn_order(const struct chain *ch)
 {
@@ -479,6 +496,7 @@ int wa_middleware_new(const struct weft_middleware *list, size_t n, const struct
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = make_item(ch, &list[i], err);
     ch->middleware.budgets = ch->budgets;
+    ch->middleware.window  = window_of(ch);
     if (r < 0) {
         wa_middleware_free(&ch->middleware);
         return r;

@@ -52,6 +52,7 @@ struct weft_middleware_kind {
     bool (*screens)(const void *own);                     /* is `screen` needed? NULL: always */
     bool (*calls)(const void *own);                       /* is `call` needed? NULL: always */
     const struct weft_budget *(*budget)(const void *own); /* NULL: none */
+    struct wr_window (*window)(const void *own);          /* of the history that `view` leaves; NULL: it may need all */
 };
 
 extern const struct weft_middleware_kind wa_logging, wa_guardrails, wa_memory, wa_budget;

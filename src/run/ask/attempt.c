@@ -69,11 +69,12 @@ void wr_asking_drop(struct wr_run *run, struct wr_open **open)
     *open = NULL;
 }
 
-/* A call id that is empty or taken in the run tree is replaced; the vendor's own stays in the part's metadata. */
+/* A call id that is empty or taken in the run tree is replaced; the vendor's own stays in the part's metadata. Every id
+ * may be taken in a part of the path that was not read: some vendors count the calls of each answer from 0. */
 static bool id_taken(const struct wr_run *run, struct upp_str id)
 {
     for (const struct wr_run *up = run; up; up = up->parent)
-        if (wr_ids_have(&up->ids, id))
+        if (up->unread || wr_ids_have(&up->ids, id))
             return true;
     return wr_ids_have(&run->tree->ids, id) || (run->row.depth && run->tree->resumed);
 }

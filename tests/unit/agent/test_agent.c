@@ -282,6 +282,40 @@ TEST(agent_looks_like_a_tool)
     AGENTS(NULL, looks_like_a_tool);
 }
 
+/* Who may call weft_run_history gets all of it; middleware is looked at by itself (middleware_window). */
+static int may_ask_for_history(struct agents *p, struct upp_err *err)
+{
+    static const struct weft_hooks        hooks  = {0};
+    static const struct weft_rights       rights = {0};
+    static const struct upp_tool_strategy strategy;
+    const struct upp_tool                 tool[] = {UPP_TOOL(nothing, "a", "{}")};
+    struct weft_strategy                  own    = weft_strategy_loop;
+    own.stream                                   = weft_strategy_loop.execute;
+    const struct weft_agent_opts opts[]          = {
+        {.size = sizeof *opts, .use = p->model},
+        {.size = sizeof *opts, .use = p->model, .execution = weft_strategy_plan},
+        {.size = sizeof *opts, .use = p->model, .hooks = &hooks},
+        {.size = sizeof *opts, .use = p->model, .rights = &rights},
+        {.size = sizeof *opts, .use = p->model, .tool_strategy = &strategy},
+        {.size = sizeof *opts, .use = p->model, .tools = {tool, 1}},
+        {.size = sizeof *opts, .use = p->model, .execution = own},
+    };
+    for (size_t i = 0; i < WB_LEN(opts); i++) {
+        struct weft_agent         *a;
+        const struct wr_agent_def *def;
+        TRY(weft_agent_new(p->rt, &opts[i], &a, err));
+        TRY(wa_agent_def(a, &def, err));
+        test_note("agent %zu", i);
+        FAIL_UNLESS(def->reads_history == (i >= 2));
+    }
+    return 0;
+}
+
+TEST(agent_whose_functions_get_runs_reads_histories)
+{
+    AGENTS(NULL, may_ask_for_history);
+}
+
 static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *echo = NULL;

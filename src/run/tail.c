@@ -1,0 +1,141 @@
+/* run/tail.c — see tail.h. */
+#include "run/tail.h"
+
+#include "base/hooks.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/middleware.h"
+#include "run/settings/window.h"
+
+struct reading {
+    struct wr_run  *run;
+    struct wr_tail *to;
+    bool            windowed; /* the agent's memory leaves only the end of the history */
+    uint64_t        tokens;   /* of the messages of the history that were read */
+    size_t          messages; /* their number */
+    bool            begins;   /* there is a place among them where the model's list may begin */
+    uint32_t        enough;   /* position from which on memory has all that it can leave; 0: not reached */
+    WB_VEC(struct wl_line *) lines; /* newest first */
+};
+
+static void reading_done(struct reading *in)
+{
+    wb_vec_done(&in->lines);
+}
+
+bool wr_is_received(const struct wr_run *run, const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    if (wm_is_hidden(e))
+        return false;
+    if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
+        return false;
+    /* Only its run (and that run's branches) sees scaffolding, and there only the agent that wrote it. */
+    return e->audience != WM_AUDIENCE_RUN ||
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
+}
+
+/* NULL: the run needs the whole history. */
+static const struct wr_window *window_of(const struct wr_run *run)
+{
+    const struct wr_agent_def *def = run->def;
+    if (!def || def->reads_history || def->closing || !def->middleware || !def->middleware->window.tokens)
+        return NULL;
+    return &def->middleware->window;
+}
+
+/* Memory leaves no more than this if the messages have more tokens than may stay, and the list may begin at one of them
+ * without cutting into those that always stay. What a model receives of a message is never shorter than the message. */
+static void count_message(struct reading *in, const struct wl_line *line, uint32_t at)
+{
+    const struct wr_window   *window = window_of(in->run);
+    const struct upp_message *m      = &line->entry.message;
+    if (!in->windowed || in->enough || at >= in->to->own || !wr_is_received(in->run, line))
+        return;
+    in->messages++;
+    in->tokens += wr_message_tokens(m);
+    in->begins |= m->role == UPP_ROLE_USER && in->messages >= window->keep;
+    if (in->begins && in->tokens > window->tokens)
+        in->enough = at;
+}
+
+static int take_line(struct reading *in, struct wl_line *line, uint32_t at, struct upp_err *err)
+{
+    struct wr_tail *to = in->to;
+    uint32_t        position;
+    if (!wb_vec_push(&in->lines, line, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    if (!to->grants.n && line->grants.n && wr_grants_before(in->run, line->grants, &position) && position <= at) {
+        to->grants  = line->grants;
+        to->granted = position;
+    }
+    if (!to->summary && wr_is_summary(in->run, line, at, &position)) {
+        to->summary = line;
+        to->through = position;
+    }
+    if (wr_counts_history(in->run, line)) /* its numbers are those of the whole history */
+        in->windowed = false;
+    count_message(in, line, at);
+    return 0;
+}
+
+/* 0: the whole path is needed, as far as is known. */
+static uint32_t first_needed(const struct reading *in)
+{
+    const struct wr_tail *to   = in->to;
+    uint32_t              seen = in->windowed ? in->enough : 0;
+    if (to->summary)
+        seen = WB_MAX(seen, to->through);
+    return WB_MIN(to->own, WB_MIN(to->granted, seen));
+}
+
+static WEFT_SUSPENDS int read_back(struct reading *in, const struct wl_path *path, uint32_t end, uint32_t max,
+                                   struct upp_err *err)
+{
+    struct wr_run  *run = in->run;
+    struct wl_line *lines;
+    size_t          n;
+    int r = wl_path_tail(run->engine->store, &run->tree->owner, path, end, max, &run->memory, &lines, &n, err);
+    if (r < 0)
+        return r;
+    for (size_t i = n; i-- > 0;) {
+        r = take_line(in, &lines[i], end - (uint32_t)(n - i), err);
+        if (r < 0)
+            return r;
+    }
+    in->to->from = end - (uint32_t)n;
+    return 0;
+}
+
+static int put_in_order(const struct reading *in, struct upp_err *err)
+{
+    struct wr_tail *to = in->to;
+    to->n              = in->lines.n;
+    to->lines          = wb_new_n(&in->run->memory, struct wl_line *, to->n + 1);
+    if (!to->lines)
+        return wb_arena_check(&in->run->memory, err);
+    for (size_t i = 0; i < to->n; i++)
+        to->lines[i] = in->lines.p[to->n - 1 - i];
+    return 0;
+}
+
+int wr_tail_read(struct wr_run *run, struct wr_tail *ret, struct upp_err *err)
+{
+    WB_CLEANUP(reading_done) struct reading in = {.run = run, .to = ret, .windowed = window_of(run) != NULL};
+    struct wl_path                          path;
+    struct wl_store                        *s = run->engine->store;
+    int r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
+    if (r < 0)
+        return r;
+    *ret           = (struct wr_tail){.from = path.length};
+    ret->own       = WB_MIN(path.spans[path.n - 1].before + wl_pos_index(run->row.first), path.length);
+    uint32_t block = WR_TAIL_FIRST;
+    for (uint32_t first = 0; ret->from > first; first = first_needed(&in)) {
+        r = read_back(&in, &path, ret->from, first ? ret->from - first : block, err);
+        if (r < 0)
+            return r;
+        block = block < path.length ? 2 * block : block;
+    }
+    return put_in_order(&in, err);
+}
