@@ -67,7 +67,7 @@ WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struc
     if (r >= 0 && !wb_uuid_eq(busy, (struct wb_uuid){{0}}))
         r = under_way(err);
     if (r >= 0)
-        r = wl_branch_make(&head, wl_thread_length(t, end->length), branch, err);
+        r = wl_branch(p->store, p->owner, &head, wl_thread_length(t, end->length), branch, err);
     if (r < 0)
         return r;
     t->head = branch->key;

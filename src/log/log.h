@@ -12,7 +12,8 @@
 #include "model/row.h"
 
 enum {
-    WL_PATH_NODES = 4096, /* on one path, at most */
+    WL_PATH_NODES = 4096,    /* on one path: a further branch is refused */
+    WL_PATH_READ  = 1 << 16, /* on a path that is read: earlier versions refused no branch */
     WL_ID_TRIES   = 16,   /* tries for an id that is not taken */
 };
 
@@ -82,7 +83,11 @@ int wl_fork_make(const struct wl_thread *from, uint64_t node, uint32_t length, s
 WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
                                  struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A new node under (node, length), not yet stored. */
+/* A new node under (node, length), not yet stored. -UPP_ELIMIT: its path would have more than WL_PATH_NODES. */
+WEFT_SUSPENDS int wl_branch(struct wl_store *s, const struct wl_owner *o, const struct wl_node *under, uint32_t length,
+                            struct wl_node *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same without that check, for a node that is known to have few above it. */
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 

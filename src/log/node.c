@@ -17,7 +17,7 @@ static int row_time(const struct wl_row *row, struct wb_arena *a, int64_t *ret, 
 WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wb_arena *a,
                                      int64_t *ret, struct upp_err *err)
 {
-    for (unsigned i = 0; i < WL_PATH_NODES; i++) {
+    for (unsigned i = 0; i < WL_PATH_READ; i++) {
         struct wl_node node;
         struct wl_row  row;
         int            r = wl_get_node(s, o, key, &node, err);
@@ -33,7 +33,7 @@ WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *
         key = node.parent;
     }
     return upp_fail(err, UPP_ESTORE, "node %016llx has no root within %d nodes", (unsigned long long)key,
-                    WL_PATH_NODES);
+                    WL_PATH_READ);
 }
 
 WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,
@@ -69,5 +69,48 @@ int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node 
     }
     x.key = wm_key(x.id);
     *ret  = x;
+    return 0;
+}
+
+/* Climbing from a new node. */
+struct climb {
+    const struct wl_owner *o;
+    uint64_t               parent; /* of the node that was reached last; 0: it is the root */
+    unsigned               nodes;  /* so far, the new one included */
+};
+
+WEFT_SUSPENDS static int climb(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    struct climb *x = arg;
+    while (x->parent && x->nodes <= WL_PATH_NODES) {
+        struct wl_node node;
+        int            r = wl_get_node(s, x->o, x->parent, &node, err);
+        if (r < 0)
+            return r;
+        x->parent = node.parent;
+        x->nodes++;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_branch(struct wl_store *s, const struct wl_owner *o, const struct wl_node *under, uint32_t length,
+                            struct wl_node *ret, struct upp_err *err)
+{
+    struct wl_node x;
+    int            r = wl_branch_make(under, length, &x, err);
+    if (r < 0)
+        return r;
+    /* Most branches are made from a root, which has been read; of the others each node above is read. */
+    struct climb above = {.o = o, .parent = under->parent, .nodes = x.parent == under->key ? 2 : 1};
+    if (above.parent)
+        r = wl_at_once(s, climb, &above, err);
+    if (r < 0)
+        return r;
+    if (above.nodes > WL_PATH_NODES)
+        return upp_fail(err, UPP_ELIMIT,
+                        "this conversation was edited, regenerated or set back %d times in one line, which is the "
+                        "most: export the thread and import it as a copy, which begins anew",
+                        WL_PATH_NODES - 1);
+    *ret = x;
     return 0;
 }

@@ -22,9 +22,9 @@ static int way_add(struct way *w, uint64_t node, uint32_t length, struct upp_err
 {
     if (w->spans.n && node == w->mark)
         return upp_fail(err, UPP_ESTORE, "node %016llx is its own ancestor", (unsigned long long)node);
-    if (w->spans.n >= WL_PATH_NODES)
-        return upp_fail(err, UPP_ELIMIT, "a path of more than %d nodes", WL_PATH_NODES);
-    if (!wb_vec_push(&w->spans, ((struct wl_span){.node = node, .length = length}), WL_PATH_NODES))
+    if (w->spans.n >= WL_PATH_READ)
+        return upp_fail(err, UPP_ELIMIT, "a path of more than %d nodes", WL_PATH_READ);
+    if (!wb_vec_push(&w->spans, ((struct wl_span){.node = node, .length = length}), WL_PATH_READ))
         return upp_fail(err, UPP_ENOMEM, "no memory for a path");
     if (w->spans.n - w->moved >= w->every) {
         w->mark  = node;

@@ -251,7 +251,7 @@ static bool on_path(const struct family *f, const struct member *m, uint64_t nod
 {
     uint32_t length = m->at ? m->at - 1 : UINT32_MAX;
     uint64_t key    = m->head;
-    for (unsigned i = 0; key && i < WL_PATH_NODES; i++) {
+    for (unsigned i = 0; key && i < WL_PATH_READ; i++) {
         if (key == node)
             return index < length;
         const struct spot *s = find_spot(f, key);

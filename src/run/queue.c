@@ -205,7 +205,7 @@ int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid 
 {
     for (unsigned tries = 0;; tries++) {
         struct wr_start    what = {.owner = *o, .thread = thread};
-        struct wr_starting s    = {.engine = e, .what = &what, .memory = WB_ARENA(64u << 20)};
+        struct wr_starting s    = {.engine = e, .what = &what, .memory = WB_ARENA(64u << 20), .accepted = true};
         int                r    = try_next(&s, &what, err);
         wb_arena_done(&s.memory);
         if (r != -UPP_EBUSY || tries == WR_RETRIES)
@@ -294,9 +294,14 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
 /* Cancels the run that holds the thread, and continues after it, or from before its input. */
 static WEFT_SUSPENDS int take_over(struct wr_starting *s, bool rolls_back, struct upp_err *err)
 {
-    struct wm_run holder;
-    uint32_t      version = s->thread.version;
-    int           r       = stop_holder(s, &holder, err);
+    struct wm_run  holder;
+    struct wl_node branch;
+    uint32_t       version = s->thread.version;
+    int            r       = 0;
+    if (rolls_back) /* a branch that is refused must not end anything */
+        r = wl_branch(s->engine->store, &s->what->owner, &s->node, 1, &branch, err);
+    if (r >= 0)
+        r = stop_holder(s, &holder, err);
     if (r >= 0)
         r = wr_start_thread(s, err);
     if (r < 0)

@@ -72,7 +72,8 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
 
 int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
 {
-    int r = wl_branch_make(&s->node, length, &s->branch, err);
+    int r = s->accepted ? wl_branch_make(&s->node, length, &s->branch, err)
+                        : wl_branch(s->engine->store, &s->what->owner, &s->node, length, &s->branch, err);
     if (r < 0)
         return r;
     s->branched  = true;

@@ -26,6 +26,7 @@ struct wr_starting {
     bool                   branched;
     bool                   forked;   /* the thread is a fork, made with the run */
     bool                  *admitted; /* by the quota, in this attempt or an earlier one */
+    bool                   accepted; /* a queued run: it gets its branch, however many there are */
     bool                   again;    /* conflict with another commit: try again */
 };
 
@@ -39,8 +40,8 @@ WEFT_SUSPENDS int wr_start_thread(struct wr_starting *s, struct upp_err *err) UP
 
 /* Moves the run to a branch after `length` entries of the head. wr_start_leave: the same for a thread that points into
  * the middle of its head, which it leaves with its next entry. */
-int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err) UPP_MUST_CHECK;
-int wr_start_leave(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_start_leave(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes the run's row; the run with its tree (`queued`: it has a row already); its first log row, as draft. */
 int               wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;

@@ -79,7 +79,7 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
     struct wl_end  end = {0};
     int            r   = wl_get_node(s, o, pos->node, &under, err);
     if (r >= 0)
-        r = wl_branch_make(&under, pos->length, &branch, err);
+        r = wl_branch(s, o, &under, pos->length, &branch, err);
     if (r < 0)
         return r;
     pos->node     = branch.key;

@@ -10,7 +10,7 @@
 #include "log/note.h"
 #include "log/staged.h"
 
-enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
+enum { PAGE = 1024, DEEP = WL_PATH_READ };
 
 /* ---- The nodes of a tree --------------------------------------------------------------------------------- */
 
@@ -104,13 +104,17 @@ static int set_depths(struct listing *l, struct upp_err *err)
         for (; n->node.parent; depth++) {
             uint64_t parent = n->node.parent;
             n               = find(l, parent);
-            if (!n || depth > DEEP)
+            if (!n)
                 return upp_fail(err, UPP_ESTORE, "node %016llx is not in its tree", (unsigned long long)parent);
             if (n->depth) {
                 depth += n->depth + 1;
                 break;
             }
+            if (depth > DEEP)
+                break;
         }
+        if (depth >= DEEP)
+            return upp_fail(err, UPP_ELIMIT, "the tree has a path of more than %d nodes", DEEP);
         l->nodes.p[i].depth = depth;
     }
     return 0;

@@ -46,6 +46,40 @@ static inline int tree_row(struct wl_store *s, const struct wl_owner *o, uint64_
     return r;
 }
 
+/* Lets the thread end in an empty node so many below its head, of which `length` entries are on the path. */
+static inline int tree_deepen(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, uint32_t length,
+                              unsigned nodes, struct upp_err *err)
+{
+    enum { BATCH = 256 };
+    static struct wl_node   list[BATCH];
+    static struct wl_change changes[BATCH];
+    struct wl_node          under;
+    int                     r = wl_get_node(s, o, t->head, &under, err);
+    for (unsigned i = 0; r >= 0 && i < nodes;) {
+        struct wl_commit c = {.owner = *o, .changes = changes, .flags = WL_SYNCED};
+        for (; i < nodes && c.n < BATCH; i++, c.n++) {
+            struct wl_node *n = &list[c.n];
+            *n               = (struct wl_node){
+                              .id = under.tree, .tree = under.tree, .parent = under.key, .created_ms = under.created_ms};
+            n->id.b[4]       = (uint8_t)(i >> 8);
+            n->id.b[5]       = (uint8_t)i;
+            n->id.b[7]       = (uint8_t)~n->id.b[7];
+            n->key           = wm_key(n->id);
+            n->parent_length = i ? 0 : length;
+            changes[c.n]     = (struct wl_change){.kind = WL_ADD_NODE, .node = n};
+            under            = *n;
+        }
+        r = s->ops->commit(s, &c, err);
+    }
+    t->head                      = under.key;
+    const struct wl_change set   = {.kind = WL_SET_THREAD, .thread = t};
+    struct wl_commit       moved = {.owner = *o, .changes = &set, .n = 1, .flags = WL_SYNCED};
+    if (r >= 0)
+        r = s->ops->commit(s, &moved, err);
+    t->version++;
+    return r;
+}
+
 static inline struct wm_event tree_ended(struct upp_str call, struct upp_str result)
 {
     return (struct wm_event){

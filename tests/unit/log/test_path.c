@@ -233,15 +233,15 @@ TEST(log_path_is_neither_endless_nor_too_long)
 {
     static const struct wl_store_ops          ops = {.size = sizeof ops, .get = ring_get};
     struct wl_store                           s   = {.ops = &ops};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
     struct wl_path                            path;
     struct upp_err                            err = {0};
-    ring_n                                        = WL_PATH_NODES;
+    ring_n                                        = WL_PATH_READ;
     ring_last                                     = 0;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, 7, &a, &path, &err), 0);
-    CHECK(path.n == WL_PATH_NODES && path.length == WL_PATH_NODES - 1 + 7);
-    CHECK(path.spans[0].before == 0 && path.spans[path.n - 1].before == WL_PATH_NODES - 1);
-    CHECK(path.spans[path.n - 1].node == 1 && path.spans[0].node == WL_PATH_NODES);
+    CHECK(path.n == WL_PATH_READ && path.length == WL_PATH_READ - 1 + 7);
+    CHECK(path.spans[0].before == 0 && path.spans[path.n - 1].before == WL_PATH_READ - 1);
+    CHECK(path.spans[path.n - 1].node == 1 && path.spans[0].node == WL_PATH_READ);
     ring_n++;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, 7, &a, &path, &err), -UPP_ELIMIT);
     static const struct {
@@ -262,6 +262,43 @@ TEST(log_path_is_neither_endless_nor_too_long)
     ring_n    = 2;
     ring_last = 0;
     CHECK_INT(wl_path_open(&s, &tree_owner, 1, UINT32_MAX, &a, &path, &err), -UPP_ELIMIT);
+}
+
+/* A branch is refused before it exists; what an earlier version has made is read all the same. */
+TEST_WITH(log_path_has_no_branch_too_many, .no_torture = "thousands of nodes: log_fork_shares takes the same ways")
+{
+    struct upp_part part;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("from the middle"));
+    for (int more = 0; more < 3; more++) {
+        WB_CLEANUP(talk_done) struct talk k;
+        struct wl_thread                  f;
+        struct wl_path                    path;
+        struct wl_line                   *lines;
+        size_t                            n;
+        uint32_t                          index;
+        test_note("%d more", more);
+        CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
+        CHECK(tree_deepen(k.s, &tree_owner, &k.t, 2, WL_PATH_NODES - 3 + more, &k.err) == 0);
+        CHECK(wl_append(k.s, &tree_owner, &k.t, &e, 1, &index, &k.err) == 0);
+        CHECK(wl_append(k.s, &tree_owner, &k.t, &e, 1, &index, &k.err) == 0);
+        CHECK(wl_fork(k.s, &k.t, k.t.head, 1, &k.a, &f, &k.err) == 0);
+        struct wl_thread was = f;
+        CHECK_INT(wl_append(k.s, &tree_owner, &f, &e, 1, &index, &k.err), more < 2 ? 0 : -UPP_ELIMIT);
+        if (more == 2) {
+            CHECK(wb_str_find(wb_cstr(k.err.msg), UPP_STR("4095 times in one line"), 0) != SIZE_MAX);
+            CHECK(f.head == was.head && f.at == was.at);
+        }
+        CHECK(wl_thread_path(k.s, &tree_owner, &f, &k.a, &path, &k.err) == 0);
+        CHECK_INT(path.n, more == 2 ? WL_PATH_NODES : WL_PATH_NODES - 1 + more);
+        CHECK_INT(path.length, more == 2 ? 3 : 4);
+        CHECK(wl_path_tail(k.s, &tree_owner, &path, path.length, 4, &k.a, &lines, &n, &k.err) == 0 && n == path.length);
+        CHECK(wl_append(k.s, &tree_owner, &k.t, &e, 1, &index, &k.err) == 0); /* the thread itself goes on */
+    }
+    WB_CLEANUP(talk_done) struct talk k;
+    struct wl_path                    path;
+    CHECK(talk_open(&k) == 0 && add_messages(&k, 1) == 0);
+    CHECK(tree_deepen(k.s, &tree_owner, &k.t, 1, WL_PATH_NODES + 100, &k.err) == 0);
+    CHECK(wl_thread_path(k.s, &tree_owner, &k.t, &k.a, &path, &k.err) == 0 && path.n == WL_PATH_NODES + 101);
 }
 
 TEST(log_path_says_when_the_node_is_shorter)
