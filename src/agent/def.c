@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/middleware/middleware.h"
 #include "base/vec.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 
 enum { DEF_BYTES = 64 << 20, TOOLS = 4096 };
@@ -41,10 +42,10 @@ static int enqueue(struct batch *b, const struct weft_agent *of, const struct we
         return upp_fail(err, UPP_EINVALID, "agent '%.*s' lives in another runtime", UPP_FMT(wa_agent_name(subagent)));
     if (subagent->def || subagent->queued)
         return 0;
-    if (!wb_vec_push(&b->list, a.out, WA_AGENTS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
-    a.out->queued = true;
-    return 0;
+    int r = wb_vec_add(&b->list, a.out, WA_AGENTS, "agents below one", err);
+    if (r >= 0)
+        a.out->queued = true;
+    return r;
 }
 
 /* The agents to which it may hand over; each also becomes a tool. */

@@ -1,5 +1,5 @@
 /* base/vec.c — growing arrays of any type. */
-#include "base/vec.h"
+#include "base/vec_add.h"
 
 #include <string.h>
 
@@ -31,6 +31,12 @@ bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max)
 {
     size_t want = *cap < 8 ? WB_MIN(*cap * 2, (size_t)8) : *cap + *cap / 2;
     return n < max && wb_vec_widen(p, cap, item, WB_MIN(WB_MAX(want, item > LARGE ? (size_t)2 : (size_t)8), max));
+}
+
+int wb_vec_full(size_t n, size_t max, const char *what, struct upp_err *err)
+{
+    return n < max ? upp_fail(err, UPP_ENOMEM, "no memory for %s", what)
+                   : upp_fail(err, UPP_ELIMIT, "more than %zu %s", max, what);
 }
 
 void wb_vec_free(void **p, size_t *n, size_t *cap)

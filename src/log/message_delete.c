@@ -13,6 +13,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "base/vec_add.h"
 #include "json/write.h"
 #include "log/derived.h"
 #include "log/lines.h"
@@ -76,9 +77,13 @@ static int note_children(struct deleting *x, const struct wm_row *row)
         const struct wm_event *ev = &row->records[i];
         if (ev->kind != WM_TOOL_STARTED || !ev->child_node || wm_is_branch(ev))
             continue;
-        for (size_t k = 0; k < x->what.n_calls; k++)
-            if (wb_str_eq(ev->call, x->what.calls[k]) && !wb_vec_push(&x->children, ev->child, EDITS))
-                return upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
+        for (size_t k = 0; k < x->what.n_calls; k++) {
+            if (!wb_str_eq(ev->call, x->what.calls[k]))
+                continue;
+            int r = wb_vec_add(&x->children, ev->child, EDITS, "sub-agents of one message", x->err);
+            if (r < 0)
+                return r;
+        }
     }
     return 0;
 }
@@ -97,11 +102,7 @@ static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *
         return r;
     r = wl__row_write(&x->a, row, &done, x->err);
     x->tape_erased |= r >= 0 && tape && !row->tape.n;
-    if (r >= 0 && x->edits.n == EDITS)
-        return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand in more than %d rows", EDITS);
-    if (r >= 0 && !wb_vec_push(&x->edits, done, EDITS))
-        return upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
-    return r < 0 ? r : 0;
+    return r < 0 ? r : wb_vec_add(&x->edits, done, EDITS, "rows with results of one message", x->err);
 }
 
 static bool has_call(const struct deleting *x, const struct wm_entry *e)

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/mask_stream.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/write.h"
@@ -65,22 +66,23 @@ int wr_denial(struct wb_arena *a, struct upp_str reason, struct upp_str *ret, st
 static int put_answer(struct wr_run *run, const struct wm_pending *p, const struct wr_answer *answer,
                       struct upp_err *err)
 {
-    struct wr_call *c = wr_call_add(run, p->call, err);
+    struct wr_call *c;
+    int             r = wr_call_add(run, p->call, &c, err);
     (void)wr_now(run); /* the wait ends */
-    if (!c)
-        return -UPP_ENOMEM;
+    if (r < 0)
+        return r;
     if (c->state == WR_CALL_ENDED) /* an earlier request came this far before the process died */
         return 0;
     if (p->approval && answer->approved) {
         run->draft.state = true;
-        if (!wb_vec_push(&run->journal.approved, p->call, WR_CALLS))
-            return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
-        return 0;
+        return wb_vec_add(&run->journal.approved, p->call, (size_t)WR_CALLS, "approved calls", err);
     }
     struct upp_str text = wb_arena_dup(&run->memory, answer->result);
-    int            r    = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
+    r                   = p->approval ? wr_denial(&run->memory, answer->reason, &text, err) : 0;
     if (r >= 0 && text.n)
         r = wb_masks_value(&run->memory, &text, err);
+    if (r >= 0)
+        r = wr_result_fit(run, &text, err);
     if (r < 0)
         return r;
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);

@@ -242,10 +242,12 @@ int wr_branch_known(struct weft_run *pub, const struct wr_branch *b, struct upp_
 struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err)
 {
     struct upp_str  call = call_of(run, &(struct wr_branch){.id = id});
-    struct wr_call *c    = call.p ? wr_call_add(run, call, err) : NULL;
-    if (!call.p)
+    struct wr_call *c;
+    if (!call.p) {
         upp_fail(err, UPP_ENOMEM, "no memory for a branch");
-    if (!c)
+        return NULL;
+    }
+    if (wr_call_add(run, call, &c, err) < 0)
         return NULL;
     c->child      = id;
     c->child_node = wm_key(id);
@@ -496,8 +498,11 @@ static int draft_end(struct adopting *a, const struct upp_part *p, const struct 
                      struct upp_err *err)
 {
     struct wr_run   *run = a->run;
-    struct wr_call  *c   = wr_call_add(run, p->id, err);
-    struct wm_event *ev  = c ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    struct wr_call *c;
+    int             r = wr_call_add(run, p->id, &c, err);
+    if (r < 0)
+        return r;
+    struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return -UPP_ENOMEM;
     ev->call    = p->id;

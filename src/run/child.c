@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
@@ -232,8 +233,9 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
         p.call              = wb_arena_dup(&parent->memory, p.call);
         p.name              = wb_arena_dup(&parent->memory, p.name);
         p.arguments         = wb_arena_dup(&parent->memory, p.arguments);
-        if (!wb_vec_push(&parent->journal.pending, p, 8 * WR_CALLS))
-            return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+        int r = wb_vec_add(&parent->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
+        if (r < 0)
+            return r;
     }
     return wb_arena_check(&parent->memory, err);
 }

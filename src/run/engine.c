@@ -3,11 +3,16 @@
 
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "model/limits.h"
 #include "run/engine_state.h"
 #include "run/run.h"
 #include "run/wait.h"
 
 #define HOUR_MS (UINT64_C(60) * 60 * 1000)
+
+enum { MESSAGE = 8 << 20 /* bytes of a message of a model */ };
+_Static_assert(6 * MESSAGE + WM_RESULTS_MAX < WM_ROW_MAX,
+               "a row holds a message of escaped characters, and its results");
 
 static uint32_t or_u32(uint32_t v, uint32_t otherwise)
 {
@@ -39,7 +44,7 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     e->opts.max_runs         = or_u32(opts->max_runs, 12000);
     e->opts.max_queue        = or_u32(opts->max_queue, 16);
     e->opts.max_depth        = or_u32(opts->max_depth, 8);
-    e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)8 << 20;
+    e->opts.max_message      = opts->max_message ? opts->max_message : (size_t)MESSAGE;
     e->opts.tool_wait_ms     = opts->tool_wait_ms ? opts->tool_wait_ms : 24 * HOUR_MS;
     e->opts.approval_wait_ms = opts->approval_wait_ms ? opts->approval_wait_ms : 7 * 24 * HOUR_MS;
     e->opts.provider_wait_ms = opts->provider_wait_ms ? opts->provider_wait_ms : HOUR_MS;

@@ -1,4 +1,5 @@
 /* run/event.c — system events: something that happened on a thread; no model writes or receives them. */
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -44,16 +45,14 @@ int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struc
 int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     struct wr_noted event = {.json = json, .after = run->mine.n};
-    if (wb_vec_push(&run->noted, event, NOTED))
-        return 0;
-    return upp_fail(err, run->noted.n >= NOTED ? UPP_ELIMIT : UPP_ENOMEM, "no room for an event");
+    return wb_vec_add(&run->noted, event, (size_t)NOTED, "system events in one run", err);
 }
 
 /* While a message is streaming nothing may come before it: its id encodes its position. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     if (run->asking)
-        return wb_vec_push(&run->held_events, json, HELD) ? 0 : upp_fail(err, UPP_ELIMIT, "too many events at once");
+        return wb_vec_add(&run->held_events, json, (size_t)HELD, "system events while a message streams", err);
     struct wm_entry *e  = wr_draft_entry(run, err);
     struct wm_event *ev = e ? wr_draft_record(run, WM_SYSTEM, err) : NULL;
     if (!ev) {
@@ -105,8 +104,9 @@ static int note_tool(struct wr_run *run, struct wr_grant g, yyjson_val *targets,
         g.agent = targets ? wj_text_of(yyjson_arr_get(targets, i)) : (struct upp_str){0};
         if (targets && !g.agent.n)
             continue;
-        if (!wb_vec_push(&run->grants, g, GRANTS))
-            return upp_fail(err, run->grants.n >= GRANTS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a grant");
+        int r = wb_vec_add(&run->grants, g, (size_t)GRANTS, "grants in one run", err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

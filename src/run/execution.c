@@ -74,9 +74,10 @@ static struct upp_str substitute_result(const struct wr_call *c, bool canceled, 
 
 static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, bool goes_on, struct upp_err *err)
 {
-    struct wr_call *c = wr_call_add(run, p->id, err);
-    if (!c)
-        return -UPP_ENOMEM;
+    struct wr_call *c;
+    int             r = wr_call_add(run, p->id, &c, err);
+    if (r < 0)
+        return r;
     c->name = p->name;
     if (c->state == WR_CALL_ENDED)
         return 0;

@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "base/crash.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -181,8 +182,8 @@ static WEFT_SUSPENDS int hand_over(struct wr_run *run, struct upp_err *err)
         r = draft_turn(run, &p, err);
     if (r >= 0)
         r = draft_message(run, &p, err);
-    if (r >= 0 && !wb_vec_push(&run->speakers, speaker, HANDOFFS))
-        r = upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
+    if (r >= 0)
+        r = wb_vec_add(&run->speakers, speaker, (size_t)HANDOFFS, "handoffs in one run", err);
     if (r < 0)
         return r;
     run->handoff.passing    = (struct wr_handoff_request){0};

@@ -1,5 +1,6 @@
 /* run/journal.c — loads a run from the log: journal of the current step, state, executions; the path is in path.c. */
 #include "base/hooks.h"
+#include "base/vec_add.h"
 #include "run/engine_state.h"
 #include "run/event.h"
 #include "run/journal.h"
@@ -18,18 +19,21 @@ struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id)
     return NULL;
 }
 
-struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err)
+int wr_call_add(struct wr_run *run, struct upp_str id, struct wr_call **ret, struct upp_err *err)
 {
     struct wr_call *c = wr_call_find(run, id);
+    *ret              = c;
     if (c)
-        return c;
+        return 0;
     c = wb_new(&run->memory, struct wr_call);
-    if (!c || !wb_vec_push(&run->journal.calls, c, 8 * WR_CALLS)) {
-        upp_fail(err, run->journal.calls.n >= 8 * WR_CALLS ? UPP_ELIMIT : UPP_ENOMEM, "too many calls in one step");
-        return NULL;
-    }
+    if (!c)
+        return wb_arena_check(&run->memory, err);
+    int r = wb_vec_add(&run->journal.calls, c, (size_t)WR_STEP_CALLS, "calls in one step", err);
+    if (r < 0)
+        return r;
     c->id = id;
-    return c;
+    *ret  = c;
+    return 0;
 }
 
 /* A client has seen these arguments: they must not change. */
@@ -37,9 +41,10 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
 {
     if (!wb_uuid_eq(p->run, run->row.id))
         return 0;
-    struct wr_call *c = wr_call_add(run, p->call, err);
-    if (!c)
-        return -(err && err->code ? err->code : UPP_ENOMEM);
+    struct wr_call *c;
+    int             r = wr_call_add(run, p->call, &c, err);
+    if (r < 0)
+        return r;
     c->asked     = true;
     c->begun     = !p->approval;
     c->arguments = p->arguments;
@@ -62,12 +67,13 @@ static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
+    int             r;
     switch (ev->kind) {
     case WM_TOOL_STARTED:
     case WM_TOOL_ENDED:
-        c = wr_call_add(run, ev->call, err);
-        if (!c)
-            return -(err && err->code ? err->code : UPP_ENOMEM);
+        r = wr_call_add(run, ev->call, &c, err);
+        if (r < 0)
+            return r;
         c->name = ev->name;
         if (ev->kind == WM_TOOL_STARTED) {
             c->state      = WR_CALL_STARTED;
@@ -92,9 +98,9 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
     case WM_RUN:
         run->journal.pending.n = 0;
         for (size_t i = 0; i < ev->n_pending; i++) {
-            if (!wb_vec_push(&run->journal.pending, ev->pending[i], 8 * WR_CALLS))
-                return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
-            int r = journal_pending(run, &ev->pending[i], err);
+            r = wb_vec_add(&run->journal.pending, ev->pending[i], (size_t)WR_STEP_CALLS, "calls that wait", err);
+            if (r >= 0)
+                r = journal_pending(run, &ev->pending[i], err);
             if (r < 0)
                 return r;
         }
@@ -115,8 +121,11 @@ static size_t count_calls(const struct upp_message *m)
 static int journal_reply(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
 {
     struct wr_journal_reply *journaled = wb_new(&run->memory, struct wr_journal_reply);
-    if (!journaled || !wb_vec_push(&run->journal.replies, journaled, WR_CALLS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    if (!journaled)
+        return wb_arena_check(&run->memory, err);
+    int r = wb_vec_add(&run->journal.replies, journaled, (size_t)WR_CALLS, "messages of a model in one step", err);
+    if (r < 0)
+        return r;
     *journaled = (struct wr_journal_reply){
         .phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
@@ -134,9 +143,11 @@ static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm
     run->step.n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
     if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
         return 0;
-    if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
-        !wb_vec_push(&run->journal.prompted, e->phase, WR_CALLS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    int r = 0;
+    if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER)
+        r = wb_vec_add(&run->journal.prompted, e->phase, (size_t)WR_CALLS, "prompts in one step", err);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < e->n_refs; i++) {
         struct wr_call *c = wr_call_find(run, e->refs[i]);
         if (c)

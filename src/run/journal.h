@@ -36,7 +36,8 @@ struct wr_call {
 WEFT_SUSPENDS int wr_load(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id);
-struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err);
+/* The call with this id, a new one if there is none. */
+int wr_call_add(struct wr_run *run, struct upp_str id, struct wr_call **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A branch (run/branch.c), a call of no message, that has not ended. It may outlive the step that began it. */
 static inline bool wr_is_open_branch(const struct wr_call *c)

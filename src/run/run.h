@@ -10,6 +10,7 @@
 enum {
     WR_RUN_MEMORY = 512 << 20, /* of one run: history and output */
     WR_CALLS      = 128,       /* tool calls of one message */
+    WR_STEP_CALLS = 1024,      /* of one step, and calls that it waits for, those of sub-agents too */
     WR_RETRIES    = 64,        /* after a conflict with another commit */
     WR_END_MS     = 10000,     /* the end of a run is shielded for this long */
 };
@@ -193,6 +194,9 @@ bool wr_names_calls(const struct wr_run *run);
 
 /* A text as a JSON string in the run's memory; NULL: no memory. */
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text);
+
+/* Cuts a result, with a mark, that would make those of its message longer than WM_RESULTS_MAX. */
+int wr_result_fit(struct wr_run *run, struct upp_str *json, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The state as JSON, and back. */
 int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -172,8 +173,9 @@ static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
         yyjson_val *id = yyjson_arr_get(v, i);
         if (!yyjson_is_str(id))
             return wrong(err, APPROVED);
-        if (!wb_vec_push(&run->journal.approved, wj_text(id), WR_CALLS))
-            return upp_fail(err, UPP_ENOMEM, "no memory for the state of a run");
+        int r = wb_vec_add(&run->journal.approved, wj_text(id), (size_t)WR_CALLS, "approved calls", err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

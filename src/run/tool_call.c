@@ -4,9 +4,14 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/mask_stream.h"
+#include "base/utf8.h"
+#include "base/vec_add.h"
 #include "fiber/loop.h"
+#include "json/read.h"
 #include "json/schema.h"
+#include "json/value.h"
 #include "json/write.h"
+#include "model/limits.h"
 #include "run/child.h"
 #include "run/engine_state.h"
 #include "run/event.h"
@@ -14,7 +19,14 @@
 #include "run/tools.h"
 #include "run/turn.h"
 
-enum { TOOL_MS = 600000, TOOL_BYTES = 1 << 20 };
+enum {
+    TOOL_MS    = 600000,
+    TOOL_BYTES = 1 << 20,
+    LEAST      = 4096, /* bytes of a result that are never cut */
+    ESCAPED    = 6,    /* bytes of JSON for one byte of text, at most */
+};
+_Static_assert(ESCAPED * TOOL_BYTES + LEAST * WR_CALLS < WM_RESULTS_MAX,
+               "the longest result of one tool is not cut again");
 
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
 {
@@ -25,6 +37,38 @@ struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
     struct upp_str s = wj_writer_check(&w) < 0 ? (struct upp_str){0} : wb_arena_dup(&run->memory, wb_buf_str(&b));
     wb_buf_done(&b);
     return s;
+}
+
+/* The beginning of a text with a mark, as JSON. */
+static struct upp_str cut_text(struct wr_run *run, struct wb_arena *a, struct upp_str text, size_t max)
+{
+    struct upp_str parts[] = {wb_str(text.p, wb_utf8_cut(text, WB_MIN(text.n, max))),
+                              UPP_STR(" [cut: the results of this message are too long together]")};
+    return wr_json_text(run, wb_arena_join(a, parts, WB_LEN(parts)));
+}
+
+int wr_result_fit(struct wr_run *run, struct upp_str *json, struct upp_err *err)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < run->journal.calls.n; i++) {
+        const struct wr_call *c = run->journal.calls.p[i];
+        if (c->state == WR_CALL_ENDED && !c->on_path)
+            used += c->result.n;
+    }
+    if (json->n <= LEAST || (used <= WM_RESULTS_MAX && json->n <= WM_RESULTS_MAX - used))
+        return 0;
+    size_t                                    room = used + LEAST < WM_RESULTS_MAX ? WM_RESULTS_MAX - used : LEAST;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(WR_RUN_MEMORY);
+    yyjson_val                               *v;
+    int r = wj_read(&a, *json, UPP_OPTS(wj_read_opts, .max_bytes = json->n, .depth = WJ_MAX_DEPTH), &v, err);
+    if (r < 0)
+        return r;
+    struct upp_str text = yyjson_is_str(v) ? wj_text(v) : *json;
+    *json               = cut_text(run, &a, text, room / 2);
+    if (json->n > room)
+        *json = cut_text(run, &a, text, room / ESCAPED);
+    r = wb_arena_check(&a, err);
+    return r < 0 || json->p ? r : upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
 }
 
 struct upp_str wr_call_arguments(const struct wr_job *j)
@@ -107,6 +151,8 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     struct wr_run  *run = j->round->run;
     struct wr_call *c   = j->call;
     int             r   = json.n ? wb_masks_value(&run->memory, &json, err) : 0;
+    if (r >= 0)
+        r = wr_result_fit(run, &json, err);
     if (r < 0)
         return r;
     (void)wr_now(run);
@@ -301,9 +347,7 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
                              .run       = run->row.id,
                              .approval  = approval};
     j->waits              = approval ? WR_WAITS_APPROVAL : WR_WAITS_OUTSIDE;
-    if (!wb_vec_push(&run->journal.pending, p, 8 * WR_CALLS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
-    return 0;
+    return wb_vec_add(&run->journal.pending, p, (size_t)WR_STEP_CALLS, "calls that wait", err);
 }
 
 /* A function may approve, deny, or leave it to a person; the flag asks a person too. A call that a person has approved

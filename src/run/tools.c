@@ -228,9 +228,9 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
         j->round         = round;
         j->part          = p;
         j->tool          = wr_tool_find(run, p->name);
-        j->call          = wr_call_add(run, p->id, err);
-        if (!j->call)
-            return -UPP_ENOMEM;
+        int r            = wr_call_add(run, p->id, &j->call, err);
+        if (r < 0)
+            return r;
         j->doing.call.scratch = wr_arena_take(&run->engine->pools, ARGUMENT_BYTES);
         round->n++;
     }

@@ -5,7 +5,11 @@
 #include "agent/tool/command.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "model/limits.h"
 #include "runtime/config_read.h"
+
+enum { OUTPUT_KB = 8 << 10 };
+_Static_assert((OUTPUT_KB + 64) * 1024 < WM_RESULTS_MAX, "the output of one program fits into a message of results");
 
 struct reading {
     struct wc_tool         tool;
@@ -87,7 +91,7 @@ static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into
     static const struct wc_key keys[] = {
         WC_MEMBER(WC_U32, "seconds", struct reading, command.seconds, 1, 86400),
         WC_MEMBER(WC_U32, "memory_mb", struct reading, command.memory_mb, 16, 1 << 20),
-        WC_MEMBER(WC_U32, "output_kb", struct reading, command.output_kb, 1, 64 << 10),
+        WC_MEMBER(WC_U32, "output_kb", struct reading, command.output_kb, 1, OUTPUT_KB),
         WC_MEMBER(WC_U32, "processes", struct reading, command.processes, 1, 32768),
     };
     wc_map(r, n, "limits", keys, WB_LEN(keys), into);

@@ -6,6 +6,7 @@
  */
 #include "thread/commits.h"
 
+#include "base/vec_add.h"
 #include "thread/session_extras.h"
 
 #include "base/clock.h"
@@ -36,9 +37,7 @@ void wa_put_done(struct wa_put *p)
 
 int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err)
 {
-    if (p->changes.n >= WL_CHANGES)
-        return upp_fail(err, UPP_ELIMIT, "more than %d changes in one commit", WL_CHANGES);
-    return wb_vec_push(&p->changes, c, WL_CHANGES) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
+    return wb_vec_add(&p->changes, c, WL_CHANGES, "changes in one commit", err);
 }
 
 static WEFT_SUSPENDS int commit(struct wa_put *p, struct upp_err *err)

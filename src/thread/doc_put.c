@@ -5,6 +5,7 @@
  */
 #include "thread/doc_put.h"
 
+#include "base/vec_add.h"
 #include "thread/commits.h"
 #include "thread/import.h"
 #include "thread/repair.h"
@@ -106,9 +107,7 @@ static int add_entry(struct importing *p, const struct wm_entry *e, struct upp_e
     entry.origin          = WM_ORIGIN_IMPORT;
     if (!entry.message.time_ms && !entry.message.time_text.p)
         entry.message.time_ms = p->now;
-    return wb_vec_push(&p->entries, entry, (size_t)WM_DOC_ENTRIES)
-               ? 0
-               : upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
+    return wb_vec_add(&p->entries, entry, (size_t)WM_DOC_ENTRIES, "entries in one document", err);
 }
 
 /* Closes open calls before the next message. */

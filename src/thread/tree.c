@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/uuid.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "upp/client/threads.h"
@@ -59,9 +60,9 @@ static int add_node(struct weft_tree *t, struct weft_node *n, struct upp_err *er
 {
     char quoted[WJ_QUOTED];
     if (n->parent && !wb_vec_room(&n->parent->children, WEFT_TREE_NODES))
-        return upp_fail(err, UPP_ENOMEM, "no memory for a node");
+        return wb_vec_full(n->parent->children.n, WEFT_TREE_NODES, "children of a node", err);
     if (!wb_vec_room(&t->nodes, WEFT_TREE_NODES))
-        return upp_fail(err, UPP_ENOMEM, "no memory for a node");
+        return wb_vec_full(t->nodes.n, WEFT_TREE_NODES, "nodes in a tree", err);
     int r = wm_names_add(&t->ids, n->id, &n->index, err);
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "there is a node %s already", wj_quote(n->id, quoted, sizeof quoted));

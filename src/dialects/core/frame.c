@@ -1,6 +1,10 @@
 /* dialects/core/frame.c — frames, and the members in them. */
 #include "dialects/core/frame.h"
 #include "json/read.h"
+#include "model/limits.h"
+
+/* A dialect may write results as JSON in a string: of each byte two, and the rest of the frames. */
+_Static_assert(2 * WM_RESULTS_MAX + (4 << 20) <= WD_FRAMES_TEXT, "the results of a message fit into its frames");
 
 void wd_frames_init(struct wd_frames *f)
 {

@@ -5,6 +5,7 @@
  */
 #include "base/log.h"
 #include "base/uuid.h"
+#include "base/vec_add.h"
 #include "json/read.h"
 #include "model/call_source.h"
 #include "model/upp_json.h"
@@ -99,9 +100,7 @@ int wr_message_add(struct wr_run *run, const struct upp_message *m, const char *
         wr_open_free(run->engine, a.open);
         return r;
     }
-    return wb_vec_push(&run->journal.replies, journaled, WR_CALLS)
-               ? 0
-               : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return wb_vec_add(&run->journal.replies, journaled, (size_t)WR_CALLS, "messages of a model in one step", err);
 }
 
 /* ---- Into the draft ------------------------------------------------------------------------------------------ */
@@ -277,15 +276,16 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
     for (size_t i = 0; i < run->journal.prompted.n; i++)
         if (wb_str_eq(run->journal.prompted.p[i], phase))
             return 0;
-    if (!wb_vec_push(&run->journal.prompted, phase, WR_CALLS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    int r = wb_vec_add(&run->journal.prompted, phase, (size_t)WR_CALLS, "prompts in one step", err);
+    if (r < 0)
+        return r;
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
     e->phase    = phase;
     e->who      = run->def->name;
-    int r       = wm_message_copy(&run->memory, prompt, &e->message, err);
+    r           = wm_message_copy(&run->memory, prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;
         return r;
@@ -375,9 +375,7 @@ static WEFT_SUSPENDS int ask(struct wr_asking *a, struct upp_err *err)
         r = wr_limit_reached(run, "max_completion_tokens", err);
     if (r < 0)
         return r;
-    if (!wb_vec_push(&run->journal.replies, journaled, WR_CALLS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
-    return 0;
+    return wb_vec_add(&run->journal.replies, journaled, (size_t)WR_CALLS, "messages of a model in one step", err);
 }
 
 int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_opts *opts,

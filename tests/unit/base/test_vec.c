@@ -1,5 +1,6 @@
 #include "base/list.h"
-#include "base/vec.h"
+#include "base/str.h"
+#include "base/vec_add.h"
 
 #include "support/test.h"
 
@@ -14,6 +15,25 @@ TEST(vec_grows_to_its_maximum)
     wb_vec_done(&v);
     CHECK(ok && refused && held);
     CHECK(!v.p && v.n == 0 && v.cap == 0);
+}
+
+/* A full list and no memory are two errors: for the first one sends less, for the second one waits. */
+TEST(vec_add_says_why_there_is_no_room)
+{
+    WB_VEC(int) v      = {0};
+    struct upp_err err = {0}, full = {0};
+    int            r   = wb_vec_add(&v, 1, 2, "numbers", &err);
+    r                  = r < 0 ? r : wb_vec_add(&v, 2, 2, "numbers", &err);
+    int over           = wb_vec_add(&v, 3, 2, "numbers", &full);
+    size_t n           = v.n;
+    wb_vec_done(&v);
+    ALWAYS(r == 0 || r == -UPP_ENOMEM);
+    CHECK_INT(r, 0);
+    CHECK(n == 2);
+    CHECK_INT(over, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(full.msg), UPP_STR("more than 2 numbers"));
+    CHECK_INT(wb_vec_full(1, 2, "numbers", &err), -UPP_ENOMEM);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("no memory for numbers"));
 }
 
 TEST(vec_reserve_holds_what_is_there)

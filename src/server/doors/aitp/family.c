@@ -8,6 +8,7 @@
 
 #include "base/defs.h"
 #include "base/vec.h"
+#include "base/vec_add.h"
 #include "server/doors/aitp/members.h"
 #include "server/doors/v1/objects.h"
 #include "server/doors/v1/routes.h"
@@ -63,10 +64,7 @@ WEFT_SUSPENDS static int add_children(struct family *f, bool *more)
             t.title    = (struct upp_str){NULL, 0};
             t.metadata = wb_arena_dup(&f->x->arena, t.metadata);
             *more      = true;
-            if (f->threads.n == THREADS_MAX)
-                return upp_fail(f->err, UPP_ELIMIT, "more than %d threads are below this one", THREADS_MAX);
-            if (!wb_vec_push(&f->threads, t, THREADS_MAX))
-                return upp_fail(f->err, UPP_ENOMEM, "no memory for a family of threads");
+            r          = wb_vec_add(&f->threads, t, THREADS_MAX, "threads are below this one", f->err);
         }
     }
     return r < 0 ? r : wb_arena_check(&f->x->arena, f->err);
@@ -89,10 +87,7 @@ WEFT_SUSPENDS static int add_items(struct family *f, uint32_t thread)
             struct item one = {lines[i].entry.message.time_ms, thread, first + (uint32_t)i, lines[i].id};
             if (!sv_is_visible(&lines[i]))
                 continue;
-            if (f->items.n == MESSAGES_MAX)
-                return upp_fail(f->err, UPP_ELIMIT, "more than %d messages are below this thread", MESSAGES_MAX);
-            if (!wb_vec_push(&f->items, one, MESSAGES_MAX))
-                return upp_fail(f->err, UPP_ENOMEM, "no memory for a list of messages");
+            r = wb_vec_add(&f->items, one, MESSAGES_MAX, "messages are below this thread", f->err);
         }
     }
     return r;
