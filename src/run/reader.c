@@ -3,12 +3,19 @@
  * All three are expanded by the same code (model/row.h), so every later reader sees what a live reader saw. A reader
  * that falls behind the tree's cache reads the store; it never slows the run.
  */
+#include <string.h>
+
 #include "base/hooks.h"
+#include "base/vec_add.h"
 #include "run/engine_state.h"
 #include "run/ask/open_message.h"
 #include "run/run.h"
 
-enum { MAX_CURSORS = 1024, BATCH_ROWS = 16 };
+enum {
+    MAX_RUNS    = 65536,               /* of a tree, that work at the same time */
+    MAX_RESULTS = WR_CALLS * WR_CALLS, /* of one step: of each model call that a step may have, all tools */
+    BATCH_ROWS  = 16,
+};
 
 /* ---- Through the store ---------------------------------------------------------------------------------------- */
 
@@ -20,7 +27,8 @@ struct node_cursor {
     struct wb_arena memory;
     struct wl_rows  rows;
     size_t          i;
-    bool            over; /* it met a row of another run: this one has ended */
+    uint64_t        ahead; /* number of the first event of row i, which was read too early; 0: it was not read */
+    bool            over;  /* what was read is all that there is: the run has ended, or a row of another one follows */
 };
 
 struct wr_stored {
@@ -44,12 +52,25 @@ static int add_cursor(struct wr_stored *s, uint64_t node, uint64_t from, struct 
         if (s->cursors.p[i]->node == node)
             return 0;
     struct node_cursor *w = wb_calloc(1, sizeof *w);
-    if (!w || !wb_vec_push(&s->cursors, w, MAX_CURSORS)) {
+    if (!w)
+        return upp_fail(err, UPP_ENOMEM, "no memory to read a child run");
+    int r = wb_vec_add(&s->cursors, w, MAX_RUNS, "runs of one tree at the same time", err);
+    if (r < 0) {
         wb_free(w);
-        return upp_fail(err, w ? UPP_ELIMIT : UPP_ENOMEM, "no room to read a child run");
+        return r;
     }
     *w = (struct node_cursor){.node = node, .from = from, .run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
     return 0;
+}
+
+/* A run that has ended is read no more: a long run has had any number of sub-agents, but few work at the same time. */
+static void drop_cursor(struct wr_stored *s, size_t i)
+{
+    struct node_cursor *w = s->cursors.p[i];
+    wb_arena_done(&w->memory);
+    wb_free(w);
+    s->cursors.n--;
+    memmove(&s->cursors.p[i], &s->cursors.p[i + 1], (s->cursors.n - i) * sizeof s->cursors.p[0]);
 }
 
 static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct node_cursor *w, struct upp_err *err)
@@ -86,10 +107,13 @@ static void stored_rest(struct wr_stored *s)
 
 static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch);
 
-static int follow_children(struct wr_reader *rd, struct upp_err *err)
+/* The runs that begin with this row, and whether its own one ends with it. */
+static int follow_row(struct wr_reader *rd, struct node_cursor *w, struct upp_err *err)
 {
     for (size_t i = 0; i < rd->row.n_records; i++) {
         const struct wm_event *ev = &rd->row.records[i];
+        if (ev->kind == WM_RUN && wm_status_ended(ev->status))
+            w->over = true;
         if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
             continue;
         int r = add_cursor(rd->stored, ev->child_node, 0, ev->child, err);
@@ -99,14 +123,18 @@ static int follow_children(struct wr_reader *rd, struct upp_err *err)
     return 0;
 }
 
-/* Advances to the row that holds the next number. 1: it is in rd->row. 0: this node does not have it. */
+/* Advances to the row that holds the next number. 1: it is in rd->row. 0: this node does not have it, or a row that was
+ * passed over has begun other runs, which come first. */
 static WEFT_SUSPENDS int advance(struct wr_reader *rd, struct node_cursor *w, struct upp_err *err)
 {
-    for (int r; (r = refill(rd, w, err)) != 0;) {
+    size_t had = rd->stored->cursors.n;
+    for (int r; rd->stored->cursors.n == had && (r = refill(rd, w, err)) != 0;) {
         if (r < 0)
             return r;
         const struct wl_row *stored = &w->rows.p[w->i];
         uint64_t             n      = 0;
+        if (rd->next < w->ahead)
+            return 0;
         if (!wb_uuid_eq(stored->run, w->run)) {
             w->over = true;
             w->i    = w->rows.n;
@@ -118,10 +146,13 @@ static WEFT_SUSPENDS int advance(struct wr_reader *rd, struct node_cursor *w, st
             r = wm_row_events(&rd->row, &n, err);
         if (r < 0)
             return r;
-        if (rd->row.event && rd->next < rd->row.event)
+        if (rd->row.event && rd->next < rd->row.event) {
+            w->ahead = rd->row.event;
             return 0; /* another node has it */
+        }
+        w->ahead = 0;
         w->i++;
-        r = follow_children(rd, err); /* also if the row itself was read from the cache */
+        r = follow_row(rd, w, err); /* also if the row itself was read from the cache */
         if (r < 0)
             return r;
         if (rd->row.event && rd->next < rd->row.event + n) {
@@ -157,13 +188,17 @@ static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
         if (r < 0)
             return r;
     }
-    for (size_t had = 0; had != rd->stored->cursors.n;) { /* a row that was skipped may start more children */
-        had = rd->stored->cursors.n;
-        for (size_t i = had; i-- > 0;) {
-            int r = advance(rd, rd->stored->cursors.p[i], err);
-            if (r != 0)
-                return r < 0 ? r : set_row_source(rd, i, err);
-        }
+    struct wr_stored *s = rd->stored;
+    for (size_t i = s->cursors.n; i-- > 0;) {
+        struct node_cursor *w   = s->cursors.p[i];
+        size_t              had = s->cursors.n;
+        int                 r   = advance(rd, w, err);
+        if (r != 0)
+            return r < 0 ? r : set_row_source(rd, i, err);
+        if (s->cursors.n > had) /* a row that was passed over began them: to their ends first, so that they are few */
+            i = s->cursors.n;
+        else if (i > 0 && w->over && w->i == w->rows.n)
+            drop_cursor(s, i);
     }
     return 0;
 }
@@ -186,9 +221,36 @@ static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t e
 
 /* ---- Results ---------------------------------------------------------------------------------------------------- */
 
-static int copy_result(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
+static struct wr_open_step *open_step(struct wr_reader *rd, struct wb_uuid run)
 {
-    struct wb_arena *a    = &rd->result_memory;
+    for (size_t i = 0; i < rd->steps.n; i++)
+        if (wb_uuid_eq(rd->steps.p[i].run, run))
+            return &rd->steps.p[i];
+    return NULL;
+}
+
+static int need_step(struct wr_reader *rd, struct wb_uuid run, struct wr_open_step **ret, struct upp_err *err)
+{
+    *ret = open_step(rd, run);
+    if (*ret)
+        return 0;
+    struct wr_open_step fresh = {.run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
+    int                 r     = wb_vec_add(&rd->steps, fresh, MAX_RUNS, "runs of one tree at the same time", err);
+    if (r >= 0)
+        *ret = &rd->steps.p[rd->steps.n - 1];
+    return r;
+}
+
+static void drop_step(struct wr_reader *rd, struct wr_open_step *step)
+{
+    wb_vec_done(&step->results);
+    wb_arena_done(&step->memory);
+    *step = rd->steps.p[--rd->steps.n];
+}
+
+static int copy_result(struct wr_open_step *step, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wb_arena *a    = &step->memory;
     struct wm_event *copy = wb_new(a, struct wm_event);
     if (!copy)
         return wb_arena_check(a, err);
@@ -197,79 +259,71 @@ static int copy_result(struct wr_reader *rd, const struct wm_event *ev, struct u
     copy->name = wb_arena_dup(a, ev->name);
     copy->text = wb_arena_dup(a, ev->text);
     int r      = wb_arena_check(a, err);
-    if (r >= 0 && !wb_vec_push(&rd->results, copy, 64 * WR_CALLS))
-        r = upp_fail(err, UPP_ELIMIT, "too many results in one step");
-    return r;
+    return r < 0 ? r : wb_vec_add(&step->results, copy, MAX_RESULTS, "results in one step", err);
 }
 
-/* A message of results refers to records of this row and of earlier ones. */
+/* A message of results refers to records of this row and of earlier ones of its step. */
 static int join_results(struct wr_reader *rd, struct upp_err *err)
 {
-    for (size_t i = 0; i < rd->row.n_records; i++)
-        if (rd->row.records[i].kind == WM_TOOL_ENDED) {
-            int r = copy_result(rd, &rd->row.records[i], err);
-            if (r < 0)
-                return r;
-        }
+    struct wr_open_step *step = open_step(rd, rd->from_row.run);
+    for (size_t i = 0; i < rd->row.n_records; i++) {
+        if (rd->row.records[i].kind != WM_TOOL_ENDED)
+            continue;
+        int r = step ? 0 : need_step(rd, rd->from_row.run, &step, err);
+        if (r >= 0)
+            r = copy_result(step, &rd->row.records[i], err);
+        if (r < 0)
+            return r;
+    }
     for (size_t i = 0; i < rd->row.n_entries; i++) {
-        const struct wm_event *const *ended = (const struct wm_event *const *)rd->results.p;
-        int                           r = wm_entry_join(&rd->memory, &rd->row.entries[i], ended, rd->results.n, err);
+        const struct wm_event *const *ended = step ? (const struct wm_event *const *)step->results.p : NULL;
+        int r = wm_entry_join(&rd->memory, &rd->row.entries[i], ended, step ? step->results.n : 0, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* The calls of a step have ended with it, and so have their child runs. */
-static void drop_children(struct wr_stored *s)
+/* After its end a step has no results to refer to; a run that has ended has no step. With a step of the root end all
+ * runs below it, also those that could not say so. */
+static void leave_step(struct wr_reader *rd)
 {
-    while (s && s->cursors.n > 1) {
-        struct node_cursor *w = s->cursors.p[--s->cursors.n];
-        wb_arena_done(&w->memory);
-        wb_free(w);
+    bool over = false;
+    for (size_t i = 0; i < rd->row.n_records; i++) {
+        const struct wm_event *ev = &rd->row.records[i];
+        over = over || ev->kind == WM_STEP_END || (ev->kind == WM_RUN && wm_status_ended(ev->status));
     }
+    if (!over)
+        return;
+    struct wr_open_step *step = open_step(rd, rd->from_row.run);
+    if (step)
+        drop_step(rd, step);
+    while (!rd->from_row.depth && rd->steps.n)
+        drop_step(rd, &rd->steps.p[rd->steps.n - 1]);
+    while (!rd->from_row.depth && rd->stored && rd->stored->cursors.n > 1)
+        drop_cursor(rd->stored, rd->stored->cursors.n - 1);
 }
 
-static void forget_results(struct wr_reader *rd)
+static int note_step(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
 {
-    for (size_t i = 0; i < rd->row.n_records; i++)
-        if (rd->row.records[i].kind == WM_STEP_END && !rd->from_row.depth) {
-            rd->results.n = 0;
-            wb_arena_reset(&rd->result_memory);
-            rd->begun.n = 0;
-            drop_children(rd->stored);
-        }
-}
-
-static struct wr_begun *begun(struct wr_reader *rd, struct wb_uuid run)
-{
-    for (size_t i = 0; i < rd->begun.n; i++)
-        if (wb_uuid_eq(rd->begun.p[i].run, run))
-            return &rd->begun.p[i];
-    return NULL;
-}
-
-static int note_begun(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
-{
-    struct wr_begun *b = begun(rd, ev->from->run);
-    if (b)
-        b->step = ev->id;
-    else if (!wb_vec_push(&rd->begun, ((struct wr_begun){ev->from->run, ev->id}), MAX_CURSORS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
-    return 0;
+    struct wr_open_step *step;
+    int                  r = need_step(rd, ev->from->run, &step, err);
+    if (r >= 0)
+        step->id = ev->id;
+    return r;
 }
 
 static int begin_row(struct wr_reader *rd, struct upp_err *err)
 {
-    const struct wr_begun *b = begun(rd, rd->from_row.run);
-    rd->from_lost            = rd->from_row;
-    rd->from_lost.epoch      = rd->row.epoch - 1;
-    rd->expand.from          = &rd->from_row;
-    rd->expand.from_lost     = &rd->from_lost;
-    rd->expand.number        = rd->row.event;
-    rd->expand.memory        = &rd->memory;
-    if (b)
-        rd->expand.step_id = b->step;
+    const struct wr_open_step *step = open_step(rd, rd->from_row.run);
+    rd->from_lost                   = rd->from_row;
+    rd->from_lost.epoch             = rd->row.epoch - 1;
+    rd->expand.from                 = &rd->from_row;
+    rd->expand.from_lost            = &rd->from_lost;
+    rd->expand.number               = rd->row.event;
+    rd->expand.memory               = &rd->memory;
+    if (step)
+        rd->expand.step_id = step->id;
     rd->open = NULL;
     int r    = join_results(rd, err);
     if (r >= 0)
@@ -413,7 +467,7 @@ static void note_event(struct wr_reader *rd, struct wm_event *ev)
 static __attribute__((noinline)) void leave_row(struct wr_reader *rd)
 {
     rd->has_row = false;
-    forget_results(rd);
+    leave_step(rd);
     wr_cache_trim(rd->tree);
 }
 
@@ -436,7 +490,7 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
                 continue; /* returned before, while it was streaming */
             if (!lost)
                 note_event(rd, ev);
-            return ev->kind != WM_STEP_START || (r = note_begun(rd, ev, err)) >= 0 ? 1 : r;
+            return ev->kind != WM_STEP_START || (r = note_step(rd, ev, err)) >= 0 ? 1 : r;
         }
         if (rd->open)
             return 0;
@@ -459,7 +513,6 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
     if (!rd)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     rd->memory        = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
-    rd->result_memory = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
     rd->next          = 1;
     rd->from          = from ? *from : (struct wr_from){0};
     struct wr_tree *t = wr_tree_find(e, id);
@@ -511,9 +564,9 @@ void wr_reader_close(struct wr_reader *rd)
     wr_cache_trim(rd->tree);
     stored_free(rd->stored);
     wb_arena_done(&rd->memory);
-    wb_arena_done(&rd->result_memory);
-    wb_vec_done(&rd->results);
-    wb_vec_done(&rd->begun);
+    while (rd->steps.n)
+        drop_step(rd, &rd->steps.p[rd->steps.n - 1]);
+    wb_vec_done(&rd->steps);
     wr_tree_unref(rd->tree);
     wb_free(rd);
 }

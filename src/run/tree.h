@@ -141,9 +141,11 @@ void wr_readers_wake(struct wr_tree *t); /* readers only: there is more output *
 /* Frees cached rows that no reader needs, or that exceed the limits. */
 void wr_cache_trim(struct wr_tree *t);
 
-/* The id of a run's current step: a step may end in another row than the one that began it. */
-struct wr_begun {
-    struct wb_uuid run, step;
+/* The current step of one run: it may end in another row than the one that began it. */
+struct wr_open_step {
+    struct wb_uuid run, id;
+    WB_VEC(struct wm_event *) results; /* for the message that refers to them */
+    struct wb_arena memory;            /* of the results */
 };
 
 struct wr_reader {
@@ -168,9 +170,7 @@ struct wr_reader {
     bool             behind; /* the store has the next event, and it was asked for outside of a fiber */
     struct wm_run    run;
 
-    WB_VEC(struct wm_event *) results; /* of the current step of the root, for the message that refers to them */
-    struct wb_arena result_memory;
-    WB_VEC(struct wr_begun) begun;
+    WB_VEC(struct wr_open_step) steps; /* of the runs that work where the reader is */
 };
 
 /* The open message that readers may be reading is gone: committed, or void; then its numbers are used again. */

@@ -29,6 +29,7 @@ struct family {
     size_t                      n;
     WEFT_SUSPENDS int (*act)(struct family *f, struct upp_err *err); /* NULL: family_turn */
     bool        no_store, real;                                      /* real: on a loop of libuv */
+    bool        unchecked; /* the checker compares each call with all others: not of thousands */
     uint32_t    max_depth;
     unsigned    commit_ms; /* before and after each commit */
     const char *options;   /* of the run; NULL: none */
